@@ -83,7 +83,7 @@ class EncryptedJSONField(JSONFieldBase):
     def get_prep_value(self, value: Any) -> Any:
         if not value:
             return value
-        return encrypt(json.dumps(value, ensure_ascii=False, sort_keys=True))
+        return encrypt(json.dumps(value, ensure_ascii=False))
 
     def from_db_value(
         self, value: Any, expression: Any, connection: BaseDatabaseWrapper

@@ -66,7 +66,8 @@ def normalize_details(kind: str, details: Mapping[str, str]) -> dict[str, str]:
         value = str(text).strip()
         ours = plain_names.get(_strip_marks(name))
         if ours and ours not in known:
-            known[ours] = _compact(value) if ours in ("iban", "bic") else value
+            if value:
+                known[ours] = _compact(value) if ours in ("iban", "bic") else value
         else:
             others[name] = value
     number = known.get("account_number", "")
@@ -74,7 +75,7 @@ def normalize_details(kind: str, details: Mapping[str, str]) -> dict[str, str]:
         known["iban"] = _compact(known.pop("account_number"))
     if "country" in known:
         known["country"] = known["country"].upper()
-    return {name: known[name] for name in names if known.get(name)} | others
+    return {name: known[name] for name in names if name in known} | others
 
 
 def find_problems(kind: str, details: Mapping[str, str]) -> dict[str, str]:

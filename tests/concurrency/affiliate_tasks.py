@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from payouts.services.encryption import rotate_encryption
 from payouts.services.erasure import erase_person
 from payouts.services.payout_methods import set_payout_method
 from tracking.attribution import TrackingParameters
@@ -63,7 +64,13 @@ def set_payout_method_task(account, *, affiliate_id, text):
     )
 
 
+def rotate_encryption_task(account):
+    """Encrypt all encrypted columns by the first key."""
+    rotate_encryption(is_dry_run=False, on_batch=lambda _: None)
+
+
 AFFILIATE_TASKS = {
+    "rotate_encryption": rotate_encryption_task,
     "erase_person": erase_person_task,
     "rename_affiliate": rename_affiliate_task,
     "create_note": create_note_task,

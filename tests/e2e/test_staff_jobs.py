@@ -292,9 +292,10 @@ def test_brings_affiliates_into_a_program(walk):
     assert "The parent of hanakim is noahmeyer now." in text
     with walk.job("set a payout method", clicks=2):
         walk.follow("Add a payout method")
-        walk.fill({"Method": "PayPal", "Details": "paypal_address: hana@example.org"})
+        walk.fill({"Method": "PayPal"})
+        walk.fill({"E-mail address of the account": "hana@example.org"})
         text = walk.press("Save")
-    assert "paypal_address: hana@example.org" in text
+    assert "email: hana@example.org" in text
     with walk.job("write a note", clicks=2):
         walk.follow("Add note")
         walk.fill({"Note": "Prefers calls in the morning."})

@@ -28,6 +28,7 @@ US_ACCOUNT |= {"country": "us"}
         ("wire_transfer", {"Sort code": "20-20-15"}, {"routing_number": "20-20-15"}),
         ("wire_transfer", {"country": "us"}, {"country": "US"}),
         ("paypal", {"paypal_address": " p@a.example "}, {"email": "p@a.example"}),
+        ("paypal", {"email": "", "PayPal": "p@a.example"}, {"email": "p@a.example"}),
         ("paypal", {"PayPal e-mail": "p@a.example"}, {"email": "p@a.example"}),
         ("wise", {"Recipient ID": "4711"}, {"recipient": "4711"}),
         ("other", {"iban": "anything"}, {"iban": "anything"}),

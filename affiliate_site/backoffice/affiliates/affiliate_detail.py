@@ -9,6 +9,9 @@ from django.utils.http import urlencode
 from django_countries import countries
 
 from accounts.days import A_DAY
+from affiliate_site.backoffice.affiliates.payout_method_pages import (
+    ReleasePayoutMethodPage,
+)
 from affiliate_site.backoffice.audit_sentences import (
     describe_actor,
     find_names,
@@ -36,9 +39,10 @@ from affiliate_site.backoffice.object_pages import (
     label_status,
     list_page_links,
 )
+from affiliate_site.backoffice.payouts.payout_texts import list_method_facts
 from affiliate_site.backoffice.qr_codes import get_link_style
-from payouts.models.payments import PayoutMethodKind
 from payouts.services.payables import get_payable_balances, list_payable_accounts
+from payouts.services.payout_methods import list_equal_methods
 from payouts.services.statistics import load_statistics
 from payouts.statistics import Period, add_totals, get_last_days
 from tracking.models.enrollments import LINK_COLUMNS
@@ -97,7 +101,7 @@ def build_affiliate_context(request, affiliate) -> dict:
         "months": [build_month(month, by_day) for month in months],
         "period_days": PERIOD_DAYS,
         "details": list_details(affiliate),
-        "payout_methods": list_payout_methods(affiliate),
+        **build_payout_context(request.user, affiliate),
         "children": list_children(affiliate),
         "previous": previous,
         "next": following,
@@ -215,18 +219,18 @@ def format_address(person) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def list_payout_methods(affiliate) -> list[tuple[str, bool, list, str]]:
-    """Title, whether it is primary, details and query of the form of each method."""
+def build_payout_context(user, affiliate) -> dict:
+    """The payout methods, and those of others that name the same accounts."""
     rows = affiliate.account.payout_methods.filter(affiliate=affiliate)
-    return [
-        (
-            PayoutMethodKind(row.kind).label,
-            row.is_primary,
-            list(row.details.items()),
-            urlencode({"kind": row.kind}),
-        )
-        for row in rows.in_definition_order()
-    ]
+    methods = list(rows.in_definition_order())
+    release = ReleasePayoutMethodPage
+    for method in methods:
+        method.facts = list_method_facts(method, user)
+        method.can_release = release.is_allowed(user) and release.is_offered(method)
+    return {
+        "payout_methods": methods,
+        "equal_methods": list_equal_methods(affiliate.account, methods),
+    }
 
 
 def list_children(affiliate) -> list:

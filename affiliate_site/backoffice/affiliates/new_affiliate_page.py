@@ -43,7 +43,11 @@ PARTS: tuple[tuple[str, type[ServiceForm], tuple[str, ...]], ...] = (
     ("Group", AffiliateGroupForm, ("group_id",)),
     ("Parent", ParentForm, ("affiliate_id",)),
     ("Program", FirstProgramForm, ("program", "approval", "coupon")),
-    ("Payout method", PayoutMethodForm, ("kind", "details")),
+    (
+        "Payout method",
+        PayoutMethodForm,
+        tuple(name for name in PayoutMethodForm.base_fields if name != "primary"),
+    ),
 )
 
 

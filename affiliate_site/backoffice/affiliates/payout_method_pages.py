@@ -1,82 +1,72 @@
-"""The form of an affiliate's payout methods."""
-
-import re
-from unicodedata import combining, normalize
+"""The form of an affiliate's payout methods, and the page that ends a hold."""
 
 from django import forms
-from django.core.validators import validate_email
 
 from affiliate_site.api.resources.payout_methods import PayoutMethodInputSerializer
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
-from affiliate_site.backoffice.forms import KeyValueField, ServiceForm
+from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.forms import FIELD_WIDGETS, KeyValueField, ServiceForm
+from affiliate_site.backoffice.payouts.payout_texts import can_see_accounts
+from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.payments import PayoutMethodKind
-from payouts.services.payout_methods import set_payout_method
-
-IBAN_PATTERN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
-IBAN_BEGINNING = re.compile(r"[A-Z]{2}[0-9]{2}")
-# Names of details, without accents; a number of an account need not be an IBAN.
-IBAN_NAME = re.compile("iban")
-ACCOUNT_NAME = re.compile(
-    r"account|konto|rekening|compte|cuenta|\b(conto|conta|cont|tili)\b|tilinumero"
-    "|racun|ucet|szamla|hesap"
+from payouts.payout_details import (
+    DETAIL_NAMES,
+    find_problems,
+    mask_details,
+    normalize_details,
 )
-EMAIL_NAME = re.compile("paypal|e[-_ ]?mail|courriel|correo electronico")
+from payouts.services.payout_methods import release_payout_method, set_payout_method
+
+# The fields of details whose names another form has, too; "" are problems of no detail.
+FIELD_NAMES = {"country": "bank_country", "email": "payout_email", "": "details"}
 
 
-def is_iban(text: str) -> bool:
-    """Return whether the check digits of an IBAN are right (ISO 13616)."""
-    code = compact(text)
-    if not IBAN_PATTERN.fullmatch(code):
-        return False
-    digits = (str(int(character, 36)) for character in code[4:] + code[:4])
-    return int("".join(digits)) % 97 == 1
+class OptionalField(forms.CharField):
+    """A text as long as the API takes one."""
+
+    def __init__(self, **kwargs):
+        super().__init__(required=False, max_length=255, **kwargs)
 
 
-def compact(text: str) -> str:
-    """A text without white space, in capital letters."""
-    return "".join(text.split()).upper()
+FIELD_WIDGETS[OptionalField] = FIELD_WIDGETS[forms.CharField]
 
 
-def find_mistake(name: str, value: str) -> str:
-    """What is wrong with a value, as far as its name tells; empty if nothing is."""
-    letters = normalize("NFKD", name.casefold())
-    plain_name = "".join(each for each in letters if not combining(each))
-    if not value:
-        return f"Enter a value after {name[:80]}, or remove the line."
-    if EMAIL_NAME.search(plain_name):
-        try:
-            validate_email(value)
-        except forms.ValidationError:
-            return (
-                f"{name[:80]}: {value[:80]} is not an e-mail address. Enter one such as"
-                " odette@notes.example.org."
-            )
-        return ""
-    is_account = ACCOUNT_NAME.search(plain_name)
-    looks_like_iban = is_account and IBAN_BEGINNING.match(compact(value))
-    if (IBAN_NAME.search(plain_name) or looks_like_iban) and not is_iban(value):
-        return (
-            f"{name[:80]}: {value[:80]} is not an IBAN: its check digits do not match,"
-            " or it is too long or too short. Compare it with what the affiliate sent."
-        )
-    return ""
+def get_field_name(detail: str) -> str:
+    """The field of a detail."""
+    return FIELD_NAMES.get(detail, detail)
 
 
 class PayoutMethodForm(ServiceForm):
-    """A payout method with its details."""
+    """A payout method. The page shows the fields of the kind; those of others are not
+    read."""
 
     serializer_class = PayoutMethodInputSerializer
 
     kind = forms.ChoiceField(label="Method", choices=PayoutMethodKind.choices)
+    payout_email = OptionalField(label="E-mail address of the account")
+    recipient = OptionalField(label="Recipient ID", help_text="Instead of the address.")
+    account_holder = OptionalField(
+        label="Account holder",
+        help_text="If it is somebody else than the affiliate.",
+    )
+    iban = OptionalField(label="IBAN")
+    bic = OptionalField(label="BIC", help_text="Within SEPA the IBAN is enough.")
+    account_number = OptionalField(
+        label="Account number", help_text="Of an account without IBAN."
+    )
+    routing_number = OptionalField(
+        label="Routing number",
+        help_text="Or sort code, ABA number, bank code.",
+    )
+    bank_name = OptionalField(label="Name of the bank")
+    bank_country = OptionalField(
+        label="Country of the bank",
+        help_text="Two letters, such as US, of an account without IBAN.",
+    )
     details = KeyValueField(
-        help_text=(
-            "One per line, such as paypal_address: odette@notes.example.org or iban:"
-            " SI56 1910 0000 0123 438. They replace those of the method."
-        ),
-        error_messages={
-            "required": "Enter the details: without them nobody can pay. A method"
-            " cannot be emptied; an affiliate is paid by the first one."
-        },
+        label="Further details",
+        required=False,
+        help_text="One per line, such as address: 5 Harbor Street.",
     )
     primary = forms.BooleanField(
         label="Pay by this method first",
@@ -84,29 +74,49 @@ class PayoutMethodForm(ServiceForm):
         help_text="The first method of an affiliate always is.",
     )
 
-    def clean_details(self):
-        """Refuse new values with a typing error; the API takes any text."""
-        details = self.cleaned_data["details"]
-        stored = self.initial.get("details") or {}
-        found = [
-            find_mistake(name, value)
-            for name, value in details.items()
-            if value != stored.get(name)
-        ]
-        if mistakes := list(filter(None, found)):
-            raise forms.ValidationError(mistakes)
-        return details
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if masked := self.initial.get("account"):
+            self.fields["kind"].help_text = (
+                f"Now: {masked}. Leave the details empty to keep them; what you enter"
+                " replaces all of them."
+            )
+
+    def clean(self):
+        """Refuse changed details that are incomplete; the API takes any text."""
+        self.new_details = self.read_details()
+        super().clean()
+        if self.new_details is not None:
+            kind = self.cleaned_data["kind"]
+            for name, sentence in find_problems(kind, self.new_details).items():
+                self.add_error(get_field_name(name), sentence)
+        return self.cleaned_data
+
+    def read_details(self) -> dict[str, str] | None:
+        """The details of the chosen kind; None if they stay as they are."""
+        values = self.cleaned_data
+        kind = values.get("kind")
+        if kind is None:
+            return None
+        names = {name: get_field_name(name) for name in DETAIL_NAMES[kind]}
+        is_changed = not {*names.values(), "details"}.isdisjoint(self.changed_data)
+        if kind == self.initial.get("kind") and not is_changed:
+            return None
+        entered = {name: values.get(field, "") for name, field in names.items()}
+        return normalize_details(kind, (values.get("details") or {}) | entered)
 
     def build_body(self):
         body = {"primary": self.cleaned_data.get("primary")}
-        details = self.cleaned_data.get("details")
-        if "details" in self.changed_data or ("kind" in self.changed_data and details):
-            body["details"] = details
+        if self.new_details is not None:
+            body["details"] = self.new_details
         return body
 
 
 class SetPayoutMethodPage(AffiliatePage):
-    """Set a payout method; `?kind=bank` opens the one that is set."""
+    """Set a payout method; `?kind=bank` opens the one that is set.
+
+    Who may not see accounts changes one without seeing it.
+    """
 
     name = "payout"
     title = "Set payout method"
@@ -124,11 +134,16 @@ class SetPayoutMethodPage(AffiliatePage):
         method = rows.filter(kind=kind).first() if kind else None
         if method is None:
             return {}
-        return {
-            "kind": kind,
-            "details": method.details,
-            "primary": method.is_primary,
-        }
+        values = {"kind": kind, "primary": method.is_primary}
+        if not can_see_accounts(self.request.user):
+            return values | {
+                "account": mask_details(kind, method.details),
+                "last change": method.details_changed_at,
+            }
+        details = normalize_details(kind, method.details)
+        for name in DETAIL_NAMES[kind]:
+            values[get_field_name(name)] = details.pop(name, "")
+        return values | {"details": details}
 
     def get_values(self, form):
         return {
@@ -139,3 +154,31 @@ class SetPayoutMethodPage(AffiliatePage):
 
     def get_done_message(self, method):
         return f"{method.get_kind_display()} was saved as a payout method."
+
+
+class ReleasePayoutMethodPage(FormPage):
+    """End the hold of a payout method that staff have looked at."""
+
+    name = "release"
+    title = "Looked at: use it again"
+    button = "Use it again"
+    permission = "payouts.change_payoutmethod"
+    subject = "{row.affiliate}"
+    service = staticmethod(release_payout_method)
+    done_message = "Payout runs use it again."
+
+    @classmethod
+    def is_offered(cls, method):
+        return bool(method.on_hold_reason)
+
+    def get_explanation(self):
+        return (
+            f"Payout runs leave it out: {self.row.on_hold_reason}\nCompare it with what"
+            " the affiliate says; other details end the hold, too."
+        )
+
+    def get_row_arguments(self):
+        return {"affiliate_id": self.row.affiliate.slug, "kind": self.row.kind}
+
+    def get_back_url(self):
+        return get_object_url(self.row.affiliate)

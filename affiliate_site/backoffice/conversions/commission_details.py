@@ -110,7 +110,7 @@ def get_commission_details(request, commission: Commission) -> Details:
                     )
                 ],
             ),
-            build_payment_section(commission),
+            build_payment_section(request, commission),
             build_history(
                 request,
                 [commission],
@@ -149,7 +149,7 @@ def format_comment(commission) -> str:
     return comment or ""
 
 
-def build_payment_section(commission) -> Section:
+def build_payment_section(request, commission) -> Section:
     """What pays a commission, and how."""
     payment = commission.payment
     if payment is None:
@@ -190,6 +190,6 @@ def build_payment_section(commission) -> Section:
                 and format_money(amount_when_paid, commission.currency),
             ),
             ("On", format_datetime(payment.created_at)),
-            ("Paid to", format_payment_method(payment)),
+            ("Paid to", format_payment_method(payment, request.user)),
         ],
     )

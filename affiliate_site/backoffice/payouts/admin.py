@@ -17,8 +17,15 @@ from affiliate_site.backoffice.actions import (
     run_admin_action,
 )
 from affiliate_site.backoffice.affiliates.affiliate_detail import get_full_name
+from affiliate_site.backoffice.affiliates.payout_method_pages import (
+    ReleasePayoutMethodPage,
+)
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
-from affiliate_site.backoffice.formatters import format_affiliate, format_money
+from affiliate_site.backoffice.formatters import (
+    format_affiliate,
+    format_datetime,
+    format_money,
+)
 from affiliate_site.backoffice.lists.columns import (
     AFFILIATE,
     AMOUNT,
@@ -40,7 +47,13 @@ from affiliate_site.backoffice.lists.search import (
     AffiliateSearchMixin,
 )
 from affiliate_site.backoffice.lists.state_filters import CanceledFilter
-from affiliate_site.backoffice.object_pages import ObjectPageMixin
+from affiliate_site.backoffice.object_pages import (
+    Details,
+    ObjectPageMixin,
+    Section,
+    label_status,
+    link_to,
+)
 from affiliate_site.backoffice.payouts.balance_detail import get_balance_details
 from affiliate_site.backoffice.payouts.bulk_payouts import (
     build_payments_url,
@@ -56,6 +69,7 @@ from affiliate_site.backoffice.payouts.payment_pages import (
 from affiliate_site.backoffice.payouts.payout_texts import (
     add_payout_texts,
     format_payment_method,
+    list_method_facts,
     warn_of_missing_methods,
 )
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
@@ -81,6 +95,13 @@ NAME = ListColumn(
 )
 PAYOUT_METHOD = ListColumn(
     "payout_method", "Primary payout method today", lambda row: row.payout_text
+)
+
+ON_HOLD = ListColumn(
+    "on_hold",
+    "On hold because",
+    lambda row: row.on_hold_reason,
+    export="on_hold_reason",
 )
 
 
@@ -157,7 +178,7 @@ class BalanceAdmin(
         return f"{row.affiliate}, {row.currency}"
 
     def get_details(self, request, ledger_account):
-        return get_balance_details(ledger_account)
+        return get_balance_details(request, ledger_account)
 
     def find_neighbors(self, ledger_account):
         """None: balances have no order in time."""
@@ -175,7 +196,7 @@ class BalanceAdmin(
         return bulk_payouts_view(self, request)
 
     def prepare_rows(self, request, rows):
-        add_payout_texts(rows)
+        add_payout_texts(rows, request.user)
 
     @action(description="Pay balance in full", permissions=["manage"])
     def pay_selected(self, request, rows):
@@ -184,7 +205,7 @@ class BalanceAdmin(
 
         rows = rows.select_related("affiliate")
         selected = list(rows[:MAX_ROWS])
-        add_payout_texts(selected)
+        add_payout_texts(selected, request.user)
         payout_texts = {row.pk: row.payout_text for row in selected}
 
         def get_payout_text(row):
@@ -230,7 +251,7 @@ class PaymentAdmin(
         ),
         "created_at",
         "canceled_at",
-        ListColumn("paid_to", "Paid to", format_payment_method, is_listed=False),
+        ListColumn("paid_to", "Paid to", lambda row: row.paid_to, is_listed=False),
     )
     list_select_related = ("affiliate",)
     search_fields = ("public_id__exact", "affiliate__slug__exact")
@@ -256,6 +277,10 @@ class PaymentAdmin(
         account = request.user.account
         pks = list_payments_of_order(account, term) if account else []
         return [*matches, SearchMatch.of_rows("pk", pks)] if pks else matches
+
+    def prepare_rows(self, request, rows):
+        for row in rows:
+            row.paid_to = format_payment_method(row, request.user)
 
     def get_details(self, request, payment):
         return get_payment_details(request, payment)
@@ -283,12 +308,37 @@ class PaymentAdmin(
 
 
 @admin.register(PayoutMethod)
-class PayoutMethodAdmin(AffiliateSearchMixin, ReadOnlyBackOfficeAdmin):
+class PayoutMethodAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Payout methods of affiliates."""
 
-    columns = (AFFILIATE, "kind", "is_primary")
+    columns = (AFFILIATE, "kind", "is_primary", ON_HOLD)
     list_select_related = ("affiliate",)
     list_filter = ("kind", AffiliateFilter)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-affiliate", "-kind")
+    row_pages = (ReleasePayoutMethodPage,)
+
+    def get_object_title(self, row):
+        return f"{row.get_kind_display()} of {row.affiliate}"
+
+    def get_details(self, request, method):
+        facts = [
+            ("Affiliate", link_to(method.affiliate)),
+            *list_method_facts(method, request.user),
+            (
+                "Details changed on",
+                method.details_changed_at
+                and format_datetime(method.details_changed_at),
+            ),
+            ("On hold", method.on_hold_reason),
+        ]
+        return Details(
+            headline=method.get_kind_display(),
+            labels=[label_status("primary")] if method.is_primary else [],
+            sections=[Section("Payout method", facts=facts)],
+        )
+
+    def find_neighbors(self, method):
+        """None: methods have no order in time."""
+        return None, None

@@ -37,7 +37,7 @@ NOT_REACHED = (
 )
 
 
-def get_balance_details(ledger_account) -> Details:
+def get_balance_details(request, ledger_account) -> Details:
     """The amount due, what it is the sum of, open commissions and last payments."""
     balance = ledger_account.balance or ZERO
     commissions = ledger_account.account.commissions.unpaid().filter(
@@ -45,18 +45,23 @@ def get_balance_details(ledger_account) -> Details:
     )
     unpaid = commissions.order_by("created_at", "id")
     sums = unpaid.aggregate(number=Count("pk"), total=ExactSum("amount"))
+    payout_text = get_payout_text(ledger_account, request.user)
     return Details(
         headline=format_money(balance, ledger_account.currency),
         labels=[label_status("overpaid")] if balance < 0 else [],
         sections=[
-            build_sum_section(ledger_account, balance, sums["total"] or ZERO),
+            build_sum_section(
+                ledger_account, balance, sums["total"] or ZERO, payout_text
+            ),
             build_commissions_section(ledger_account, unpaid, sums["number"]),
             build_payments_section(ledger_account),
         ],
     )
 
 
-def build_sum_section(ledger_account, balance, unpaid_total) -> Section:
+def build_sum_section(
+    ledger_account, balance, unpaid_total, payout_text: str
+) -> Section:
     """The parts, which add up to the balance."""
     rest = balance - unpaid_total
     parts = [("Approved commissions, not paid", unpaid_total)]
@@ -69,7 +74,7 @@ def build_sum_section(ledger_account, balance, unpaid_total) -> Section:
         "Balance",
         facts=[
             ("Affiliate", link_to_affiliate(ledger_account.affiliate)),
-            ("Primary payout method", get_payout_text(ledger_account)),
+            ("Primary payout method", payout_text),
         ],
         notes=notes,
         columns=(Column("Part"), Column("Amount", is_amount=True)),

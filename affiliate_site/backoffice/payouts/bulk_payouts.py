@@ -83,7 +83,7 @@ def bulk_payouts_view(model_admin, request):
         "currencies": currencies,
     }
     if form.is_valid():
-        admin_action, rows = build_bulk_payout(account, form.cleaned_data)
+        admin_action, rows = build_bulk_payout(request.user, form.cleaned_data)
         if request.method == "POST":
             selected_ids = set(request.POST.getlist(ACTION_CHECKBOX_NAME))
             selected_rows = [row for row in rows if str(row.pk) in selected_ids]
@@ -113,9 +113,9 @@ def build_preview_context(admin_action: AdminAction, rows) -> dict[str, Any]:
     }
 
 
-def build_bulk_payout(account, criteria):
+def build_bulk_payout(user, criteria):
     """The action that pays a balance, and the balances with their `payable_amount`."""
-    day_after = criteria["approved_until"] + timedelta(days=1)
+    account, day_after = user.account, criteria["approved_until"] + timedelta(days=1)
     approved_before = datetime.combine(
         day_after, time(), timezone.get_current_timezone()
     )
@@ -130,7 +130,7 @@ def build_bulk_payout(account, criteria):
         row.formatted_balance_due = format_money(row.balance, row.currency)
         row.formatted_payable_amount = format_money(row.payable_amount, row.currency)
         rows.append(row)
-    add_payout_texts(rows)
+    add_payout_texts(rows, user)
 
     def get_skip_reason(row) -> str:
         if row.payable_amount <= 0:

@@ -40,7 +40,7 @@ def get_payment_details(request, payment) -> Details:
                     ("Paid on", format_datetime(payment.created_at)),
                     ("Canceled on", format_datetime(payment.canceled_at)),
                     ("Reason", payment.cancel_reason),
-                    ("Paid to", format_payment_method(payment)),
+                    ("Paid to", format_payment_method(payment, request.user)),
                 ],
             ),
             Section(

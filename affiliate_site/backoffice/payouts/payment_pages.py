@@ -56,13 +56,13 @@ class PayBalancePage(MoneyFormPage):
         return bool(ledger_account.balance and ledger_account.balance > 0)
 
     def get_explanation(self):
-        if text := get_payout_text(self.row):
+        if text := get_payout_text(self.row, self.request.user):
             return f"{self.explanation}\nPay to: {text}"
         return self.explanation
 
     def list_alerts(self):
         affiliate = self.row.affiliate
-        if get_payout_text(self.row):
+        if get_payout_text(self.row, self.request.user):
             return []
         if affiliate.deleted_at:
             return [f"{affiliate} has no payout method, and was removed."]

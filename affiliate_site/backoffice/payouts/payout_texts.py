@@ -6,17 +6,23 @@ from typing import Any
 
 from affiliate_site.backoffice.actions import MAX_LISTED_ROWS
 from payouts.models.payments import Payment, PayoutMethod
+from payouts.payout_details import mask_details
 
 NO_PAYOUT_METHOD = "no payout method"
 QUERY_BATCH_SIZE = 1000  # affiliates of one query, a number that all databases accept
 
 
-def get_payout_text(row) -> str:
+def can_see_accounts(user) -> bool:
+    """Whether a user sees accounts and addresses whole: who pays, others see a mask."""
+    return user.has_perm("payouts.add_payment")
+
+
+def get_payout_text(row, user) -> str:
     """The text of the affiliate of a balance or payment; empty without a method."""
-    return find_payout_texts([row]).get(row.affiliate_id, "")
+    return find_payout_texts([row], user).get(row.affiliate_id, "")
 
 
-def find_payout_texts(rows: Iterable[Any]) -> dict[int, str]:
+def find_payout_texts(rows: Iterable[Any], user) -> dict[int, str]:
     """The texts by primary key of the affiliate, of rows with `affiliate`.
 
     They are those of today: `format_payment_method` has that of a payment.
@@ -29,20 +35,37 @@ def find_payout_texts(rows: Iterable[Any]) -> dict[int, str]:
             affiliate__in={affiliate_id for _, affiliate_id in batch},
             is_primary=True,
         )
-        texts |= {each.affiliate_id: format_payout_method(each) for each in methods}
+        texts |= {
+            each.affiliate_id: format_payout_method(each, user) for each in methods
+        }
     return texts
 
 
-def format_payout_method(method: PayoutMethod) -> str:
-    """`Bank account (iban: SI56 1910 0000 0123 438)`."""
-    return join_method(method.get_kind_display(), method.details_text)
+def format_payout_method(method: PayoutMethod, user) -> str:
+    """`Bank account (iban: SI56 1910 0000 0123 438)`, or `Bank account (SI56…3438)`."""
+    is_whole = can_see_accounts(user)
+    masked = mask_details(method.kind, method.details)
+    return join_method(
+        method.get_kind_display(), method.details_text if is_whole else masked
+    )
 
 
-def format_payment_method(payment: Payment) -> str:
+def list_method_facts(method: PayoutMethod, user) -> list[tuple[str, str]]:
+    """Names and values of the details, or the masked account."""
+    if can_see_accounts(user):
+        return list(method.details.items())
+    return [("Account", mask_details(method.kind, method.details))]
+
+
+def format_payment_method(payment: Payment, user) -> str:
     """How a payment was paid: the affiliate's primary method when it was recorded."""
     if payment.payout_kind is None:
         return "not recorded"
-    return join_method(payment.get_payout_kind_display(), payment.payout_details)
+    details = payment.payout_details
+    if not can_see_accounts(user):
+        pairs = (part.partition(": ")[::2] for part in details.split(", "))
+        details = mask_details(payment.payout_kind, dict(pairs)) if details else ""
+    return join_method(payment.get_payout_kind_display(), details)
 
 
 def join_method(kind: str, details: str) -> str:
@@ -50,9 +73,9 @@ def join_method(kind: str, details: str) -> str:
     return f"{kind} ({details})" if details else kind
 
 
-def add_payout_texts(rows: Sequence[Any]) -> None:
+def add_payout_texts(rows: Sequence[Any], user) -> None:
     """Set `payout_text` and `has_payout_method` of each row."""
-    texts = find_payout_texts(rows)
+    texts = find_payout_texts(rows, user)
     for row in rows:
         row.has_payout_method = row.affiliate_id in texts
         row.payout_text = texts.get(row.affiliate_id, NO_PAYOUT_METHOD)

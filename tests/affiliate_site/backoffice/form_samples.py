@@ -42,14 +42,13 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     "url": "https://sample.example/hook",
     ("AddAffiliatePage", "program"): LAST_ROW,
     ("AddAffiliatePage", "kind"): "paypal",
-    ("AddAffiliatePage", "details"): "paypal_address: s@harbor.example.org",
+    "payout_email": "sample@harbor.example.org",
     ("AddConversionPage", "coupon"): "harbor-10",
     ("AddProgramPage", "currency"): "EUR",
     ("ChangeAffiliatePage", "affiliate"): lambda conversion: find_other(conversion),
     ("AddCustomFieldPage", "options"): "small\nlarge",
     ("AddCustomFieldPage", "type"): "select",
     ("PayBalancePage", "amount"): "2",
-    ("SetPayoutMethodPage", "details"): "paypal_address: p@harbor.example.org",
 }
 # The samples that a value of another field replaces.
 ALTERNATIVES = {
@@ -103,6 +102,7 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
         stdout=io.StringIO(),
     )
     account.programs.filter(slug=slug).update(archived_at=timezone.now())
+    account.payout_methods.update(on_hold_reason=marker)
     program = account.programs.get(slug=sample.program)
     applicant = {"affiliate": {"id": sample.second_affiliate}}
     sample.post(f"/programs/{program.slug}/affiliates/", applicant)

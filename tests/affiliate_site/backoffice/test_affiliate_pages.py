@@ -115,7 +115,7 @@ def parts(account, scenario):
         "approval": "approved",
         "coupon": "HANA10",
         "kind": "paypal",
-        "details": "paypal_address: hana@example.org",
+        "payout_email": "hana@example.org",
     }
 
 
@@ -149,7 +149,7 @@ def test_creates_an_affiliate_who_is_ready_on_one_page(account, staff_client, pa
     assert account.coupons.get(enrollment=enrollment).code == "HANA10"
     method = account.payout_methods.get(affiliate=hana)
     assert (method.kind, method.is_primary) == ("paypal", True)
-    assert method.details == {"paypal_address": "hana@example.org"}
+    assert method.details == {"email": "hana@example.org"}
 
 
 @pytest.mark.parametrize(("approved", "warns"), [(True, False), (None, True)])
@@ -191,8 +191,8 @@ def test_approves_a_new_affiliate_as_its_program_says(
         ({"coupon": "TAKEN"}, "coupon", "already in use: minakessler in"),
         ({"coupon": "x" * 65}, "coupon", "64 characters"),
         ({"program": ""}, "program", "required"),
-        ({"details": "paypal_address: hana"}, "details", "not an e-mail address"),
-        ({"details": ""}, "details", "without them nobody can pay"),
+        ({"payout_email": "hana"}, "payout_email", "not an e-mail address"),
+        ({"payout_email": ""}, "payout_email", "Enter the e-mail address"),
         ({"kind": ""}, "kind", "required"),
         ({"email": "hana"}, "email", "not a valid email"),
     ],

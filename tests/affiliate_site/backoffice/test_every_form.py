@@ -57,7 +57,10 @@ OWNER_PAGES = {
     "PayBalancePage",
     "SendTestEventPage",
 }
-FINANCE_PAGES = {"CancelPaymentPage", "PayBalancePage", "SetPayoutMethodPage"}
+FINANCE_PAGES = {
+    *("CancelPaymentPage", "PayBalancePage"),
+    *("ReleasePayoutMethodPage", "SetPayoutMethodPage"),
+}
 UNKNOWN_ID = "00000000-1111-4222-8333-444444444444"
 WRITES = ("INSERT", "UPDATE", "DELETE")
 
