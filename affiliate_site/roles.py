@@ -43,7 +43,7 @@ def get_permissions(role: str) -> frozenset[str]:
     names = {get_permission_name("view", model) for model in models}
     if role == Role.VIEWER:
         return frozenset(names)
-    writable = [model for model in models if can_write(role, model._meta.model_name)]
+    writable = [model for model in models if can_write(role, model)]
     return frozenset(
         names
         | {
@@ -54,8 +54,9 @@ def get_permissions(role: str) -> frozenset[str]:
     )
 
 
-def can_write(role: str, model_name: str) -> bool:
+def can_write(role: str, model) -> bool:
     """Whether a role that writes adds, changes and deletes rows of a model."""
+    model_name = model._meta.model_name
     if role == Role.FINANCE:
         return model_name in FINANCE_MODELS
     return role == Role.OWNER or model_name not in (

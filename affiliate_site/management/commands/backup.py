@@ -23,7 +23,8 @@ OTHER_DATABASE = (
 class Command(JsonCommand):
     help = (
         "Copy the embedded database while it is in use, and check the copy. FILE is by"
-        " default var/backups/<UTC time>.sqlite3."
+        " default var/backups/<UTC time>.sqlite3. The keys of var/ and of the"
+        " environment are not in it."
     )
 
     def add_arguments(self, parser):

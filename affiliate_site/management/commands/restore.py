@@ -8,13 +8,15 @@ from accounts.commands import JsonCommand
 from accounts.db_compat import use_snapshot
 from affiliate_site.management.commands.backup import get_database_file
 from affiliate_site.operations.backups import restore_backup
+from affiliate_site.operations.doctor import FAILURE, check_encryption_keys
 from payouts.services.reconciliation import reconcile_all
 
 
 class Command(JsonCommand):
     help = (
         "Replace the embedded database by a backup, migrate it and check its ledger."
-        " The service must be stopped; the previous database is kept."
+        " The service must be stopped; the previous database is kept. The keys of the"
+        " backup must be in var/ or the environment."
     )
 
     def add_arguments(self, parser):
@@ -40,6 +42,9 @@ class Command(JsonCommand):
                 f"{file} is restored, but its ledger is not consistent: run"
                 f" check_ledger. The previous database is {kept}"
             )
+        keys = check_encryption_keys(at)
+        if keys.status == FAILURE:
+            self.stderr.write(f"{keys.detail}: {keys.advice}")
         lines = [f"Restored {file}: {report.transfer_count} transfers, ledger OK"]
         if kept:
             lines.append(f"The previous database is {kept}")
