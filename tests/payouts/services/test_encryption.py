@@ -4,6 +4,7 @@ import pytest
 from cryptography.fernet import Fernet
 from django.db import connection
 
+from accounts.compiled_writes import get_insert_fields
 from accounts.encryption import WrongEncryptionKey
 from payouts.services.encryption import has_values_to_rotate, list_encrypted_columns
 from payouts.services.payout_methods import list_equal_methods, set_payout_method
@@ -61,6 +62,16 @@ def test_stores_no_account_in_the_clear(account, payment):
     assert {text.strip('"')[:5] for text in stored} == {"gAAAA"}
     assert payment.reload().payout_details == "iban: SI56 1910 0000 0123 438, note: ž"
     assert account.payout_methods.first().details == DETAILS
+
+
+def test_compiled_writes_encrypt_text(account, payment):
+    field = payment._meta.get_field("payout_details")
+    assert get_insert_fields(type(payment), has_key=False)[field] is None
+
+    payment.update_row(payout_details="iban: SI56")
+
+    assert read_stored("payouts_payment", "payout_details")[0].startswith("gAAAA")
+    assert payment.reload().payout_details == "iban: SI56"
 
 
 def test_reads_and_encrypts_rows_from_before(account, payment):
