@@ -134,6 +134,12 @@ def test_refuses_a_wrong_key(account, settings, payment):
             run_command("rotate_encryption", *arguments)
 
 
+def test_the_ledger_is_checked_without_the_key(settings, payment):
+    settings.ENCRYPTION_KEYS = [make_key()]
+
+    assert run_json_command("check_ledger")["ok"] is True
+
+
 @pytest.mark.parametrize(
     ("get_keys", "status", "expected"),
     [
