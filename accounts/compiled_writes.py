@@ -27,7 +27,7 @@ from accounts.compiled_queries import (
     find_lookups,
     set_parameter_fields,
 )
-from accounts.db_compat import BATCH_SIZE
+from accounts.db_compat import BATCH_SIZE, get_max_values, split_into_batches
 from accounts.encryption import EncryptedTextField
 
 PLAIN_TYPES = {
@@ -51,9 +51,8 @@ def insert_rows(rows: Sequence[Model]) -> None:
     """
     if not rows:
         return
-    connection = connections[DEFAULT_DB_ALIAS]
     fields = get_insert_fields(type(rows[0]), has_key=rows[0].pk is not None)
-    size = min(BATCH_SIZE, max(1, connection.ops.bulk_batch_size(fields, rows)))
+    size = min(BATCH_SIZE, get_max_values() // len(fields))
     batches = [rows[start : start + size] for start in range(0, len(rows), size)]
     if len(batches) == 1:
         _insert_batch(rows, "")
@@ -188,3 +187,48 @@ def _build_update(
     query.add_update_values(new_values)
     sql, parameters = query.get_compiler(DEFAULT_DB_ALIAS).as_sql()
     return Statement(sql, tuple(parameters))
+
+
+def update_each(
+    model: type[Model],
+    account_id: int,
+    names: Sequence[str],
+    rows: Sequence[tuple[Any, ...]],
+    *,
+    adds: bool = False,
+) -> None:
+    """Set these fields of many rows, each to values of its own, in few statements.
+
+    `rows` are tuples of a primary key and the values. With `adds`, the values are added
+    to those of the rows. The caller has locked the rows: a statement changes them in no
+    certain order.
+    """
+    connection = connections[DEFAULT_DB_ALIAS]
+    quote = connection.ops.quote_name
+    fields: list[Any] = [model._meta.pk, *map(model._meta.get_field, names)]
+    columns = [quote(f"new_{field.column}") for field in fields]
+    casts = ", ".join(f"CAST(%s AS {field.db_type(connection)})" for field in fields)
+    placeholders = ", ".join("%s" for _ in fields)
+    assignments = ", ".join(
+        f"{quote(field.column)} = {f'{quote(field.column)} + ' if adds else ''}{column}"
+        for field, column in zip(fields[1:], columns[1:], strict=True)
+    )
+    table = quote(model._meta.db_table)
+    for batch in split_into_batches(rows):
+        values = f"({casts})" + f", ({placeholders})" * (len(batch) - 1)
+        sql = (
+            f"WITH new ({', '.join(columns)}) AS (VALUES {values})"  # noqa: S608 - names from our own models
+            f" UPDATE {table} SET {assignments} FROM new"
+            f" WHERE {table}.{quote('account_id')} = %s"
+            f" AND {table}.{quote(fields[0].column)} = {columns[0]}"
+        )
+        parameters = [
+            field.get_db_prep_save(value, connection)
+            for row in batch
+            for field, value in zip(fields, row, strict=True)
+        ]
+        with (
+            transaction.mark_for_rollback_on_error(DEFAULT_DB_ALIAS),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(sql, [*parameters, account_id])

@@ -1,19 +1,21 @@
 """Differences between SQLite and PostgreSQL that the ORM does not hide."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
 
-BATCH_SIZE = 1000  # rows of one statement: PostgreSQL takes 65,535 values
+BATCH_SIZE = 1000  # rows of one statement
+MAX_VALUES = 65_535  # of one statement of PostgreSQL
 LOCK_TIMEOUT_SQLSTATE = "55P03"
 TEMPORARY_SQLSTATES = (
     *("08", "57"),  # lost connection; statement timeout, shutdown
     *("40", LOCK_TIMEOUT_SQLSTATE),  # deadlock, serialization failure
 )
+Row = TypeVar("Row")
 DATABASE_TIME_SQL = "SELECT clock_timestamp()"
 SNAPSHOT_SQL = {
     "sqlite": ["BEGIN DEFERRED"],
@@ -59,6 +61,21 @@ def is_temporary(error: BaseException) -> bool:
     if state is not None:
         return bool(state.startswith(TEMPORARY_SQLSTATES))
     return "FATAL:" not in str(error) or "database system is" in str(error)
+
+
+def split_into_batches(rows: Sequence[Row]) -> list[Sequence[Row]]:
+    """Return the rows in batches of one statement each."""
+    return [rows[n : n + BATCH_SIZE] for n in range(0, len(rows), BATCH_SIZE)]
+
+
+def get_max_values() -> int:
+    """Return how many values a statement may have."""
+    if connection.vendor != "sqlite":
+        return MAX_VALUES
+    connection.ensure_connection()
+    # Django assumes 999, the limit of versions before 3.32.
+    limit: int = connection.connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER)
+    return limit
 
 
 def get_database_time() -> datetime:

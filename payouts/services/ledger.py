@@ -20,6 +20,8 @@ from django.db.models import Max, Q, QuerySet
 
 from accounts.actor import get_actor
 from accounts.compiled_queries import compiled
+from accounts.compiled_writes import update_each
+from accounts.db_compat import split_into_batches
 from accounts.models.accounts import Account
 from payouts.errors import BalanceTooLarge
 from payouts.models.commissions import BalanceKey, Commission, CommissionStatus
@@ -44,6 +46,7 @@ ADD_TO_BALANCE_SQL = (
     ' WHERE "account_id" = %s AND "id" = %s'
 )
 BALANCE_CONSTRAINT = "ledger_account_balance_in_range"
+MAX_SINGLE_CHANGES = 8  # of balances: more are one statement
 
 # The transfers of a commission's amount when its status changes. The amount of a
 # disapproved commission is in no balance, as before its creation.
@@ -320,10 +323,21 @@ class LedgerSession:
             )
             for (debit, credit), values in self.transfers
         )
-        changes = [(self.ledger_accounts[key].pk, n) for key, n in self.changes.items()]
-        for pk, change in sorted(changes):
-            if change:
-                self._add_to_balance(pk, change)
+        changes = sorted(
+            (self.ledger_accounts[key].pk, n) for key, n in self.changes.items() if n
+        )
+        try:
+            if self.is_locked and len(changes) > MAX_SINGLE_CHANGES:
+                update_each(
+                    LedgerAccount, self.account.pk, ["balance"], changes, adds=True
+                )
+            else:
+                for pk, change in changes:
+                    self._add_to_balance(pk, change)
+        except IntegrityError as error:
+            if BALANCE_CONSTRAINT in str(error):
+                raise BalanceTooLarge from error
+            raise
 
     def _add_commission_change(
         self, commission: Commission, before: CommissionValue | None
@@ -379,14 +393,9 @@ class LedgerSession:
                 raise BalanceTooLarge
 
     def _add_to_balance(self, pk: int, amount: Decimal) -> None:
-        try:
-            with connection.cursor() as cursor:
-                stored = BALANCE_FIELD.get_prep_value(amount)
-                cursor.execute(ADD_TO_BALANCE_SQL, [stored, self.account.pk, pk])
-        except IntegrityError as error:
-            if BALANCE_CONSTRAINT in str(error):
-                raise BalanceTooLarge from error
-            raise
+        with connection.cursor() as cursor:
+            stored = BALANCE_FIELD.get_prep_value(amount)
+            cursor.execute(ADD_TO_BALANCE_SQL, [stored, self.account.pk, pk])
 
     def _get_next_sequence_number(self, commission: Commission) -> int:
         if commission.pk not in self.sequence_numbers:
@@ -402,12 +411,13 @@ class LedgerSession:
             currency for _, currency in self.balance_keys
         }
         affiliate_ids = {affiliate_id for affiliate_id, _ in self.balance_keys}
-        rows = ledger_accounts_in.all(
-            account=self.account,
-            affiliates=sorted(affiliate_ids),
-            currencies=sorted(currencies),
-        )
-        return {_get_key(row): row for row in rows}
+        return {
+            _get_key(row): row
+            for batch in split_into_batches(sorted(affiliate_ids)) or [[]]
+            for row in ledger_accounts_in.all(
+                account=self.account, affiliates=batch, currencies=sorted(currencies)
+            )
+        }
 
     def _ensure_ledger_account(self, key: LedgerAccountKey) -> None:
         """Insert the row if it is missing, or load that of a concurrent transaction."""
@@ -436,13 +446,12 @@ class LedgerSession:
         return is_inserted
 
     def _lock_ledger_accounts(self, keys: Iterable[LedgerAccountKey]) -> None:
-        locked_rows = locked_ledger_accounts.all(
-            account=self.account, pks=[self.ledger_accounts[key].pk for key in keys]
-        )
-        for row in locked_rows:
-            key = _get_key(row)
-            self.ledger_accounts[key] = row
-            self.balances[key] = (row.balance or ZERO) + self.changes[key]
+        pks = sorted(self.ledger_accounts[key].pk for key in keys)
+        for batch in split_into_batches(pks):
+            for row in locked_ledger_accounts.all(account=self.account, pks=batch):
+                key = _get_key(row)
+                self.ledger_accounts[key] = row
+                self.balances[key] = (row.balance or ZERO) + self.changes[key]
 
     def _get_payout_balance(self, currency: str) -> Decimal:
         """Return the locked payout balance, which is stored as a negative number."""
