@@ -14,6 +14,7 @@ import affiliate_site.backoffice.conversions.clicks
 import affiliate_site.backoffice.conversions.commissions
 import affiliate_site.backoffice.payouts.admin
 import affiliate_site.backoffice.payouts.ledger
+import affiliate_site.backoffice.payouts.runs
 import affiliate_site.backoffice.programs.admin
 from affiliate_site.backoffice.formatters import set_field_labels
 

@@ -119,18 +119,57 @@ class BalanceTooLarge(InvalidInput):
     property_path = "amount"
 
 
-class AmountDueChanged(Conflict):
-    """The amount due changed after the payment was prepared."""
-
-    message = "The amount due is now {due} {currency}"
-    code = "amount_due_changed"
-
-
 class BalanceChanged(Conflict):
     """The balance changed after the payment was prepared."""
 
     message = "The balance is now {balance} {currency}"
     code = "balance_changed"
+
+
+class PayoutRunNotFound(NotFound):
+    """The account has no such payout run, or the run no such line."""
+
+    message = "Payout run not found"
+
+
+class PayoutRunNotDraft(Conflict):
+    """Only a draft can be changed, confirmed or discarded."""
+
+    message = "Payout run {run} is {state} and can no longer be changed"
+
+
+class PayoutRunEmpty(Conflict):
+    """A payout run pays somebody."""
+
+    message = "Payout run {run} has nobody to pay"
+
+
+class PayoutRunChanged(Conflict):
+    """What a draft pays is not what it was when it was made."""
+
+    message = (
+        "Nothing was paid, because this changed since the draft was made: {changes}."
+        " Re-make the draft"
+    )
+
+
+class SecondPersonRequired(Conflict):
+    """The account wants two people for a payout run."""
+
+    message = "You made this draft, so somebody else has to confirm it"
+
+
+class PayoutDayOutOfRange(InvalidInput):
+    """The day has no end that can be stored."""
+
+    message = "The day is out of range"
+    property_path = "due_until"
+
+
+class PayoutLineNotIncluded(Conflict):
+    """Only who is in the draft can be taken out, and only who was, put back."""
+
+    message = "{affiliate} is {state} in this payout run"
 
 
 class CommissionTypeNotFound(NotFound):

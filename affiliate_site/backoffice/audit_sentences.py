@@ -23,6 +23,7 @@ from affiliate_site.backoffice.formatters import FIELD_LABELS, format_money
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
+from payouts.models.runs import PayoutRun
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
@@ -36,6 +37,7 @@ SUBJECT_MODELS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "conversion": (Conversion, "pk", ()),
     "customer": (Customer, "public_id", ()),
     "payment": (Payment, "public_id", ("affiliate",)),
+    "payoutrun": (PayoutRun, "public_id", ()),
 }
 # Other subjects: the list that finds them by their name, and what staff call them.
 SUBJECT_LISTS = {

@@ -160,9 +160,6 @@ def iterate_actions(request) -> Iterator[SearchResult]:
         if user.has_perm(list_action.permission):
             url = reverse_changelist(list_action.model_name) + list_action.query
             yield SearchResult(list_action.title, "Action", url, "bolt")
-    if user.account is not None and user.has_perm("payouts.add_payment"):
-        url = reverse("admin:bulk_payouts")
-        yield SearchResult("Bulk payout", "Action", url, "bolt")
     for model, model_admin in admin.site._registry.items():  # noqa: SLF001 - no other way
         opts = model._meta
         if model_admin.has_add_permission(request):

@@ -78,6 +78,13 @@ EMPTY_STATES = {
         "No payments yet. Select affiliates under Balances and choose “Pay balance"
         " in full”."
     ),
+    "payouts.PayoutRun": (
+        "No payout runs yet. Choose “Add payout run” to draft the payments of all that"
+        " is due."
+    ),
+    "payouts.PayoutLine": (
+        "No lines of payout runs yet. A payout run has one for each balance."
+    ),
     "payouts.PayoutMethod": (
         "No payout methods yet. Choose “Add payout method” to record how an affiliate"
         " is paid."

@@ -125,11 +125,16 @@ class FormPage(FormView):
                 raise Http404
             self.account = self.row.account
             if not self.is_offered(self.row):
-                messages.error(request, f"{self.title}: not possible in this state.")
+                self.report_not_offered()
                 return redirect(self.get_back_url())
         elif self.account is None:
             raise PermissionDenied("operators have no account")
         return super().dispatch(request, *args, **kwargs)
+
+    def report_not_offered(self) -> None:
+        """Say why the page of the object is shown instead."""
+        text = f"{self.title}: not possible in this state."
+        messages.error(self.request, text)
 
     def get_initial(self):
         values = self.get_unlocked_initial(self.row) if self.row else {}

@@ -233,15 +233,15 @@ def build_history(
 class RowPage:
     """One page of rows, newest first, with the URLs of the pages beside it."""
 
-    def __init__(self, request, rows) -> None:
+    def __init__(self, request, rows, size: int = PAGE_SIZE) -> None:
         number = request.GET.get("page", "")
         self.number = int(number) if number.isdecimal() and len(number) < 6 else 1
         self.number = max(self.number, 1)
-        offset = (self.number - 1) * PAGE_SIZE
-        found = list(rows[offset : offset + PAGE_SIZE + 1])
-        self.rows = found[:PAGE_SIZE]
+        offset = (self.number - 1) * size
+        found = list(rows[offset : offset + size + 1])
+        self.rows = found[:size]
         self.newer_url = self._build_url(request, -1) if self.number > 1 else ""
-        self.older_url = self._build_url(request, 1) if len(found) > PAGE_SIZE else ""
+        self.older_url = self._build_url(request, 1) if len(found) > size else ""
 
     def _build_url(self, request, step: int) -> str:
         query = {"tab": request.GET.get("tab", ""), "page": self.number + step}

@@ -211,6 +211,12 @@ def list_navigation(request) -> list[dict]:
                 build_sidebar_item(
                     "Balances", "account_balance", "payouts_ledgeraccount"
                 ),
+                build_sidebar_item(
+                    "Payout runs",
+                    "event_repeat",
+                    "payouts_payoutrun",
+                    "payouts_payoutline",
+                ),
                 build_sidebar_item("Payments", "payments", "payouts_payment"),
                 build_sidebar_item("Ledger", "receipt_long", "payouts_transfer"),
             ],

@@ -1,56 +1,20 @@
-"""Payables: what affiliates are owed, in all and approved before a time."""
+"""Payables: what affiliates are owed, and what payments have paid of it."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from django.db.models import QuerySet
 
 from accounts.models.accounts import Account
-from payouts.models.commissions import BalanceKey, Commission
-from payouts.models.ledger import LedgerAccount, LedgerAccountType, TransferType
+from payouts.models.commissions import Commission
+from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.models.payments import Payment
 from payouts.statistics import Sums
 from tracking.amounts import ExactSum
 from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO
-
-
-@dataclass(frozen=True)
-class Payable:
-    """A positive balance of an affiliate, and the amount due of it."""
-
-    ledger_account: LedgerAccount
-    amount_due: Decimal
-
-
-def list_payable_currencies(account: Account) -> list[str]:
-    """List the currencies with a positive payable balance."""
-    rows = account.ledger_accounts.filter(
-        kind=LedgerAccountType.PAYABLE, balance__gt=ZERO
-    )
-    return sorted(set(rows.values_list("currency", flat=True)))
-
-
-def list_payables(
-    account: Account, *, currency: str, approved_before: datetime
-) -> list[Payable]:
-    """List positive payable balances in a currency, the highest first.
-
-    The amount due is the balance minus the commissions approved at `approved_before` or
-    later. It is zero or negative if earlier payments exceeded earlier commissions.
-    """
-    rows = account.ledger_accounts.filter(
-        kind=LedgerAccountType.PAYABLE, currency=currency, balance__gt=ZERO
-    ).select_related("affiliate")
-    approved_since = _calculate_approved_since(account, currency, approved_before)
-    return [
-        Payable(row, (row.balance or ZERO) - approved_since[row.pk])
-        for row in rows.order_by("-balance", "id")
-    ]
 
 
 def list_payable_accounts(
@@ -105,64 +69,6 @@ def get_payable_balances(
             row.balance or ZERO
         )
     return balances
-
-
-def get_amount_due(
-    account: Account, balance_key: BalanceKey, *, approved_before: datetime
-) -> Decimal:
-    """Return the amount due to one affiliate, as in `list_payables`.
-
-    The caller has locked the balance.
-    """
-    affiliate_id, currency = balance_key
-    ledger_account = account.ledger_accounts.get(
-        kind=LedgerAccountType.PAYABLE, affiliate=affiliate_id, currency=currency
-    )
-    approved_since = _calculate_approved_since(
-        account, currency, approved_before, ledger_account=ledger_account
-    )
-    return (ledger_account.balance or ZERO) - approved_since[ledger_account.pk]
-
-
-def _calculate_approved_since(
-    account: Account,
-    currency: str,
-    since: datetime,
-    ledger_account: LedgerAccount | None = None,
-) -> dict[int, Decimal]:
-    """Sum the commissions approved since a time by ledger account.
-
-    A commission that was approved before, reopened and approved again adds nothing.
-    """
-    changes: dict[tuple[int, int], Decimal] = defaultdict(Decimal)
-    for account_id, commission_id, amount in _list_approval_changes(
-        account, currency, since, ledger_account
-    ):
-        changes[account_id, commission_id] += amount
-    sums: dict[int, Decimal] = defaultdict(Decimal)
-    for (account_id, _), amount in changes.items():
-        sums[account_id] += max(amount, ZERO)
-    return sums
-
-
-def _list_approval_changes(
-    account: Account,
-    currency: str,
-    since: datetime,
-    ledger_account: LedgerAccount | None,
-) -> Iterator[tuple[int, int, Decimal]]:
-    """Yield ledger account, commission, and amount: negative if it was reopened."""
-    transfers = account.transfers.filter(currency=currency, created_at__gte=since)
-    for kind, side, sign in (
-        (TransferType.APPROVED, "credit", 1),
-        (TransferType.REOPENED, "debit", -1),
-    ):
-        rows = transfers.filter(kind=kind)
-        if ledger_account is not None:
-            rows = rows.filter(**{side: ledger_account})
-        sums = rows.order_by().values_list(side, "commission")
-        for account_id, commission_id, amount in sums.annotate(ExactSum("amount")):
-            yield account_id, commission_id, sign * amount
 
 
 @dataclass(frozen=True)

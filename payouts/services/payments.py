@@ -2,15 +2,14 @@
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from itertools import groupby
-from operator import attrgetter
 
 from django.db import models, transaction
 
-from accounts.db_compat import BATCH_SIZE
+from accounts.db_compat import split_into_batches
 from accounts.errors import ErrorList, InvalidInput
 from accounts.exact_json import format_decimal
 from accounts.ids import generate_public_id
@@ -19,7 +18,6 @@ from accounts.models.accounts import Account
 from accounts.models.row_counts import keep_counts
 from accounts.services.changes import record_change, record_changes
 from payouts.errors import (
-    AmountDueChanged,
     BalanceChanged,
     BalanceTooLarge,
     PaymentNotFound,
@@ -27,7 +25,7 @@ from payouts.errors import (
 from payouts.models.commissions import BalanceKey, Commission, PaymentAllocation
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.services.ledger import LedgerSession, open_ledger_session
-from payouts.services.payables import get_amount_due
+from payouts.services.run_states import cancel_line, lock_line_of_payment
 from tracking.amounts import ExactSum
 from tracking.errors import UnknownReference
 from tracking.money import ZERO
@@ -39,8 +37,8 @@ class PaymentOrder:
     """A payment to make; `path_prefix` is its position in a request: `[1].`.
 
     With `expected_balance`, the payment is rejected if the balance differs: of two
-    concurrent payments of one balance, the second fails. With `approved_before`, it is
-    rejected unless its amount is what is due of commissions approved before this time.
+    concurrent payments of one balance, the second fails. `commissions` are the primary
+    keys of those that it covers; None: as `allocate_payments` says.
     """
 
     affiliate_id: str
@@ -48,7 +46,7 @@ class PaymentOrder:
     currency: str
     path_prefix: str = ""
     expected_balance: Decimal | None = None
-    approved_before: datetime | None = None
+    commissions: Sequence[int] | None = None
 
     def get_balance_key(self, affiliate_ids: dict[str, int]) -> BalanceKey:
         """Return the balance to pay from, given primary keys by affiliate id."""
@@ -61,25 +59,33 @@ def create_payments(
     orders: Sequence[PaymentOrder],
     at: datetime,
     affiliates: dict[str, int] | None = None,
+    methods: dict[int, PayoutMethod] | None = None,
+    ledger: LedgerSession | None = None,
 ) -> list[Payment]:
     """Create all payments in the order of `orders`, or none.
 
     Affiliates may be deleted, and an amount may exceed the balance, which becomes
-    negative. `affiliates` maps the ids in `orders` to primary keys, if the caller has
-    looked them up. Raises `UnknownReference`, `BalanceChanged`, `AmountDueChanged` and
+    negative. `affiliates` maps the ids in `orders` to primary keys, `methods` these to
+    payout methods, if the caller has looked them up; `ledger` is the session of a
+    caller who has locked the balances. Raises `UnknownReference`, `BalanceChanged` and
     `BalanceTooLarge`.
     """
     if affiliates is None:
         affiliates = _get_affiliate_ids(account, orders)
     with transaction.atomic():
         balance_keys = [order.get_balance_key(affiliates) for order in orders]
-        with open_ledger_session(account, balance_keys, at=at) as ledger:
+        session = (
+            open_ledger_session(account, balance_keys, at=at)
+            if ledger is None
+            else nullcontext(ledger)
+        )
+        with session as ledger:
             ledger.lock_balances()
             for order, balance_key in zip(orders, balance_keys, strict=True):
                 balance = ledger.get_payable_balance(balance_key)
                 _ensure_balance_unchanged(order, balance)
-                _ensure_amount_due_unchanged(account, order, balance_key)
-            methods = _get_primary_methods(account, affiliates.values())
+            if methods is None:
+                methods = _get_primary_methods(account, affiliates.values())
             payments = account.payments.bulk_create(
                 Payment(
                     account=account,
@@ -95,7 +101,8 @@ def create_payments(
                     orders, balance_keys, strict=True
                 )
             )
-            paid = allocate_payments(account, payments, at=at)
+            chosen = [order.commissions for order in orders]
+            paid = allocate_payments(account, payments, chosen, at=at)
             record_changes(account, "payment.created", payments, at=at)
             record_changes(
                 account,
@@ -124,16 +131,6 @@ def _ensure_balance_unchanged(order: PaymentOrder, balance: Decimal) -> None:
         raise BalanceChanged(balance=format_decimal(balance), currency=order.currency)
 
 
-def _ensure_amount_due_unchanged(
-    account: Account, order: PaymentOrder, balance_key: BalanceKey
-) -> None:
-    if order.approved_before is None:
-        return
-    due = get_amount_due(account, balance_key, approved_before=order.approved_before)
-    if due != order.amount:
-        raise AmountDueChanged(due=format_decimal(due), currency=order.currency)
-
-
 def _post_payment(order: PaymentOrder, payment: Payment, ledger: LedgerSession) -> None:
     try:
         ledger.post_payment(payment)
@@ -150,6 +147,7 @@ def cancel_payment(
     """
     with transaction.atomic():
         payment = get_payment(account, payment_id)
+        line = lock_line_of_payment(account, payment)
         with open_ledger_session(
             account, [(payment.affiliate_id, payment.currency)], at=at
         ) as ledger:
@@ -174,6 +172,8 @@ def cancel_payment(
                 payment=[payment.public_id, None],
             )
             ledger.post_payment_canceled(payment)
+        if line is not None:
+            cancel_line(line)
 
 
 def get_payment(account: Account, payment_id: str) -> Payment:
@@ -183,42 +183,72 @@ def get_payment(account: Account, payment_id: str) -> Payment:
 
 
 def allocate_payments(
-    account: Account, payments: Sequence[Payment], *, at: datetime
+    account: Account,
+    payments: Sequence[Payment],
+    chosen: Sequence[Sequence[int] | None],
+    *,
+    at: datetime,
 ) -> list[Commission]:
-    """Allocate new payments to approved commissions, oldest first.
+    """Allocate new payments to approved commissions: those chosen, or oldest first.
 
-    The amount to allocate is the sum of an affiliate's payments in a currency that are
-    not canceled, minus its paid commissions. Commissions are paid in full only, and the
-    first one that exceeds the rest ends the allocation (docs/api-contract.md,
-    section 7.6). Returns the paid commissions. The caller has locked the balances.
+    `chosen` has the primary keys of each payment's commissions. None: the amount to
+    allocate is the sum of an affiliate's payments in a currency that are not canceled,
+    minus its paid commissions. Commissions are paid in full only, and the first one
+    that exceeds the rest ends the allocation (docs/api-contract.md, section 7.6). No
+    balance has payments of both kinds. Returns the paid commissions. The caller has
+    locked the balances.
     """
+    pairs = list(zip(payments, chosen, strict=True))
+    paid = [
+        *_list_chosen_commissions(account, [pair for pair in pairs if pair[1]]),
+        *_list_oldest_commissions(
+            account, [payment for payment, pks in pairs if pks is None]
+        ),
+    ]
+    account.payment_allocations.bulk_create(
+        PaymentAllocation(account=account, payment=payment, commission=commission)
+        for payment, commission in paid
+    )
+    commissions = [commission for _, commission in paid]
+    with keep_counts(commissions, at=at):
+        for batch in split_into_batches([commission.pk for commission in commissions]):
+            new_allocations = PaymentAllocation.objects.of(account).filter(
+                commission=models.OuterRef("pk"),
+                payment__gte=min(payment.pk for payment in payments),
+            )
+            account.commissions.filter(pk__in=batch).update(
+                payment=models.Subquery(new_allocations.values("payment")[:1])
+            )
+        for payment, commission in paid:
+            commission.payment = payment
+    return commissions
+
+
+def _list_chosen_commissions(
+    account: Account, pairs: Sequence[tuple[Payment, Sequence[int] | None]]
+) -> Iterator[tuple[Payment, Commission]]:
+    payments = {pk: payment for payment, pks in pairs for pk in pks or ()}
+    for batch in split_into_batches(list(payments)):
+        rows = account.commissions.unpaid().filter(pk__in=batch)
+        for commission in rows.defer("calculation").order_by("id"):
+            yield payments[commission.pk], commission
+
+
+def _list_oldest_commissions(
+    account: Account, payments: Sequence[Payment]
+) -> Iterator[tuple[Payment, Commission]]:
+    if not payments:
+        return
     unallocated = _get_unallocated_amounts(account, payments)
     unpaid = _list_unpaid_commissions(account, payments, unallocated)
-    paid: list[Commission] = []
-    allocations: list[PaymentAllocation] = []
     for payment in payments:
         balance_key = (payment.affiliate_id, payment.currency)
         unallocated[balance_key] += payment.amount
         queue = unpaid[balance_key]
-        allocated: list[Commission] = []
         while queue and queue[0].amount <= unallocated[balance_key]:
             commission = queue.popleft()
             unallocated[balance_key] -= commission.amount
-            allocated.append(commission)
-        paid += allocated
-        allocations += [
-            PaymentAllocation(account=account, payment=payment, commission=commission)
-            for commission in allocated
-        ]
-    with keep_counts(paid, at=at):
-        for payment, group in groupby(allocations, key=attrgetter("payment")):
-            commissions = [allocation.commission for allocation in group]
-            for ids in _split_into_batches([row.pk for row in commissions]):
-                account.commissions.filter(pk__in=ids).update(payment=payment)
-            for commission in commissions:
-                commission.payment = payment
-    account.payment_allocations.bulk_create(allocations)
-    return paid
+            yield payment, commission
 
 
 def _get_unallocated_amounts(
@@ -266,11 +296,6 @@ def _list_unpaid_commissions(
         if commission.balance_key in balance_keys:
             unpaid[commission.balance_key].append(commission)
     return unpaid
-
-
-def _split_into_batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    for first in range(0, len(ids), BATCH_SIZE):
-        yield ids[first : first + BATCH_SIZE]
 
 
 def _get_affiliate_ids(

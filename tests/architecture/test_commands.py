@@ -51,6 +51,10 @@ DOCUMENTED = {
     "unarchive_program": "ACCOUNT PROGRAM",
     "fund_payouts": "ACCOUNT AMOUNT CURRENCY",
     "grant_bonuses": "[--account ACCOUNT]",
+    "payout_run": (
+        "ACCOUNT --until DAY [--minimum EUR] [--program P] [--method METHOD]"
+        " [--dry-run] [--confirm] [--export FORMAT] [--output DIR]"
+    ),
     # read-only without --note
     "check_ledger": "[--account ACCOUNT | --expect DIGEST] [--note]",
     "explain": "ACCOUNT CONVERSION_ID [--verify]",

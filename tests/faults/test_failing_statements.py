@@ -72,6 +72,7 @@ COMMANDS = {
     "erase_person": ("{customer_public_id}",),
     "fund_payouts": ("25", "EUR"),
     "lock_account": (),
+    "payout_run": ("--until", "2100-01-01", "--confirm"),
     "revoke_api_key": ("{key_prefix}",),
     "revoke_signing_secret": ("{signing_secret_prefix}",),
     "rotate_webhook_secret": ("{webhook}",),
@@ -363,7 +364,9 @@ def test_names_every_command():
     assert not set(COMMANDS) & set(OTHER_COMMANDS)
 
 
-@pytest.mark.parametrize("name", list_parameters(COMMANDS, {"fund_payouts"}))
+@pytest.mark.parametrize(
+    "name", list_parameters(COMMANDS, {"fund_payouts", "payout_run"})
+)
 def test_command(shared, db, name):
     account = "new" if name == "create_account" else shared.account.slug
     arguments = [text.format(**shared.ids) for text in COMMANDS[name]]

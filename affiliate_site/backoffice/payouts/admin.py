@@ -1,13 +1,14 @@
 """The pages of balances, payments and payout methods."""
 
 from dataclasses import replace
+from datetime import datetime
 
 from django.contrib import admin
 from django.contrib.admin import ModelAdmin
-from django.core.exceptions import PermissionDenied
 from django.db.models import Q
-from django.urls import path, reverse
+from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.http import urlencode
 
 from accounts.tenant_admin import SearchMatch
 from affiliate_site.backoffice.actions import (
@@ -55,10 +56,6 @@ from affiliate_site.backoffice.object_pages import (
     link_to,
 )
 from affiliate_site.backoffice.payouts.balance_detail import get_balance_details
-from affiliate_site.backoffice.payouts.bulk_payouts import (
-    build_payments_url,
-    bulk_payouts_view,
-)
 from affiliate_site.backoffice.payouts.payment_detail import get_payment_details
 from affiliate_site.backoffice.payouts.payment_pages import (
     NO_TRANSFER,
@@ -72,13 +69,13 @@ from affiliate_site.backoffice.payouts.payout_texts import (
     list_method_facts,
     warn_of_missing_methods,
 )
+from affiliate_site.backoffice.payouts.run_pages import AddPayoutRunPage
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.models.payments import Payment, PayoutMethod
+from payouts.models.runs import PayoutRun
 from payouts.services.commission_history import list_payments_of_order
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 
-BULK_PAYOUTS_TITLE = "Bulk payout"
-BULK_PAYOUTS_PATH = "bulk-payouts/"
 AFFILIATE_COLUMN = (("Affiliate", lambda row: format_affiliate(row.affiliate)),)
 
 
@@ -105,19 +102,14 @@ ON_HOLD = ListColumn(
 )
 
 
-def has_bulk_payouts_permission(request) -> bool:
-    """Operators have no account whose affiliates they could pay."""
-    user = request.user
-    return user.account_id is not None and user.has_perm("payouts.add_payment")
-
-
-class BulkPayoutsLinkMixin(ModelAdmin):
-    """Adds a link to the bulk payout page to a list, if the user can pay."""
+class PayoutRunLinkMixin(ModelAdmin):
+    """Adds a link to the form of a new payout run to a list, if the user can pay."""
 
     def changelist_view(self, request, extra_context=None):
+        page = self.admin_site.get_model_admin(PayoutRun)
         list_links = (
-            [(BULK_PAYOUTS_TITLE, reverse("admin:bulk_payouts"))]
-            if has_bulk_payouts_permission(request)
+            [(AddPayoutRunPage.title, reverse("admin:payouts_payoutrun_add"))]
+            if page.has_add_permission(request)
             else []
         )
         return super().changelist_view(
@@ -125,9 +117,18 @@ class BulkPayoutsLinkMixin(ModelAdmin):
         )
 
 
+def build_payments_url(since: datetime, before: datetime) -> str:
+    """The list of the payments that were made between two times."""
+    query = {
+        "created_at__gte": since.isoformat(),
+        "created_at__lt": before.isoformat(),
+    }
+    return f"{reverse('admin:payouts_payment_changelist')}?{urlencode(query)}"
+
+
 @admin.register(LedgerAccount)
 class BalanceAdmin(
-    BulkPayoutsLinkMixin, AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
+    PayoutRunLinkMixin, AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
 ):
     """The balance due to each affiliate, per currency; actions pay it."""
 
@@ -184,17 +185,6 @@ class BalanceAdmin(
         """None: balances have no order in time."""
         return None, None
 
-    def get_urls(self):
-        """Add the bulk payout page."""
-        view = self.admin_site.admin_view(self.bulk_payouts_view)
-        return [path(BULK_PAYOUTS_PATH, view, name="bulk_payouts"), *super().get_urls()]
-
-    def bulk_payouts_view(self, request):
-        """The bulk payout page, if the user can pay."""
-        if not has_bulk_payouts_permission(request):
-            raise PermissionDenied
-        return bulk_payouts_view(self, request)
-
     def prepare_rows(self, request, rows):
         add_payout_texts(rows, request.user)
 
@@ -237,7 +227,7 @@ class BalanceAdmin(
 
 @admin.register(Payment)
 class PaymentAdmin(
-    BulkPayoutsLinkMixin, AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
+    PayoutRunLinkMixin, AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
 ):
     """Payments; canceling one makes its amount due again."""
 

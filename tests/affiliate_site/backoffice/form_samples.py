@@ -5,6 +5,7 @@ The pages are found, not listed: a new one is part of the tests at once.
 
 import io
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -26,6 +27,7 @@ from affiliate_site.backoffice.account.account_pages import AccountSettingsPage
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import DecimalField, RowChoiceField
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
+from payouts.services.payout_runs import create_draft
 from tests.affiliate_site.backoffice.rates import create_rates
 from tests.sample_account import SampleAccount
 from tracking.services.customers import cancel_customer
@@ -89,7 +91,35 @@ def create_rows(account, api, marker: str) -> SampleAccount:
     record_failed_page_call(
         account, reason=marker, page=f"https://{marker}.example/", at=now
     )
+    create_payout_run(account, marker)
     return sample
+
+
+def create_payout_run(account, marker: str) -> None:
+    """Create a draft with lines to pay and one that was taken out."""
+    payable = account.ledger_accounts.filter(
+        kind=LedgerAccountType.PAYABLE, balance__gt=0
+    )
+    for balance in payable:
+        account.payout_methods.get_or_create(
+            affiliate=balance.affiliate,
+            is_primary=True,
+            defaults={"kind": "paypal", "details": {"email": f"{marker}@example.org"}},
+        )
+    today = timezone.now()
+    run = create_draft(account, due_until=today.date(), note=marker, at=today)
+    paid = account.payout_lines.filter(run=run, state="included")
+    other = account.affiliates.exclude(pk__in=paid.values("affiliate")).first()
+    account.payout_lines.create(
+        run=run,
+        affiliate=other,
+        currency="EUR",
+        amount=Decimal(1),
+        state="taken_out",
+        reason="withheld",
+        note=marker,
+    )
+    assert paid
 
 
 def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:

@@ -484,7 +484,7 @@ def test_breadcrumbs_name_a_page_as_the_sidebar_does(staff_client, scenario):
     assert open_page("index") == ["Dashboard"]
     assert open_page("tracking_program_add") == ["Affiliates", "Programs"]
     assert open_page("payouts_transfer_changelist") == ["Payouts", "Ledger"]
-    assert open_page("bulk_payouts") == ["Payouts", "Balances"]
+    assert open_page("payouts_payoutrun_add") == ["Payouts", "Payout runs"]
     assert open_page("second_factor") == ["Two-factor authentication"]
     to_check = f"{reverse('admin:payouts_commission_changelist')}?{TO_CHECK}"
     page = client.get(to_check).content.decode()

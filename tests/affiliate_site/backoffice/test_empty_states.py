@@ -14,6 +14,7 @@ from accounts.services.api_keys import create_signing_secret
 from accounts.services.invitations import create_invitation
 from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
+from tests.affiliate_site.backoffice.form_samples import create_payout_run
 from tests.affiliate_site.backoffice.rates import create_rates
 from tests.sample_account import SampleAccount
 from tracking.services.failed_page_calls import record_failed_page_call
@@ -93,6 +94,7 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
         assert getattr(sample, name)
     account.field_definitions.create(slug="size", title="Size", type="text")
     create_rates(account, "harbor")
+    create_payout_run(account, "harbor")
     record_failed_page_call(account, reason="a", page="", at=timezone.now())
     client = staff_client()
     create_invitation(

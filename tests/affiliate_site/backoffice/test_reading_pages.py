@@ -30,7 +30,6 @@ STATEMENTS = re.compile(
     r"|\bFOR (UPDATE|NO KEY UPDATE|SHARE|KEY SHARE)\b"
 )
 QUERIES = {
-    "bulk_payouts": "?currency=EUR&minimum=0&approved_until=2100-01-01",
     "search": "?s=harbor&extended=1",
 }
 # The first page that shows days that are over stores what it counted of them.

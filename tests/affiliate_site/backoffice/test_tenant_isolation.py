@@ -46,6 +46,8 @@ MODELS_WITHOUT_ADMIN = {
     "payouts.DailyLandingPageClicks": "summed on the dashboard",
     "payouts.DailyStats": "summed on the dashboard",
     "payouts.LedgerDigest": "printed by check_ledger",
+    "payouts.PayoutMinimum": "what payout runs pay at least",
+    "payouts.PayoutSettings": "who pays",
     "payouts.PaymentAllocation": "shown in the timeline of its customer",
     "tracking.Asset": "part of a link, shown with its enrollment",
     "tracking.ConversionAttempt": "deleted within an hour",

@@ -1,0 +1,284 @@
+"""What the page of a payout run shows: basis, totals, lines, and who is left out."""
+
+from datetime import datetime, timedelta
+
+from django.db.models import Count
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
+from django.utils.text import capfirst
+
+from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
+    format_affiliate,
+    format_datetime,
+    format_money,
+    format_totals,
+)
+from affiliate_site.backoffice.object_pages import (
+    LINK_TEMPLATE,
+    Column,
+    Details,
+    RowPage,
+    Section,
+    build_history,
+    label_status,
+    link_to,
+)
+from affiliate_site.backoffice.payouts.run_pages import (
+    METHOD_CHOICES,
+    PERMISSION,
+    PutBackPage,
+    TakeOutPage,
+    build_line_url,
+)
+from payouts.models.payments import PayoutMethodKind
+from payouts.models.runs import LeftOutReason, PayoutLineState, PayoutRunState
+from payouts.services.payout_runs import PAID_STATES, list_totals
+from tracking.amounts import ExactSum
+
+LINES_PER_PAGE = 100
+MAX_LEFT_OUT = 10  # of each reason
+CHANGED_RECENTLY = timedelta(days=30)  # payout methods that are marked
+
+
+def get_run_details(request, run) -> Details:
+    """The run in numbers and words, its lines, and who is left out."""
+    state = PayoutRunState(run.state)
+    return Details(
+        headline=format_totals(list_totals(run)),
+        labels=[label_status(state.label.lower())],
+        is_removed=state == PayoutRunState.DISCARDED,
+        sections=[
+            Section(f"Payout run {run}", facts=list_facts(run)),
+            build_totals_section(run),
+            build_lines_section(request, run),
+            *build_left_out_sections(request, run),
+            build_history(request, [run]),
+        ],
+    )
+
+
+def format_due_until(run) -> str:
+    """The last day whose commissions are in a run, in the zone of the account."""
+    last = run.due_before - timedelta(microseconds=1)
+    return f"{run.account.get_day(last)}"
+
+
+def list_facts(run):
+    """Basis and steps."""
+    basis, account = run.basis, run.account
+    programs = account.programs.filter(slug__in=basis["programs"]).order_by("title")
+    groups = account.affiliate_groups.filter(public_id__in=basis["groups"])
+    methods = dict(METHOD_CHOICES)
+    return [
+        ("Due until", format_due_until(run)),
+        ("Programs", ", ".join(programs.values_list("title", flat=True))),
+        ("Groups", ", ".join(groups.order_by("title").values_list("title", flat=True))),
+        ("Payout methods", ", ".join(methods[name] for name in basis["methods"])),
+        ("Currencies", ", ".join(basis["currencies"])),
+        (
+            "Minimum",
+            ", ".join(f"{n} {currency}" for currency, n in basis["minimums"].items()),
+        ),
+        ("Note", run.note),
+        ("Drafted", format_datetime(run.created_at)),
+        ("Confirmed", run.confirmed_at and format_datetime(run.confirmed_at)),
+        ("Files made", run.exported_at and format_datetime(run.exported_at)),
+    ]
+
+
+def build_totals_section(run) -> Section:
+    """Number and sum of the lines by currency and method."""
+    rows = run.account.payout_lines.filter(run=run, state__in=PAID_STATES)
+    totals = rows.order_by("currency", "method").values_list("currency", "method")
+    return Section(
+        "Totals",
+        columns=(
+            Column("Currency"),
+            Column("Method"),
+            Column("Affiliates", is_amount=True),
+            Column("Amount", is_amount=True),
+        ),
+        notes=[] if rows else ["Nobody is paid."],
+        rows=[
+            (
+                currency,
+                PayoutMethodKind(method).label,
+                f"{number:,}",
+                format_money(total, currency),
+            )
+            for currency, method, number, total in totals.annotate(
+                Count("pk"), ExactSum("amount")
+            )
+        ],
+    )
+
+
+def build_lines_section(request, run) -> Section:
+    """A page of who is paid; a draft offers to take them out."""
+    is_draft = run.state == PayoutRunState.DRAFT
+    can_change = is_draft and request.user.has_perm(PERMISSION)
+    rows = run.account.payout_lines.filter(run=run, state__in=PAID_STATES)
+    rows = rows.select_related("affiliate", "payment").defer("receiver")
+    page = RowPage(request, rows.order_by("affiliate_id", "currency"), LINES_PER_PAGE)
+    changed = find_changed_methods(run, page.rows) if is_draft else {}
+
+    def link_to_step(line):
+        if can_change:
+            return format_html(
+                LINK_TEMPLATE, build_line_url(TakeOutPage, line), TakeOutPage.title
+            )
+        return "" if is_draft else PayoutLineState(line.state).label.capitalize()
+
+    return Section(
+        "Lines",
+        columns=(
+            Column("Affiliate"),
+            Column("Commissions", is_amount=True),
+            Column("Amount", is_amount=True),
+            Column("Method"),
+            Column("Payment" if not is_draft else "Take out"),
+            *([] if is_draft else [Column("State")]),
+        ),
+        rows=[
+            (
+                link_to(line.affiliate, format_affiliate(line.affiliate)),
+                f"{line.commission_count:,}",
+                format_money(line.amount, line.currency),
+                format_html(
+                    '{} <span class="subtext">{}</span>',
+                    line.get_method_display(),
+                    changed.get(line.affiliate_id, ""),
+                ),
+                *([] if is_draft else [link_to(line.payment)]),
+                link_to_step(line),
+            )
+            for line in page.rows
+        ],
+        lines=format_html_join(
+            " ",
+            '<a class="details-link" href="{}">{}</a>',
+            [
+                (url, text)
+                for url, text in (
+                    (page.newer_url, f"The {LINES_PER_PAGE} before"),
+                    (page.older_url, f"The next {LINES_PER_PAGE}"),
+                    (build_lines_url(run), "All lines: search, filter, export"),
+                )
+                if url
+            ],
+        ),
+    )
+
+
+def find_changed_methods(run, lines) -> dict[int, str]:
+    """`method changed 5 days ago`, by affiliate, if that was lately."""
+    now = timezone.now()
+    methods = run.account.payout_methods.filter(
+        affiliate__in=[line.affiliate_id for line in lines],
+        is_primary=True,
+        details_changed_at__gte=now - CHANGED_RECENTLY,
+    )
+    rows = methods.values_list("affiliate_id", "details_changed_at")
+    return {affiliate: describe_change(at, now) for affiliate, at in rows}
+
+
+def describe_change(at: datetime, now: datetime) -> str:
+    """How long ago a method changed."""
+    days = (now - at).days
+    ago = "today" if days < 1 else f"{days} day{'s' * (days != 1)} ago"
+    return f"method changed {ago}"
+
+
+def build_left_out_sections(request, run) -> list[Section]:
+    """A section for each reason, with the first affiliates that it leaves out."""
+    rows = run.account.payout_lines.filter(run=run).exclude(reason="")
+    totals = rows.order_by("reason", "currency").values_list("reason", "currency")
+    summary: dict[str, dict] = {}
+    numbers: dict[str, int] = {}
+    for reason, currency, number, total in totals.annotate(
+        Count("pk"), ExactSum("amount")
+    ):
+        summary.setdefault(reason, {})[currency] = total
+        numbers[reason] = numbers.get(reason, 0) + number
+    return [
+        build_left_out_section(request, run, reason, numbers[reason], summary[reason])
+        for reason in LeftOutReason
+        if reason in summary
+    ]
+
+
+def build_left_out_section(request, run, reason, number, totals) -> Section:
+    """The first affiliates that are left out for a reason."""
+    can_change = run.state == PayoutRunState.DRAFT and request.user.has_perm(PERMISSION)
+    is_withheld = reason == LeftOutReason.WITHHELD
+    rows = run.account.payout_lines.filter(run=run, reason=reason)
+    rows = rows.select_related("affiliate").defer("receiver")
+    lines = list(rows.order_by("affiliate_id", "currency")[:MAX_LEFT_OUT])
+    more = number - len(lines)
+    more_url = build_lines_url(run, reason__exact=reason)
+    columns = [Column("Affiliate"), Column("Amount", is_amount=True), Column("Method")]
+    return Section(
+        f"Left out: {reason.label}",
+        notes=[f"{number:,} of {format_totals(totals)}"],
+        columns=[*columns, *([Column("Why"), Column("")] if is_withheld else [])],
+        rows=[
+            (
+                link_to(line.affiliate, format_affiliate(line.affiliate)),
+                format_money(line.amount, line.currency),
+                line.get_method_display() or EMPTY_VALUE,
+                *(
+                    [line.note, link_to_put_back(line) if can_change else ""]
+                    if is_withheld
+                    else []
+                ),
+            )
+            for line in lines
+        ],
+        lines=format_html(LINK_TEMPLATE, more_url, f"and {more:,} more")
+        if more > 0
+        else "",
+    )
+
+
+def link_to_put_back(line) -> str:
+    """A link that includes an affiliate again."""
+    url = build_line_url(PutBackPage, line)
+    return format_html(LINK_TEMPLATE, url, PutBackPage.title)
+
+
+def build_lines_url(run, **filters: str) -> str:
+    """The list of the lines of a run."""
+    query = urlencode({"run_id": run.pk, **filters})
+    return f"{reverse('admin:payouts_payoutline_changelist')}?{query}"
+
+
+def get_line_details(line) -> Details:
+    """One affiliate and currency of a run."""
+    state = PayoutLineState(line.state).label.lower()
+    return Details(
+        headline=format_money(line.amount, line.currency),
+        labels=[label_status(state)],
+        sections=[
+            Section(
+                "Line",
+                facts=[
+                    ("Payout run", link_to(line.run)),
+                    (
+                        "Affiliate",
+                        link_to(line.affiliate, format_affiliate(line.affiliate)),
+                    ),
+                    ("Commissions", f"{line.commission_count:,}"),
+                    ("Method", line.get_method_display()),
+                    ("Left out", line.reason and capfirst(line.get_reason_display())),
+                    ("Why", line.note),
+                    ("Payment", link_to(line.payment)),
+                    ("Answered on", line.answered_on),
+                    ("Reference of the bank", line.bank_reference),
+                    ("Reason of the bank", line.bank_reason),
+                ],
+            )
+        ],
+    )

@@ -1,0 +1,251 @@
+"""Forms of payout runs: draft, confirm, make again, note, discard; take lines out."""
+
+from django import forms
+from django.contrib import messages
+from django.urls import reverse
+from django.utils import timezone
+
+from affiliate_site.backoffice.form_pages import EditPage, FormPage
+from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.forms import MULTI_LINE, DecimalField, ServiceForm
+from affiliate_site.backoffice.payouts.payment_pages import NO_TRANSFER
+from affiliate_site.backoffice.theme import get_object_url
+from payouts.models.runs import MAX_NOTE_LENGTH, PayoutLineState, PayoutRunState
+from payouts.services.payout_runs import (
+    confirm_run,
+    create_draft,
+    discard_run,
+    list_payable_currencies,
+    list_totals,
+    needs_second_person,
+    put_back,
+    remake_draft,
+    set_note,
+    take_out,
+)
+
+PERMISSION = "payouts.add_payment"
+METHOD_CHOICES = [
+    ("bank", "Bank account"),
+    ("paypal", "PayPal"),
+    ("wise", "Wise"),
+    ("other", "Other"),
+]
+
+
+class PayoutRunForm(ServiceForm):
+    """What a run pays."""
+
+    due_until = forms.DateField(
+        label="Due until",
+        help_text="Pays what is due until the end of this day; the rest stays owed.",
+    )
+    minimum = DecimalField(
+        required=False,
+        min_value=0,
+        max_digits=19,
+        decimal_places=4,
+        help_text="In each currency. Empty: the minimums of the account.",
+    )
+    note = forms.CharField(
+        required=False, max_length=MAX_NOTE_LENGTH, help_text="For staff."
+    )
+
+    def build_fields(self):
+        account = self.account
+        programs = account.programs.order_by("title").values_list("slug", "title")
+        groups = account.affiliate_groups.order_by("title")
+        choices = {
+            "currencies": [(code, code) for code in list_payable_currencies(account)],
+            "methods": METHOD_CHOICES,
+            "programs": list(programs),
+            "groups": list(groups.values_list("public_id", "title")),
+        }
+        return {
+            name: forms.MultipleChoiceField(
+                choices=values, required=False, help_text="Select none for all."
+            )
+            for name, values in choices.items()
+            if len(values) > 1
+        }
+
+    @property
+    def values(self):
+        values = dict(self.cleaned_data)
+        minimum = values.pop("minimum")
+        if minimum is not None:
+            currencies = values.get("currencies") or list_payable_currencies(
+                self.account
+            )
+            values["minimums"] = dict.fromkeys(currencies, minimum)
+        return values
+
+
+class AddPayoutRunPage(FormPage):
+    """Draft a payout run."""
+
+    title = "New payout run"
+    button = "Make draft"
+    permission = PERMISSION
+    form_class = PayoutRunForm
+    service = staticmethod(create_draft)
+    explanation = (
+        "The draft lists who is paid, and everybody who is left out and why. Nothing is"
+        " paid until you confirm it."
+    )
+    done_message = "The draft {result} was made."
+
+    def get_initial(self):
+        return super().get_initial() | {"due_until": timezone.localdate()}
+
+
+class DraftPage(FormPage):
+    """A page that changes a draft."""
+
+    permission = PERMISSION
+    subject = "{row}"
+
+    @classmethod
+    def is_offered(cls, run):
+        return run.state == PayoutRunState.DRAFT
+
+
+def describe_totals(run) -> str:
+    """`3 payments: 40.00 EUR and 20.00 USD`."""
+    rows = run.account.payout_lines.filter(run=run, state=PayoutLineState.INCLUDED)
+    number = rows.count()
+    totals = [format_money(total, code) for code, total in list_totals(run).items()]
+    return f"{number:,} payment{'s' * (number != 1)}: {' and '.join(totals) or 'none'}"
+
+
+class ConfirmRunPage(DraftPage):
+    """Create the payments of a draft, all or none."""
+
+    name = "confirm"
+    title = button = "Confirm"
+    service = staticmethod(confirm_run)
+    done_message = "Payout run {row} was confirmed."
+
+    def get_unlocked_initial(self, run):
+        return {"payments": describe_totals(run)}
+
+    def get_explanation(self):
+        return (
+            f"This records {describe_totals(self.row)}. Each covers its commissions."
+            f" All are recorded, or none if something changed since the draft."
+            f"\n{NO_TRANSFER}"
+        )
+
+    def list_alerts(self):
+        alerts = []
+        if self.row.due_before > timezone.now():
+            alerts.append("The day is not over: some of it may not be due yet.")
+        if needs_second_person(self.row):
+            alerts.append("You made this draft, so somebody else has to confirm it.")
+        return alerts
+
+    def report_not_offered(self):
+        """A second click, or a colleague: nothing was paid twice."""
+        if self.row.confirmed_at is None:
+            super().report_not_offered()
+        else:
+            text = f"{self.row} was confirmed before; nothing was paid a second time."
+            messages.info(self.request, text)
+
+
+class RemakeRunPage(DraftPage):
+    """Select again what a draft pays."""
+
+    name = "remake"
+    title = "Re-make"
+    service = staticmethod(remake_draft)
+    explanation = (
+        "Selects again, by the commissions, balances and payout methods of now. Whom"
+        " you took out stays out."
+    )
+    done_message = "The draft was made again."
+
+
+class NoteForm(ServiceForm):
+    """The note of a run."""
+
+    note = forms.CharField(
+        required=False, max_length=MAX_NOTE_LENGTH, widget=MULTI_LINE({"rows": 3})
+    )
+
+
+class RunNotePage(EditPage):
+    """Change the note of a run."""
+
+    name = "note"
+    title = "Note"
+    permission = PERMISSION
+    form_class = NoteForm
+    service = staticmethod(set_note)
+    done_message = "The note was saved."
+
+
+class DiscardRunPage(DraftPage):
+    """Give up a draft."""
+
+    name = "discard"
+    title = "Discard"
+    is_dangerous = True
+    service = staticmethod(discard_run)
+    explanation = "Nothing is paid. What is due stays due, and is in the next draft."
+    done_message = "The draft {row} was discarded."
+
+
+class LinePage(FormPage):
+    """A page that changes a line of a draft."""
+
+    permission = PERMISSION
+    subject = "{row.affiliate}, {row.amount} {row.currency}"
+    state = PayoutLineState.INCLUDED
+
+    @classmethod
+    def is_offered(cls, line):
+        return line.state == cls.state and line.run.state == PayoutRunState.DRAFT
+
+    def get_back_url(self):
+        return get_object_url(self.row.run)
+
+
+class TakeOutForm(ServiceForm):
+    """Why an affiliate is not paid."""
+
+    reason = forms.CharField(
+        max_length=MAX_NOTE_LENGTH,
+        widget=MULTI_LINE({"rows": 3, "autofocus": True}),
+        help_text="Such as: asked to wait. Kept with the run, for staff.",
+    )
+
+
+class TakeOutPage(LinePage):
+    """Leave an affiliate out of a draft."""
+
+    name = "take_out"
+    title = button = "Take out"
+    form_class = TakeOutForm
+    service = staticmethod(take_out)
+    explanation = "The amount stays due, and is in the next draft."
+    done_message = "{row.affiliate} was taken out."
+
+
+class PutBackPage(LinePage):
+    """Include an affiliate again."""
+
+    name = "put_back"
+    title = button = "Put back"
+    state = PayoutLineState.TAKEN_OUT
+    service = staticmethod(put_back)
+    done_message = "{row.affiliate} was put back."
+
+
+RUN_PAGES = (ConfirmRunPage, RemakeRunPage, RunNotePage, DiscardRunPage)
+LINE_PAGES = (TakeOutPage, PutBackPage)
+
+
+def build_line_url(page: type[LinePage], line) -> str:
+    """The page that changes a line."""
+    return reverse(f"admin:payouts_payoutline_{page.name}", args=[line.pk])

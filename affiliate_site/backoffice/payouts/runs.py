@@ -1,0 +1,117 @@
+"""The pages of payout runs and of their lines."""
+
+from dataclasses import replace
+
+from django.contrib import admin
+from django.db.models import Count
+
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
+from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_totals
+from affiliate_site.backoffice.lists.columns import (
+    AMOUNT,
+    PERSON,
+    ListColumn,
+    build_status_column,
+)
+from affiliate_site.backoffice.lists.filters import AffiliateFilter, CurrencyFilter
+from affiliate_site.backoffice.lists.search import (
+    AFFILIATE_SEARCH_HELP,
+    AffiliateSearchMixin,
+)
+from affiliate_site.backoffice.object_pages import ObjectPageMixin
+from affiliate_site.backoffice.payouts.run_detail import (
+    format_due_until,
+    get_line_details,
+    get_run_details,
+)
+from affiliate_site.backoffice.payouts.run_pages import (
+    LINE_PAGES,
+    RUN_PAGES,
+    AddPayoutRunPage,
+)
+from payouts.models.runs import PayoutLine, PayoutRun
+from payouts.services.payout_runs import PAID_STATES
+from tracking.amounts import ExactSum
+
+
+@admin.register(PayoutRun)
+class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    """Payout runs, newest first."""
+
+    columns = (
+        "public_id",
+        build_status_column(lambda run: run.get_state_display().lower()),
+        ListColumn("due_until", "Due until", format_due_until),
+        ListColumn("line_count", "Payments", lambda run: f"{run.line_count:,}"),
+        ListColumn("total", "Total", lambda run: format_totals(run.totals)),
+        "created_at",
+        "confirmed_at",
+        ListColumn("note", "Note", lambda run: run.note or EMPTY_VALUE),
+    )
+    list_filter = ("state",)
+    ordering = ("-created_at", "-id")
+    add_page = AddPayoutRunPage
+    row_pages = RUN_PAGES
+
+    def prepare_rows(self, request, rows):
+        """Add number and sums of the lines."""
+        lines = PayoutLine.objects.filter(
+            account__in={run.account_id for run in rows},
+            run__in=[run.pk for run in rows],
+            state__in=PAID_STATES,
+        )
+        sums = lines.order_by().values_list("run", "currency")
+        by_run = {run.pk: run for run in rows}
+        for run in rows:
+            run.line_count, run.totals = 0, {}
+        for pk, currency, number, total in sums.annotate(
+            Count("pk"), ExactSum("amount")
+        ):
+            by_run[pk].line_count += number
+            by_run[pk].totals[currency] = total
+
+    def get_details(self, request, run):
+        return get_run_details(request, run)
+
+
+@admin.register(PayoutLine)
+class PayoutLineAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    """The lines of payout runs; the page of a run leads here."""
+
+    columns = (
+        ListColumn("run", export="run__public_id"),
+        replace(PERSON, order=None),
+        ListColumn("commission_count", "Commissions"),
+        AMOUNT,
+        "method",
+        build_status_column(lambda line: line.get_state_display().lower()),
+        ListColumn(
+            "reason",
+            "Left out",
+            lambda line: line.get_reason_display() or EMPTY_VALUE,
+            export="reason",
+        ),
+        ListColumn("payment", export="payment__public_id"),
+        ListColumn("note", is_listed=False),
+    )
+    list_select_related = ("run", "affiliate", "payment")
+    search_fields = ("affiliate__slug__exact",)
+    search_help_text = AFFILIATE_SEARCH_HELP
+    list_filter = ("state", "reason", "method", AffiliateFilter, CurrencyFilter)
+    extra_lookups = ("run_id",)
+    amount_column = "amount"
+    ordering = ("-run", "-affiliate", "-currency")
+    row_pages = LINE_PAGES
+
+    def get_queryset(self, request):
+        return super().get_queryset(request).defer("receiver")
+
+    def get_object_title(self, line):
+        return f"{line.affiliate}, {line.currency}"
+
+    def get_details(self, request, line):
+        return get_line_details(line)
+
+    def find_neighbors(self, line):
+        """None: the page of the run lists them."""
+        return None, None

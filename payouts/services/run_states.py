@@ -1,0 +1,48 @@
+"""The states of payout runs, which follow what happens to their payments."""
+
+from accounts.lookups import get_or_raise
+from accounts.models.accounts import Account
+from payouts.errors import PayoutRunNotFound
+from payouts.models.payments import Payment
+from payouts.models.runs import PayoutLine, PayoutLineState, PayoutRun, PayoutRunState
+
+FAILED = (PayoutLineState.RETURNED, PayoutLineState.CANCELED)
+
+
+def lock_run(account: Account, pk: int) -> PayoutRun:
+    """Return a run, locked until the end of the transaction.
+
+    Runs are locked before balances. Raises `PayoutRunNotFound`.
+    """
+    return get_or_raise(account.payout_runs, PayoutRunNotFound, pk=pk, lock=True)
+
+
+def update_run_state(run: PayoutRun) -> None:
+    """Mark a run as settled or partly failed, if its lines say so.
+
+    The caller has locked the run.
+    """
+    lines = run.account.payout_lines.filter(run=run, payment__isnull=False)
+    states = set(lines.order_by().values_list("state", flat=True).distinct())
+    if states.intersection(FAILED):
+        run.update_row(state=PayoutRunState.PARTLY_FAILED)
+    elif states == {PayoutLineState.SETTLED}:
+        run.update_row(state=PayoutRunState.SETTLED)
+
+
+def lock_line_of_payment(account: Account, payment: Payment) -> PayoutLine | None:
+    """Return the line that made a payment, with its run locked; None without one."""
+    line = account.payout_lines.filter(payment=payment).first()
+    if line is not None:
+        line.run = lock_run(account, line.run_id)
+    return line
+
+
+def cancel_line(line: PayoutLine) -> None:
+    """Mark the line of a payment that was canceled, unless it was returned.
+
+    `lock_line_of_payment` gave the line.
+    """
+    if line.state not in FAILED:
+        line.update_row(state=PayoutLineState.CANCELED)
+        update_run_state(line.run)
