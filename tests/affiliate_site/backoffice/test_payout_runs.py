@@ -1,0 +1,360 @@
+"""Pages of payout runs: draft, lines, who is left out, confirmation."""
+
+import re
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models.api_keys import Role
+from accounts.models.users import User
+from affiliate_site.backoffice.payouts import run_detail
+from payouts.services.payout_runs import confirm_run, create_draft, discard_run
+from tests.affiliate_site.backoffice.forms import get_form
+from tests.ledger_checks import assert_amounts_consistent
+from tests.program_scenario import ProgramScenario
+
+ADD = "/admin/payouts/payoutrun/add/"
+LIST = "/admin/payouts/payoutrun/"
+
+
+@pytest.fixture
+def scenario(scenario):
+    """Mina has 20 EUR and 5 USD due and a PayPal address, Odette 3 EUR and none."""
+    scenario.create_commission_type("all", 100)
+    scenario.odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    scenario.account.payout_methods.create(
+        affiliate=scenario.mina.affiliate,
+        kind="paypal",
+        details={"email": "mina@notes.example.org"},
+        is_primary=True,
+    )
+    earn(scenario, "20")
+    earn(scenario, "5", currency="USD")
+    earn(scenario, "3", affiliate=scenario.odette)
+    yield scenario
+    assert_amounts_consistent(scenario.account)
+
+
+def earn(scenario, amount, **conversion):
+    sale = scenario.create_conversion((amount, "all"), **conversion)
+    scenario.approve(scenario.get_commission(sale))
+
+
+def draft(account, **basis):
+    now = timezone.now()
+    return create_draft(account, due_until=now.date(), at=now, **basis)
+
+
+def open_run(client, run, **query):
+    url = reverse("admin:payouts_payoutrun_change", args=[run.pk])
+    return client.get(url, query).content.decode()
+
+
+def build_url(run, page):
+    return reverse(f"admin:payouts_payoutrun_{page}", args=[run.pk])
+
+
+def get_section(page, title):
+    """The text of a section."""
+    found = re.search(rf"{re.escape(title)}</h2>(.*?)</section>", page, re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", found[1]))
+
+
+def test_makes_a_draft_by_the_form(staff_client, scenario):
+    client = staff_client()
+    values = get_form(client, ADD) | {
+        "currencies": ["EUR"],
+        "methods": ["paypal", "bank"],
+        "minimum": "4,50",
+        "note": "November",
+    }
+
+    page = client.post(ADD, values, follow=True).content.decode()
+
+    run = scenario.account.payout_runs.get()
+    assert run.basis == {
+        "programs": [],
+        "groups": [],
+        "methods": ["bank", "paypal"],
+        "currencies": ["EUR"],
+        "minimums": {"EUR": "4.5"},
+    }
+    assert run.created_by == f"staff {User.objects.get(role=Role.OWNER).pk}"
+    assert f"The draft {run} was made." in page
+    assert "EUR PayPal 1 20.00 EUR" in get_section(page, "Totals")
+    assert "November" in get_section(page, f"Payout run {run}")
+    assert "Odette Varga" in get_section(page, "Left out: below the minimum")
+
+
+def test_a_minimum_counts_in_each_currency(staff_client, scenario):
+    client = staff_client()
+
+    client.post(ADD, get_form(client, ADD) | {"minimum": "6"})
+
+    run = scenario.account.payout_runs.get()
+    assert run.basis["minimums"] == {"EUR": "6", "USD": "6"}
+
+
+@pytest.mark.parametrize(
+    ("values", "error"),
+    [
+        ({"due_until": "9999-12-31"}, "The day is out of range"),
+        ({"due_until": "tomorrow"}, "Enter a valid date"),
+        ({"minimum": "-1"}, "greater than or equal to 0"),
+        ({"currencies": ["XXX"]}, "not one of the available choices"),
+    ],
+)
+def test_shows_errors_of_the_form(staff_client, scenario, values, error):
+    client = staff_client()
+
+    page = client.post(ADD, get_form(client, ADD) | values)
+
+    assert error in page.content.decode()
+    assert not scenario.account.payout_runs.exists()
+
+
+def test_shows_totals_lines_and_who_is_left_out(staff_client, scenario):
+    page = open_run(staff_client(), draft(scenario.account))
+
+    assert "20.00 EUR, 5.00 USD" in page
+    totals = get_section(page, "Totals")
+    assert "EUR PayPal 1 20.00 EUR USD PayPal 1 5.00 USD" in totals
+    assert "Mina Kessler minakessler 1 20.00 EUR PayPal" in get_section(page, "Lines")
+    left_out = get_section(page, "Left out: no payout method")
+    assert "1 of 3.00 EUR" in left_out
+    assert "Odette Varga odettevarga 3.00 EUR" in left_out
+
+
+@pytest.mark.parametrize(
+    ("days", "text"),
+    [
+        (0, "method changed today"),
+        (1, "method changed 1 day ago"),
+        (29, "method changed 29 days ago"),
+        (31, None),
+    ],
+)
+def test_marks_methods_that_changed_lately(staff_client, scenario, days, text):
+    changed_at = timezone.now() - timedelta(days=days)
+    scenario.account.payout_methods.update(details_changed_at=changed_at)
+
+    page = open_run(staff_client(), draft(scenario.account))
+
+    assert text in page if text else "method changed" not in page
+
+
+def test_takes_out_and_puts_back(staff_client, scenario):
+    client, run = staff_client(), draft(scenario.account, currencies=["EUR"])
+    line = scenario.account.payout_lines.get(run=run, state="included")
+    url = reverse("admin:payouts_payoutline_take_out", args=[line.pk])
+    assert url in open_run(client, run)
+
+    page = client.post(url, {"reason": "Asked to wait"}, follow=True)
+
+    assert page.request["PATH_INFO"] == reverse(
+        "admin:payouts_payoutrun_change", args=[run.pk]
+    )
+    section = get_section(page.content.decode(), "Left out: taken out by staff")
+    assert "Mina Kessler minakessler 20.00 EUR PayPal Asked to wait Put back" in section
+
+    url = reverse("admin:payouts_payoutline_put_back", args=[line.pk])
+    client.post(url, {})
+    assert line.reload().state == "included"
+
+
+def test_confirms_after_saying_what_it_does(staff_client, scenario):
+    client, run = staff_client(), draft(scenario.account)
+    url = build_url(run, "confirm")
+    page = client.get(url).content.decode()
+    assert "This records 2 payments: 20.00 EUR and 5.00 USD." in page
+    assert "it transfers no money itself" in page
+
+    page = client.post(url, get_form(client, url), follow=True).content.decode()
+
+    assert f"Payout run {run} was confirmed." in page
+    amounts = scenario.account.payments.order_by("id").values_list("amount", flat=True)
+    assert list(amounts) == [20, 5]
+    payment = scenario.account.payments.first()
+    assert f"{payment} No answer yet" in get_section(page, "Lines")
+    assert "Take out" not in page
+
+    page = client.post(url, {}, follow=True).content.decode()
+    assert "nothing was paid a second time" in page
+    assert scenario.account.payments.count() == 2
+
+
+def test_names_what_changed_since_the_draft(staff_client, scenario):
+    client, run = staff_client(), draft(scenario.account)
+    earn(scenario, "6")
+    url = build_url(run, "confirm")
+
+    page = client.post(url, get_form(client, url)).content.decode()
+
+    assert "minakessler: the amount was 20 EUR, is 26 EUR" in page
+    assert not scenario.account.payments.exists()
+
+
+def test_does_not_confirm_another_draft_than_the_one_shown(staff_client, scenario):
+    client, run = staff_client(), draft(scenario.account)
+    url = build_url(run, "confirm")
+    values = get_form(client, url)
+    earn(scenario, "6")
+    client.post(build_url(run, "remake"), {})
+
+    page = client.post(url, values).content.decode()
+
+    assert "payments is now 2 payments: 26.00 EUR and 5.00 USD" in page
+    assert not scenario.account.payments.exists()
+
+
+def test_says_that_another_person_has_to_confirm(staff_client, scenario):
+    scenario.account.payout_settings.create(requires_second_person=True)
+    client = staff_client()
+    client.post(ADD, get_form(client, ADD))
+    run = scenario.account.payout_runs.get()
+    url = build_url(run, "confirm")
+    assert "so somebody else has to confirm it" in client.get(url).content.decode()
+
+    client.post(url, get_form(client, url))
+
+    assert not scenario.account.payments.exists()
+
+
+def test_warns_of_a_day_that_is_not_over(staff_client, scenario):
+    client, run = staff_client(), draft(scenario.account)
+
+    assert (
+        "The day is not over" in client.get(build_url(run, "confirm")).content.decode()
+    )
+
+
+def test_a_discarded_run_offers_nothing_but_its_note(staff_client, scenario):
+    client, run = staff_client(), draft(scenario.account)
+    client.post(build_url(run, "discard"), {})
+
+    page = open_run(client, run.reload())
+
+    assert build_url(run, "note") in page
+    assert build_url(run, "confirm") not in page
+    page = client.post(build_url(run, "confirm"), {}, follow=True).content.decode()
+    assert "Confirm: not possible in this state." in page
+
+
+def test_lists_runs_with_their_totals(staff_client, scenario):
+    run, other = draft(scenario.account), draft(scenario.account, currencies=["CHF"])
+
+    rows = staff_client().get(LIST).context["cl"].result_list
+
+    assert [(row.pk, row.line_count, row.totals) for row in rows] == [
+        (other.pk, 0, {}),
+        (run.pk, 2, {"EUR": Decimal(20), "USD": Decimal(5)}),
+    ]
+
+
+def test_pages_long_runs(staff_client, scenario, monkeypatch):
+    monkeypatch.setattr(run_detail, "LINES_PER_PAGE", 1)
+    client, run = staff_client(), draft(scenario.account)
+
+    first, second = (get_section(open_run(client, run, page=n), "Lines") for n in "12")
+
+    assert ("20.00 EUR" in first, "5.00 USD" in first) == (True, False)
+    assert "The next 1" in first
+    assert ("20.00 EUR" in second, "5.00 USD" in second) == (False, True)
+    assert "The 1 before" in second
+
+
+def test_lists_few_of_many_who_are_left_out(staff_client, scenario, monkeypatch):
+    monkeypatch.setattr(run_detail, "MAX_LEFT_OUT", 0)
+    client, run = staff_client(), draft(scenario.account)
+    page = open_run(client, run)
+    link = re.search(r'href="([^"]*)">and 1 more', page)[1].replace("&amp;", "&")
+
+    rows = client.get(link).context["cl"].result_list
+
+    assert [row.affiliate.slug for row in rows] == ["odettevarga"]
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER])
+def test_only_owners_make_and_change_runs(staff_client, scenario, role):
+    client, run = staff_client(role=role), draft(scenario.account)
+    line = scenario.account.payout_lines.filter(state="included").first()
+
+    page = open_run(client, run)
+
+    assert "Lines" in page
+    assert "take_out" not in page
+    assert client.get(ADD).status_code == 403
+    for name in ("confirm", "remake", "note", "discard"):
+        assert client.post(build_url(run, name), {}).status_code == 403
+    url = reverse("admin:payouts_payoutline_take_out", args=[line.pk])
+    assert client.post(url, {"reason": "x"}).status_code == 403
+    for name in ("ledgeraccount", "payment"):
+        page = client.get(reverse(f"admin:payouts_{name}_changelist"))
+        assert "New payout run" not in page.content.decode()
+
+
+@pytest.mark.parametrize("name", ["ledgeraccount", "payment"])
+def test_lists_link_to_a_new_run(staff_client, scenario, name):
+    page = staff_client().get(reverse(f"admin:payouts_{name}_changelist"))
+
+    assert re.search(rf'<a href="{ADD}"', page.content.decode())
+
+
+def test_shows_and_changes_nothing_of_another_account(
+    staff_client, scenario, other_account
+):
+    theirs = ProgramScenario(other_account, prefix="zz-marker-", email=None)
+    theirs.create_commission_type("all", 100)
+    earn(theirs, "77")
+    foreign = draft(other_account, note="zz-marker")
+    client = staff_client()
+    draft(scenario.account)
+
+    assert "zz-marker" not in client.get(LIST).content.decode()
+    for name in ("confirm", "remake", "note", "discard"):
+        assert client.post(build_url(foreign, name), {}).status_code == 404
+    url = reverse("admin:payouts_payoutline_changelist")
+    assert "zz-marker" not in client.get(url, {"run_id": foreign.pk}).content.decode()
+
+
+def test_shows_no_account_of_an_affiliate(staff_client, scenario):
+    """Only files have it: masked or not, it is not needed here."""
+    run = draft(scenario.account)
+    confirm_run(scenario.account, pk=run.pk, at=timezone.now())
+    line = scenario.account.payout_lines.filter(run=run).first()
+    client = staff_client(role=Role.VIEWER)
+
+    pages = [
+        open_run(client, run),
+        client.get(reverse("admin:payouts_payoutline_change", args=[line.pk])),
+        client.get(reverse("admin:payouts_payoutline_export")),
+    ]
+
+    texts = [
+        page if isinstance(page, str) else page.getvalue().decode() for page in pages
+    ]
+    assert not any("notes.example.org" in text for text in texts)
+    assert "20" in texts[1]
+
+
+def test_the_statements_of_a_page_do_not_depend_on_the_lines(
+    staff_client, scenario, capture_queries
+):
+    client, numbers = staff_client(), []
+    client.get(LIST)
+    for count in (1, 8):
+        for number in range(count):
+            affiliate = scenario.create_enrolled_affiliate("Ada", f"L{count}x{number}")
+            earn(scenario, "9", affiliate=affiliate)
+        run = draft(scenario.account)
+        with capture_queries() as of_run:
+            open_run(client, run)
+        with capture_queries() as of_list:
+            client.get(LIST)
+        numbers.append((len(of_run), len(of_list)))
+        discard_run(scenario.account, pk=run.pk, at=timezone.now())
+
+    assert numbers[0] == numbers[1]
