@@ -8,6 +8,7 @@ from payouts.services import statistics
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.funding import top_up_payout_balance
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payout_runs import confirm_run
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 LATER = AT + timedelta(days=9)
@@ -57,6 +58,10 @@ def load_statistics(account, *, day, times):
         statistics.load_statistics(account, [date.fromisoformat(day)], at=LATER)
 
 
+def confirm_payout_run(account, *, run):
+    return run_and_report(confirm_run, account, pk=run)
+
+
 def toggle_approval(account, *, commission, times):
     """Approve and disapprove one commission of an earlier day repeatedly."""
     for _ in range(times):
@@ -80,5 +85,6 @@ PAYMENT_TASKS = {
     "cancel_payments": cancel_payments,
     "approve_commissions": approve_commissions,
     "load_statistics": load_statistics,
+    "confirm_payout_run": confirm_payout_run,
     "toggle_approval": toggle_approval,
 }

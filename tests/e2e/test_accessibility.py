@@ -8,6 +8,7 @@ from django.utils import timezone
 from accounts.models.api_keys import Role
 from accounts.services.invitations import create_invitation
 from payouts.services.commissions import approve_commission
+from payouts.services.payout_runs import create_draft
 from tests.affiliate_site.backoffice.form_samples import (
     create_rows_for_all_pages,
     list_cases,
@@ -69,6 +70,8 @@ class PageVisits:
             by=scenario.account.staff.get(),
             at=timezone.now(),
         )
+        now = timezone.now()
+        run = create_draft(scenario.account, due_until=now.date(), at=now)
         self.paths = {
             "the dashboard": "",
             "a list": "payouts/commission/",
@@ -83,8 +86,9 @@ class PageVisits:
                 for tab in ("conversions", "commissions", "payments", "activity")
             },
             "a program": f"tracking/program/{scenario.program.pk}/change/",
-            "bulk payouts": "payouts/ledgeraccount/bulk-payouts/?minimum=0&currency=EUR"
-            f"&approved_until={timezone.now():%Y-%m-%d}",
+            "a new payout run": "payouts/payoutrun/add/",
+            "a payout run": f"payouts/payoutrun/{run.pk}/change/",
+            "confirming a payout run": f"payouts/payoutrun/{run.pk}/confirm/",
             "a program affiliate": f"tracking/enrollment/{enrollment_id}/change/",
             "adding a key": "accounts/apikey/add/",
             "invitations": "accounts/invitation/",

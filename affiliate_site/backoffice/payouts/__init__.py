@@ -1,1 +1,1 @@
-"""Balances, payments, bulk payouts and the ledger."""
+"""Balances, payments, payout runs and the ledger."""

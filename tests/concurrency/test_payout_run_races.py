@@ -1,0 +1,169 @@
+"""A payout run confirmed by several people, and beside what changes its balances.
+
+No process fails with a deadlock or an unexpected error; either the run pays what its
+draft said, or nothing. Nothing is paid twice.
+"""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.payout_runs import confirm_run, create_draft
+from tests.concurrency.worker import AT, PROCESSES
+
+pytestmark = pytest.mark.integration
+
+ROUNDS = 5
+
+
+@pytest.fixture
+def scenario(scenario):
+    """Three affiliates with payout methods; commissions are 100 % of a sale."""
+    scenario.create_commission_type("all", 100)
+    scenario.people = [
+        scenario.mina,
+        *(scenario.create_enrolled_affiliate("Ada", name) for name in ("Lund", "Berg")),
+    ]
+    for person in scenario.people:
+        scenario.account.payout_methods.create(
+            affiliate=person.affiliate,
+            kind="paypal",
+            details={"email": "a@x.example"},
+            is_primary=True,
+        )
+    return scenario
+
+
+def earn(scenario, amount, *, approve=True, affiliate=None):
+    sale = scenario.create_conversion((amount, "all"), affiliate=affiliate)
+    commission = scenario.get_commission(sale)
+    if approve:
+        scenario.approve(commission)
+    return commission
+
+
+def draft(scenario):
+    day = (AT + timedelta(days=1)).date()
+    return create_draft(scenario.account, due_until=day, at=AT)
+
+
+def build_task(scenario, name, **arguments):
+    return {"task": name, "account": scenario.account.slug} | arguments
+
+
+def build_confirmation(scenario, run):
+    return build_task(scenario, "confirm_payout_run", run=run.pk)
+
+
+def get_balance(scenario, person):
+    balances = get_payable_balances_by_slug(scenario.account)
+    return balances.get(person.slug, {}).get("EUR", 0)
+
+
+def test_several_people_confirm_once(workers, scenario):
+    account = scenario.account
+    for number in range(1, ROUNDS + 1):
+        for person in scenario.people:
+            earn(scenario, "20", affiliate=person)
+        confirmation = build_confirmation(scenario, draft(scenario))
+
+        assert workers.run(*[confirmation] * PROCESSES) == ["done"] * PROCESSES
+
+        assert account.payments.count() == number * len(scenario.people)
+        kinds = account.audit_log.filter(kind="payout_run.confirmed")
+        assert kinds.count() == number
+        assert get_payable_balances_by_slug(account) == {}
+
+
+def test_two_runs_pay_a_balance_once(workers, scenario):
+    account = scenario.account
+    for number in range(1, ROUNDS + 1):
+        for person in scenario.people:
+            earn(scenario, "20", affiliate=person)
+        runs = [draft(scenario) for _ in range(PROCESSES)]
+
+        results = workers.run(*(build_confirmation(scenario, run) for run in runs))
+
+        expected = ["PayoutRunChanged"] * (PROCESSES - 1)
+        assert sorted(results) == [*expected, "done"]
+        assert account.payments.count() == number * len(scenario.people)
+        assert get_payable_balances_by_slug(account) == {}
+
+
+def approve(scenario):
+    commission = earn(scenario, "7", approve=False)
+    return build_task(scenario, "approve_commissions", commissions=[commission.pk])
+
+
+def refund(scenario):
+    sale = earn(scenario, "7").conversion
+    return build_task(scenario, "refund", conversion_id=sale.pk, amount=None)
+
+
+def pay_by_api(scenario):
+    batch = [["adalund", "2", "EUR"], ["minakessler", "3", "EUR"]]
+    return build_task(scenario, "pay_batches", batches=[batch])
+
+
+def cancel_of_api(scenario):
+    earn(scenario, "7")
+    payment = scenario.pay(get_balance(scenario, scenario.mina))
+    earn(scenario, "9")
+    return build_task(scenario, "cancel_payments", payments=[payment.public_id])
+
+
+def cancel_of_run(scenario):
+    """A payment of an earlier run, whose state changes with it."""
+    earn(scenario, "7")
+    run = confirm_run(scenario.account, pk=draft(scenario).pk, at=AT)
+    line = scenario.account.payout_lines.filter(run=run).exclude(payment=None).first()
+    for person in scenario.people:
+        earn(scenario, "9", affiliate=person)
+    payments = [line.payment.public_id]
+    return build_task(scenario, "cancel_payments", payments=payments)
+
+
+@pytest.mark.parametrize(
+    "begin", [approve, refund, pay_by_api, cancel_of_api, cancel_of_run]
+)
+def test_pays_what_the_draft_says_or_nothing(workers, scenario, begin):
+    account = scenario.account
+    for _ in range(ROUNDS):
+        for person in scenario.people:
+            earn(scenario, "20", affiliate=person)
+        rival = begin(scenario)
+        run = draft(scenario)
+        drafted = dict(
+            account.payout_lines.filter(run=run).values_list("affiliate", "amount")
+        )
+        confirmation = build_confirmation(scenario, run)
+        before = set(account.payments.values_list("pk", flat=True))
+
+        *results, rival_result = workers.run(*[confirmation] * 3, rival)
+
+        assert rival_result in ("done", ["done"])
+        assert len(set(results)) == 1
+        assert set(results) <= {"done", "PayoutRunChanged"}
+        lines = account.payout_lines.filter(run=run)
+        paid = {
+            line.affiliate_id: line.payment.amount
+            for line in lines.exclude(payment=None).select_related("payment")
+        }
+        assert paid == (drafted if results[0] == "done" else {})
+        new = account.payments.exclude(pk__in=before)
+        by_api = 2 if begin is pay_by_api else 0
+        assert new.count() == len(paid) + by_api
+        for person in scenario.people:  # nothing is lost: the rest can be paid
+            balance = get_balance(scenario, person)
+            if balance:
+                scenario.pay(balance, to=person.slug) if balance > 0 else None
+        assert all(
+            amount <= Decimal(0)
+            for balances in get_payable_balances_by_slug(account).values()
+            for amount in balances.values()
+        )
+        for person in scenario.people:  # the next round begins without a debt
+            if balance := -get_balance(scenario, person):
+                earn(scenario, str(balance), affiliate=person)
