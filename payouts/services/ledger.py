@@ -311,18 +311,23 @@ class LedgerSession:
         for key in [*sorted(keys, key=str), *sorted(others, key=str)]:
             self._ensure_ledger_account(key)
         actor = get_actor().name
-        self.account.transfers.bulk_create(
-            Transfer(
-                account=self.account,
-                currency=debit.currency,
-                debit=self.ledger_accounts[debit],
-                credit=self.ledger_accounts[credit],
-                actor=actor,
-                created_at=self.at,
-                **values,
+        for batch in split_into_batches(self.transfers):
+            self.account.transfers.bulk_create(
+                Transfer(
+                    account=self.account,
+                    currency=debit.currency,
+                    debit=self.ledger_accounts[debit],
+                    credit=self.ledger_accounts[credit],
+                    actor=actor,
+                    created_at=self.at,
+                    **values,
+                )
+                for (debit, credit), values in batch
             )
-            for (debit, credit), values in self.transfers
-        )
+        self._change_balances()
+
+    def _change_balances(self) -> None:
+        """Add the differences to the stored balances, in the order of their ids."""
         changes = sorted(
             (self.ledger_accounts[key].pk, n) for key, n in self.changes.items() if n
         )

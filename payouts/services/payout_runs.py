@@ -435,8 +435,7 @@ def confirm_run(
 
 def _list_included_lines(run: PayoutRun) -> list[PayoutLine]:
     lines = run.account.payout_lines.filter(run=run, state=PayoutLineState.INCLUDED)
-    related = lines.select_related("affiliate").order_by("affiliate_id", "currency")
-    return list(related.defer("receiver", "affiliate__custom_fields"))
+    return list(lines.order_by("affiliate_id", "currency").defer("receiver", "note"))
 
 
 def _check_lines(
@@ -458,16 +457,18 @@ def _check_lines(
         )
         if candidate.balance_key in keys
     }
-    changes: list[str] = []
+    changes: list[tuple[int, str]] = []
     for line in lines:
         key = line.affiliate_id, line.currency
         candidate = candidates.get(key) or Candidate(key, ZERO)
         changes += [
-            f"{line.affiliate}: {what} was {was}, is {now}"
+            (line.affiliate_id, f"{what} was {was}, is {now}")
             for what, was, now in _list_changes(line, candidate, recipients)
         ]
     if changes:
-        named = "; ".join(changes[:MAX_NAMED_CHANGES])
+        first = changes[:MAX_NAMED_CHANGES]
+        affiliates = run.account.affiliates.in_bulk({pk for pk, _ in first})
+        named = "; ".join(f"{affiliates[pk]}: {text}" for pk, text in first)
         more = len(changes) - MAX_NAMED_CHANGES
         raise PayoutRunChanged(
             changes=f"{named}; and {more} more" if more > 0 else named,
@@ -510,18 +511,19 @@ def _pay_lines(
 ) -> None:
     """Create the payments of these lines, and freeze who receives them."""
     account = ledger.account
+    affiliates = account.affiliates.in_bulk({line.affiliate_id for line in lines})
     payments = create_payments(
         account,
         orders=[
             PaymentOrder(
-                line.affiliate.slug,
+                affiliates[line.affiliate_id].slug,
                 line.amount,
                 line.currency,
                 commissions=commissions[line.affiliate_id, line.currency],
             )
             for line in lines
         ],
-        affiliates={line.affiliate.slug: line.affiliate_id for line in lines},
+        affiliates={affiliate.slug: pk for pk, affiliate in affiliates.items()},
         methods=recipients.methods,
         ledger=ledger,
         at=ledger.at,
@@ -531,7 +533,9 @@ def _pay_lines(
             line.pk,
             PayoutLineState.UNKNOWN,
             payment.pk,
-            _build_receiver(line.affiliate, recipients.methods[line.affiliate_id]),
+            _build_receiver(
+                affiliates[line.affiliate_id], recipients.methods[line.affiliate_id]
+            ),
         )
         for line, payment in zip(lines, payments, strict=True)
     ]
