@@ -42,8 +42,11 @@ STATUS_COLORS = {
     "rejected": "danger",
     "expired": "warning",
     "waiting": "warning",
-    "confirmed": "success",
-    "rejected": "danger",
+    "exported": "info",
+    "settled": "success",
+    "partly failed": "danger",
+    "no answer yet": "warning",
+    "refused or returned": "danger",
 }
 
 

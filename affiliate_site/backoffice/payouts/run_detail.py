@@ -222,7 +222,7 @@ def build_left_out_section(request, run, reason, number, totals) -> Section:
     columns = [Column("Affiliate"), Column("Amount", is_amount=True), Column("Method")]
     return Section(
         f"Left out: {reason.label}",
-        notes=[f"{number:,} of {format_totals(totals)}"],
+        notes=[f"{number:,}, together {format_totals(totals)}"],
         columns=[*columns, *([Column("Why"), Column("")] if is_withheld else [])],
         rows=[
             (

@@ -5,6 +5,7 @@ from django.contrib import messages
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.days import A_DAY
 from affiliate_site.backoffice.form_pages import EditPage, FormPage
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import MULTI_LINE, DecimalField, ServiceForm
@@ -131,15 +132,14 @@ class ConfirmRunPage(DraftPage):
 
     def get_explanation(self):
         return (
-            f"This records {describe_totals(self.row)}. Each covers its commissions."
-            f" All are recorded, or none if something changed since the draft."
-            f"\n{NO_TRANSFER}"
+            f"{describe_totals(self.row)}. Each covers its commissions; all are"
+            f" recorded, or none if something changed since the draft.\n{NO_TRANSFER}"
         )
 
     def list_alerts(self):
         alerts = []
-        if self.row.due_before > timezone.now():
-            alerts.append("The day is not over: some of it may not be due yet.")
+        if self.row.due_before - A_DAY > timezone.now():
+            alerts.append("The day is yet to come: some of it is not due until then.")
         if needs_second_person(self.row):
             alerts.append("You made this draft, so somebody else has to confirm it.")
         return alerts

@@ -81,7 +81,12 @@ class PayoutLineAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
     columns = (
         ListColumn("run", export="run__public_id"),
         replace(PERSON, order=None),
-        ListColumn("commission_count", "Commissions"),
+        ListColumn(
+            "commissions",
+            "Commissions",
+            lambda line: f"{line.commission_count:,}",
+            export="commission_count",
+        ),
         AMOUNT,
         "method",
         build_status_column(lambda line: line.get_state_display().lower()),

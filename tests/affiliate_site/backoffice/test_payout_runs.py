@@ -124,7 +124,7 @@ def test_shows_totals_lines_and_who_is_left_out(staff_client, scenario):
     assert "EUR PayPal 1 20.00 EUR USD PayPal 1 5.00 USD" in totals
     assert "Mina Kessler minakessler 1 20.00 EUR PayPal" in get_section(page, "Lines")
     left_out = get_section(page, "Left out: no payout method")
-    assert "1 of 3.00 EUR" in left_out
+    assert "1, together 3.00 EUR" in left_out
     assert "Odette Varga odettevarga 3.00 EUR" in left_out
 
 
@@ -169,7 +169,7 @@ def test_confirms_after_saying_what_it_does(staff_client, scenario):
     client, run = staff_client(), draft(scenario.account)
     url = build_url(run, "confirm")
     page = client.get(url).content.decode()
-    assert "This records 2 payments: 20.00 EUR and 5.00 USD." in page
+    assert "2 payments: 20.00 EUR and 5.00 USD." in page
     assert "it transfers no money itself" in page
 
     page = client.post(url, get_form(client, url), follow=True).content.decode()
@@ -223,12 +223,15 @@ def test_says_that_another_person_has_to_confirm(staff_client, scenario):
     assert not scenario.account.payments.exists()
 
 
-def test_warns_of_a_day_that_is_not_over(staff_client, scenario):
-    client, run = staff_client(), draft(scenario.account)
+@pytest.mark.parametrize(("days", "is_warned"), [(0, False), (2, True)])
+def test_warns_of_a_day_to_come(staff_client, scenario, days, is_warned):
+    now = timezone.now()
+    day = (now + timedelta(days=days)).date()
+    run = create_draft(scenario.account, due_until=day, at=now)
 
-    assert (
-        "The day is not over" in client.get(build_url(run, "confirm")).content.decode()
-    )
+    page = staff_client().get(build_url(run, "confirm")).content.decode()
+
+    assert ("The day is yet to come" in page) is is_warned
 
 
 def test_a_discarded_run_offers_nothing_but_its_note(staff_client, scenario):
