@@ -94,7 +94,7 @@ class Candidate:
     unpaid: Decimal = ZERO
     count: int = 0  # of those that are due
     digest: str = EMPTY_DIGEST  # of those, too
-    commissions: list[int] = field(default_factory=list)
+    commission_ids: list[int] = field(default_factory=list)
 
     @property
     def amount(self) -> Decimal:
@@ -119,7 +119,7 @@ class Selection:
             self.conditions["affiliate__group__public_id__in"] = basis["groups"]
 
     def list_candidates(
-        self, balances: Mapping[BalanceKey, Decimal], *, keeps_commissions: bool = False
+        self, balances: Mapping[BalanceKey, Decimal], *, keeps_ids: bool = False
     ) -> Iterator[Candidate]:
         """Yield balances with unpaid commissions, sorted; then those without any."""
         left = dict(balances)
@@ -134,8 +134,8 @@ class Selection:
             digest = hashlib.sha256()
             for pk, amount in self._sort_out(candidate, group):
                 digest.update(f"{pk} {amount}\n".encode())
-                if keeps_commissions:
-                    candidate.commissions.append(pk)
+                if keeps_ids:
+                    candidate.commission_ids.append(pk)
             candidate.digest = digest.hexdigest()
             if not self.has_programs or candidate.count or candidate.on_hold:
                 yield candidate
@@ -453,7 +453,7 @@ def _check_lines(
     candidates = {
         candidate.balance_key: candidate
         for candidate in Selection(run).list_candidates(
-            balances, keeps_commissions=True
+            balances, keeps_ids=True
         )
         if candidate.balance_key in keys
     }
@@ -474,7 +474,7 @@ def _check_lines(
             changes=f"{named}; and {more} more" if more > 0 else named,
             count=len(changes),
         )
-    return {key: candidate.commissions for key, candidate in candidates.items()}
+    return {key: candidate.commission_ids for key, candidate in candidates.items()}
 
 
 def _list_changes(

@@ -63,6 +63,7 @@ MODULES_USING_ACTOR = {
     "affiliate_site/operations/logs.py",
     "payouts/services/corrections.py",  # who gave the reason
     "payouts/services/ledger.py",  # who caused a transfer
+    "payouts/services/payout_runs.py",  # who drafted and who confirmed
 }
 
 LEDGER_SETS = {"transfers", "ledger_accounts"}
@@ -371,7 +372,7 @@ UPDATES_WITHOUT_COUNTS = {
     ("tracking/services/prospects.py", "clicks"): (
         "nobody can have counted the clicks of an affiliate created just now"
     ),
-    ("payouts/services/payments.py", "account.commissions.filter(pk__in=ids)"): (
+    ("payouts/services/payments.py", "account.commissions.filter(pk__in=batch)"): (
         "within `keep_counts`"
     ),
     ("payouts/services/payments.py", "rows"): "within `keep_counts`",

@@ -394,6 +394,34 @@ def test_confirming_is_atomic(scenario):
     assert len(list_payments(scenario.account)) == 5
 
 
+def test_pays_more_than_a_batch(scenario, monkeypatch):
+    people = [scenario.mina]
+    people += [scenario.create_enrolled_affiliate("Ada", name) for name in "abcd"]
+    for number, person in enumerate(people):
+        if number:
+            set_method(scenario, person)
+        for _ in range(number + 1):
+            earn(scenario, "2", affiliate=person)
+    monkeypatch.setattr("accounts.db_compat.BATCH_SIZE", 2)
+    monkeypatch.setattr("payouts.services.ledger.MAX_SINGLE_CHANGES", 1)
+    batches = []
+
+    def progress(rows):
+        for row in rows:
+            yield row
+            batches.append(len(row))
+
+    run = draft(scenario.account)
+    confirm_run(scenario.account, pk=run.pk, at=AT, progress=progress)
+
+    assert batches == [2, 2, 1]
+    assert [amount for _, amount in list_payments(scenario.account)] == [
+        *(2, 4, 6, 8, 10)
+    ]
+    assert not scenario.account.commissions.unpaid().exists()
+    assert get_payable_balances_by_slug(scenario.account) == {}
+
+
 def test_a_draft_writes_nothing_or_all(scenario):
     earn(scenario, "20")
 
