@@ -452,9 +452,7 @@ def _check_lines(
     balances = {key: ledger.get_payable_balance(key) for key in keys}
     candidates = {
         candidate.balance_key: candidate
-        for candidate in Selection(run).list_candidates(
-            balances, keeps_ids=True
-        )
+        for candidate in Selection(run).list_candidates(balances, keeps_ids=True)
         if candidate.balance_key in keys
     }
     changes: list[tuple[int, str]] = []

@@ -26,6 +26,8 @@ def get_payment_details(request, payment) -> Details:
     amounts = list_paid_amounts(
         payment.account, [each.commission for each in allocations], payment.created_at
     )
+    lines = payment.account.payout_lines.filter(payment=payment)
+    line = lines.select_related("run").first()
     is_canceled = payment.canceled_at is not None
     return Details(
         headline=format_money(payment.amount, payment.currency),
@@ -41,6 +43,7 @@ def get_payment_details(request, payment) -> Details:
                     ("Canceled on", format_datetime(payment.canceled_at)),
                     ("Reason", payment.cancel_reason),
                     ("Paid to", format_payment_method(payment, request.user)),
+                    ("Payout run", line and link_to(line.run)),
                 ],
             ),
             Section(

@@ -251,7 +251,7 @@ def link_to_put_back(line) -> str:
 
 def build_lines_url(run, **filters: str) -> str:
     """The list of the lines of a run."""
-    query = urlencode({"run_id": run.pk, **filters})
+    query = urlencode({"run": run.public_id, **filters})
     return f"{reverse('admin:payouts_payoutline_changelist')}?{query}"
 
 

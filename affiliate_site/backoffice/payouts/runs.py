@@ -5,6 +5,7 @@ from dataclasses import replace
 from django.contrib import admin
 from django.db.models import Count
 
+from accounts.tenant_admin import filter_for_user
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_totals
 from affiliate_site.backoffice.lists.columns import (
@@ -13,7 +14,11 @@ from affiliate_site.backoffice.lists.columns import (
     ListColumn,
     build_status_column,
 )
-from affiliate_site.backoffice.lists.filters import AffiliateFilter, CurrencyFilter
+from affiliate_site.backoffice.lists.filters import (
+    AffiliateFilter,
+    CurrencyFilter,
+    FormFilter,
+)
 from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,
     AffiliateSearchMixin,
@@ -74,6 +79,19 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         return get_run_details(request, run)
 
 
+class RunFilter(FormFilter):
+    """The lines of one run, by its ID."""
+
+    title = "payout run"
+    parameter_name = "run"
+
+    def queryset(self, request, queryset):
+        if not self.value():
+            return queryset
+        runs = PayoutRun.objects.filter(public_id=self.value())
+        return queryset.filter(run__in=filter_for_user(runs, request.user))
+
+
 @admin.register(PayoutLine)
 class PayoutLineAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """The lines of payout runs; the page of a run leads here."""
@@ -102,8 +120,10 @@ class PayoutLineAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
     list_select_related = ("run", "affiliate", "payment")
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
-    list_filter = ("state", "reason", "method", AffiliateFilter, CurrencyFilter)
-    extra_lookups = ("run_id",)
+    list_filter = (
+        *(RunFilter, "state", "reason", "method"),
+        *(AffiliateFilter, CurrencyFilter),
+    )
     amount_column = "amount"
     ordering = ("-run", "-affiliate", "-currency")
     row_pages = LINE_PAGES

@@ -179,6 +179,8 @@ def test_confirms_after_saying_what_it_does(staff_client, scenario):
     assert list(amounts) == [20, 5]
     payment = scenario.account.payments.first()
     assert f"{payment} No answer yet" in get_section(page, "Lines")
+    url_of_payment = reverse("admin:payouts_payment_change", args=[payment.pk])
+    assert f">{run}</a>" in client.get(url_of_payment).content.decode()
     assert "Take out" not in page
 
     page = client.post(url, {}, follow=True).content.decode()
@@ -320,7 +322,8 @@ def test_shows_and_changes_nothing_of_another_account(
     for name in ("confirm", "remake", "note", "discard"):
         assert client.post(build_url(foreign, name), {}).status_code == 404
     url = reverse("admin:payouts_payoutline_changelist")
-    assert "zz-marker" not in client.get(url, {"run_id": foreign.pk}).content.decode()
+    listed = client.get(url, {"run": foreign.public_id})
+    assert list(listed.context["cl"].result_list) == []
 
 
 def test_shows_no_account_of_an_affiliate(staff_client, scenario):
