@@ -7,14 +7,36 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account
-from payouts.models.commissions import Commission
+from payouts.models.commissions import BalanceKey, Commission
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.models.payments import Payment
 from payouts.statistics import Sums
 from tracking.amounts import ExactSum
 from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO
+
+
+def list_payable_currencies(account: Account) -> list[str]:
+    """List the currencies with a payable balance that is not zero."""
+    rows = account.ledger_accounts.filter(kind=LedgerAccountType.PAYABLE)
+    currencies = rows.exclude(balance=ZERO).order_by().values_list("currency")
+    return sorted(currency for (currency,) in currencies.distinct())
+
+
+def load_payable_balances(
+    account: Account, **conditions: Any
+) -> dict[BalanceKey, Decimal]:
+    """Return the payable balances that meet the conditions and are not zero."""
+    rows = account.ledger_accounts.filter(kind=LedgerAccountType.PAYABLE, **conditions)
+    columns = rows.exclude(balance=ZERO).order_by()
+    return {
+        (affiliate_id or 0, currency): balance or ZERO
+        for affiliate_id, currency, balance in columns.values_list(
+            "affiliate_id", "currency", "balance"
+        ).iterator(BATCH_SIZE)
+    }
 
 
 def list_payable_accounts(

@@ -36,7 +36,6 @@ from payouts.errors import (
     SecondPersonRequired,
 )
 from payouts.models.commissions import BalanceKey
-from payouts.models.ledger import LedgerAccountType
 from payouts.models.payments import PayoutMethod, PayoutMethodKind
 from payouts.models.runs import (
     LeftOutReason,
@@ -48,6 +47,7 @@ from payouts.models.runs import (
 )
 from payouts.payout_details import list_problems, normalize_details
 from payouts.services.ledger import LedgerSession, open_ledger_session
+from payouts.services.payables import load_payable_balances
 from payouts.services.payments import PaymentOrder, create_payments
 from payouts.services.run_states import lock_run, update_run_state
 from tracking.amounts import ExactSum
@@ -157,17 +157,6 @@ class Selection:
             candidate.due += amount
             candidate.count += 1
             yield pk, amount
-
-    def load_balances(self) -> dict[BalanceKey, Decimal]:
-        """Return the payable balances of the basis that are not zero."""
-        rows = self.account.ledger_accounts.filter(
-            kind=LedgerAccountType.PAYABLE, **self.conditions
-        ).exclude(balance=ZERO)
-        columns = rows.order_by().values_list("affiliate_id", "currency", "balance")
-        return {
-            (affiliate or 0, currency): balance or ZERO
-            for affiliate, currency, balance in columns.iterator(BATCH_SIZE)
-        }
 
 
 class Recipients:
@@ -299,7 +288,8 @@ def _list_lines(run: PayoutRun) -> list[PayoutLine]:
     }
     of_run = {currency: Decimal(n) for currency, n in run.basis["minimums"].items()}
     lines = []
-    for candidate in selection.list_candidates(selection.load_balances()):
+    balances = load_payable_balances(account, **selection.conditions)
+    for candidate in selection.list_candidates(balances):
         affiliate_id, currency = candidate.balance_key
         kind = recipients.get_kind(affiliate_id)
         if kind and selection.kinds and kind not in selection.kinds:
@@ -556,13 +546,6 @@ def _build_receiver(affiliate: Affiliate, method: PayoutMethod) -> dict[str, Any
             "country": affiliate.country or "",
         },
     }
-
-
-def list_payable_currencies(account: Account) -> list[str]:
-    """List the currencies with a payable balance that is not zero."""
-    rows = account.ledger_accounts.filter(kind=LedgerAccountType.PAYABLE)
-    currencies = rows.exclude(balance=ZERO).order_by().values_list("currency")
-    return sorted(currency for (currency,) in currencies.distinct())
 
 
 def needs_second_person(run: PayoutRun) -> bool:

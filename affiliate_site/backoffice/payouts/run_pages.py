@@ -12,11 +12,11 @@ from affiliate_site.backoffice.forms import MULTI_LINE, DecimalField, ServiceFor
 from affiliate_site.backoffice.payouts.payment_pages import NO_TRANSFER
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.runs import MAX_NOTE_LENGTH, PayoutLineState, PayoutRunState
+from payouts.services.payables import list_payable_currencies
 from payouts.services.payout_runs import (
     confirm_run,
     create_draft,
     discard_run,
-    list_payable_currencies,
     list_totals,
     needs_second_person,
     put_back,
