@@ -64,6 +64,7 @@ VALUES = {
     "PROGRAM": "spring",
     "URL": "https://hooks.example.net/",
     "WEBHOOK": "we_1",
+    "DAY": "2026-11-30",
 }
 # Copy the file of the database instead of opening it: test_backups.py.
 FILE_COMMANDS = {"backup", "restore"}
