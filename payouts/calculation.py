@@ -42,6 +42,14 @@ class InitialStatusReason(StrEnum):
 
 
 @dataclass(frozen=True)
+class Hold:
+    """The days from a sale until its commissions are due, and who says so."""
+
+    days: int = 0
+    source: str = "program"  # or a group
+
+
+@dataclass(frozen=True)
 class CommissionRate:
     """A rate of a program: `value` is 10 for 10 %, or 10 units of the currency."""
 
@@ -51,6 +59,7 @@ class CommissionRate:
     value: Decimal
     source: str  # the commission type, a group rate or a level
     pays_parents: bool = True  # whether parent affiliates earn level commissions
+    hold: Hold = Hold()
 
 
 @dataclass(frozen=True)
@@ -175,6 +184,8 @@ class CommissionDraft:
             "approval_context": vars(self.approval_context)
             | {"warnings": list(self.approval_context.warnings)},
         }
+        if rate.hold.days:
+            data["hold"] = {"days": rate.hold.days, "from": rate.hold.source}
         if self.skipped:
             data["skipped"] = [
                 {
@@ -211,7 +222,7 @@ def calculate_commissions(calculation_input: CalculationInput) -> list[Commissio
             calculation_input,
             ancestor.affiliate_id,
             replace(draft.line_item, comment=None),
-            ancestor.rate,
+            replace(ancestor.rate, hold=draft.rate.hold),
             approval_context=replace(context, base_status=draft.status),
             base_index=index,
         )

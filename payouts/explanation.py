@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.exact_json import format_decimal
 from payouts.calculation import InitialStatusReason
-from payouts.models.commissions import Commission
+from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.explanation import Explanation, list_initial_warnings
 from tracking.attribution import STAFF, RejectionReason
 from tracking.claims import (
@@ -59,7 +59,7 @@ WARNING_TEXTS = {
 }
 
 
-def render_explanation(explanation: Explanation) -> list[str]:
+def render_explanation(explanation: Explanation, *, at: datetime) -> list[str]:
     """Return the lines of an explanation: attribution, calculation and history."""
     conversion = explanation.conversion
     external_id = conversion["external_id"]
@@ -78,7 +78,9 @@ def render_explanation(explanation: Explanation) -> list[str]:
     ]
     lines += _render_attribution(explanation.attribution)
     for commission in explanation.commissions:
-        lines += _render_commission(commission, is_removed=deleted_at is not None)
+        lines += _render_commission(
+            commission, is_removed=deleted_at is not None, at=at
+        )
     return lines
 
 
@@ -125,7 +127,9 @@ def describe_rejection(rejected: dict[str, Any], attribution: dict[str, Any]) ->
     return translate_reason(reason)
 
 
-def _render_commission(commission: dict[str, Any], *, is_removed: bool) -> list[str]:
+def _render_commission(
+    commission: dict[str, Any], *, is_removed: bool, at: datetime
+) -> list[str]:
     rate, currency = commission["rate"], commission["currency"]
     value = format_decimal(Decimal(rate["value"]))
     factor = f"{value} %" if rate["kind"] == "percentage" else "fixed"
@@ -156,7 +160,27 @@ def _render_commission(commission: dict[str, Any], *, is_removed: bool) -> list[
     payment = f", paid by {commission['payment']}" if commission["payment"] else ""
     if is_removed:
         return [*lines, "  Status: removed with the conversion"]
+    if hold := describe_hold(commission, at=at):
+        lines.append(f"  {hold}")
     return [*lines, f"  Status: {commission['status']}{payment}"]
+
+
+def describe_hold(commission: dict[str, Any], *, at: datetime) -> str:
+    """Why an explained commission is not due yet; empty if it is, or earns nothing."""
+    due_at, hold = commission["due_at"], commission["hold"]
+    if (
+        not hold
+        or due_at <= at
+        or commission["payment"]
+        or commission["status"] == CommissionStatus.DISAPPROVED
+    ):
+        return ""
+    who = "program" if hold["from"] == "program" else "affiliate group"
+    days = "1 day" if hold["days"] == 1 else f"{hold['days']} days"
+    until = _format_time(due_at)
+    return (
+        f"Not due yet: on hold until {until}, because the {who} holds sales for {days}"
+    )
 
 
 def translate_reason(code: str) -> str:

@@ -463,6 +463,7 @@ def _build_commission(
         status=status,
         created_at=at,
         finalized_at=at if is_final(status, account) else None,
+        due_at=at,
         bonus=bonus,
         period_start=earned.period.range.start,
     )

@@ -16,6 +16,7 @@ from payouts.calculation import (
     ApprovalContext,
     CalculationInput,
     CommissionRate,
+    Hold,
     LineItem,
 )
 from payouts.models.commission_types import (
@@ -28,16 +29,18 @@ from payouts.models.commissions import CommissionStatus
 from tracking.attribution import RejectionReason
 from tracking.claims import ClaimStatus
 from tracking.errors import UnknownReference
-from tracking.models.affiliates import Affiliate
+from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.conversions import Conversion
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
 
 
 @compiled
-def commission_types_of(account: Account, program: Program) -> QuerySet[CommissionType]:
-    """The commission types of a program."""
-    return CommissionType.objects.of(account).filter(program=program)
+def commission_types_of(account: Account, program: Program, group: int) -> Any:
+    """The commission types of a program with `group_hold`, the days of a group."""
+    groups = AffiliateGroup.objects.of(account).filter(pk=group)
+    rows = CommissionType.objects.of(account).filter(program=program)
+    return rows.annotate(group_hold=Subquery(groups.values("hold_days")))
 
 
 @compiled
@@ -71,9 +74,15 @@ def list_rates(
     """Return the rates of a program by commission type, that of its default type also
     as `default`.
 
-    `group_id` is the group of the affiliate: its rate replaces that of the type.
+    `group_id` is the group of the affiliate: its rate replaces that of the type, and
+    its hold that of the program.
     """
-    types = commission_types_of.all(account=account, program=program)
+    types = commission_types_of.all(
+        account=account, program=program, group=group_id or 0
+    )
+    hold, group_hold = Hold(program.hold_days), types[0].group_hold
+    if group_hold is not None:
+        hold = Hold(group_hold, "group")
     rates = {
         row.pk: CommissionRate(
             identifier=row.identifier,
@@ -82,6 +91,7 @@ def list_rates(
             value=row.value,
             source=f"commission type {row.identifier}",
             pays_parents=row.mlm,
+            hold=hold,
         )
         for row in types
     }

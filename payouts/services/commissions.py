@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -443,4 +443,5 @@ def _build_commission(
         comment=draft.line_item.comment,
         created_at=at,
         finalized_at=at if is_final(draft.status, account) else None,
+        due_at=conversion.created_at + timedelta(days=rate.hold.days),
     )

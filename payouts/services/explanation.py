@@ -163,6 +163,8 @@ def _serialize_commission(account: Account, commission: Commission) -> dict[str,
         "skipped": calculation.get("skipped", []),
         "status": commission.status,
         "finalized_at": commission.finalized_at,
+        "due_at": commission.due_at,
+        "hold": calculation.get("hold"),
         "payment": commission.payment.public_id if commission.payment else None,
         "transfers": _serialize_transfers(account, commission),
     }

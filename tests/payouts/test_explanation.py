@@ -20,10 +20,10 @@ def scenario(account):
     return scenario
 
 
-def render(conversion):
+def render(conversion, at=LATER):
     found = explain_conversion(conversion.account, conversion_id=conversion.pk)
     assert found.differences == []
-    return "\n".join(render_explanation(found))
+    return "\n".join(render_explanation(found, at=at))
 
 
 def test_says_that_a_commission_was_removed_with_its_conversion(scenario, account):
@@ -80,3 +80,17 @@ def test_names_no_parents_where_the_commission_type_pays_none(scenario, account)
 
     assert "skipped" not in render(scenario.create_conversion(("200", "own")))
     assert "Level 2 skipped odettevarga" in render(scenario.create_conversion("200"))
+
+
+def test_says_why_a_commission_is_not_due_yet(scenario):
+    scenario.program.update_row(hold_days=30)
+    conversion = scenario.create_conversion("200")
+
+    line = (
+        "  Not due yet: on hold until 2026-04-03 09:15:27 UTC, because the program"
+        " holds sales for 30 days"
+    )
+    assert line in render(conversion)
+    assert "on hold" not in render(conversion, at=LATER + timedelta(days=29))
+    scenario.disapprove(scenario.get_commission(conversion))
+    assert "on hold" not in render(conversion)

@@ -33,7 +33,7 @@ class Command(AccountCommand):
         self.write_result(
             "\n".join(
                 [
-                    *render_explanation(explanation),
+                    *render_explanation(explanation, at=at),
                     *(render_verification(explanation) if verify else []),
                 ]
             ),

@@ -731,7 +731,7 @@ def test_explanation_says_what_was_a_claim(page, scenario, api):
         "coupon": False,
         "claim": True,
     }
-    text = "\n".join(render_explanation(explanation))
+    text = "\n".join(render_explanation(explanation, at=NOON))
     assert "Attribution: minakessler by coupon" in text
     assert "customer (a claim)" in text
     assert "reported by a page" not in text
@@ -743,7 +743,7 @@ def test_explanation_says_that_a_page_reported_a_conversion(page, scenario):
 
     explanation = explain_conversion(scenario.account, conversion_id=conversion.pk)
 
-    text = "\n".join(render_explanation(explanation))
+    text = "\n".join(render_explanation(explanation, at=NOON))
     assert "reported by a page without a signature: a claim" in text
 
 

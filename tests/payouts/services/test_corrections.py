@@ -162,7 +162,7 @@ def test_it_is_explained_and_verified(account, otto, conversion):
         "affiliate": "ottobrandt",
         "program": "harbor-lamp-partners",
     }
-    lines = render_explanation(explained)
+    lines = render_explanation(explained, at=LATER)
     assert "Attribution: ottobrandt by staff" in lines
     assert "  attributed by staff" in lines
     entry = account.audit_log.get(kind="conversion.reattributed")

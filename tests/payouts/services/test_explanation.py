@@ -143,6 +143,8 @@ def test_explains_a_conversion_with_all_tracking_parameters(scenario, account):
             "skipped": [],
             "status": "approved",
             "finalized_at": None,
+            "due_at": CONVERSION_CREATED_AT,
+            "hold": None,
             "payment": payment.public_id,
             "transfers": [
                 {
