@@ -168,6 +168,13 @@ def format_key_values(data) -> str:
     )
 
 
+def describe_hold_days(days: int | None) -> str:
+    """`30 days after the sale`, and what 0 and None mean."""
+    if days is None:
+        return "When each program says"
+    return f"{days} days after the sale" if days else "At once"
+
+
 def describe_recurring(program) -> str:
     """Which sales of a customer earn."""
     if not program.recurring:
@@ -211,6 +218,7 @@ FIELD_LABELS = {
     "finalized_at": "final since",
     "first_at": "first",
     "firstname": "first name",
+    "hold_days": "days on hold",
     "ip": "IP address",
     "is_active": "active",
     "is_confirmed": "confirmed",

@@ -36,6 +36,7 @@ class ProgramSettings:
     auto_approve_commissions: bool = False
     auto_approve_browser_sales: bool = False
     trust_browser_customers: bool = False
+    hold_days: int = 0
     recurring: bool = True
     recurring_cap: int | None = None
     recurring_period_days: int | None = None

@@ -1,7 +1,8 @@
 """Affiliate groups, and the group and the parent of an affiliate."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -12,6 +13,7 @@ from accounts.services.changes import log_event, record_change, record_changes
 from tracking.errors import AffiliateHierarchyCycle, GroupNotFound, UnknownReference
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.services.affiliates import get_affiliate, lock_hierarchy
+from tracking.services.programs import validate_hold_days
 
 
 def create_group(account: Account, *, title: str, at: datetime) -> AffiliateGroup:
@@ -25,16 +27,28 @@ def create_group(account: Account, *, title: str, at: datetime) -> AffiliateGrou
 
 
 def update_group(
-    account: Account, *, group_id: str, title: str | None, at: datetime
+    account: Account, *, group_id: str, changes: Mapping[str, Any], at: datetime
 ) -> AffiliateGroup:
-    """Set the title of a group; None leaves it unchanged. Raises `GroupNotFound`."""
+    """Set `title` and `hold_days`, those of them in `changes`.
+
+    `hold_days` is for later sales, None: as the program says. Raises `GroupNotFound`
+    and `InvalidSetting`.
+    """
+    if (hold_days := changes.get("hold_days")) is not None:
+        validate_hold_days(hold_days)
     with transaction.atomic():
-        group = get_group(account, group_id)
-        if title is not None and title != group.title:
-            group.update_row(title=title)
-            log_event(
-                account, "affiliate_group.updated", group, at=at, fields=["title"]
-            )
+        group = get_group(account, group_id, lock=True)
+        values = {
+            name: value
+            for name, value in changes.items()
+            if getattr(group, name) != value
+        }
+        if values:
+            logged: dict[str, Any] = {"fields": ["title"]} if "title" in values else {}
+            if "hold_days" in values:
+                logged["hold_days"] = [group.hold_days, hold_days]
+            group.update_row(**values)
+            log_event(account, "affiliate_group.updated", group, at=at, **logged)
     return group
 
 

@@ -17,10 +17,11 @@ from tracking.models.programs import Program
 from tracking.services.clicks import MAX_VISIT_URL_LENGTH, normalize_url
 
 MAX_COOKIE_TIME_DAYS = 365
+MAX_HOLD_DAYS = 180
 MAX_RECURRING = 100_000  # sales per customer, and days
 VALIDATED_COLUMNS = (
     *("title", "program_group", "landing_page", "cookie_time"),
-    *("recurring_cap", "recurring_period_days"),
+    *("recurring_cap", "recurring_period_days", "hold_days"),
 )
 
 
@@ -100,6 +101,7 @@ def validate_program(values: Mapping[str, Any]) -> None:
             "The program group", program_group, path="program_group"
         ),
         *(partial(_validate_number, values, *number) for number in numbers),
+        lambda: validate_hold_days(values["hold_days"]),
         lambda: _validate_landing_page(values["landing_page"]),
     )
 
@@ -120,6 +122,13 @@ def _validate_number(
 ) -> None:
     if not 1 <= values[column] <= limit:
         raise InvalidSetting(setting=setting, rule=f"1 to {limit:,}", path=column)
+
+
+def validate_hold_days(days: int) -> None:
+    """Raise `InvalidSetting` if sales cannot be on hold for so many days."""
+    if not 0 <= days <= MAX_HOLD_DAYS:
+        rule = f"0 to {MAX_HOLD_DAYS}"
+        raise InvalidSetting(setting="The days on hold", rule=rule, path="hold_days")
 
 
 def ensure_not_archived(program: Program) -> None:

@@ -58,6 +58,6 @@ class AffiliateGroupViewSet(TenantViewSet):
     def partial_update(self, request, group_id):
         """Update the title of a group."""
         get_group(self.account, group_id)
-        title = self.validate_body().get("title")
-        update_group(self.account, group_id=group_id, title=title, at=self.at)
+        changes = self.validate_body()
+        update_group(self.account, group_id=group_id, changes=changes, at=self.at)
         return self.render_key(group_id)

@@ -5,7 +5,7 @@ from django import forms
 from affiliate_site.api.resources.groups import AffiliateGroupInputSerializer
 from affiliate_site.backoffice.affiliates.affiliate_pages import SetGroupPage
 from affiliate_site.backoffice.form_pages import EditPage, FormPage, RemovePage
-from affiliate_site.backoffice.formatters import format_totals
+from affiliate_site.backoffice.formatters import describe_hold_days, format_totals
 from affiliate_site.backoffice.forms import RowsChoiceField, ServiceForm
 from affiliate_site.backoffice.object_pages import RowPage, list_page_links
 from affiliate_site.backoffice.programs.rate_pages import AddGroupRatePage
@@ -32,6 +32,7 @@ def build_group_context(request, group) -> dict:
         "group": group,
         "title": group.title,
         "subtitle": "",
+        "hold": describe_hold_days(group.hold_days),
         "section": section,
         "affiliate_count": members.count(),
         "rates": [
@@ -71,6 +72,17 @@ class GroupTitleForm(ServiceForm):
     serializer_class = AffiliateGroupInputSerializer
 
     title = forms.CharField()
+
+
+class GroupForm(GroupTitleForm):
+    """Title and hold of a group."""
+
+    hold_days = forms.IntegerField(
+        label="Days on hold",
+        required=False,
+        help_text="From a sale until its commissions are due, 0 to 180. Empty: as each"
+        " program says.",
+    )
 
 
 class AddGroupPage(FormPage):
@@ -125,14 +137,18 @@ class AddMembersPage(GroupPage):
         return f"Added to {self.row.title}: {names}."
 
 
-class RenameGroupPage(GroupPage, EditPage):
-    """Change the title of a group."""
+class EditGroupPage(GroupPage, EditPage):
+    """Change title and hold of a group."""
 
-    title = "Rename"
+    explanation = "A new hold counts for sales from now on."
     permission = "tracking.change_affiliategroup"
-    form_class = GroupTitleForm
+    form_class = GroupForm
     service = staticmethod(update_group)
-    done_message = "The group is called {result.title} now."
+    done_message = "The group {result.title} was saved."
+
+    def get_values(self, form):
+        hold_days = form.cleaned_data["hold_days"]
+        return {"changes": {"title": form.values["title"], "hold_days": hold_days}}
 
 
 class RemoveGroupPage(GroupPage, RemovePage):
@@ -157,4 +173,4 @@ class RemoveGroupPage(GroupPage, RemovePage):
         return self.get_list_url()
 
 
-GROUP_PAGES = (RenameGroupPage, AddMembersPage, RemoveGroupPage)
+GROUP_PAGES = (EditGroupPage, AddMembersPage, RemoveGroupPage)

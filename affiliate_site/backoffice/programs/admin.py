@@ -15,6 +15,7 @@ from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.dashboard.number_cards import build_number_cards
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import (
+    describe_hold_days,
     describe_recurring,
     format_datetime,
     format_money,
@@ -212,6 +213,7 @@ def list_rules(program: Program) -> list[tuple[str, str]]:
         ("A click earns for", f"{program.cookie_time} days"),
         ("Affiliates", by_staff[program.auto_approve_affiliates]),
         ("Commissions", by_staff[program.auto_approve_commissions]),
+        ("Commissions are due", describe_hold_days(program.hold_days)),
         ("Sales of a customer", describe_recurring(program)),
         (
             "Sales that pages report",

@@ -72,6 +72,13 @@ class ProgramForm(ServiceForm):
     auto_approve_commissions = forms.BooleanField(
         label="Approve commissions automatically", required=False
     )
+    hold_days = forms.IntegerField(
+        label="Days on hold",
+        required=False,
+        initial=0,
+        help_text="From a sale until its commissions are due, 0 to 180. An affiliate"
+        " group can have other ones.",
+    )
     auto_approve_browser_sales = forms.BooleanField(
         label="Treat sales reported by pages like others",
         required=False,
@@ -99,6 +106,7 @@ class ProgramForm(ServiceForm):
     fieldsets: FieldSets = (
         (None, ("title", "program_group", "currency", "landing_page", "cookie_time")),
         ("Approval", ("auto_approve_affiliates", "auto_approve_commissions")),
+        ("Payouts", ("hold_days",)),
         (
             "Recurring commissions",
             ("recurring", "recurring_cap", "recurring_period_days"),
@@ -108,6 +116,10 @@ class ProgramForm(ServiceForm):
             ("auto_approve_browser_sales", "trust_browser_customers"),
         ),
     )
+
+    def clean_hold_days(self):
+        """Empty: none."""
+        return self.cleaned_data["hold_days"] or 0
 
 
 class NewProgramForm(ProgramForm):

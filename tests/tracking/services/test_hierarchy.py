@@ -104,8 +104,10 @@ def test_writes_nothing_if_nothing_changes(account, scenario):
     set_group(
         account, affiliate_id="minakessler", group_id=group, at=CONVERSION_CREATED_AT
     )
-    update_group(account, group_id=group, title="Gold", at=CONVERSION_CREATED_AT)
-    update_group(account, group_id=group, title=None, at=CONVERSION_CREATED_AT)
+    update_group(
+        account, group_id=group, changes={"title": "Gold"}, at=CONVERSION_CREATED_AT
+    )
+    update_group(account, group_id=group, changes={}, at=CONVERSION_CREATED_AT)
     attach_child(account, "minakessler", None)
 
     assert snapshot_account(account) == before
