@@ -76,6 +76,8 @@ EVENT_SENTENCES = {
     "payout_balance.topped_up": "topped up the payout balance by {amount} {currency}",
     "payout_method.released": "ended the hold of the payout method {method} of {}",
     "payout_method.set": "set the payout method {method} of {}",
+    "payout_minimum.removed": "removed the payout minimum of {}: {minimum}",
+    "payout_minimum.set": "set the payout minimum of {} to {minimum}",
     "payout_run.confirmed": "confirmed {}",
     "payout_run.created": "drafted {}",
     "payout_run.discarded": "discarded {}",
@@ -114,6 +116,8 @@ SUMMARIES = {
     "enrollment.updated": "changed a program affiliate",
     "payment.created": "paid an affiliate",
     "payout_balance.topped_up": "topped up the payout balance",
+    "payout_minimum.removed": "removed a payout minimum",
+    "payout_minimum.set": "set a payout minimum",
 }
 DETAIL_PATTERN = re.compile(r"\{\w+\}")
 

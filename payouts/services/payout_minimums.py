@@ -1,0 +1,130 @@
+"""Minimums: what a payout run pays at least, of all affiliates or of one."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from accounts.db_compat import BATCH_SIZE
+from accounts.errors import InvalidSetting
+from accounts.exact_json import format_decimal
+from accounts.models.accounts import Account
+from accounts.services.changes import log_event
+from payouts.models.commissions import BalanceKey
+from payouts.models.runs import PayoutMinimum
+from tracking.models.affiliates import Affiliate
+from tracking.money import (
+    MAX_INTEGER_DIGITS,
+    get_currency,
+    round_amount,
+)
+from tracking.services.affiliates import get_affiliate
+from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
+
+
+@dataclass(frozen=True)
+class Minimums:
+    """The minimums of an account by currency, and those of affiliates."""
+
+    of_account: dict[str, Decimal] = field(default_factory=dict)
+    of_affiliates: dict[BalanceKey, Decimal] = field(default_factory=dict)
+
+    def find(
+        self, balance_key: BalanceKey, *, of_run: Mapping[str, Decimal] | None = None
+    ) -> Decimal | None:
+        """The affiliate's own minimum, else the run's, else the account's."""
+        _, currency = balance_key
+        by_currency = self.of_account | dict(of_run or {})
+        return self.of_affiliates.get(balance_key, by_currency.get(currency))
+
+
+def get_minimums(account: Account, affiliate_ids: Collection[int]) -> Minimums:
+    """Return the minimums of the account and of these affiliates."""
+    pks = sorted(set(affiliate_ids))
+    minimums = Minimums()
+    for start in range(0, max(len(pks), 1), BATCH_SIZE):
+        of_batch = Q(affiliate__in=pks[start : start + BATCH_SIZE])
+        for row in account.payout_minimums.filter(Q(affiliate=None) | of_batch):
+            if row.affiliate_id is None:
+                minimums.of_account[row.currency] = row.amount
+            else:
+                minimums.of_affiliates[row.affiliate_id, row.currency] = row.amount
+    return minimums
+
+
+@retry_on_conflict
+def set_minimum(
+    account: Account,
+    *,
+    currency: str,
+    amount: Decimal,
+    affiliate_id: str | None = None,
+    at: datetime,
+) -> PayoutMinimum:
+    """Set the minimum in a currency: of one affiliate, else of all without their own.
+
+    Raises `UnknownCurrency`, `InvalidSetting` and `AffiliateNotFound`.
+    """
+    currency = get_currency(currency)
+    _validate_minimum(amount, currency)
+    try:
+        with transaction.atomic():
+            affiliate = get_affiliate(account, affiliate_id) if affiliate_id else None
+            rows = account.payout_minimums.filter(
+                affiliate=affiliate, currency=currency
+            )
+            row = rows.select_for_update(no_key=True).first()
+            if row is None:
+                row = account.payout_minimums.create(
+                    affiliate=affiliate, currency=currency, amount=amount
+                )
+            elif row.amount == amount:
+                return row
+            else:
+                row.update_row(amount=amount)
+            _log(account, "payout_minimum.set", affiliate, amount, currency, at)
+    except IntegrityError as error:
+        raise ConcurrentUpdate from error  # it was set meanwhile
+    return row
+
+
+def remove_minimum(
+    account: Account,
+    *,
+    currency: str,
+    affiliate_id: str | None = None,
+    at: datetime,
+) -> None:
+    """Remove a minimum, if there is one. Raises `AffiliateNotFound`."""
+    with transaction.atomic():
+        affiliate = get_affiliate(account, affiliate_id) if affiliate_id else None
+        rows = account.payout_minimums.filter(affiliate=affiliate, currency=currency)
+        for row in rows.select_for_update():
+            account.payout_minimums.filter(pk=row.pk).delete()
+            kind = "payout_minimum.removed"
+            _log(account, kind, affiliate, row.amount, currency, at)
+
+
+def _validate_minimum(amount: Decimal, currency: str) -> None:
+    if (
+        amount <= 0
+        or amount.adjusted() >= MAX_INTEGER_DIGITS
+        or amount != round_amount(amount, currency)
+    ):
+        rule = f"above 0, with the decimals of {currency}"
+        raise InvalidSetting(setting="The minimum", rule=rule, path="amount")
+
+
+def _log(
+    account: Account,
+    kind: str,
+    affiliate: Affiliate | None,
+    amount: Decimal,
+    currency: str,
+    at: datetime,
+) -> None:
+    minimum = f"{format_decimal(amount)} {currency}"
+    log_event(account, kind, affiliate or account, at=at, minimum=minimum)
