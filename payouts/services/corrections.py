@@ -51,7 +51,7 @@ def correct_conversion(
             should_recalculate=should_recalculate,
             at=at,
         )
-        _record_reason(conversion, reason, at=at)
+        record_reason(conversion, reason, at=at)
     return conversion
 
 
@@ -118,7 +118,7 @@ def reattribute_conversion(
             )
         except DuplicateConversion:
             raise SettledCommission from None
-        _record_reason(conversion, reason, at=at)
+        record_reason(conversion, reason, at=at)
     return conversion
 
 
@@ -139,7 +139,8 @@ def list_corrections(conversion: Conversion) -> list[Correction]:
     return list(rows.order_by("id"))
 
 
-def _record_reason(conversion: Conversion, reason: str, *, at: datetime) -> None:
+def record_reason(conversion: Conversion, reason: str, *, at: datetime) -> None:
+    """Keep why staff changed a conversion or its commissions."""
     conversion.account.corrections.create(
         conversion=conversion, reason=reason, actor=get_actor().name, created_at=at
     )

@@ -5,7 +5,7 @@ rules of docs/api-contract.md, sections 2.2.6, 2.3.3 and 7.6.
 """
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -25,6 +25,7 @@ from accounts.errors import AccountLocked
 from accounts.models.accounts import Account
 from accounts.services.accounts import ensure_not_locked, lock_account, unlock_account
 from payouts.errors import CommissionApproved, CommissionUnfunded, PaymentNotFound
+from payouts.services.amounts_due import get_amounts_due
 from payouts.services.conversion_updates import (
     add_commissions,
     delete_conversion,
@@ -32,6 +33,7 @@ from payouts.services.conversion_updates import (
     update_conversion,
 )
 from payouts.services.funding import top_up_payout_balance
+from payouts.services.holds import release_commission
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.ledger_digests import SEALING_DELAY, check_e15_e16_digests
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
@@ -97,6 +99,7 @@ class CommissionModel:
     part: int
     units: int
     state: str
+    due_at: datetime
     paid_by: str | None = None
 
 
@@ -106,6 +109,7 @@ class ConversionModel:
 
     currency: str
     units: int
+    sold_at: datetime
     commissions: list[int] = field(default_factory=list)
 
 
@@ -128,6 +132,7 @@ class LedgerStateMachine(RuleBasedStateMachine):
         self.payments: dict[str, tuple[int, str, int]] = {}
         self.funds = dict.fromkeys(DECIMALS, 0)
         self.is_archived = self.is_locked = self.auto_approves = False
+        self.hold_days = 0
         self.is_changed = True  # since the last check of the ledger
 
     def teardown(self) -> None:
@@ -190,6 +195,7 @@ class LedgerStateMachine(RuleBasedStateMachine):
     ) -> None:
         """Add created commissions in the status that the model expects."""
         currency = self.conversions[conversion].currency
+        due_at = self.conversions[conversion].sold_at + timedelta(self.hold_days)
         for commission, part in zip(created, parts, strict=True):
             units = calculate_commission(part)
             state = "pending"
@@ -198,7 +204,7 @@ class LedgerStateMachine(RuleBasedStateMachine):
             ):
                 state = "approved"
             self.commissions[commission.pk] = CommissionModel(
-                conversion, affiliate, currency, part, units, state
+                conversion, affiliate, currency, part, units, state, due_at
             )
             self.conversions[conversion].commissions.append(commission.pk)
 
@@ -234,7 +240,7 @@ class LedgerStateMachine(RuleBasedStateMachine):
             return
         conversion = self.scenario.create_conversion(*amounts, **fields)
         created = self.account.commissions.filter(conversion=conversion).order_by("id")
-        self.conversions[conversion.pk] = ConversionModel(currency, sum(parts))
+        self.conversions[conversion.pk] = ConversionModel(currency, sum(parts), self.at)
         self.add_to_model(conversion.pk, affiliate, created, parts)
 
     @precondition(lambda self: self.commissions)
@@ -405,6 +411,25 @@ class LedgerStateMachine(RuleBasedStateMachine):
             if commission.paid_by == number:
                 commission.paid_by = None
 
+    @precondition(lambda self: self.commissions)
+    @rule(pick=picks)
+    def release_commission(self, pick):
+        self.next_time()
+        number = self.pick_row(self.commissions, pick)
+        release_commission(self.account, commission_id=number, reason="", at=self.at)
+        commission = self.commissions[number]
+        if commission.paid_by is None and commission.state != "disapproved":
+            commission.due_at = min(commission.due_at, self.at)
+
+    @rule(days=st.integers(0, 60))
+    def wait(self, days):
+        self.at += timedelta(days)
+
+    @rule(days=st.integers(0, 180))
+    def set_hold(self, days):
+        self.hold_days = days
+        self.scenario.program.update_row(hold_days=days)
+
     @rule(currency=currencies, units=minor_units)
     def top_up(self, currency, units):
         self.next_time()
@@ -452,6 +477,23 @@ class LedgerStateMachine(RuleBasedStateMachine):
             )
         }
         assert get_payable_balances_by_slug(self.account) == expected
+
+    @invariant()
+    def amounts_due_match_model(self):
+        """What is due and what is on hold add up to the balance, to the minor unit."""
+        pks = [each.affiliate.pk for each in self.affiliates]
+        amounts = get_amounts_due(self.account, pks, at=self.at)
+        for (pk, currency), found in amounts.items():
+            affiliate = pks.index(pk)
+            held = sum(
+                commission.units
+                for commission in self.list_approved(affiliate, currency)
+                if commission.paid_by is None and commission.due_at > self.at
+            )
+            balance = self.balance(affiliate, currency)
+            assert found.on_hold == to_amount(held, currency)
+            assert found.due == to_amount(balance - held, currency)
+            assert found.due + found.on_hold == to_amount(balance, currency)
 
     @invariant()
     def commissions_match_model(self):

@@ -1,0 +1,100 @@
+"""What of the payable balances is due, and what is on hold."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.db.models import Max
+
+from accounts.db_compat import BATCH_SIZE
+from accounts.models.accounts import Account
+from payouts.models.commissions import (
+    BalanceKey,
+    Commission,
+    CommissionQuerySet,
+    CommissionStatus,
+)
+from payouts.models.ledger import LedgerAccountType
+from tracking.amounts import ExactSum
+from tracking.money import ZERO
+from tracking.services.programs import MAX_HOLD_DAYS
+
+
+@dataclass(frozen=True)
+class AmountsDue:
+    """A payable balance as the sum of `due` and `on_hold`, and what is pending.
+
+    `on_hold` is the sum of the approved, unpaid commissions that are not due yet; at
+    `held_until` all of them are. `due` is negative if payments exceeded what was due.
+    """
+
+    payable: Decimal = ZERO
+    on_hold: Decimal = ZERO
+    held_until: datetime | None = None
+    pending: Decimal = ZERO
+
+    @property
+    def due(self) -> Decimal:
+        return self.payable - self.on_hold
+
+
+def get_amounts_due(
+    account: Account, affiliate_ids: Collection[int], *, at: datetime
+) -> dict[BalanceKey, AmountsDue]:
+    """Return the amounts of the balances of these affiliates."""
+    pks = sorted(set(affiliate_ids))
+    amounts: dict[BalanceKey, AmountsDue] = {}
+    for start in range(0, len(pks), BATCH_SIZE):
+        batch = pks[start : start + BATCH_SIZE]
+        amounts |= _get_amounts_of_batch(account, batch, at)
+    return amounts
+
+
+def filter_on_hold(rows: CommissionQuerySet, *, at: datetime) -> CommissionQuerySet:
+    """The commissions that are approved, unpaid and not due yet.
+
+    They are not older than the longest hold, which spares a list all earlier rows.
+    """
+    since = at - timedelta(days=MAX_HOLD_DAYS)
+    return rows.unpaid().filter(due_at__gt=at, created_at__gte=since)
+
+
+def is_on_hold(commission: Commission, *, at: datetime) -> bool:
+    """Whether a commission that may be paid is not due yet."""
+    return (
+        commission.due_at is not None
+        and commission.due_at > at
+        and commission.deleted_at is None
+        and commission.payment_id is None
+        and commission.status != CommissionStatus.DISAPPROVED
+    )
+
+
+def _get_amounts_of_batch(
+    account: Account, affiliate_ids: list[int], at: datetime
+) -> dict[BalanceKey, AmountsDue]:
+    held = {
+        (affiliate_id, currency): (total, until)
+        for affiliate_id, currency, total, until in filter_on_hold(
+            account.commissions.filter(affiliate__in=affiliate_ids), at=at
+        )
+        .order_by()
+        .values_list("affiliate", "currency")
+        .annotate(ExactSum("amount"), Max("due_at"))
+    }
+    kinds = (LedgerAccountType.PAYABLE, LedgerAccountType.PENDING)
+    rows = account.ledger_accounts.filter(affiliate__in=affiliate_ids, kind__in=kinds)
+    balances: dict[BalanceKey, dict[str, Decimal]] = {}
+    for row in rows.order_by("affiliate", "currency"):
+        key = (row.affiliate_id or 0, row.currency)
+        balances.setdefault(key, {})[row.kind] = row.balance or ZERO
+    return {
+        key: AmountsDue(
+            payable=balance.get(LedgerAccountType.PAYABLE, ZERO),
+            on_hold=held[key][0] if key in held else ZERO,
+            held_until=held[key][1] if key in held else None,
+            pending=balance.get(LedgerAccountType.PENDING, ZERO),
+        )
+        for key, balance in balances.items()
+    }
