@@ -161,7 +161,7 @@ def _render_commission(
     if is_removed:
         return [*lines, "  Status: removed with the conversion"]
     if hold := describe_hold(commission, at=at):
-        lines.append(f"  {hold}")
+        lines.append(f"  Not due yet: {hold}")
     return [*lines, f"  Status: {commission['status']}{payment}"]
 
 
@@ -178,9 +178,7 @@ def describe_hold(commission: dict[str, Any], *, at: datetime) -> str:
     who = "program" if hold["from"] == "program" else "affiliate group"
     days = "1 day" if hold["days"] == 1 else f"{hold['days']} days"
     until = _format_time(due_at)
-    return (
-        f"Not due yet: on hold until {until}, because the {who} holds sales for {days}"
-    )
+    return f"on hold until {until}, because the {who} holds sales for {days}"
 
 
 def translate_reason(code: str) -> str:

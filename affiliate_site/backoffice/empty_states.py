@@ -85,6 +85,10 @@ EMPTY_STATES = {
     "payouts.PayoutLine": (
         "No lines of payout runs yet. A payout run has one for each balance."
     ),
+    "payouts.PayoutMinimum": (
+        "No minimums yet: payout runs pay any amount. Choose “Set minimum” to let small"
+        " amounts wait for the next run."
+    ),
     "payouts.PayoutMethod": (
         "No payout methods yet. Choose “Add payout method” to record how an affiliate"
         " is paid."

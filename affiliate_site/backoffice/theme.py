@@ -218,6 +218,9 @@ def list_navigation(request) -> list[dict]:
                     "payouts_payoutline",
                 ),
                 build_sidebar_item("Payments", "payments", "payouts_payment"),
+                build_sidebar_item(
+                    "Minimums", "vertical_align_bottom", "payouts_payoutminimum"
+                ),
                 build_sidebar_item("Ledger", "receipt_long", "payouts_transfer"),
             ],
         },

@@ -78,6 +78,7 @@ from affiliate_site.backoffice.object_pages import (
     label_status,
     link_to,
 )
+from affiliate_site.backoffice.payouts.minimum_pages import SetOwnMinimumPage
 from affiliate_site.backoffice.qr_codes import get_link_style
 from payouts.services.statistics import calculate_performance
 from payouts.statistics import get_last_days
@@ -170,6 +171,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         AddToProgramPage,
         AddNotePage,
         SetPayoutMethodPage,
+        SetOwnMinimumPage,
         *PERSONAL_DATA_PAGES,
     )
 

@@ -5,7 +5,6 @@ from datetime import date
 
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import urlencode
 from django_countries import countries
 
 from accounts.days import A_DAY
@@ -39,9 +38,12 @@ from affiliate_site.backoffice.object_pages import (
     label_status,
     list_page_links,
 )
+from affiliate_site.backoffice.payouts.due_texts import list_parts
+from affiliate_site.backoffice.payouts.minimum_pages import list_own_minimums
 from affiliate_site.backoffice.payouts.payout_texts import list_method_facts
 from affiliate_site.backoffice.qr_codes import get_link_style
-from payouts.services.payables import get_payable_balances, list_payable_accounts
+from payouts.services.amounts_due import get_amounts_due
+from payouts.services.payables import list_payable_accounts
 from payouts.services.payout_methods import list_equal_methods
 from payouts.services.statistics import load_statistics
 from payouts.statistics import Period, add_totals, get_last_days
@@ -82,7 +84,13 @@ def build_affiliate_context(request, affiliate) -> dict:
     tab = request.GET.get("tab", "")
     tab = tab if tab in TABS else next(iter(TABS))
     programs = list_program_cards(request.user, affiliate)
-    balances = get_payable_balances(account, [affiliate.pk]).get(affiliate.pk, {})
+    amounts = {
+        currency: each
+        for (_, currency), each in get_amounts_due(
+            account, [affiliate.pk], at=at
+        ).items()
+    }
+    balances = {key: each.payable for key, each in amounts.items() if each.payable}
     previous, following = find_neighbors(affiliate, account.affiliates.not_deleted())
     today = account.get_day(at)
     months = list_months(today)
@@ -96,12 +104,18 @@ def build_affiliate_context(request, affiliate) -> dict:
         "full_name": get_full_name(affiliate),
         "badges": list_badges(affiliate, programs),
         "balance_due": format_totals(balances),
+        "balance_parts": [
+            part
+            for currency, each in amounts.items()
+            for part in list_parts(each, currency)
+        ],
         "pay_url": get_pay_url(request, affiliate, balances),
         "cards": build_cards(affiliate, by_day, at),
         "months": [build_month(month, by_day) for month in months],
         "period_days": PERIOD_DAYS,
         "details": list_details(affiliate),
         **build_payout_context(request.user, affiliate),
+        "minimums": list_own_minimums(affiliate),
         "children": list_children(affiliate),
         "previous": previous,
         "next": following,

@@ -3,6 +3,7 @@
 import json
 from decimal import Decimal
 
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
@@ -27,7 +28,7 @@ from affiliate_site.backoffice.object_pages import (
     link_to_sale,
 )
 from affiliate_site.backoffice.payouts.payout_texts import format_payment_method
-from payouts.explanation import explain_initial_status
+from payouts.explanation import describe_hold, explain_initial_status
 from payouts.models.bonuses import GoalType
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.commission_history import (
@@ -89,6 +90,7 @@ def get_commission_details(request, commission: Commission) -> Details:
                     ("Goal", commission.bonus and describe_goal(commission)),
                     ("Comment", format_comment(commission)),
                     ("Created", format_datetime(commission.created_at)),
+                    ("Not due yet", describe_hold(explained, at=timezone.now())),
                     ("Final since", format_datetime(commission.finalized_at)),
                 ],
             ),

@@ -1,6 +1,7 @@
 """Forms of a commission: correct it, decide about it."""
 
 from django import forms
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 
 from affiliate_site.api.resources.commissions import (
@@ -25,6 +26,8 @@ from payouts.models.commissions import (
     CommissionStatus,
     is_final,
 )
+from payouts.models.refunds import MAX_REASON_LENGTH
+from payouts.services.amounts_due import is_on_hold
 from payouts.services.commissions import (
     approve_commission,
     disapprove_commission,
@@ -34,6 +37,7 @@ from payouts.services.conversion_updates import (
     lock_commission,
     update_commission,
 )
+from payouts.services.holds import release_commission
 
 
 def warn_of_payments(commissions) -> list[str]:
@@ -260,9 +264,35 @@ class ReopenCommissionPage(DecisionPage):
     target_status = CommissionStatus.PENDING
 
 
+class ReleaseForm(ServiceForm):
+    """Why a commission is due before its hold ends."""
+
+    reason = forms.CharField(
+        max_length=MAX_REASON_LENGTH,
+        widget=MULTI_LINE({"rows": 3, "autofocus": True}),
+        help_text="Kept with the sale and shown on its page, for staff.",
+    )
+
+
+class ReleaseCommissionPage(CommissionFormPage):
+    """Make a commission due that is on hold, with a reason."""
+
+    name = "release"
+    title = button = "Release now"
+    explanation = "The commission is due now, not at the end of its hold."
+    form_class = ReleaseForm
+    service = staticmethod(release_commission)
+    done_message = "Commission {row} is due now."
+
+    @classmethod
+    def is_offered(cls, commission):
+        return is_on_hold(commission, at=timezone.now())
+
+
 COMMISSION_PAGES = (
     ApproveCommissionPage,
     DisapproveCommissionPage,
     ReopenCommissionPage,
     EditCommissionPage,
+    ReleaseCommissionPage,
 )

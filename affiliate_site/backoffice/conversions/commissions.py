@@ -5,6 +5,7 @@ from dataclasses import replace
 from django.contrib import admin
 from django.db.models import Q
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
@@ -26,6 +27,8 @@ from affiliate_site.backoffice.conversions.commission_details import (
 from affiliate_site.backoffice.conversions.commission_pages import (
     COMMISSION_PAGES,
     ReasonForm,
+    ReleaseCommissionPage,
+    ReleaseForm,
     describe_pending_base,
 )
 from affiliate_site.backoffice.conversions.conversion_details import format_warnings
@@ -65,9 +68,11 @@ from affiliate_site.backoffice.lists.search import (
 from affiliate_site.backoffice.lists.state_filters import (
     DeletedFilter,
     GoalFilter,
+    OnHoldFilter,
     PaidFilter,
 )
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
+from affiliate_site.backoffice.payouts.due_texts import describe_due
 from payouts.explanation import explain_initial_status
 from payouts.models.commissions import (
     Commission,
@@ -75,11 +80,13 @@ from payouts.models.commissions import (
     CommissionStatus,
     is_final,
 )
+from payouts.services.amounts_due import is_on_hold
 from payouts.services.commissions import (
     approve_commission,
     disapprove_commission,
     reopen_commission,
 )
+from payouts.services.holds import release_commission
 from payouts.services.previews import preview_status
 
 
@@ -125,6 +132,12 @@ class CommissionAdmin(
             export="status",
         ),
         ListColumn(
+            "due",
+            "Due",
+            lambda row: describe_due(row, at=timezone.now()) or EMPTY_VALUE,
+            is_exported=False,
+        ),
+        ListColumn(
             "review_hints",
             "To check",
             label_commission,
@@ -145,11 +158,13 @@ class CommissionAdmin(
         ListColumn("payment", export="payment__public_id", is_listed=False),
         "created_at",
         DELETED_AT,
+        ListColumn("due_at", "Due", is_listed=False),
     )
     list_select_related = ("affiliate", "payment", "conversion")
     list_filter = (
         "status",
         PaidFilter,
+        OnHoldFilter,
         "kind",
         CommissionReviewFilter,
         GoalFilter,
@@ -173,7 +188,10 @@ class CommissionAdmin(
     )
     ordering = ("-created_at", "-id")
     row_pages = COMMISSION_PAGES
-    actions = ("approve_selected", "disapprove_selected", "reopen_selected")
+    actions = (
+        *("approve_selected", "disapprove_selected", "reopen_selected"),
+        "release_selected",
+    )
     manage_permission = "payouts.change_commission"
 
     def get_details(self, request, commission):
@@ -232,6 +250,31 @@ class CommissionAdmin(
             ),
             CommissionStatus.PENDING,
         )
+
+    @action(description="Release now", permissions=["review"])
+    def release_selected(self, request, rows):
+        at, is_confirmed = timezone.now(), "confirmed" in request.POST
+        form = ReleaseForm(request.POST if is_confirmed else None, account=None)
+        admin_action = AdminAction(
+            "Release commissions",
+            perform=lambda row, at: release_commission(
+                row.account,
+                commission_id=row.pk,
+                reason=form.cleaned_data["reason"],
+                at=at,
+            ),
+            skip_reason=lambda row: "" if is_on_hold(row, at=at) else "not on hold",
+            amount_field="amount",
+            get_status=get_status_text,
+            columns=(
+                *COMMISSION_COLUMNS,
+                ("Due", lambda row: describe_due(row, at=at)),
+            ),
+            explanation=ReleaseCommissionPage.explanation,
+            form=form,
+        )
+        rows = rows.select_related("conversion", "affiliate")
+        return run_admin_action(self, request, rows, admin_action)
 
     def _set_status(self, request, rows, admin_action, target_status):
         is_approval = target_status == CommissionStatus.APPROVED

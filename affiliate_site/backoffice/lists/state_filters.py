@@ -1,6 +1,9 @@
 """Filters by a state of a row: removed, paid, decided."""
 
+from django.utils import timezone
+
 from affiliate_site.backoffice.lists.filters import SelectFilter
+from payouts.services.amounts_due import filter_on_hold
 
 
 class StateFilter(SelectFilter):
@@ -40,6 +43,17 @@ class PaidFilter(StateFilter):
     title = "payment"
     parameter_name = "payment__isnull"
     texts = {"True": "Not paid", "False": "Paid"}
+
+
+class OnHoldFilter(StateFilter):
+    """Commissions that are approved, unpaid and not due yet."""
+
+    title = "hold"
+    parameter_name = "on_hold"
+    texts = {"True": "On hold"}
+
+    def filter_rows(self, queryset):
+        return filter_on_hold(queryset, at=timezone.now())
 
 
 class GoalFilter(StateFilter):

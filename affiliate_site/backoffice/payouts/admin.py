@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.contrib.admin import ModelAdmin
 from django.db.models import Q
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.http import urlencode
 
@@ -56,6 +57,15 @@ from affiliate_site.backoffice.object_pages import (
     link_to,
 )
 from affiliate_site.backoffice.payouts.balance_detail import get_balance_details
+from affiliate_site.backoffice.payouts.due_texts import (
+    add_amounts_due,
+    format_on_hold,
+    warn_of_holds,
+)
+from affiliate_site.backoffice.payouts.minimum_pages import (
+    MINIMUM_PAGES,
+    AddMinimumPage,
+)
 from affiliate_site.backoffice.payouts.payment_detail import get_payment_details
 from affiliate_site.backoffice.payouts.payment_pages import (
     NO_TRANSFER,
@@ -72,7 +82,7 @@ from affiliate_site.backoffice.payouts.payout_texts import (
 from affiliate_site.backoffice.payouts.run_pages import AddPayoutRunPage
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.models.payments import Payment, PayoutMethod
-from payouts.models.runs import PayoutRun
+from payouts.models.runs import PayoutMinimum, PayoutRun
 from payouts.services.commission_history import list_payments_of_order
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 
@@ -89,6 +99,26 @@ def format_balance(ledger_account) -> str:
 
 NAME = ListColumn(
     "name", "Name", export=lambda row: get_full_name(row.affiliate), is_listed=False
+)
+PARTS = (
+    ListColumn(
+        "due_now",
+        "Due now",
+        lambda row: format_money(row.amounts_due.due, row.currency),
+        is_exported=False,
+    ),
+    ListColumn(
+        "on_hold",
+        "On hold",
+        lambda row: format_on_hold(row.amounts_due, row.currency),
+        is_exported=False,
+    ),
+    ListColumn(
+        "pending",
+        "Pending",
+        lambda row: format_money(row.amounts_due.pending, row.currency),
+        is_exported=False,
+    ),
 )
 PAYOUT_METHOD = ListColumn(
     "payout_method", "Primary payout method today", lambda row: row.payout_text
@@ -142,6 +172,7 @@ class BalanceAdmin(
             order="balance",
             export=AmountSource("balance"),
         ),
+        *PARTS,
         PAYOUT_METHOD,
     )
     list_select_related = ("affiliate",)
@@ -187,6 +218,7 @@ class BalanceAdmin(
 
     def prepare_rows(self, request, rows):
         add_payout_texts(rows, request.user)
+        add_amounts_due(rows, at=timezone.now())
 
     @action(description="Pay balance in full", permissions=["manage"])
     def pay_selected(self, request, rows):
@@ -196,6 +228,9 @@ class BalanceAdmin(
         rows = rows.select_related("affiliate")
         selected = list(rows[:MAX_ROWS])
         add_payout_texts(selected, request.user)
+        add_amounts_due(selected, at=timezone.now())
+        payable = [row for row in selected if not get_skip_reason(row)]
+        alerts = (warn_of_missing_methods(payable), warn_of_holds(payable))
         payout_texts = {row.pk: row.payout_text for row in selected}
 
         def get_payout_text(row):
@@ -217,9 +252,7 @@ class BalanceAdmin(
             amount_field="balance",
             columns=(*AFFILIATE_COLUMN, ("Pay to", get_payout_text)),
             explanation=NO_TRANSFER,
-            alert=warn_of_missing_methods(
-                row for row in selected if not get_skip_reason(row)
-            ),
+            alert=" ".join(filter(None, alerts)),
             get_done_url=build_payments_url,
         )
         return run_admin_action(self, request, rows, admin_action)
@@ -295,6 +328,32 @@ class PaymentAdmin(
         return run_admin_action(
             self, request, rows.select_related("affiliate"), admin_action
         )
+
+
+@admin.register(PayoutMinimum)
+class PayoutMinimumAdmin(
+    AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
+):
+    """Minimums of the account and of affiliates."""
+
+    columns = (
+        ListColumn(
+            "applies_to",
+            "Applies to",
+            lambda row: (
+                format_affiliate(row.affiliate) if row.affiliate else "all affiliates"
+            ),
+            export="affiliate__slug",
+        ),
+        replace(AMOUNT, title="Minimum"),
+    )
+    list_select_related = ("affiliate",)
+    list_filter = (CurrencyFilter, AffiliateFilter)
+    search_fields = ("affiliate__slug__exact",)
+    search_help_text = AFFILIATE_SEARCH_HELP
+    ordering = ("affiliate", "currency")
+    add_page = AddMinimumPage
+    row_pages = MINIMUM_PAGES
 
 
 @admin.register(PayoutMethod)

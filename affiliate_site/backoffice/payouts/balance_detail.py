@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.db.models import Count
+from django.utils import timezone
 from django.utils.html import format_html
 
 from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
@@ -19,6 +20,12 @@ from affiliate_site.backoffice.object_pages import (
     link_to,
     link_to_sale,
 )
+from affiliate_site.backoffice.payouts.due_texts import (
+    add_amounts_due,
+    describe_due,
+    list_parts,
+)
+from affiliate_site.backoffice.payouts.minimum_pages import describe_minimum
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
 from payouts.models.commissions import CommissionStatus
 from tracking.amounts import ExactSum
@@ -39,7 +46,8 @@ NOT_REACHED = (
 
 def get_balance_details(request, ledger_account) -> Details:
     """The amount due, what it is the sum of, open commissions and last payments."""
-    balance = ledger_account.balance or ZERO
+    balance, at = ledger_account.balance or ZERO, timezone.now()
+    add_amounts_due([ledger_account], at=at)
     commissions = ledger_account.account.commissions.unpaid().filter(
         affiliate=ledger_account.affiliate_id, currency=ledger_account.currency
     )
@@ -53,7 +61,7 @@ def get_balance_details(request, ledger_account) -> Details:
             build_sum_section(
                 ledger_account, balance, sums["total"] or ZERO, payout_text
             ),
-            build_commissions_section(ledger_account, unpaid, sums["number"]),
+            build_commissions_section(ledger_account, unpaid, sums["number"], at),
             build_payments_section(ledger_account),
         ],
     )
@@ -69,12 +77,15 @@ def build_sum_section(
         title = "Paid beyond that" if rest < 0 else "Paid commissions beyond payments"
         parts.append((title, rest))
     parts.append((format_html("<strong>{}</strong>", "Balance due"), balance))
+    amounts = ledger_account.amounts_due
     notes = [PAID_BEYOND if rest < 0 else NOT_REACHED] if rest else []
     return Section(
         "Balance",
         facts=[
             ("Affiliate", link_to_affiliate(ledger_account.affiliate)),
             ("Primary payout method", payout_text),
+            *list_parts(amounts, ledger_account.currency),
+            ("Payout minimum", describe_minimum(ledger_account, amounts)),
         ],
         notes=notes,
         columns=(Column("Part"), Column("Amount", is_amount=True)),
@@ -90,7 +101,7 @@ def link_to_affiliate(affiliate) -> str:
     return link_to(affiliate, format_affiliate(affiliate))
 
 
-def build_commissions_section(ledger_account, unpaid, number: int) -> Section:
+def build_commissions_section(ledger_account, unpaid, number: int, at) -> Section:
     """The oldest commissions that are approved and not paid."""
     shown = list(unpaid.select_related("conversion")[:MAX_COMMISSIONS])
     more_url = build_list_url(
@@ -107,6 +118,7 @@ def build_commissions_section(ledger_account, unpaid, number: int) -> Section:
             Column("Commission"),
             Column("Conversion"),
             Column("Created"),
+            Column("Due"),
             Column("Amount", is_amount=True),
         ),
         rows=[
@@ -114,6 +126,7 @@ def build_commissions_section(ledger_account, unpaid, number: int) -> Section:
                 link_to(each),
                 link_to_sale(each) or "bonus",
                 format_datetime(each.created_at),
+                describe_due(each, at=at) or "now",
                 format_money(each.amount, each.currency),
             )
             for each in shown

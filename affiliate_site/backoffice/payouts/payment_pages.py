@@ -3,6 +3,7 @@
 from django import forms
 from django.db.models import Count
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
 
 from affiliate_site.backoffice.formatters import format_money
@@ -12,6 +13,7 @@ from affiliate_site.backoffice.money_pages import (
     MoneyFormPage,
     get_amount_initial,
 )
+from affiliate_site.backoffice.payouts.due_texts import add_amounts_due, warn_of_holds
 from affiliate_site.backoffice.payouts.payment_detail import list_balance_facts
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
 from affiliate_site.backoffice.theme import get_object_url
@@ -61,19 +63,23 @@ class PayBalancePage(MoneyFormPage):
         return self.explanation
 
     def list_alerts(self):
-        affiliate = self.row.affiliate
+        affiliate, at = self.row.affiliate, timezone.now()
+        add_amounts_due([self.row], at=at)
+        held = warn_of_holds([self.row])
+        alerts = [held] if held else []
         if get_payout_text(self.row, self.request.user):
-            return []
+            return alerts
         if affiliate.deleted_at:
-            return [f"{affiliate} has no payout method, and was removed."]
+            return [*alerts, f"{affiliate} has no payout method, and was removed."]
         url = reverse("admin:tracking_affiliate_payout", args=[affiliate.pk])
         return [
+            *alerts,
             format_html(
                 '{} has no payout method. <a class="underline" href="{}">Set one</a>,'
                 " or pay in a way that you agreed on.",
                 affiliate,
                 url,
-            )
+            ),
         ]
 
     def get_unlocked_initial(self, ledger_account):

@@ -27,6 +27,7 @@ from affiliate_site.backoffice.account.account_pages import AccountSettingsPage
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import DecimalField, RowChoiceField
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
+from payouts.services.payout_minimums import set_minimum
 from payouts.services.payout_runs import create_draft
 from tests.affiliate_site.backoffice.rates import create_rates
 from tests.sample_account import SampleAccount
@@ -88,6 +89,9 @@ def create_rows(account, api, marker: str) -> SampleAccount:
     )
     account.field_definitions.create(slug=marker, title=marker, type="text")
     create_rates(account, marker)
+    set_minimum(account, currency="EUR", amount=Decimal(50), at=now)
+    slug = sample.enrolled_affiliate
+    set_minimum(account, currency="EUR", amount=Decimal(5), affiliate_id=slug, at=now)
     record_failed_page_call(
         account, reason=marker, page=f"https://{marker}.example/", at=now
     )
@@ -144,7 +148,9 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
         value=5,
     )
     sale = {"coupon": sample.coupon, "amount": 30, "customer_id": f"{marker}-gone"}
+    program.update_row(hold_days=30)
     sample.post("/conversions/", sale)
+    program.update_row(hold_days=0)
     customer = account.customers.get(customer_id=sale["customer_id"])
     cancel_customer(account, public_id=customer.public_id, at=timezone.now())
     earner = {"affiliate": {"id": sample.create_affiliate("fourth")}, "approved": True}

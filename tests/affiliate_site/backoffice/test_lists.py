@@ -114,7 +114,11 @@ def test_adds_up_balances_once(staff_client, account, scenario, capture_queries)
         page = get_page(client, "payouts_ledgeraccount")
 
     assert "25.00\u00a0EUR" in page
-    sums = [query["sql"] for query in executed if "exactsum" in query["sql"]]
+    sums = [
+        query["sql"]
+        for query in executed
+        if "exactsum" in query["sql"] and "due_at" not in query["sql"]
+    ]
     assert len(sums) == len(set(sums)) == 3
     assert len(executed) <= MAX_STATEMENTS
 

@@ -1,0 +1,70 @@
+"""What of a balance is due, on hold or pending, in words."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.utils.html import format_html
+
+from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
+    format_datetime,
+    format_money,
+)
+from payouts.models.commissions import Commission
+from payouts.services.amounts_due import AmountsDue, get_amounts_due, is_on_hold
+from tracking.money import ZERO
+
+
+def add_amounts_due(rows: Sequence[Any], *, at: datetime) -> None:
+    """Set `amounts_due` of rows with an affiliate and a currency."""
+    accounts = {row.account_id: row for row in rows}
+    for pk, first in accounts.items():
+        of_account = [row for row in rows if row.account_id == pk]
+        amounts = get_amounts_due(
+            first.account, [row.affiliate_id for row in of_account], at=at
+        )
+        for row in of_account:
+            key = (row.affiliate_id, row.currency)
+            row.amounts_due = amounts.get(key, AmountsDue())
+
+
+def format_on_hold(amounts: AmountsDue, currency: str) -> str:
+    """`30.00 EUR until 2026-12-25 10:00 CET`, the time when all of it is due."""
+    if amounts.held_until is None:
+        return EMPTY_VALUE
+    return format_html(
+        '{} <span class="subtext">until {}</span>',
+        format_money(amounts.on_hold, currency),
+        format_datetime(amounts.held_until),
+    )
+
+
+def list_parts(amounts: AmountsDue, currency: str) -> list[tuple[str, str]]:
+    """Titles and amounts of what is due and on hold, if something is, and pending."""
+    parts = []
+    if amounts.held_until is not None:
+        parts = [
+            ("Due now", format_money(amounts.due, currency)),
+            ("On hold", format_on_hold(amounts, currency)),
+        ]
+    if amounts.pending:
+        parts.append(("Pending", format_money(amounts.pending, currency)))
+    return parts
+
+
+def warn_of_holds(rows: Iterable[Any]) -> str:
+    """Which part of balances with `amounts_due` is on hold; empty if none is."""
+    held = [
+        f"{row.affiliate}: {format_money(row.amounts_due.on_hold, row.currency)}"
+        for row in rows
+        if row.amounts_due.on_hold > ZERO
+    ]
+    return f"On hold, but paid with it: {', '.join(held)}." if held else ""
+
+
+def describe_due(commission: Commission, *, at: datetime) -> str:
+    """`on hold until 2026-12-25 10:00 CET`; empty if it is due."""
+    if commission.due_at is None or not is_on_hold(commission, at=at):
+        return ""
+    return f"on hold until {format_datetime(commission.due_at)}"

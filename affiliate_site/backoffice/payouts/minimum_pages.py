@@ -1,0 +1,154 @@
+"""Forms of minimums: of the account and of an affiliate."""
+
+from django import forms
+
+from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
+from affiliate_site.backoffice.form_pages import EditPage, FormPage, RemovePage
+from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.forms import DecimalField, ServiceForm
+from payouts.services.amounts_due import AmountsDue
+from payouts.services.payout_minimums import (
+    get_minimums,
+    remove_minimum,
+    set_minimum,
+)
+from tracking.money import ZERO, list_currencies, round_amount
+
+WAITS = (
+    "What is due to an affiliate in a currency is paid from this amount on; less waits"
+    " for the next payout run."
+)
+
+
+class MinimumForm(ServiceForm):
+    """An amount, and its currency."""
+
+    currency = forms.ChoiceField(
+        choices=lambda: [(code, code) for code in sorted(list_currencies())]
+    )
+    amount = DecimalField(label="Minimum")
+
+
+class AddMinimumPage(FormPage):
+    """Set the minimum of the account in a currency."""
+
+    title = "Set minimum"
+    permission = "payouts.add_payoutminimum"
+    explanation = f"{WAITS} An affiliate can have a minimum of its own: on its page."
+    form_class = MinimumForm
+    service = staticmethod(set_minimum)
+    done_message = "The minimum of {result} was saved."
+
+    def get_initial(self):
+        return super().get_initial() | {"currency": self.account.default_currency}
+
+    def get_done_url(self, result):
+        return self.get_list_url()
+
+
+class MinimumPage(FormPage):
+    """A form page of a minimum."""
+
+    @classmethod
+    def is_offered(cls, minimum):
+        return minimum.affiliate is None or minimum.affiliate.deleted_at is None
+
+    def get_row_arguments(self):
+        affiliate = self.row.affiliate
+        return {
+            "currency": self.row.currency,
+            "affiliate_id": affiliate and affiliate.slug,
+        }
+
+    def get_done_url(self, result):
+        return self.get_list_url()
+
+
+class AmountForm(ServiceForm):
+    """The amount of a minimum."""
+
+    amount = DecimalField(label="Minimum")
+
+
+class EditMinimumPage(MinimumPage, EditPage):
+    """Change a minimum."""
+
+    title = "Edit"
+    permission = "payouts.change_payoutminimum"
+    explanation = WAITS
+    form_class = AmountForm
+    service = staticmethod(set_minimum)
+    done_message = "The minimum of {result} was saved."
+
+
+class RemoveMinimumPage(MinimumPage, RemovePage):
+    """Remove a minimum."""
+
+    button = "Remove minimum"
+    permission = "payouts.delete_payoutminimum"
+    explanation = "The next payout run pays smaller amounts, too."
+    service = staticmethod(remove_minimum)
+    done_message = "The minimum of {row} was removed."
+
+
+MINIMUM_PAGES = (EditMinimumPage, RemoveMinimumPage)
+
+
+class OwnMinimumForm(MinimumForm):
+    """A minimum that may be removed."""
+
+    amount = DecimalField(
+        label="Minimum",
+        required=False,
+        help_text="Empty: the minimum of the account, if there is one.",
+    )
+
+
+class SetOwnMinimumPage(AffiliatePage):
+    """Set the minimum of an affiliate, or remove it."""
+
+    name = "minimum"
+    title = "Set payout minimum"
+    permission = "payouts.change_payoutminimum"
+    explanation = WAITS
+    form_class = OwnMinimumForm
+
+    def get_unlocked_initial(self, affiliate):
+        """Begin with the minimum that it has, if there is one."""
+        minimums = get_minimums(affiliate.account, [affiliate.pk]).of_affiliates
+        for (_, currency), amount in sorted(minimums.items()):
+            return {"currency": currency, "amount": round_amount(amount, currency)}
+        return {"currency": affiliate.account.default_currency}
+
+    def save(self, form, at):
+        values = form.values | self.get_row_arguments()
+        if values["amount"] is None:
+            del values["amount"]
+            return remove_minimum(self.account, **values, at=at)
+        return set_minimum(self.account, **values, at=at)
+
+    def get_done_message(self, minimum):
+        if minimum is None:
+            return f"{self.row} has the minimum of the account now."
+        return f"The minimum of {self.row} is {minimum} now."
+
+
+def list_own_minimums(affiliate) -> list[str]:
+    """The minimums of an affiliate, one per currency."""
+    minimums = get_minimums(affiliate.account, [affiliate.pk]).of_affiliates
+    return [
+        format_money(amount, currency)
+        for (_, currency), amount in sorted(minimums.items())
+    ]
+
+
+def describe_minimum(ledger_account, amounts: AmountsDue) -> str:
+    """The minimum of a balance, and that what is due waits; empty without one."""
+    key = (ledger_account.affiliate_id, ledger_account.currency)
+    minimum = get_minimums(ledger_account.account, [key[0]]).find(key)
+    if minimum is None:
+        return ""
+    text = format_money(minimum, ledger_account.currency)
+    if ZERO < amounts.due < minimum:
+        return f"below the minimum of {text}: waits for the next run"
+    return text
