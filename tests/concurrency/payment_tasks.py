@@ -7,7 +7,9 @@ from accounts.errors import DomainError
 from payouts.services import statistics
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.funding import top_up_payout_balance
+from payouts.services.holds import release_commission
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payout_minimums import remove_minimum, set_minimum
 from payouts.services.payout_runs import confirm_run
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
@@ -52,6 +54,25 @@ def approve_commissions(account, *, commissions):
     ]
 
 
+def release_commissions(account, *, commissions):
+    return [
+        run_and_report(
+            release_commission, account, commission_id=commission, reason="asked"
+        )
+        for commission in commissions
+    ]
+
+
+def set_minimums(account, *, amounts, affiliate):
+    """Set and remove the minimums of the account and of an affiliate."""
+    for amount in map(Decimal, amounts):
+        for of in ({}, {"affiliate_id": affiliate}):
+            set_minimum(account, currency="EUR", amount=amount, **of, at=AT)
+            remove_minimum(account, currency="EUR", **of, at=AT)
+            set_minimum(account, currency="EUR", amount=amount, **of, at=AT)
+    return "done"
+
+
 def load_statistics(account, *, day, times):
     """Load statistics as the dashboard does, days later."""
     for _ in range(times):
@@ -84,6 +105,8 @@ PAYMENT_TASKS = {
     "top_up": top_up,
     "cancel_payments": cancel_payments,
     "approve_commissions": approve_commissions,
+    "release_commissions": release_commissions,
+    "set_minimums": set_minimums,
     "load_statistics": load_statistics,
     "confirm_payout_run": confirm_payout_run,
     "toggle_approval": toggle_approval,

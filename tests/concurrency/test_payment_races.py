@@ -247,3 +247,47 @@ def test_pays_balance_once(workers, scenario, rounds):
 
     assert get_payable_balances_by_slug(scenario.account) == {}
     assert scenario.account.payments.count() == rounds
+
+
+@parametrize_rounds(quick=5, whole=200)
+def test_releases_a_commission_once(workers, scenario, rounds):
+    """Beside its approval and payments, which cover it or come before."""
+    account = scenario.account
+    scenario.program.update_row(hold_days=30)
+    for number in range(1, rounds + 1):
+        commissions = make_pending_commissions(scenario, "20", 4)
+        payments = [[[scenario.mina.slug, "5", "EUR"]]] * 4
+
+        *released, approved, _ = workers.run(
+            *[build_task(scenario, "release_commissions", commissions=commissions)] * 2,
+            build_task(scenario, "approve_commissions", commissions=commissions),
+            build_task(scenario, "pay_batches", batches=payments),
+        )
+
+        assert (released, approved) == ([["done"] * 4] * 2, ["done"] * 4)
+        assert not account.commissions.filter(
+            payment=None, due_at__gt=CONVERSION_CREATED_AT
+        ).exists()
+        changed = account.audit_log.filter(kind="commission.released").count()
+        assert changed == account.corrections.count() <= 4 * number
+
+
+@parametrize_rounds(quick=5, whole=200)
+def test_sets_one_minimum(workers, scenario, rounds):
+    for _ in range(rounds):
+        tasks = [
+            build_task(
+                scenario,
+                "set_minimums",
+                amounts=["5", f"{number + 1}0"],
+                affiliate=scenario.mina.slug,
+            )
+            for number in range(PROCESSES)
+        ]
+        assert workers.run(*tasks) == ["done"] * PROCESSES
+
+    rows = scenario.account.payout_minimums.order_by("id")
+    assert Counter(row.affiliate_id for row in rows) == {
+        None: 1,
+        scenario.mina.affiliate.pk: 1,
+    }

@@ -94,6 +94,7 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
         assert getattr(sample, name)
     account.field_definitions.create(slug="size", title="Size", type="text")
     create_rates(account, "harbor")
+    account.payout_minimums.create(currency="EUR", amount=50)
     create_payout_run(account, "harbor")
     record_failed_page_call(account, reason="a", page="", at=timezone.now())
     client = staff_client()
