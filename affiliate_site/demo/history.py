@@ -34,6 +34,7 @@ from payouts.services.conversion_creation import ConversionData, create_conversi
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.payout_methods import set_payout_method
+from payouts.services.payout_minimums import set_minimum
 from payouts.services.programs import (
     STANDARD_COMMISSION_TYPE,
     ProgramSettings,
@@ -73,6 +74,7 @@ COLLEAGUE = "finance@example.org"
 PROGRAM = ProgramSettings(
     title="Harbor Lamp Partners",
     currency="EUR",
+    hold_days=30,
     landing_page="https://shop.example.net/",
 )
 US_PROGRAM = ProgramSettings(
@@ -82,6 +84,8 @@ US_PROGRAM = ProgramSettings(
     rate=Decimal(8),
     landing_page="https://us.shop.example.net/",
 )
+MINIMUMS = {"EUR": Decimal(50), "USD": Decimal(60)}
+TRUSTED_GROUP = "Trade partners"  # its sales are never on hold
 US_RECURRING_CAP = 3  # it pays the first three sales of a customer
 LEVEL_RATES = {2: "2", 3: "1"}
 # Groups with their rate for a lamp.
@@ -244,9 +248,13 @@ class DemoHistory:
         )
         for title, (kind, value) in GROUP_RATES.items():
             group = create_group(account, title=title, at=at)
+            if title == TRUSTED_GROUP:
+                group.update_row(hold_days=0)
             account.group_rates.create(
                 commission_type=standard, group=group, kind=kind, value=Decimal(value)
             )
+        for currency, amount in MINIMUMS.items():
+            set_minimum(account, currency=currency, amount=amount, at=at)
         for index in range(len(AFFILIATES) * self.scale):
             # The first half is there from the beginning, the others join one by one.
             day = max(0, index % len(AFFILIATES) - len(AFFILIATES) // 2) * 6
