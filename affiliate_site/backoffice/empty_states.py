@@ -86,8 +86,8 @@ EMPTY_STATES = {
         "No lines of payout runs yet. A payout run has one for each balance."
     ),
     "payouts.PayoutMinimum": (
-        "No minimums yet: payout runs pay any amount. Choose “Set minimum” to let small"
-        " amounts wait for the next run."
+        "No minimums yet: payout runs pay any amount. Choose “Add payout minimum” to"
+        " let small amounts wait for the next run."
     ),
     "payouts.PayoutMethod": (
         "No payout methods yet. Choose “Add payout method” to record how an affiliate"

@@ -41,6 +41,7 @@ from affiliate_site.backoffice.conversions.reviews import (
 )
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
+    format_datetime,
     format_labels,
     format_money,
     format_status,
@@ -132,9 +133,13 @@ class CommissionAdmin(
             export="status",
         ),
         ListColumn(
-            "due",
-            "Due",
-            lambda row: describe_due(row, at=timezone.now()) or EMPTY_VALUE,
+            "held_until",
+            "On hold until",
+            lambda row: (
+                format_datetime(row.due_at)
+                if is_on_hold(row, at=timezone.now())
+                else EMPTY_VALUE
+            ),
             is_exported=False,
         ),
         ListColumn(

@@ -102,19 +102,19 @@ NAME = ListColumn(
 )
 PARTS = (
     ListColumn(
-        "due_now",
+        "amount_due",
         "Due now",
         lambda row: format_money(row.amounts_due.due, row.currency),
         is_exported=False,
     ),
     ListColumn(
-        "on_hold",
+        "amount_on_hold",
         "On hold",
         lambda row: format_on_hold(row.amounts_due, row.currency),
         is_exported=False,
     ),
     ListColumn(
-        "pending",
+        "amount_pending",
         "Pending",
         lambda row: format_money(row.amounts_due.pending, row.currency),
         is_exported=False,

@@ -13,11 +13,18 @@ from payouts.services.payout_minimums import (
     set_minimum,
 )
 from tracking.money import ZERO, list_currencies, round_amount
+from tracking.services.programs import find_oldest_active_program
 
 WAITS = (
     "What is due to an affiliate in a currency is paid from this amount on; less waits"
     " for the next payout run."
 )
+
+
+def get_usual_currency(account) -> str:
+    """The default currency, else that of the oldest program."""
+    program = find_oldest_active_program(account)
+    return account.default_currency or (program.currency if program else "")
 
 
 class MinimumForm(ServiceForm):
@@ -32,7 +39,7 @@ class MinimumForm(ServiceForm):
 class AddMinimumPage(FormPage):
     """Set the minimum of the account in a currency."""
 
-    title = "Set minimum"
+    title = "Add payout minimum"
     permission = "payouts.add_payoutminimum"
     explanation = f"{WAITS} An affiliate can have a minimum of its own: on its page."
     form_class = MinimumForm
@@ -40,7 +47,7 @@ class AddMinimumPage(FormPage):
     done_message = "The minimum of {result} was saved."
 
     def get_initial(self):
-        return super().get_initial() | {"currency": self.account.default_currency}
+        return super().get_initial() | {"currency": get_usual_currency(self.account)}
 
     def get_done_url(self, result):
         return self.get_list_url()
@@ -118,7 +125,7 @@ class SetOwnMinimumPage(AffiliatePage):
         minimums = get_minimums(affiliate.account, [affiliate.pk]).of_affiliates
         for (_, currency), amount in sorted(minimums.items()):
             return {"currency": currency, "amount": round_amount(amount, currency)}
-        return {"currency": affiliate.account.default_currency}
+        return {"currency": get_usual_currency(affiliate.account)}
 
     def save(self, form, at):
         values = form.values | self.get_row_arguments()
