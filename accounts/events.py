@@ -74,6 +74,7 @@ EVENT_SENTENCES = {
     "note.updated": "changed {}",
     "payment.canceled": "canceled {}",
     "payment.created": "paid {}",
+    "payment.settled": "booked {} as settled",
     "payout_balance.topped_up": "topped up the payout balance by {amount} {currency}",
     "payout_method.released": "ended the hold of the payout method {method} of {}",
     "payout_method.set": "set the payout method {method} of {}",
@@ -86,7 +87,11 @@ EVENT_SENTENCES = {
     "payout_run.noted": "changed the note of {}",
     "payout_run.put_back": "put an affiliate back into {}",
     "payout_run.remade": "made the draft of {} again",
+    "payout_run.results_imported": (
+        "imported results of {}: {settled} settled, {failed} failed"
+    ),
     "payout_run.taken_out": "took an affiliate out of {}",
+    "payout_settings.updated": "changed {}",
     "program.archived": "archived {}",
     "program.created": "created {}",
     "program.unarchived": "unarchived {}",

@@ -229,3 +229,50 @@ class PersonNotFound(NotFound):
         " e-mail address '{person}'; an erased affiliate is found by the ID that"
         " erase_person printed"
     )
+
+
+class PayoutRunNotFound(NotFound):
+    """The account has no payout run with this id."""
+
+    message = "Payout run not found"
+
+
+class PayoutRunNotConfirmed(Conflict):
+    """Files are made of confirmed runs."""
+
+    message = "Payout run {run} is not confirmed: a draft has no files"
+
+
+class PayerIncomplete(Conflict):
+    """A bank file names who pays, and from which account."""
+
+    message = "Enter who pays, with name and IBAN, in the payer settings first"
+
+
+class InvalidPayoutFile(Conflict):
+    """The file would not be valid."""
+
+    message = "{format} cannot be written: {reason}"
+
+
+class InvalidResultsFile(InvalidInput):
+    """A file with answers of a bank cannot be read."""
+
+    message = "{reason}. Nothing of the file was applied"
+    property_path = "file"
+
+
+class ResultsOfOtherRun(InvalidInput):
+    """The file has an answer about a payment that is not in the named run."""
+
+    message = (
+        "{payment} is not a payment of run {run}: the file belongs to another run or"
+        " account. Nothing of it was applied"
+    )
+    property_path = "file"
+
+
+class InvalidPayer(InvalidInput):
+    """The IBAN, BIC or country of the payer is invalid."""
+
+    message = "{reason}"

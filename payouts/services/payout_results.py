@@ -1,0 +1,455 @@
+"""What banks, PayPal and Wise answer about payments: settled, refused or returned.
+
+No word means unknown, never paid: only an answer that says so settles a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+
+from django.db import transaction
+from django.db.models import Q
+
+from accounts.db_compat import BATCH_SIZE
+from accounts.lookups import get_or_raise
+from accounts.models.accounts import Account
+from accounts.services.changes import log_event, log_events
+from payouts.errors import PaymentNotFound, PayoutRunNotFound, ResultsOfOtherRun
+from payouts.models.payments import Payment, PayoutMethodKind
+from payouts.models.runs import (
+    PayoutLine,
+    PayoutLineState,
+    PayoutRun,
+    PayoutRunState,
+)
+from payouts.services.ledger import open_ledger_session
+from payouts.services.payments import cancel_payment
+from tracking.money import format_amount
+from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
+
+SEPA_CURRENCY = "EUR"
+BANK_METHODS = {PayoutMethodKind.BANK, PayoutMethodKind.WIRE_TRANSFER}
+PAID_STATES = (
+    PayoutLineState.UNKNOWN,
+    PayoutLineState.SETTLED,
+    PayoutLineState.RETURNED,
+    PayoutLineState.CANCELED,
+)
+PAYMENT_PATTERN = re.compile(
+    r"(?<![A-Za-z0-9])pa[_-]?([A-Za-z0-9]{16})(?![A-Za-z0-9])", re.ASCII
+)
+RETURNED_WITHOUT_REASON = "Refused or returned, without a reason"
+NO_ANSWER = "no answer in this file"
+UPDATED_COLUMNS = ["state", "bank_reference", "bank_reason", "answered_on"]
+MAX_REASON_LENGTH = 500
+MAX_REFERENCE_LENGTH = 255
+
+
+def format_bank_reference(public_id: str) -> str:
+    """Return an id in the characters that banks accept: `pa-…` for `pa_…`."""
+    return public_id.replace("_", "-")
+
+
+def find_payment_id(text: str) -> str:
+    """Return the id of the payment that a text names in any spelling, or ""."""
+    match = PAYMENT_PATTERN.search(text)
+    return f"pa_{match[1]}" if match else ""
+
+
+class ResultState(StrEnum):
+    """What an answer says, the strongest last."""
+
+    UNKNOWN = "unknown"
+    SETTLED = "settled"
+    FAILED = "failed"  # refused, or returned later
+
+
+STRENGTHS = list(ResultState)
+
+
+@dataclass(frozen=True)
+class PayoutResult:
+    """One answer. `name` is what it calls the payment, our reference if it knows it.
+
+    With `is_message`, it is about all payments of a bank file: `name` is its message
+    id, `amount` the sum of `count` payments. `amount` and `day` may not be told.
+    """
+
+    name: str
+    state: ResultState
+    amount: Decimal | None = None
+    currency: str = ""
+    reference: str = ""  # of the bank
+    reason: str = ""
+    day: date | None = None
+    is_message: bool = False
+    count: int | None = None
+
+
+@dataclass(frozen=True)
+class ReportedPayment:
+    """One payment in the report of an import."""
+
+    payment: str
+    amount: Decimal | None
+    currency: str
+    reason: str
+    reference: str
+
+
+@dataclass
+class AppliedResults:
+    """What answers changed, or would change; `already_applied` counts the others."""
+
+    settled: list[ReportedPayment] = field(default_factory=list)
+    failed: list[ReportedPayment] = field(default_factory=list)
+    unknown: list[ReportedPayment] = field(default_factory=list)
+    unmatched: list[ReportedPayment] = field(default_factory=list)
+    already_applied: int = 0
+
+
+@dataclass
+class _Answer:
+    """An answer with its payment, and the line if a payout run made it."""
+
+    result: PayoutResult
+    payment: Payment
+    line: PayoutLine | None
+
+    def find_problem(self, strongest: _Answer | None) -> str:
+        """Return why staff must look at it: it then changes nothing.
+
+        `strongest` is the answer about the same payment that counts.
+        """
+        result, payment = self.result, self.payment
+        currency = result.currency or payment.currency
+        if result.amount is not None and (result.amount, currency) != (
+            payment.amount,
+            payment.currency,
+        ):
+            paid = format_amount(payment.amount, payment.currency)
+            return f"the file says {result.amount:f} {currency}, the payment is {paid}"
+        if result.state != ResultState.SETTLED:
+            return ""
+        if strongest is None:
+            return self.find_conflict()
+        first = strongest.result
+        if first.state == result.state and first.reference != result.reference:
+            return f"it is settled twice in the file, also as {first.reference}"
+        return ""
+
+    def find_conflict(self) -> str:
+        """Return how it can have arrived although it counts as canceled."""
+        day, canceled_at = self.result.day, self.payment.canceled_at
+        if canceled_at is None:
+            return ""
+        if self.line is None or self.line.state != PayoutLineState.RETURNED:
+            return "it was canceled, but has arrived"
+        if day and self.line.answered_on and day > self.line.answered_on:
+            return f"it was returned on {self.line.answered_on}, but has arrived"
+        return ""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the answer says more than is known."""
+        state = self.result.state
+        if state == ResultState.FAILED:
+            return self.payment.canceled_at is None
+        return (
+            self.line is not None
+            and self.line.state == PayoutLineState.UNKNOWN
+            and self.payment.canceled_at is None
+        )
+
+
+def get_payout_run(account: Account, run_id: str) -> PayoutRun:
+    """Return a payout run, or raise `PayoutRunNotFound`."""
+    return get_or_raise(account.payout_runs.all(), PayoutRunNotFound, public_id=run_id)
+
+
+def list_paid_lines(run: PayoutRun) -> list[PayoutLine]:
+    """Return the lines of a confirmed run that a file may pay, in their order.
+
+    Returned ones stay, so that a file is the same each time. One that staff have
+    canceled is left out: it is owed again, and a file must not pay it.
+    """
+    lines = run.account.payout_lines.filter(
+        run=run, state__in=PAID_STATES, payment__isnull=False
+    )
+    return list(
+        lines.exclude(
+            ~Q(state=PayoutLineState.RETURNED), payment__canceled_at__isnull=False
+        )
+        .select_related("payment", "affiliate")
+        .order_by("id")
+    )
+
+
+def is_sepa_line(line: PayoutLine) -> bool:
+    """Return whether a credit transfer in euros to an IBAN pays a line."""
+    iban = line.receiver.get("details", {}).get("iban")
+    return bool(iban and line.method in BANK_METHODS and line.currency == SEPA_CURRENCY)
+
+
+@retry_on_conflict
+def apply_payout_results(
+    account: Account,
+    results: Sequence[PayoutResult],
+    *,
+    run: PayoutRun | None = None,
+    is_dry_run: bool = False,
+    at: datetime,
+) -> AppliedResults:
+    """Apply the answers of one file, all or none; a second time changes nothing.
+
+    A settled line gets reference and date. A payment that was refused, or returned even
+    later, is canceled with the reason and owed again, and payout runs leave its payout
+    method out until staff have looked at it. With `run`, raises `ResultsOfOtherRun` for
+    an answer about anything else; `is_dry_run` changes nothing.
+    """
+    with transaction.atomic():
+        applied, answers = _judge(account, results, run=run)
+        touched = {answer.line.run_id for answer in answers if answer.line is not None}
+        named = {answer.payment.pk for answer in answers}
+        changes = [it for it in answers if it.is_new]
+        for answer in answers:
+            if answer.result.state == ResultState.UNKNOWN and answer.is_new:
+                applied.unknown.append(_report(answer.result, answer.payment))
+        touched |= {run.pk} if run else set()
+        applied.unknown += _list_open(account, touched, named)
+        settled = [it for it in changes if it.result.state == ResultState.SETTLED]
+        failed = [it for it in changes if it.result.state == ResultState.FAILED]
+        applied.settled = [_report(it.result, it.payment) for it in settled]
+        applied.failed = [_report(it.result, it.payment) for it in failed]
+        applied.already_applied = len(answers) - len(changes)
+        if not is_dry_run and (settled or failed):
+            _settle(account, settled, at=at)
+            _return(account, failed, at=at)
+            _update_runs(account, [*settled, *failed], at=at)
+    return applied
+
+
+def _judge(
+    account: Account, results: Sequence[PayoutResult], *, run: PayoutRun | None
+) -> tuple[AppliedResults, list[_Answer]]:
+    """Return what cannot be applied, and one answer for each other payment."""
+    applied = AppliedResults()
+    by_name: dict[str, list[PayoutResult]] = defaultdict(list)
+    for result in dict.fromkeys(_expand_messages(account, results)):
+        by_name[find_payment_id(result.name) or result.name].append(result)
+    found = _find_payments(account, list(by_name))
+    if run is not None:
+        _ensure_results_of_run(by_name, found, run)
+    answers = []
+    for name, group in by_name.items():
+        if name not in found:
+            reason = "there is no such payment"
+            applied.unmatched += [_report(it, reason=reason) for it in group]
+            continue
+        strongest = None
+        group.sort(key=lambda it: STRENGTHS.index(it.state), reverse=True)
+        for answer in [_Answer(result, *found[name]) for result in group]:
+            if problem := answer.find_problem(strongest):
+                reported = _report(answer.result, answer.payment, problem)
+                applied.unmatched.append(reported)
+            else:
+                strongest = strongest or answer
+        answers += [strongest] if strongest else []
+    return applied, answers
+
+
+def _ensure_results_of_run(
+    by_name: dict[str, list[PayoutResult]],
+    found: dict[str, tuple[Payment, PayoutLine | None]],
+    run: PayoutRun,
+) -> None:
+    for name in by_name:
+        _, line = found.get(name, (None, None))
+        if line is None or line.run_id != run.pk:
+            raise ResultsOfOtherRun(payment=name, run=run.public_id)
+
+
+def _expand_messages(
+    account: Account, results: Sequence[PayoutResult]
+) -> Iterator[PayoutResult]:
+    """Replace answers about whole bank files by one for each of their payments."""
+    for result in results:
+        if not result.is_message:
+            yield result
+            continue
+        run = account.payout_runs.filter(
+            public_id=result.name.replace("-", "_", 1)
+        ).first()
+        lines = (
+            [line for line in list_paid_lines(run) if is_sepa_line(line)] if run else []
+        )
+        total = sum((line.amount for line in lines), Decimal(0))
+        is_whole = result.count in (None, len(lines)) and result.amount in (None, total)
+        if not lines or not is_whole:
+            yield replace(result, is_message=False)
+            continue
+        for line in lines:
+            payment = line.payment
+            yield replace(
+                result,
+                name=payment.public_id if payment else "",
+                amount=None,
+                count=None,
+                is_message=False,
+            )
+
+
+def _find_payments(
+    account: Account, names: Sequence[str]
+) -> dict[str, tuple[Payment, PayoutLine | None]]:
+    """Lock the lines of these payments; return both by the ids of the payments."""
+    found: dict[str, tuple[Payment, PayoutLine | None]] = {}
+    for first in range(0, len(names), BATCH_SIZE):
+        payments = account.payments.filter(
+            public_id__in=names[first : first + BATCH_SIZE]
+        )
+        lines = account.payout_lines.filter(payment__in=payments).order_by("id")
+        locked = {line.payment_id: line for line in lines.select_for_update()}
+        runs = account.payout_runs.in_bulk({line.run_id for line in locked.values()})
+        for line in locked.values():
+            line.run = runs[line.run_id]
+        # Read after the lock: the payment is as the last import left it.
+        found |= {
+            each.public_id: (each, locked.get(each.pk)) for each in payments.all()
+        }
+    return found
+
+
+def _list_open(
+    account: Account, run_ids: Iterable[int], named: set[int]
+) -> list[ReportedPayment]:
+    """Return the payments of these runs that nobody has said anything about."""
+    lines = account.payout_lines.filter(
+        run__in=run_ids, state=PayoutLineState.UNKNOWN, payment__canceled_at=None
+    )
+    return [
+        ReportedPayment(
+            line.payment.public_id, line.amount, line.currency, NO_ANSWER, ""
+        )
+        for line in lines.select_related("payment").order_by("id")
+        if line.payment and line.payment_id not in named
+    ]
+
+
+def _report(
+    result: PayoutResult, payment: Payment | None = None, reason: str = ""
+) -> ReportedPayment:
+    """Return a line of the report; what the file says of an unmatched one."""
+    is_matched = payment is not None and not reason
+    return ReportedPayment(
+        payment=payment.public_id if payment else result.name,
+        amount=payment.amount if payment and is_matched else result.amount,
+        currency=payment.currency if payment else result.currency,
+        reason=reason or result.reason,
+        reference=result.reference,
+    )
+
+
+def _answer_line(
+    answer: _Answer, state: PayoutLineState, at: datetime
+) -> PayoutLine | None:
+    """Set what is stored of an answer on its line."""
+    line, result = answer.line, answer.result
+    if line is None:
+        return None
+    line.state = state
+    line.bank_reference = result.reference[:MAX_REFERENCE_LENGTH]
+    line.bank_reason = result.reason[:MAX_REASON_LENGTH]
+    line.answered_on = result.day or line.account.get_day(at)
+    return line
+
+
+def _store_lines(
+    account: Account, answers: Iterable[_Answer], state: PayoutLineState, at: datetime
+) -> None:
+    lines = [_answer_line(answer, state, at) for answer in answers]
+    account.payout_lines.bulk_update(
+        [line for line in lines if line], UPDATED_COLUMNS, batch_size=BATCH_SIZE // 4
+    )
+
+
+def _settle(account: Account, answers: Sequence[_Answer], *, at: datetime) -> None:
+    _store_lines(account, answers, PayoutLineState.SETTLED, at)
+    events = [("payment.settled", answer.payment) for answer in answers]
+    log_events(account, events, at=at)
+
+
+def _return(account: Account, answers: Sequence[_Answer], *, at: datetime) -> None:
+    """Cancel payments that did not arrive, and hold the methods that they went to."""
+    _store_lines(account, answers, PayoutLineState.RETURNED, at)
+    keys = {(it.payment.affiliate_id, it.payment.currency) for it in answers}
+    # One session locks all balances in their order before the first one changes.
+    with open_ledger_session(account, keys, at=at) as ledger:
+        ledger.lock_balances()
+        for answer in answers:
+            reason = answer.result.reason or RETURNED_WITHOUT_REASON
+            try:
+                cancel_payment(
+                    account,
+                    payment_id=answer.payment.public_id,
+                    reason=reason[:MAX_REASON_LENGTH],
+                    at=at,
+                )
+            except PaymentNotFound:  # somebody canceled it meanwhile
+                raise ConcurrentUpdate from None
+            _hold_method(account, answer, reason)
+
+
+def _hold_method(account: Account, answer: _Answer, reason: str) -> None:
+    """Leave the method out of the next run, unless it was changed since."""
+    payment, line = answer.payment, answer.line
+    kind = line.method if line else payment.payout_kind
+    used_at = (line and line.run.confirmed_at) or payment.created_at
+    account.payout_methods.filter(
+        Q(details_changed_at=None) | Q(details_changed_at__lte=used_at),
+        affiliate=payment.affiliate_id,
+        kind=kind or "",
+    ).update(on_hold_reason=f"{payment.public_id}: {reason}"[:MAX_REASON_LENGTH])
+
+
+def _update_runs(account: Account, answers: Sequence[_Answer], *, at: datetime) -> None:
+    """Update the states of the runs, and log what was said about each."""
+    groups: dict[int, list[ResultState]] = defaultdict(list)
+    runs: dict[int, PayoutRun] = {}
+    for answer in answers:
+        if answer.line:
+            runs[answer.line.run_id] = answer.line.run
+            groups[answer.line.run_id].append(answer.result.state)
+    for pk in sorted(runs):
+        update_run_state(runs[pk])
+        log_event(
+            account,
+            "payout_run.results_imported",
+            runs[pk],
+            at=at,
+            settled=groups[pk].count(ResultState.SETTLED),
+            failed=groups[pk].count(ResultState.FAILED),
+        )
+
+
+def update_run_state(run: PayoutRun) -> None:
+    """Set the state of an exported run by the states of its lines."""
+    lines = run.account.payout_lines.filter(run=run, payment__isnull=False)
+    states = set(lines.order_by().values_list("state", flat=True).distinct())
+    if states & {PayoutLineState.RETURNED, PayoutLineState.CANCELED}:
+        run.update_row(state=PayoutRunState.PARTLY_FAILED)
+    elif states == {PayoutLineState.SETTLED}:
+        run.update_row(state=PayoutRunState.SETTLED)
+
+
+def record_export(run: PayoutRun, *, at: datetime) -> None:
+    """Record that a file of a run was downloaded."""
+    if run.state == PayoutRunState.CONFIRMED:
+        run.update_row(state=PayoutRunState.EXPORTED, exported_at=at)
+    log_event(run.account, "payout_run.exported", run, at=at)

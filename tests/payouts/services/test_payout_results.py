@@ -1,0 +1,340 @@
+"""Answers of banks to payout runs: settled, refused and returned payments."""
+
+from datetime import date, timedelta
+from decimal import Decimal
+from unittest.mock import patch
+
+import pytest
+
+from accounts.errors import NotFound
+from payouts.errors import ResultsOfOtherRun
+from payouts.services import payout_results
+from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.payments import cancel_payment
+from payouts.services.payout_results import (
+    NO_ANSWER,
+    PayoutResult,
+    ResultState,
+    apply_payout_results,
+    find_payment_id,
+    get_payout_run,
+    is_sepa_line,
+    list_paid_lines,
+    record_export,
+)
+from tests.ledger_checks import assert_atomic, assert_ledger_consistent
+from tests.payout_scenario import CONFIRMED_AT, Paid, create_run, get_lines
+from tests.program_scenario import ProgramScenario
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
+AT = CONFIRMED_AT + timedelta(days=3)
+DAY = date(2026, 4, 7)
+SETTLED, FAILED, UNKNOWN = (
+    ResultState.SETTLED,
+    ResultState.FAILED,
+    ResultState.UNKNOWN,
+)
+
+
+@pytest.fixture
+def run(scenario):
+    """Mina is paid 20 EUR, which one commission covers, Nils 30 EUR and 5 USD."""
+    commission = scenario.get_commission(scenario.create_conversion("200"))
+    scenario.approve(commission)
+    scenario.create_enrolled_affiliate("Nils", "Berg")
+    run = create_run(
+        scenario.account,
+        Paid("20"),
+        Paid("30", slug="nilsberg"),
+        Paid("5", "USD", slug="nilsberg", details={"account_number": "1"}),
+    )
+    yield run
+    assert_ledger_consistent(scenario.account)
+
+
+def answer(line, state=SETTLED, **fields):
+    return PayoutResult(line.payment.public_id, state, **fields)
+
+
+def apply(account, *results, at=AT, **options):
+    return apply_payout_results(account, results, at=at, **options)
+
+
+def list_states(run):
+    return [line.state for line in get_lines(run)]
+
+
+def get_state(run):
+    return run.reload().state
+
+
+def set_method(run, **fields):
+    line = get_lines(run)[0]
+    return run.account.payout_methods.create(
+        affiliate=line.affiliate, kind="bank", is_primary=True, **fields
+    )
+
+
+def test_settles_lines_with_reference_and_day(account, run):
+    first, second, third = get_lines(run)
+    results = [
+        answer(first, reference="R1", day=DAY, amount=Decimal("20.00"), currency="EUR"),
+        answer(second, reference="R2"),
+        answer(third, UNKNOWN, reason="status PDNG"),
+    ]
+    applied = apply(account, *results)
+    assert [each.payment for each in applied.settled] == [
+        first.payment.public_id,
+        second.payment.public_id,
+    ]
+    assert [(it.payment, it.reason) for it in applied.unknown] == [
+        (third.payment.public_id, "status PDNG")
+    ]
+    first, second, third = get_lines(run)
+    assert (first.state, first.bank_reference, first.answered_on) == (
+        "settled",
+        "R1",
+        DAY,
+    )
+    assert (second.answered_on, third.state) == (AT.date(), "unknown")
+    assert get_state(run) == "exported"
+    apply(account, answer(third))
+    assert get_state(run) == "settled"
+    kinds = account.audit_log.filter(created_at=AT).values_list("kind", flat=True)
+    assert sorted(kinds) == [
+        *["payment.settled"] * 3,
+        *["payout_run.results_imported"] * 2,
+    ]
+
+
+def test_changes_nothing_a_second_time(account, run):
+    first, second, third = get_lines(run)
+    results = [answer(first, reference="R1"), answer(second, FAILED), answer(third)]
+    apply(account, *results)
+    before = get_lines(run), account.audit_log.count()
+    again = apply(account, *results, at=AT + timedelta(days=1))
+    assert (again.already_applied, again.settled, again.failed) == (3, [], [])
+    assert (get_lines(run), account.audit_log.count()) == before
+
+
+def test_owes_a_refused_payment_again(account, run):
+    first, *_ = get_lines(run)
+    applied = apply(account, answer(first, FAILED, reason="AC04: account closed"))
+    assert [(it.amount, it.reason) for it in applied.failed] == [
+        (Decimal(20), "AC04: account closed")
+    ]
+    assert get_payable_balances_by_slug(account)["minakessler"] == {"EUR": 20}
+    payment = account.payments.get(pk=first.payment_id)
+    assert (payment.canceled_at, payment.cancel_reason) == (AT, "AC04: account closed")
+    assert account.commissions.get().payment is None
+    line = get_lines(run)[0]
+    assert (line.state, line.bank_reason) == ("returned", "AC04: account closed")
+    assert get_state(run) == "partly_failed"
+
+
+def test_owes_a_payment_again_that_came_back_weeks_after_it_was_settled(account, run):
+    first, second, third = get_lines(run)
+    apply(account, answer(first, day=DAY), answer(second), answer(third))
+    later = AT + timedelta(days=40)
+    apply(account, answer(first, FAILED, day=later.date()), at=later)
+    assert get_payable_balances_by_slug(account)["minakessler"] == {"EUR": 20}
+    assert list_states(run) == ["returned", "settled", "settled"]
+    assert get_state(run) == "partly_failed"
+
+    # The statement that settled it, once more, is no news; one from later on is.
+    assert apply(account, answer(first, day=DAY)).already_applied == 1
+    again = apply(account, answer(first, day=later.date() + timedelta(days=1)))
+    [reported] = again.unmatched
+    assert reported.reason == f"it was returned on {later.date()}, but has arrived"
+
+
+def test_lets_the_return_win_over_the_debit_of_one_file(account, run):
+    first, *_ = get_lines(run)
+    applied = apply(
+        account, answer(first, FAILED), answer(first), answer(first, UNKNOWN)
+    )
+    assert (len(applied.failed), applied.settled) == (1, [])
+
+
+def test_puts_the_method_on_hold_that_was_used(account, run):
+    line = get_lines(run)[0]
+    method = set_method(run)
+    apply(account, answer(line, FAILED, reason="AC04"))
+    assert method.reload().on_hold_reason == f"{line.payment}: AC04"
+
+
+@pytest.mark.parametrize("days", [0, 1])
+def test_holds_no_method_that_was_changed_since(account, run, days):
+    method = set_method(run, details_changed_at=CONFIRMED_AT + timedelta(days=days))
+    apply(account, answer(get_lines(run)[0], FAILED))
+    assert bool(method.reload().on_hold_reason) is (days == 0)
+
+
+def test_cancels_payments_by_hand_that_came_back(scenario, account):
+    payment = scenario.pay(10)
+    result = PayoutResult(payment.public_id, FAILED, reason="AC01")
+    assert apply(account, PayoutResult(payment.public_id, SETTLED)).already_applied == 1
+    assert [it.payment for it in apply(account, result).failed] == [payment.public_id]
+    assert payment.reload().cancel_reason == "AC01"
+    assert apply(account, result).already_applied == 1
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "told"),
+    [
+        ("19.99", "EUR", "19.99 EUR"),
+        ("20.01", "", "20.01 EUR"),
+        ("20", "USD", "20 USD"),
+    ],
+)
+def test_names_an_amount_that_differs(account, run, amount, currency, told):
+    first, *_ = get_lines(run)
+    result = answer(first, amount=Decimal(amount), currency=currency)
+    applied = apply(account, result)
+    [reported] = applied.unmatched
+    assert reported.reason == f"the file says {told}, the payment is 20.00 EUR"
+    assert reported.amount == Decimal(amount)
+    assert list_states(run) == ["unknown"] * 3
+
+
+def test_names_a_payment_that_is_settled_twice_in_a_file(account, run):
+    first, *_ = get_lines(run)
+    one, other = answer(first, reference="R1"), answer(first, reference="R2")
+    applied = apply(account, one, one, other)
+    assert [each.reference for each in applied.settled] == ["R1"]
+    assert [each.reason for each in applied.unmatched] == [
+        "it is settled twice in the file, also as R1"
+    ]
+
+
+def test_names_a_canceled_payment_that_arrived(account, run):
+    first, *_ = get_lines(run)
+    cancel_payment(account, payment_id=first.payment.public_id, at=CONFIRMED_AT)
+    [reported] = apply(account, answer(first)).unmatched
+    assert reported.reason == "it was canceled, but has arrived"
+    assert apply(account, answer(first, FAILED)).already_applied == 1
+
+
+def test_lists_payments_without_a_word_as_unknown(account, run):
+    first, second, third = get_lines(run)
+    applied = apply(account, answer(first))
+    expected = [
+        (second.payment.public_id, NO_ANSWER),
+        (third.payment.public_id, NO_ANSWER),
+    ]
+    assert [(it.payment, it.reason) for it in applied.unknown] == expected
+    assert len(apply(account, run=run).unknown) == 2
+    assert apply(account).unknown == []
+
+
+def test_knows_only_the_payments_of_the_account(account, other_account, run):
+    other = ProgramScenario(other_account, prefix="zz-marker-")
+    other_run = create_run(other_account, Paid("7", slug=other.mina.slug))
+    [line] = get_lines(other_run)
+    applied = apply(account, answer(line, FAILED), answer(get_lines(run)[0]))
+    assert [it.reason for it in applied.unmatched] == ["there is no such payment"]
+    assert len(applied.settled) == 1
+    with pytest.raises(ResultsOfOtherRun, match=line.payment.public_id):
+        apply(account, answer(line), run=run)
+    with pytest.raises(NotFound):
+        get_payout_run(account, other_run.public_id)
+    message = other_run.public_id.replace("_", "-")
+    result = PayoutResult(message, FAILED, is_message=True)
+    assert [it.payment for it in apply(account, result).unmatched] == [message]
+    assert list_states(other_run) == ["unknown"]
+
+
+def test_refuses_answers_about_another_run(account, run, scenario):
+    other_run = create_run(account, Paid("1"))
+    payment = scenario.pay(10)
+    first, *_ = get_lines(run)
+    for result in (
+        answer(get_lines(other_run)[0]),
+        PayoutResult(payment.public_id, FAILED),
+        PayoutResult("pa-0000000000000000", SETTLED),
+    ):
+        with pytest.raises(ResultsOfOtherRun):
+            apply(account, answer(first), result, run=run)
+    assert list_states(run) == ["unknown"] * 3
+
+
+def test_only_says_what_it_would_do(account, run):
+    first, second, _ = get_lines(run)
+    results = [answer(first), answer(second, FAILED)]
+    planned = apply(account, *results, is_dry_run=True)
+    assert list_states(run) == ["unknown"] * 3
+    assert apply(account, *results) == planned
+
+
+def test_is_applied_whole_or_not_at_all(account, run):
+    set_method(run)
+    first, second, third = get_lines(run)
+    results = [answer(first, FAILED), answer(second, FAILED), answer(third)]
+    assert_atomic(account, lambda: apply(account, *results), least=40)
+    assert list_states(run) == ["returned", "returned", "settled"]
+
+
+def test_tries_again_if_somebody_cancels_a_payment_meanwhile(account, run):
+    first, *_ = get_lines(run)
+    lock = payout_results.open_ledger_session
+    cancellations = [first.payment.public_id]
+
+    def cancel_before_the_lock(account, keys, *, at):
+        if cancellations:
+            cancel_payment(account, payment_id=cancellations.pop(), at=at)
+        return lock(account, keys, at=at)
+
+    with patch.object(payout_results, "open_ledger_session", cancel_before_the_lock):
+        applied = apply(account, answer(first, FAILED))
+    assert len(applied.failed) == 1  # the cancellation was rolled back with it
+
+
+def test_answers_for_all_payments_of_a_message(account, run):
+    name = run.public_id.replace("_", "-")
+    whole = PayoutResult(
+        name,
+        SETTLED,
+        Decimal(50),
+        "EUR",
+        reference="B1",
+        is_message=True,
+        count=2,
+    )
+    [reported] = apply(
+        account, PayoutResult(name, SETTLED, Decimal("49.99"), is_message=True)
+    ).unmatched
+    assert reported.payment == name
+    assert len(apply(account, whole).settled) == 2
+    assert list_states(run) == ["settled", "settled", "unknown"]
+    assert {line.bank_reference for line in get_lines(run)} == {"B1", ""}
+
+
+def test_lists_lines_that_files_pay(account, run):
+    lines = list_paid_lines(run)
+    assert [is_sepa_line(line) for line in lines] == [True, True, False]
+    cancel_payment(account, payment_id=lines[0].payment.public_id, at=AT)
+    assert len(list_paid_lines(run)) == 2
+
+
+def test_records_an_export(account, run):
+    run.update_row(state="confirmed")
+    record_export(run, at=AT)
+    record_export(run, at=AT + timedelta(days=1))
+    assert (get_state(run), run.reload().exported_at) == ("exported", AT)
+    assert account.audit_log.filter(kind="payout_run.exported").count() == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "payment_id"),
+    [
+        ("pa_0123456789ABCDef", "pa_0123456789ABCDef"),
+        ("for pa-0123456789ABCDef.", "pa_0123456789ABCDef"),
+        ("pa0123456789ABCDef", "pa_0123456789ABCDef"),
+        ("xpa_0123456789ABCDef", ""),
+        ("pa_0123456789ABCDefg", ""),
+        ("pa_short", ""),
+    ],
+)
+def test_finds_the_reference_in_any_spelling(text, payment_id):
+    assert find_payment_id(text) == payment_id
