@@ -1,0 +1,87 @@
+"""Who pays, of an account: named in bank files."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from schwifty import BIC, IBAN
+from schwifty.exceptions import SchwiftyException
+
+from accounts.errors import run_checks
+from accounts.models.accounts import Account
+from accounts.services.changes import log_event
+from payouts.errors import InvalidPayer
+from payouts.models.runs import PayoutRun, PayoutSettings
+
+# The names in a run's `payer`, and the columns of the settings.
+PAYER_COLUMNS = {
+    name: f"payer_{name}"
+    for name in (
+        *("name", "iban", "bic"),
+        *("street", "building", "postal_code", "city", "country"),
+    )
+}
+
+
+def get_payout_settings(account: Account) -> PayoutSettings:
+    """Return the settings of an account; unsaved defaults before the first change."""
+    row = account.payout_settings.first()
+    return row or PayoutSettings(account=account)
+
+
+def build_payer(settings: PayoutSettings) -> dict[str, str]:
+    """Return the payer as a payout run keeps it."""
+    return {name: getattr(settings, it) for name, it in PAYER_COLUMNS.items()}
+
+
+def get_payer(run: PayoutRun) -> dict[str, str]:
+    """Return the payer of a run; the present one if none was known when confirmed."""
+    if run.payer.get("iban"):
+        return dict(run.payer)
+    return build_payer(get_payout_settings(run.account))
+
+
+def update_payout_settings(
+    account: Account, *, changes: Mapping[str, Any], at: datetime
+) -> PayoutSettings:
+    """Change who pays. Raises `InvalidPayer`; the audit log gets names, not values."""
+    changes = dict(changes)
+    run_checks(
+        lambda: _normalize(changes, "payer_iban", IBAN, "an IBAN"),
+        lambda: _normalize(changes, "payer_bic", BIC, "a BIC"),
+        lambda: _ensure_address_complete(changes),
+    )
+    with transaction.atomic():
+        account.payout_settings.insert_or_ignore(
+            PayoutSettings(account=account), unique_fields=("account",)
+        )
+        row = account.payout_settings.select_for_update(no_key=True).get()
+        fields = sorted(it for it in changes if getattr(row, it) != changes[it])
+        if fields:
+            row.update_row(**{name: changes[name] for name in fields})
+            log_event(account, "payout_settings.updated", row, at=at, fields=fields)
+    return row
+
+
+def _normalize(
+    changes: dict[str, Any], name: str, number: type[IBAN | BIC], kind: str
+) -> None:
+    """Store an IBAN or BIC without spaces and in capital letters."""
+    if not changes.get(name):
+        return
+    try:
+        changes[name] = number(changes[name]).compact
+    except SchwiftyException as error:
+        raise InvalidPayer(reason=f"This is not {kind}: {error}", path=name) from None
+
+
+def _ensure_address_complete(changes: Mapping[str, Any]) -> None:
+    """Banks take an address with city and country only, or none."""
+    parts = {name: changes.get(f"payer_{name}") for name in ("city", "country")}
+    has_street = changes.get("payer_street") or changes.get("payer_postal_code")
+    missing = [f"payer_{name}" for name, text in parts.items() if not text]
+    if missing and (has_street or len(missing) < len(parts)):
+        raise InvalidPayer(
+            reason="Banks take an address with city and country", path=missing[0]
+        )
