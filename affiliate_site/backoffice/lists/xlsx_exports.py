@@ -85,9 +85,20 @@ def create_workbook_file(model_admin, request):
     return file, name
 
 
-def write_workbook(file, name, cells: Sequence[Cell], lines: Iterable) -> None:
-    """Write a sheet with column titles and lines to a file."""
+def write_workbook(
+    file,
+    name,
+    cells: Sequence[Cell],
+    lines: Iterable,
+    created_at: datetime | None = None,
+) -> None:
+    """Write a sheet with column titles and lines to a file.
+
+    With `created_at`, the file is the same each time.
+    """
     with Workbook(file, WORKBOOK_OPTIONS) as book:
+        if created_at:
+            book.set_properties({"created": created_at})
         sheet = book.add_worksheet(str(name)[:MAX_SHEET_NAME_LENGTH])
         sheet.freeze_panes(1, 0)
         formats = NumberFormats(book)

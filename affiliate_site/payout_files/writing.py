@@ -1,0 +1,328 @@
+"""The formats of payout files, and which line of a run goes into which file.
+
+A format is one declaration in `FORMATS`. Each file pays by one method in one currency;
+a line that its format cannot pay goes into a CSV file, which says why.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from io import BytesIO
+
+from accounts.exact_json import format_decimal
+from affiliate_site.backoffice.lists.exports import Cell, format_csv_line
+from affiliate_site.backoffice.lists.xlsx_exports import write_workbook
+from affiliate_site.payout_files.sepa import (
+    explain_unfit,
+    get_receiver_name,
+    write_pain001,
+    write_receiver_name,
+)
+from payouts.errors import PayoutRunNotConfirmed
+from payouts.models.payments import PayoutMethodKind
+from payouts.models.runs import PayoutLine, PayoutRun, PayoutRunState
+from payouts.services.payout_results import (
+    BANK_METHODS,
+    format_bank_reference,
+    list_paid_lines,
+)
+from tracking.money import get_exponent, round_amount
+
+MAX_PAYPAL_ROWS = 5000
+MAX_WISE_ROWS = 1000
+WITHOUT_FILES = (PayoutRunState.DRAFT, PayoutRunState.DISCARDED)
+WISE_COLUMNS = (
+    *("name", "recipientEmail", "paymentReference", "receiverType"),
+    *("amountCurrency", "amount", "sourceCurrency", "targetCurrency"),
+)
+WISE_RECIPIENT_COLUMNS = ("recipientId", *WISE_COLUMNS)
+
+
+@dataclass(frozen=True)
+class PayoutFile:
+    """A file to send to a bank or a payment service."""
+
+    name: str
+    format: str
+    currency: str
+    line_count: int
+    control_sum: Decimal
+    content: bytes
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """How lines are written, and which: `explain_unfit` is empty for those that fit."""
+
+    label: str
+    extension: str
+    write: Callable[[PayoutRun, Sequence[PayoutLine]], bytes]
+    methods: frozenset[str] | None = None  # None: all
+    explain_unfit: Callable[[PayoutLine], str] = lambda line: ""
+    max_lines: int | None = None
+    write_name: Callable[[PayoutLine], str] = get_receiver_name
+    # Lines that cannot be in one file with others, such as two kinds of recipients.
+    get_part: Callable[[PayoutLine], str] = lambda line: ""
+
+
+@dataclass(frozen=True)
+class PlannedFile:
+    """A file that is not written yet. `unfit` says why lines are not in another one."""
+
+    name: str
+    format: str
+    method: str
+    currency: str
+    lines: tuple[PayoutLine, ...]
+    unfit: tuple[tuple[PayoutLine, str], ...] = ()
+
+    @property
+    def control_sum(self) -> Decimal:
+        return sum((line.amount for line in self.lines), Decimal(0))
+
+    def list_written_names(self) -> list[tuple[PayoutLine, str, str]]:
+        """The names that the file has in other characters, and how it writes them."""
+        write_name = FORMATS[self.format].write_name
+        names = ((it, get_receiver_name(it), write_name(it)) for it in self.lines)
+        return [each for each in names if each[1] != each[2]]
+
+    def build(self, run: PayoutRun) -> PayoutFile:
+        """Write the file: the same bytes each time."""
+        return PayoutFile(
+            name=self.name,
+            format=self.format,
+            currency=self.currency,
+            line_count=len(self.lines),
+            control_sum=self.control_sum,
+            content=FORMATS[self.format].write(run, self.lines),
+        )
+
+
+def build_files(run: PayoutRun, *, formats: Sequence[str]) -> list[PayoutFile]:
+    """Write the files of a confirmed run in these formats.
+
+    `csv` has all lines, also those of other files. Raises `PayoutRunNotConfirmed`,
+    `PayerIncomplete` and `InvalidPayoutFile`.
+    """
+    return [planned.build(run) for planned in plan_files(run, formats=formats)]
+
+
+def plan_files(run: PayoutRun, *, formats: Sequence[str]) -> list[PlannedFile]:
+    """Return which line goes into which file, without writing them."""
+    if run.state in WITHOUT_FILES:
+        raise PayoutRunNotConfirmed(run=run.public_id)
+    lines = list_paid_lines(run)
+    planned: list[PlannedFile] = []
+    unfit: list[tuple[PayoutLine, str]] = []
+    for name in dict.fromkeys(formats):
+        file_format = FORMATS[name]
+        own = [it for it in lines if is_paid_by(file_format, get_method(it))]
+        reasons = [(it, explain(file_format, it)) for it in own]
+        fit = [line for line, reason in reasons if not reason]
+        planned += iterate_files(run, name, fit)
+        unfit += [(line, reason) for line, reason in reasons if reason]
+    if "csv" not in formats:
+        reasons_by_line = dict(unfit)
+        for rest in iterate_files(run, "csv", [line for line, _ in unfit], "rest-"):
+            reasons = [(line, reasons_by_line[line]) for line in rest.lines]
+            planned.append(replace(rest, unfit=tuple(reasons)))
+    return planned
+
+
+def plan_default_files(run: PayoutRun) -> list[PlannedFile]:
+    """Return the files that together pay each line of a run once."""
+    files = plan_files(run, formats=("pain001", "paypal", "wise"))
+    paid = {line.pk for planned in files for line in planned.lines}
+    others = [line for line in list_paid_lines(run) if line.pk not in paid]
+    return [*files, *iterate_files(run, "csv", others)]
+
+
+def is_paid_by(file_format: FileFormat, method: str) -> bool:
+    """Whether a format is for this method."""
+    return file_format.methods is None or method in file_format.methods
+
+
+def get_method(line: PayoutLine) -> str:
+    """The method of a line: both kinds of bank transfers are one."""
+    if line.method in BANK_METHODS:
+        return PayoutMethodKind.BANK
+    return line.method or PayoutMethodKind.OTHER
+
+
+def explain(file_format: FileFormat, line: PayoutLine) -> str:
+    """Why a line is not in a file of this format; empty if it is."""
+    is_exact = line.amount == round_amount(line.amount, line.currency)
+    if not is_exact and file_format.methods is not None:
+        return f"the amount has more decimals than {line.currency}"
+    return file_format.explain_unfit(line)
+
+
+def iterate_files(
+    run: PayoutRun, name: str, lines: Iterable[PayoutLine], prefix: str = ""
+) -> Iterator[PlannedFile]:
+    """The files of these lines: per method, currency and part, split at the limit."""
+    file_format = FORMATS[name]
+    groups: dict[tuple[str, str, str], list[PayoutLine]] = defaultdict(list)
+    for line in lines:
+        key = get_method(line), line.currency, file_format.get_part(line)
+        groups[key].append(line)
+    for (method, currency, part), group in sorted(groups.items()):
+        size = file_format.max_lines or len(group)
+        for number, first in enumerate(range(0, len(group), size), start=1):
+            words = [run.public_id, f"{prefix}{name}", method, currency, part]
+            words.append(str(number) if len(group) > size else "")
+            yield PlannedFile(
+                name=f"{'-'.join(filter(None, words))}.{file_format.extension}",
+                format=name,
+                method=method,
+                currency=currency,
+                lines=tuple(group[first : first + size]),
+            )
+
+
+def format_file_amount(line: PayoutLine) -> str:
+    """The amount with the decimals of its currency: `12.50`, or `1250` in JPY."""
+    if line.amount != round_amount(line.amount, line.currency):
+        return format_decimal(line.amount)
+    return f"{line.amount:.{get_exponent(line.currency)}f}"
+
+
+def get_detail(name: str) -> Callable[[PayoutLine], str]:
+    """A function that reads a detail of the payout method."""
+    return lambda line: line.receiver.get("details", {}).get(name) or ""
+
+
+def get_address_part(name: str) -> Callable[[PayoutLine], str]:
+    """A function that reads a part of the receiver's address."""
+    return lambda line: line.receiver.get("address", {}).get(name) or ""
+
+
+CSV_COLUMNS: dict[str, Callable[[PayoutLine], str]] = {
+    "payment": lambda line: str(line.payment),
+    "affiliate": lambda line: str(line.affiliate),
+    "name": get_receiver_name,
+    "amount": format_file_amount,
+    "currency": lambda line: line.currency,
+    "method": lambda line: line.method,
+    **{
+        name: get_detail(name)
+        for name in (
+            *("iban", "bic", "account_number", "routing_number", "bank_name"),
+            *("email", "recipient"),
+        )
+    },
+    **{
+        name: get_address_part(name)
+        for name in ("street", "postal_code", "city", "country")
+    },
+    "state": lambda line: line.state,
+    "reference": lambda line: line.bank_reference,
+}
+# A file is the same each time: what is answered later is not in it.
+FILE_COLUMNS = tuple(name for name in CSV_COLUMNS if name not in ("state", "reference"))
+
+
+def write_csv(
+    run: PayoutRun, lines: Sequence[PayoutLine], columns: Sequence[str] = FILE_COLUMNS
+) -> bytes:
+    """A list with the chosen columns."""
+    rows = ([CSV_COLUMNS[name](line) for name in columns] for line in lines)
+    return write_rows([columns, *rows])
+
+
+def write_xlsx(
+    run: PayoutRun, lines: Sequence[PayoutLine], columns: Sequence[str] = FILE_COLUMNS
+) -> bytes:
+    """The list as a spreadsheet; amounts are numbers."""
+    cells = [Cell(name, ()) for name in columns]
+    rows = (
+        [line.amount if it == "amount" else CSV_COLUMNS[it](line) for it in columns]
+        for line in lines
+    )
+    file = BytesIO()
+    write_workbook(file, run.public_id, cells, rows, created_at=run.confirmed_at)
+    return file.getvalue()
+
+
+def write_rows(rows: Iterable[Sequence[str]]) -> bytes:
+    """Lines of a CSV file, without formulas."""
+    return "".join(map(format_csv_line, rows)).encode()
+
+
+def write_paypal(run: PayoutRun, lines: Sequence[PayoutLine]) -> bytes:
+    """Recipient, amount, currency, our id and a note, without titles."""
+    return write_rows(
+        (
+            get_detail("email")(line),
+            format_file_amount(line),
+            line.currency,
+            str(line.payment),
+            f"Payment {line.payment}",
+        )
+        for line in lines
+    )
+
+
+def write_wise(run: PayoutRun, lines: Sequence[PayoutLine]) -> bytes:
+    """The columns of Wise's template for e-mail addresses, or saved recipients."""
+    is_saved = get_wise_part(lines[0]) == "recipients"
+    columns = WISE_RECIPIENT_COLUMNS if is_saved else WISE_COLUMNS
+    rows = (
+        {
+            "recipientId": get_detail("recipient")(line),
+            "name": get_receiver_name(line),
+            "recipientEmail": get_detail("email")(line),
+            # 18 letters and digits: the longest reference in all currencies.
+            "paymentReference": format_bank_reference(str(line.payment)).replace(
+                "-", ""
+            ),
+            "receiverType": "PERSON",
+            "amountCurrency": "target",
+            "amount": format_file_amount(line),
+            "sourceCurrency": line.currency,
+            "targetCurrency": line.currency,
+        }
+        for line in lines
+    )
+    return write_rows([columns, *([row[it] for it in columns] for row in rows)])
+
+
+def get_wise_part(line: PayoutLine) -> str:
+    """Saved recipients have a template of their own."""
+    return "recipients" if get_detail("recipient")(line) else ""
+
+
+FORMATS: dict[str, FileFormat] = {
+    "pain001": FileFormat(
+        "SEPA credit transfer",
+        "xml",
+        write_pain001,
+        frozenset({PayoutMethodKind.BANK}),
+        explain_unfit,
+        write_name=write_receiver_name,
+    ),
+    "paypal": FileFormat(
+        "PayPal mass payment",
+        "csv",
+        write_paypal,
+        frozenset({PayoutMethodKind.PAYPAL}),
+        lambda line: "" if get_detail("email")(line) else "no e-mail address",
+        MAX_PAYPAL_ROWS,
+    ),
+    "wise": FileFormat(
+        "Wise batch",
+        "csv",
+        write_wise,
+        frozenset({PayoutMethodKind.WISE}),
+        lambda line: (
+            ""
+            if get_detail("email")(line) or get_detail("recipient")(line)
+            else "neither e-mail address nor recipient"
+        ),
+        MAX_WISE_ROWS,
+        get_part=get_wise_part,
+    ),
+    "csv": FileFormat("CSV", "csv", write_csv),
+    "xlsx": FileFormat("Excel", "xlsx", write_xlsx),
+}

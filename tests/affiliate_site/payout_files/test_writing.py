@@ -1,0 +1,179 @@
+"""Which line of a payout run goes into which file, and the lists."""
+
+from datetime import timedelta
+from decimal import Decimal
+from io import BytesIO
+from zipfile import ZipFile
+
+import pytest
+
+from affiliate_site.payout_files import writing
+from affiliate_site.payout_files.writing import (
+    FORMATS,
+    build_files,
+    plan_default_files,
+    plan_files,
+    write_csv,
+    write_xlsx,
+)
+from payouts.errors import PayoutRunNotConfirmed
+from payouts.services.payments import cancel_payment
+from tests.payout_scenario import CONFIRMED_AT, Paid, build_run, create_run, get_lines
+
+PAYPAL = Paid(method="paypal", details={"email": "mina@notes.example.org"})
+WISE = Paid(method="wise", details={"email": "mina@notes.example.org"})
+
+
+@pytest.fixture
+def run(scenario):
+    """Nine payments by all methods; each affiliate has one line of a currency."""
+    run = create_run(
+        scenario.account,
+        Paid(),
+        Paid(currency="USD", details={"account_number": "12"}, method="wire_transfer"),
+        Paid(currency="GBP", method="other", details={}),
+    )
+    for slug, paid in {"nils": PAYPAL, "olga": WISE, "pia": PAYPAL}.items():
+        scenario.create_enrolled_affiliate(slug.title(), slug.title())
+        paid = Paid(**{**vars(paid), "slug": f"{slug}{slug}"})
+        add_lines(run, paid)
+    return run
+
+
+def add_lines(run, *paid):
+    """Further lines, moved from a run of their own."""
+    other = create_run(run.account, *paid)
+    run.account.payout_lines.filter(run=other).update(run=run)
+
+
+def describe(files):
+    return [
+        (each.name.removeprefix(f"{each.lines[0].run.public_id}-"), len(each.lines))
+        for each in files
+    ]
+
+
+def test_pays_each_line_by_one_file(run):
+    assert describe(plan_default_files(run)) == [
+        ("pain001-bank-EUR.xml", 1),
+        ("paypal-paypal-EUR.csv", 2),
+        ("wise-wise-EUR.csv", 1),
+        ("rest-csv-bank-USD.csv", 1),
+        ("csv-other-GBP.csv", 1),
+    ]
+    [rest] = [it for it in plan_default_files(run) if it.unfit]
+    assert [reason for _, reason in rest.unfit] == ["SEPA pays in EUR only"]
+
+
+def test_writes_the_formats_that_are_asked_for(run):
+    files = build_files(run, formats=["csv", "pain001"])
+    assert [(each.format, each.currency, each.line_count) for each in files] == [
+        ("csv", "EUR", 1),
+        ("csv", "USD", 1),
+        ("csv", "GBP", 1),
+        ("csv", "EUR", 2),
+        ("csv", "EUR", 1),
+        ("pain001", "EUR", 1),
+    ]
+    assert {each.control_sum for each in files} == {Decimal("12.5"), Decimal(25)}
+    again = build_files(run, formats=["csv", "pain001"])
+    assert [it.content for it in again] == [it.content for it in files]
+
+
+def test_writes_the_rest_of_a_method_beside_its_file(run):
+    assert describe(plan_files(run, formats=["pain001"])) == [
+        ("pain001-bank-EUR.xml", 1),
+        ("rest-csv-bank-USD.csv", 1),
+    ]
+    assert describe(plan_files(run, formats=["paypal"])) == [
+        ("paypal-paypal-EUR.csv", 2)
+    ]
+
+
+def test_splits_files_at_the_limit_of_the_receiver(run, monkeypatch):
+    assert (FORMATS["paypal"].max_lines, FORMATS["wise"].max_lines) == (5000, 1000)
+    split = writing.replace(FORMATS["paypal"], max_lines=1)
+    monkeypatch.setitem(FORMATS, "paypal", split)
+    assert describe(plan_files(run, formats=["paypal"])) == [
+        ("paypal-paypal-EUR-1.csv", 1),
+        ("paypal-paypal-EUR-2.csv", 1),
+    ]
+
+
+def test_leaves_out_what_staff_have_canceled_but_not_what_the_bank_returned(run):
+    first, second, *_ = get_lines(run)
+    later = CONFIRMED_AT + timedelta(days=1)
+    for line in (first, second):
+        payment_id = line.payment.public_id
+        cancel_payment(run.account, payment_id=payment_id, at=later)
+    first.update_row(state="returned")
+    names = [name for name, _ in describe(plan_default_files(run))]
+    assert "pain001-bank-EUR.xml" in names
+    assert "rest-csv-bank-USD.csv" not in names
+
+
+@pytest.mark.parametrize("state", ["draft", "discarded"])
+def test_has_no_files_of_a_draft(run, state):
+    run.update_row(state=state)
+    with pytest.raises(PayoutRunNotConfirmed):
+        build_files(run, formats=["csv"])
+
+
+def test_refuses_amounts_that_a_currency_has_not(run):
+    account_line = get_lines(run)[0]
+    account_line.update_row(amount=Decimal("12.3456"))
+    planned = plan_default_files(run)[2]
+    assert planned.name.endswith("-rest-csv-bank-EUR.csv")
+    assert "more decimals" in dict(planned.unfit)[account_line]
+    assert b'"12.3456"' in planned.build(run).content
+
+
+def test_writes_paypal_without_titles():
+    paid = [PAYPAL, Paid("1250", "JPY", "paypal", {"email": "=cmd@x.example"})]
+    assert FORMATS["paypal"].write(*build_run(*paid)).decode() == (
+        '"mina@notes.example.org","12.50","EUR","pa_0000000000000001",'
+        '"Payment pa_0000000000000001"\r\n'
+        '"\'=cmd@x.example","1250","JPY","pa_0000000000000002",'
+        '"Payment pa_0000000000000002"\r\n'
+    )
+
+
+def test_writes_wise_with_its_titles():
+    assert FORMATS["wise"].write(*build_run(WISE)).decode() == (
+        '"name","recipientEmail","paymentReference","receiverType","amountCurrency",'
+        '"amount","sourceCurrency","targetCurrency"\r\n'
+        '"Mina Keßler","mina@notes.example.org","pa0000000000000001","PERSON","target",'
+        '"12.50","EUR","EUR"\r\n'
+    )
+    saved = Paid(method="wise", details={"recipient": "77"})
+    assert (
+        FORMATS["wise"]
+        .write(*build_run(saved))
+        .decode()
+        .startswith('"recipientId","name","recipientEmail"')
+    )
+
+
+def test_writes_a_list_with_chosen_columns_and_without_formulas():
+    paid = Paid("0.5", "KWD", details={"iban": "+1"}, name="=1+1")
+    run, lines = build_run(paid)
+    assert write_csv(run, lines, ["name", "iban", "amount", "city"]).decode() == (
+        '"name","iban","amount","city"\r\n"\'=1+1","\'+1","0.500","Köln"\r\n'
+    )
+
+
+def test_writes_the_same_spreadsheet_each_time(time_machine):
+    run, lines = build_run(Paid(name="=1+1", details={}))
+    content = write_xlsx(run, lines)
+    time_machine.move_to(CONFIRMED_AT)
+    assert write_xlsx(run, lines) == content
+    sheet = ZipFile(BytesIO(content)).read("xl/worksheets/sheet1.xml").decode()
+    assert "&#39;=1+1" in sheet or "'=1+1" in sheet
+    assert "<v>12.5</v>" in sheet
+
+
+def test_lists_the_names_that_are_written_otherwise(run):
+    bank, paypal, *_ = plan_default_files(run)
+    [(_, name, written)] = bank.list_written_names()
+    assert (name, written) == ("Mina Keßler", "Mina Kessler")
+    assert paypal.list_written_names() == []
