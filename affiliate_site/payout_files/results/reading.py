@@ -1,0 +1,71 @@
+"""Read a file with answers, whatever its format is. A bad file is refused whole."""
+
+from pathlib import Path
+
+from affiliate_site.payout_files.results.lists import LISTS, read_list
+from affiliate_site.payout_files.results.xml_messages import XML_FORMATS, read_xml
+from payouts.errors import InvalidResultsFile
+from payouts.services.payout_results import PayoutResult
+
+AUTO = "auto"
+RESULT_FORMATS = (AUTO, *XML_FORMATS, *LISTS)
+MAX_RESULTS_BYTES = 50_000_000
+UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+OTHER_KINDS = {
+    b"PK": "This is a spreadsheet or a ZIP file: save it as CSV, or unpack it",
+    b"%PDF": "This is a PDF: export the list as CSV, or ask the bank for XML",
+}
+
+
+def read_results_file(path: Path, format_name: str = AUTO) -> list[PayoutResult]:
+    """Read a file on disk; one that is too large is not read at all."""
+    ensure_size(path.stat().st_size)
+    return read_results(path.read_bytes(), format_name)
+
+
+def ensure_size(size: int) -> None:
+    """Raise `InvalidResultsFile` for a file that is too large or empty."""
+    if size > MAX_RESULTS_BYTES:
+        limit = MAX_RESULTS_BYTES // 1_000_000
+        raise InvalidResultsFile(
+            reason=f"The file has {size / 1_000_000:,.0f} MB; at most {limit} are read"
+        )
+    if size == 0:
+        raise InvalidResultsFile(reason="The file is empty")
+
+
+def read_results(content: bytes, format_name: str = AUTO) -> list[PayoutResult]:
+    """Return all answers of a file. Raises `InvalidResultsFile`."""
+    ensure_size(len(content))
+    for start, reason in OTHER_KINDS.items():
+        if content.startswith(start):
+            raise InvalidResultsFile(reason=reason)
+    if format_name in XML_FORMATS or (format_name == AUTO and is_xml(content)):
+        return read_xml(content, None if format_name == AUTO else format_name)
+    return read_list(decode(content), LISTS.get(format_name))
+
+
+def is_xml(content: bytes) -> bool:
+    """Whether the first character, in any encoding, begins a tag."""
+    start = content[:64].replace(b"\x00", b"")
+    for mark in (b"\xef\xbb\xbf", *UTF_16_MARKS):
+        start = start.removeprefix(mark)
+    return start.lstrip().startswith(b"<")
+
+
+def decode(content: bytes) -> str:
+    """The text of a list. Other encodings are not guessed: names would be wrong."""
+    encoding = "utf-16" if content.startswith(UTF_16_MARKS) else "utf-8-sig"
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        if encoding == "utf-16":
+            raise InvalidResultsFile(reason="The file is no valid UTF-16") from None
+        row = content.count(b"\n", 0, error.start) + 1
+        raise InvalidResultsFile(
+            reason=f"Row {row} is not UTF-8, but perhaps Windows-1252: save the file"
+            " as “CSV UTF-8”"
+        ) from None
+    if "\x00" in text:
+        raise InvalidResultsFile(reason="The file holds zero bytes: it is no text")
+    return text

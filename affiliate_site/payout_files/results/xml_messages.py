@@ -1,0 +1,264 @@
+"""pain.002, camt.053 and camt.054 of all versions, read by the names of their elements.
+
+Only a booked debit, or a status that says so, settles a payment: accepted, in process
+and pending are no news.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from io import BytesIO
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import iterparse
+
+from payouts.errors import InvalidResultsFile
+from payouts.services.payout_results import PayoutResult, ResultState, find_payment_id
+
+PAIN002, CAMT = XML_FORMATS = ("pain002", "camt")
+MESSAGES = {
+    "CstmrPmtStsRpt": PAIN002,
+    "BkToCstmrStmt": CAMT,
+    "BkToCstmrDbtCdtNtfctn": CAMT,
+}
+STATES = {
+    "ACSC": ResultState.SETTLED,
+    "ACCC": ResultState.SETTLED,
+    "RJCT": ResultState.FAILED,
+    "CANC": ResultState.FAILED,
+}
+REASONS = {
+    "AC01": "account number incorrect",
+    "AC04": "account closed",
+    "AC06": "account blocked",
+    "AG01": "transaction forbidden on this account",
+    "AG02": "operation code not valid",
+    "AM04": "insufficient funds",
+    "AM05": "duplicate",
+    "BE01": "name and account do not belong together",
+    "BE04": "creditor's address missing",
+    "CUST": "requested by the customer",
+    "FOCR": "returned after a recall",
+    "MD07": "account holder deceased",
+    "MS02": "refused by the creditor",
+    "MS03": "reason not given",
+    "RC01": "BIC incorrect",
+    "RR04": "regulatory reason",
+}
+AMOUNT_PATHS = ("AmtDtls/InstdAmt/Amt", "AmtDtls/TxAmt/Amt", "Amt")
+# The id of a payment information is the message id with a number.
+MESSAGE_PATTERN = re.compile(r"([a-z]+-[A-Za-z0-9]{16})(-[0-9]+)?", re.ASCII)
+MESSAGE_DEPTH = 2  # of the element that names the kind of message
+
+
+def read_xml(content: bytes, format_name: str | None) -> list[PayoutResult]:
+    """Return the answers of a message of this format, or of any."""
+    try:
+        return list(iterate_results(content, format_name))
+    except DefusedXmlException:
+        reason = "The file has a document type or entities, which no bank sends"
+    except ParseError as error:
+        reason = f"The XML is damaged or incomplete: {error}"
+    except (LookupError, ValueError) as error:  # an encoding
+        reason = f"The XML cannot be read: {error}"
+    raise InvalidResultsFile(reason=reason)
+
+
+def iterate_results(content: bytes, format_name: str | None) -> Iterator[PayoutResult]:
+    """Read one transaction after the other, in little memory."""
+    kind, depth, report = "", 0, StatusReport()
+    events = iterparse(BytesIO(content), events=("start", "end"), forbid_dtd=True)
+    for event, element in events:
+        name = element.tag.rpartition("}")[2]
+        if event == "start":
+            depth += 1
+            if depth == MESSAGE_DEPTH:
+                kind = get_kind(name, format_name)
+            continue
+        depth -= 1
+        if kind == PAIN002:
+            yield from report.read(name, element)
+        elif kind == CAMT and name == "Ntry":
+            yield from read_entry(element)
+            element.clear()
+    if not kind:
+        raise InvalidResultsFile(reason="The file is no pain.002, camt.053 or camt.054")
+    yield from report.read_whole_message()
+
+
+def get_kind(name: str, format_name: str | None) -> str:
+    """The format of a message; raises `InvalidResultsFile` for another."""
+    kind = MESSAGES.get(name, "")
+    if not kind or format_name not in (None, kind):
+        wanted = format_name or "pain.002, camt.053 or camt.054"
+        raise InvalidResultsFile(reason=f"The file is no {wanted}: it has {name}")
+    return kind
+
+
+def find_text(element: Element, *paths: str) -> str:
+    """The text of the first of these paths that has one, in any namespace."""
+    for path in paths:
+        steps = "/".join(f"{{*}}{step}" for step in path.split("/"))
+        if text := (element.findtext(steps) or "").strip():
+            return text
+    return ""
+
+
+def parse_day(text: str) -> date | None:
+    """The day of `2026-11-05` or `2026-11-05T10:00:00`."""
+    try:
+        return date.fromisoformat(text[:10])
+    except ValueError:
+        return None
+
+
+def find_amount(element: Element, *paths: str) -> tuple[Decimal | None, str]:
+    """The amount and currency at the first of these paths."""
+    for path in paths:
+        found = element.find("/".join(f"{{*}}{step}" for step in path.split("/")))
+        if found is not None:
+            try:
+                return Decimal((found.text or "").strip()), found.get("Ccy", "")
+            except InvalidOperation:
+                raise InvalidResultsFile(
+                    reason=f"{found.text!r} is no amount"
+                ) from None
+    return None, ""
+
+
+def describe_reason(element: Element, *paths: str) -> str:
+    """`AC04: account closed`, and what the bank adds."""
+    code = find_text(element, *[f"{path}/Rsn/Cd" for path in paths])
+    code = code or find_text(element, *[f"{path}/Rsn/Prtry" for path in paths])
+    more = find_text(element, *[f"{path}/AddtlInf" for path in paths])
+    return ": ".join(filter(None, (code, REASONS.get(code, ""), more)))
+
+
+class StatusReport:
+    """A pain.002: the statuses of a message, of its parts and of transactions."""
+
+    def __init__(self) -> None:
+        self.message_id = self.status = self.reason = ""
+        self.day: date | None = None
+        self.has_transactions = False
+
+    def read(self, name: str, element: Element) -> Iterator[PayoutResult]:
+        """Read an element that has ended."""
+        if name == "OrgnlMsgId":
+            self.message_id = (element.text or "").strip()
+        elif name == "CreDtTm":
+            self.day = self.day or parse_day(element.text or "")
+        elif name in ("GrpSts", "PmtInfSts"):
+            self.status = (element.text or "").strip()
+        elif name in ("OrgnlGrpInfAndSts", "OrgnlPmtInfAndSts"):
+            self.reason = describe_reason(element, "StsRsnInf") or self.reason
+        elif name == "TxInfAndSts":
+            self.has_transactions = True
+            yield self.read_transaction(element)
+            element.clear()
+
+    def read_transaction(self, element: Element) -> PayoutResult:
+        """One transaction; without a status it has that of its message."""
+        status = find_text(element, "TxSts") or self.status
+        amount, currency = find_amount(element, "OrgnlTxRef/Amt/InstdAmt")
+        return PayoutResult(
+            name=find_text(element, "OrgnlEndToEndId", "OrgnlInstrId") or "(no name)",
+            state=STATES.get(status, ResultState.UNKNOWN),
+            amount=amount,
+            currency=currency,
+            reference=find_text(element, "AcctSvcrRef", "StsId"),
+            reason=describe_reason(element, "StsRsnInf") or describe_status(status),
+            day=self.day,
+        )
+
+    def read_whole_message(self) -> Iterator[PayoutResult]:
+        """The status of a message whose transactions are not listed."""
+        if self.message_id and self.status and not self.has_transactions:
+            yield PayoutResult(
+                name=self.message_id,
+                state=STATES.get(self.status, ResultState.UNKNOWN),
+                reason=self.reason or describe_status(self.status),
+                day=self.day,
+                is_message=True,
+            )
+
+
+def describe_status(status: str) -> str:
+    """Why a status is no settlement; empty for one that is."""
+    if STATES.get(status) == ResultState.SETTLED:
+        return ""
+    return f"status {status or 'not given'}"
+
+
+def read_entry(entry: Element) -> Iterator[PayoutResult]:
+    """The transactions of one booking; others than payouts are passed over."""
+    details = entry.findall("{*}NtryDtls/{*}TxDtls")
+    yield from filter(None, (read_detail(entry, it, len(details)) for it in details))
+    batch = entry.find("{*}NtryDtls/{*}Btch")
+    if details or batch is None:
+        return
+    match = MESSAGE_PATTERN.fullmatch(find_text(batch, "PmtInfId", "MsgId"))
+    if match is not None:
+        amount, currency = find_amount(entry, "Amt")
+        count = find_text(batch, "NbOfTxs")
+        result = build_result(entry, batch, match[1], amount, currency, is_named=True)
+        yield replace(
+            result, is_message=True, count=int(count) if count.isdecimal() else None
+        )
+
+
+def read_detail(entry: Element, detail: Element, count: int) -> PayoutResult | None:
+    """One transaction of a booking, if it names a payment."""
+    end_to_end_id = find_text(detail, "Refs/EndToEndId")
+    texts = [each.text or "" for each in detail.findall("{*}RmtInf/{*}Ustrd")]
+    name = find_payment_id(end_to_end_id) or find_payment_id(" ".join(texts))
+    if not name:
+        return None
+    amount, currency = find_amount(detail, *AMOUNT_PATHS)
+    if amount is None and count == 1:
+        amount, currency = find_amount(entry, "Amt")
+    is_named = bool(find_payment_id(end_to_end_id))
+    return build_result(entry, detail, name, amount, currency, is_named=is_named)
+
+
+def build_result(
+    entry: Element,
+    detail: Element,
+    name: str,
+    amount: Decimal | None,
+    currency: str,
+    *,
+    is_named: bool,
+) -> PayoutResult:
+    """What a booking says of a payment.
+
+    A credit that only mentions it in a text, `is_named` false, is nobody's return.
+    """
+    status = find_text(entry, "Sts/Cd", "Sts")
+    is_reversal = find_text(entry, "RvslInd") in ("true", "1")
+    is_return = detail.find("{*}RtrInf") is not None
+    direction = find_text(detail, "CdtDbtInd") or find_text(entry, "CdtDbtInd")
+    state, reason = ResultState.UNKNOWN, ""
+    if status != "BOOK":
+        reason = f"not booked yet: {status or 'no status'}"
+    elif direction == "DBIT" and not is_reversal and not is_return:
+        state = ResultState.SETTLED
+    elif direction == "CRDT" and (is_named or is_reversal or is_return):
+        state = ResultState.FAILED
+        reason = describe_reason(detail, "RtrInf") or find_text(detail, "AddtlTxInf")
+        reason = reason or find_text(entry, "AddtlNtryInf") or "returned"
+    else:
+        reason = "a booking that is neither a payment nor its return"
+    return PayoutResult(
+        name=name,
+        state=state,
+        amount=amount,
+        currency=currency,
+        reference=find_text(detail, "Refs/AcctSvcrRef")
+        or find_text(entry, "AcctSvcrRef", "NtryRef"),
+        reason=reason,
+        day=parse_day(find_text(entry, "BookgDt/Dt", "BookgDt/DtTm")),
+    )
