@@ -55,6 +55,7 @@ DOCUMENTED = {
         "ACCOUNT --until DAY [--minimum EUR] [--program P] [--method METHOD]"
         " [--dry-run] [--confirm] [--export FORMAT] [--output DIR]"
     ),
+    "import_payout_results": ("ACCOUNT FILE [--run RUN] [--format FORMAT] [--dry-run]"),
     # read-only without --note
     "check_ledger": "[--account ACCOUNT | --expect DIGEST] [--note]",
     "explain": "ACCOUNT CONVERSION_ID [--verify]",

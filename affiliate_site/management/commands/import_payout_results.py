@@ -1,0 +1,69 @@
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+
+from accounts.commands import AccountCommand
+from affiliate_site.payout_files.results.reading import (
+    AUTO,
+    RESULT_FORMATS,
+    read_results_file,
+)
+from payouts.services.payout_results import apply_payout_results, get_payout_run
+from tracking.money import format_amount
+
+LISTS = ("settled", "failed", "unknown", "unmatched")
+COLUMNS = ("", "PAYMENT", "AMOUNT", "REFERENCE", "REASON")
+
+
+class Command(AccountCommand):
+    help = "Apply what a bank, PayPal or Wise answers about payments. No word: unknown."
+
+    def add_arguments(self, parser):
+        super().add_arguments(parser)
+        parser.add_argument(
+            "file", metavar="FILE", type=Path, help="pain.002, camt.053/054 or CSV"
+        )
+        parser.add_argument(
+            "--run", metavar="RUN", help="refuse answers about other payments"
+        )
+        parser.add_argument(
+            "--format", choices=RESULT_FORMATS, default=AUTO, help="auto by default"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="change nothing")
+
+    def run_for_account(self, account, *, at, **options):
+        run = get_payout_run(account, options["run"]) if options["run"] else None
+        console = Console(stderr=True)
+        steps = ("Reading", "Applying")
+        with Progress(
+            console=console, transient=True, disable=not console.is_terminal
+        ) as progress:
+            task = progress.add_task(steps[0], total=len(steps))
+            results = read_results_file(options["file"], options["format"])
+            progress.update(task, advance=1, description=steps[1])
+            applied = apply_payout_results(
+                account, results, run=run, is_dry_run=options["dry_run"], at=at
+            )
+        rows = [(name, each) for name in LISTS for each in getattr(applied, name)]
+        result = asdict(applied)
+        for each in [row for name in LISTS for row in result[name]]:
+            del each["currency"]
+        self.write_table(
+            COLUMNS,
+            [
+                (name, it.payment, format_told_amount(it), it.reference, it.reason)
+                for name, it in rows
+            ],
+            **result,
+        )
+        if not self.as_json:
+            self.stdout.write(f"Already applied: {applied.already_applied}")
+
+
+def format_told_amount(reported) -> str:
+    """The amount of the payment or of the file, which may have told none."""
+    if reported.amount is None:
+        return "-"
+    return format_amount(reported.amount, reported.currency).strip()
