@@ -29,6 +29,7 @@ from affiliate_site.backoffice.account.invitation_pages import invitation_view
 from affiliate_site.backoffice.base import ThemedModelAdmin
 from affiliate_site.backoffice.dashboard.onboarding import dismiss_view
 from affiliate_site.backoffice.formatters import format_datetime
+from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
 from affiliate_site.backoffice.theme import list_navigation
 from affiliate_site.http_errors import render_error_page
 from affiliate_site.operations.logs import log_refused_filter
@@ -93,8 +94,10 @@ class BackOfficeAdminSite(UnfoldAdminSite):
         """Add the settings of the account, and the pages that belong to no model."""
         model_admin = ThemedModelAdmin(Account, self)
         settings_view = AccountSettingsPage.as_view(model_admin=model_admin)
+        payer_view = PayerSettingsPage.as_view(model_admin=model_admin)
         views = {
             "account_settings": ("settings/", settings_view),
+            "payer_settings": ("payer-settings/", payer_view),
             "dismiss_onboarding": ("onboarding/dismiss/", dismiss_view),
         }
         return [

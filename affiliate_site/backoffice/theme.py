@@ -58,16 +58,16 @@ def build_review_item(request) -> dict:
     }
 
 
-def build_settings_item() -> dict:
-    """The entry of the account's settings, shown to its owners."""
+def build_settings_item(title: str, icon: str, name: str, permission: str) -> dict:
+    """The entry of a page with settings of the account, which operators have not."""
+    url = reverse(f"admin:{name}")
     return {
-        "title": "Account settings",
-        "icon": "settings",
-        "link": reverse("admin:account_settings"),
-        "paths": (reverse("admin:account_settings"),),
+        "title": title,
+        "icon": icon,
+        "link": url,
+        "paths": (url,),
         "permission": lambda request: (
-            request.user.account_id is not None
-            and request.user.has_perm("accounts.change_account")
+            request.user.account_id is not None and request.user.has_perm(permission)
         ),
     }
 
@@ -222,6 +222,12 @@ def list_navigation(request) -> list[dict]:
                     "Minimums", "vertical_align_bottom", "payouts_payoutminimum"
                 ),
                 build_sidebar_item("Ledger", "receipt_long", "payouts_transfer"),
+                build_settings_item(
+                    "Payer settings",
+                    "account_balance_wallet",
+                    "payer_settings",
+                    "payouts.change_payoutsettings",
+                ),
             ],
         },
         {
@@ -239,7 +245,12 @@ def list_navigation(request) -> list[dict]:
         {
             "title": "Account",
             "items": [
-                build_settings_item(),
+                build_settings_item(
+                    "Account settings",
+                    "settings",
+                    "account_settings",
+                    "accounts.change_account",
+                ),
                 build_sidebar_item(
                     "Staff", "badge", "accounts_user", "accounts_invitation"
                 ),

@@ -1,0 +1,83 @@
+"""Who pays: the settings of an account for bank files and payout runs."""
+
+from django import forms
+from django.urls import reverse
+from django_countries import countries
+
+from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.forms import FieldSets, ServiceForm
+from payouts.services.payout_settings import (
+    get_payout_settings,
+    update_payout_settings,
+)
+
+
+class PayerSettingsForm(ServiceForm):
+    """The account that money leaves, and who confirms."""
+
+    payer_name = forms.CharField(
+        label="Name", max_length=70, help_text="As your bank knows it."
+    )
+    payer_iban = forms.CharField(label="IBAN", max_length=42)
+    payer_bic = forms.CharField(
+        label="BIC",
+        max_length=11,
+        required=False,
+        help_text="Some banks outside the euro area ask for it.",
+    )
+    payer_street = forms.CharField(label="Street", max_length=70, required=False)
+    payer_building = forms.CharField(label="Number", max_length=16, required=False)
+    payer_postal_code = forms.CharField(
+        label="Postal code", max_length=16, required=False
+    )
+    payer_city = forms.CharField(label="City", max_length=35, required=False)
+    payer_country = forms.ChoiceField(
+        label="Country", required=False, choices=lambda: [("", "—"), *countries]
+    )
+    requires_second_person = forms.BooleanField(
+        label="Somebody else confirms",
+        required=False,
+        help_text="Whoever drafted a payout run cannot confirm it.",
+    )
+
+    fieldsets: FieldSets = (
+        ("Bank account", ("payer_name", "payer_iban", "payer_bic")),
+        (
+            "Address",
+            (
+                *("payer_street", "payer_building", "payer_postal_code"),
+                *("payer_city", "payer_country"),
+            ),
+        ),
+        ("Payout runs", ("requires_second_person",)),
+    )
+
+
+class PayerSettingsPage(FormPage):
+    """Change who pays."""
+
+    template_name = "admin/account_settings.html"
+    title = "Payer settings"
+    permission = "payouts.change_payoutsettings"
+    form_class = PayerSettingsForm
+    done_message = "The settings were saved."
+
+    def dispatch(self, request, *args, **kwargs):
+        self.row = request.user.account
+        return super().dispatch(request, *args, **kwargs)
+
+    def get_unlocked_initial(self, account):
+        settings = get_payout_settings(account)
+        return {name: getattr(settings, name) for name in self.form_class.base_fields}
+
+    def save(self, form, at):
+        return update_payout_settings(self.account, changes=form.cleaned_data, at=at)
+
+    def get_back_url(self):
+        return reverse("admin:payer_settings")
+
+    def get_context_data(self, **kwargs):
+        """Leave out the links to a list of accounts, which staff have not."""
+        context = super().get_context_data(**kwargs)
+        title = {"content_title": self.title, "opts": None, "original": None}
+        return context | title | {"back_url": reverse("admin:index")}
