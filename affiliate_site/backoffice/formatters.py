@@ -20,6 +20,7 @@ STATUS_COLORS = {
     "pending": "warning",
     "approved": "success",
     "paid": "info",
+    "settled": "success",
     "disapproved": "danger",
     "removed": "danger",
     "refunded": "danger",

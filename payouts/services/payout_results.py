@@ -49,6 +49,8 @@ NO_ANSWER = "no answer in this file"
 UPDATED_COLUMNS = ["state", "bank_reference", "bank_reason", "answered_on"]
 MAX_REASON_LENGTH = 500
 MAX_REFERENCE_LENGTH = 255
+# Payments with their lines, if they have one, by id.
+Found = dict[str, tuple[Payment, PayoutLine | None]]
 
 
 def format_bank_reference(public_id: str) -> str:
@@ -214,9 +216,9 @@ def apply_payout_results(
     an answer about anything else; `is_dry_run` changes nothing.
     """
     with transaction.atomic():
-        applied, answers = _judge(account, results, run=run)
-        touched = {answer.line.run_id for answer in answers if answer.line is not None}
-        named = {answer.payment.pk for answer in answers}
+        applied, answers, found = _judge(account, results, run=run)
+        touched = {line.run_id for _, line in found.values() if line is not None}
+        named = {payment.pk for payment, _ in found.values()}
         changes = [it for it in answers if it.is_new]
         for answer in answers:
             if answer.result.state == ResultState.UNKNOWN and answer.is_new:
@@ -237,8 +239,8 @@ def apply_payout_results(
 
 def _judge(
     account: Account, results: Sequence[PayoutResult], *, run: PayoutRun | None
-) -> tuple[AppliedResults, list[_Answer]]:
-    """Return what cannot be applied, and one answer for each other payment."""
+) -> tuple[AppliedResults, list[_Answer], Found]:
+    """Return what cannot be applied, one answer for each other payment, and all."""
     applied = AppliedResults()
     by_name: dict[str, list[PayoutResult]] = defaultdict(list)
     for result in dict.fromkeys(_expand_messages(account, results)):
@@ -261,12 +263,12 @@ def _judge(
             else:
                 strongest = strongest or answer
         answers += [strongest] if strongest else []
-    return applied, answers
+    return applied, answers, found
 
 
 def _ensure_results_of_run(
     by_name: dict[str, list[PayoutResult]],
-    found: dict[str, tuple[Payment, PayoutLine | None]],
+    found: Found,
     run: PayoutRun,
 ) -> None:
     for name in by_name:
@@ -305,11 +307,9 @@ def _expand_messages(
             )
 
 
-def _find_payments(
-    account: Account, names: Sequence[str]
-) -> dict[str, tuple[Payment, PayoutLine | None]]:
+def _find_payments(account: Account, names: Sequence[str]) -> Found:
     """Lock the lines of these payments; return both by the ids of the payments."""
-    found: dict[str, tuple[Payment, PayoutLine | None]] = {}
+    found: Found = {}
     for first in range(0, len(names), BATCH_SIZE):
         payments = account.payments.filter(
             public_id__in=names[first : first + BATCH_SIZE]

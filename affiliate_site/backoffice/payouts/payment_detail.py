@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.formats import date_format
 from django.utils.html import format_html
 
 from affiliate_site.backoffice.formatters import format_datetime, format_money
@@ -15,8 +16,11 @@ from affiliate_site.backoffice.object_pages import (
     link_to_sale,
 )
 from affiliate_site.backoffice.payouts.payout_texts import format_payment_method
+from payouts.models.runs import PayoutLine, PayoutLineState
 from payouts.services.commission_history import list_paid_amounts
 from payouts.services.payables import PaymentBalance, get_payment_balance
+
+SETTLED = PayoutLineState.SETTLED
 
 
 def get_payment_details(request, payment) -> Details:
@@ -29,9 +33,14 @@ def get_payment_details(request, payment) -> Details:
     lines = payment.account.payout_lines.filter(payment=payment)
     line = lines.select_related("run").first()
     is_canceled = payment.canceled_at is not None
+    rows = payment.account.payout_lines.filter(payment=payment)
+    line = rows.select_related("run").first()
     return Details(
         headline=format_money(payment.amount, payment.currency),
-        labels=[label_status("canceled" if is_canceled else "paid")],
+        labels=[
+            label_status("canceled" if is_canceled else "paid"),
+            *([label_status("settled")] if line and line.state == SETTLED else []),
+        ],
         is_removed=is_canceled,
         sections=[
             Section(
@@ -43,7 +52,7 @@ def get_payment_details(request, payment) -> Details:
                     ("Canceled on", format_datetime(payment.canceled_at)),
                     ("Reason", payment.cancel_reason),
                     ("Paid to", format_payment_method(payment, request.user)),
-                    ("Payout run", line and link_to(line.run)),
+                    *(list_line_facts(line) if line else []),
                 ],
             ),
             Section(
@@ -73,6 +82,17 @@ def get_payment_details(request, payment) -> Details:
             build_history(request, [payment]),
         ],
     )
+
+
+def list_line_facts(line: PayoutLine) -> list[tuple[str, Any]]:
+    """The payout run that made a payment, and what the bank has said."""
+    day = line.answered_on and f" on {date_format(line.answered_on)}"
+    return [
+        ("Payout run", link_to(line.run)),
+        ("Bank", f"{line.get_state_display()}{day or ''}"),
+        ("Bank's reference", line.bank_reference),
+        ("Bank's reason", line.bank_reason),
+    ]
 
 
 def describe_allocation(allocation, amount_when_paid) -> str:

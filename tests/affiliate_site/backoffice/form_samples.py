@@ -12,6 +12,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.messages.storage.cookie import CookieStorage
 from django.contrib.sessions.backends.signed_cookies import SessionStore
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.test import RequestFactory
 from django.urls import reverse
@@ -26,14 +27,22 @@ from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.account.account_pages import AccountSettingsPage
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import DecimalField, RowChoiceField
+from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.services.payout_minimums import set_minimum
 from payouts.services.payout_runs import create_draft
+from payouts.services.payout_settings import update_payout_settings
 from tests.affiliate_site.backoffice.rates import create_rates
+from tests.payout_scenario import PAYER, Paid, create_run
 from tests.sample_account import SampleAccount
 from tracking.services.customers import cancel_customer
 from tracking.services.failed_page_calls import record_failed_page_call
 
+# Pages without a list, and the names of their URLs.
+SETTINGS_PAGES = {
+    AccountSettingsPage: "account_settings",
+    PayerSettingsPage: "payer_settings",
+}
 LAST_ROW = object()  # the last one that a field offers
 # Values that the type of a field does not tell, by name, or by page and name.
 SAMPLES: dict[str | tuple[str, str], Any] = {
@@ -51,6 +60,7 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     ("ChangeAffiliatePage", "affiliate"): lambda conversion: find_other(conversion),
     ("AddCustomFieldPage", "options"): "small\nlarge",
     ("AddCustomFieldPage", "type"): "select",
+    ("ImportResultsPage", "file"): lambda run: AnswersFile(run),
     ("PayBalancePage", "amount"): "2",
 }
 # The samples that a value of another field replaces.
@@ -92,6 +102,9 @@ def create_rows(account, api, marker: str) -> SampleAccount:
     set_minimum(account, currency="EUR", amount=Decimal(50), at=now)
     slug = sample.enrolled_affiliate
     set_minimum(account, currency="EUR", amount=Decimal(5), affiliate_id=slug, at=now)
+    create_run(account, Paid(slug=sample.affiliate)).update_row(note=marker)
+    payer = {f"payer_{name}": text for name, text in PAYER.items()}
+    update_payout_settings(account, changes=payer | {"payer_name": marker}, at=now)
     record_failed_page_call(
         account, reason=marker, page=f"https://{marker}.example/", at=now
     )
@@ -159,6 +172,18 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
     return sample
 
 
+class AnswersFile(SimpleUploadedFile):
+    """A list without news about a payment of a run, which can be sent repeatedly."""
+
+    def __init__(self, run) -> None:
+        payment = run.account.payout_lines.filter(run=run).first().payment
+        super().__init__("answers.csv", f"payment,state\n{payment},".encode())
+
+    def read(self, *size):
+        self.seek(0)
+        return super().read(*size)
+
+
 def find_other(conversion):
     """Another affiliate who may earn the conversion."""
     rows = conversion.account.enrollments.filter(
@@ -181,8 +206,8 @@ class PageCase:
 
     @property
     def url(self) -> str:
-        if self.page is AccountSettingsPage:
-            return reverse("admin:account_settings")
+        if self.page in SETTINGS_PAGES:
+            return reverse(f"admin:{SETTINGS_PAGES[self.page]}")
         opts = self.model_admin.opts
         prefix = f"admin:{opts.app_label}_{opts.model_name}"
         if self.row is None:
@@ -257,7 +282,7 @@ def list_pages() -> list[tuple[type[FormPage], Any]]:
             )
             if page is not None
         ),
-        (AccountSettingsPage, admin.site.get_model_admin(User)),
+        *((page, admin.site.get_model_admin(User)) for page in SETTINGS_PAGES),
     ]
 
 

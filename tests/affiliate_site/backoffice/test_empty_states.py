@@ -16,6 +16,7 @@ from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from tests.affiliate_site.backoffice.form_samples import create_payout_run
 from tests.affiliate_site.backoffice.rates import create_rates
+from tests.payout_scenario import Paid, create_run
 from tests.sample_account import SampleAccount
 from tracking.services.failed_page_calls import record_failed_page_call
 
@@ -97,6 +98,7 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
     account.payout_minimums.create(currency="EUR", amount=50)
     create_payout_run(account, "harbor")
     record_failed_page_call(account, reason="a", page="", at=timezone.now())
+    create_run(account, Paid(slug=sample.affiliate))
     client = staff_client()
     create_invitation(
         account,

@@ -46,6 +46,9 @@ from tests.ledger_checks import snapshot_account
 MARKER = "zz-marker"
 OWNER_PAGES = {
     "AccountSettingsPage",
+    "DownloadFilesPage",
+    "ImportResultsPage",
+    "PayerSettingsPage",
     "AddApiKeyPage",
     "AddPayoutRunPage",
     "AddSigningSecretPage",

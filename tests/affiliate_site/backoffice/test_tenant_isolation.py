@@ -49,6 +49,9 @@ MODELS_WITHOUT_ADMIN = {
     "payouts.PayoutMinimum": "what payout runs pay at least",
     "payouts.PayoutSettings": "who pays",
     "payouts.PaymentAllocation": "shown in the timeline of its customer",
+    "payouts.PayoutLine": "shown with its run and its payment",
+    "payouts.PayoutMinimum": "part A",
+    "payouts.PayoutSettings": "one per account: the payer settings",
     "tracking.Asset": "part of a link, shown with its enrollment",
     "tracking.ConversionAttempt": "deleted within an hour",
     "tracking.Coupon": "shown with its enrollment",
@@ -253,6 +256,7 @@ def test_tests_cover_all_urls():
         "invitation",  # Tested in test_invitations.py
         "dismiss_onboarding",  # Tested in test_onboarding.py
         "account_settings",  # Tested in test_account_settings.py
+        "payer_settings",  # Tested in test_payout_file_pages.py
         # Tested in test_second_factor.py
         *("second_factor", "second_factor_begin", "second_factor_codes"),
         *("second_factor_confirm", "second_factor_remove", "login", "logout"),

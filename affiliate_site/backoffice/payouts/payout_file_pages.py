@@ -1,0 +1,184 @@
+"""The files of a payout run: what its page lists, and the page that writes one."""
+
+from typing import Any
+
+from django import forms
+from django.http import HttpResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
+
+from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.forms import ServiceForm
+from affiliate_site.backoffice.lists.xlsx_exports import XLSX_CONTENT_TYPE
+from affiliate_site.backoffice.object_pages import Column, Section, link_to
+from affiliate_site.payout_files.writing import (
+    CSV_COLUMNS,
+    FILE_COLUMNS,
+    FORMATS,
+    WITHOUT_FILES,
+    PlannedFile,
+    plan_default_files,
+    write_csv,
+    write_xlsx,
+)
+from payouts.services.payout_results import list_paid_lines, record_export
+from payouts.services.payout_settings import get_payer
+
+MAX_LISTED_NAMES = 200
+CONTENT_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "xlsx": XLSX_CONTENT_TYPE,
+    "xml": "application/xml",
+}
+LISTS = {"csv": write_csv, "xlsx": write_xlsx}  # of all payments, with a column picker
+LIST_LABELS = {"csv": "All payments as CSV", "xlsx": "All payments for Excel"}
+ADDRESS = '<a class="details-link" href="{}">{}</a>'
+
+
+def describe_file(planned: PlannedFile) -> str:
+    """`SEPA credit transfer: 12 payments, 1,234.00 EUR`."""
+    label = FORMATS[planned.format].label
+    total = format_money(planned.control_sum, planned.currency)
+    number = len(planned.lines)
+    return f"{label}: {number:,} payment{'s' if number != 1 else ''}, {total}"
+
+
+def list_file_sections(request, run) -> list[Section]:
+    """What the page of a run says of its files; nothing of a draft."""
+    if run.state in WITHOUT_FILES:
+        return []
+    files = plan_default_files(run)
+    url = reverse("admin:payouts_payoutrun_files", args=[run.pk])
+    may_download = DownloadFilesPage.is_allowed(request.user)
+    sections = [
+        Section(
+            "Files",
+            notes=[
+                f"{line.payment} is not in a bank file but in a list: {reason}."
+                for planned in files
+                for line, reason in planned.unfit[:MAX_LISTED_NAMES]
+            ],
+            columns=(
+                Column("File"),
+                Column("Format"),
+                Column("Payments", is_amount=True),
+                Column("Control sum", is_amount=True),
+            ),
+            rows=[
+                (
+                    format_html(
+                        ADDRESS, f"{url}?{urlencode({'file': it.name})}", it.name
+                    )
+                    if may_download
+                    else it.name,
+                    FORMATS[it.format].label,
+                    f"{len(it.lines):,}",
+                    format_money(it.control_sum, it.currency),
+                )
+                for it in files
+            ],
+        )
+    ]
+    names = [each for planned in files for each in planned.list_written_names()]
+    if names:
+        sections.append(build_names_section(names))
+    return sections
+
+
+def build_names_section(names) -> Section:
+    """The names that banks get in other characters."""
+    more = len(names) - MAX_LISTED_NAMES
+    return Section(
+        "Names in bank files",
+        notes=["Banks take letters without accents.", f"{more:,} more."][
+            : 2 if more > 0 else 1
+        ],
+        columns=(Column("Payment"), Column("Name"), Column("Written as")),
+        rows=[
+            (link_to(line.payment), name, written)
+            for line, name, written in names[:MAX_LISTED_NAMES]
+        ],
+    )
+
+
+class FileForm(ServiceForm):
+    """Which file, and which columns a list has."""
+
+    file = forms.ChoiceField()
+    columns = forms.MultipleChoiceField(
+        required=False,
+        choices=[(name, name.replace("_", " ")) for name in CSV_COLUMNS],
+        initial=list(FILE_COLUMNS),
+        help_text="Of CSV and Excel lists; the files of PayPal and Wise have theirs.",
+    )
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.planned = {it.name: it for it in plan_default_files(self.row)}
+        field: Any = self.fields["file"]
+        field.choices = [
+            *((name, describe_file(it)) for name, it in self.planned.items()),
+            *LIST_LABELS.items(),
+        ]
+
+    def build_content(self) -> tuple[str, bytes]:
+        """The name and the bytes of the file."""
+        chosen, columns = self.cleaned_data["file"], self.cleaned_data["columns"]
+        columns = [it for it in CSV_COLUMNS if it in columns] or FILE_COLUMNS
+        if chosen in LISTS:
+            name = f"{self.row.public_id}-all.{chosen}"
+            return name, LISTS[chosen](self.row, list_paid_lines(self.row), columns)
+        planned = self.planned[chosen]
+        if planned.format in LISTS:
+            return chosen, LISTS[planned.format](self.row, planned.lines, columns)
+        return chosen, planned.build(self.row).content
+
+
+class DownloadFilesPage(FormPage):
+    """Download a file of a run, which its log records."""
+
+    name = "files"
+    title = "Download files"
+    button = "Download"
+    permission = "payouts.add_payment"
+    form_class = FileForm
+    leave_button = "Back to the run"
+    explanation = (
+        "Send each of the files to its receiver once: together they pay each line of"
+        " the run. They are the same however often you download them. The lists of all"
+        " payments are for your books."
+    )
+
+    @classmethod
+    def is_offered(cls, run):
+        return run.state not in WITHOUT_FILES
+
+    def list_alerts(self):
+        payer = get_payer(self.row)
+        if payer.get("name") and payer.get("iban"):
+            return []
+        text = (
+            'A bank file names who pays. <a class="underline" href="{}">Enter name and'
+            " IBAN</a> first."
+        )
+        return [format_html(text, reverse("admin:payer_settings"))]
+
+    def get_initial(self):
+        chosen = self.request.GET.get("file")
+        return super().get_initial() | ({"file": chosen} if chosen else {})
+
+    def save(self, form, at):
+        result = form.build_content()
+        record_export(self.row, at=at)
+        return result
+
+    def respond(self, form, result):
+        """The file itself; the page stays."""
+        name, content = result
+        return HttpResponse(
+            content,
+            content_type=CONTENT_TYPES[name.rpartition(".")[2]],
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        )

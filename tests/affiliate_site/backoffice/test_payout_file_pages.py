@@ -1,0 +1,223 @@
+"""Files of a payout run and answers to it, by staff with a browser."""
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from affiliate_site.backoffice.payouts import payout_result_pages
+from payouts.services.payout_results import PayoutResult, ResultState
+from payouts.services.payout_settings import build_payer, get_payout_settings
+from tests.affiliate_site.backoffice.money_forms import (
+    get_entries,
+    list_messages,
+    page_url,
+)
+from tests.ledger_checks import assert_ledger_consistent
+from tests.payout_scenario import PAYER, Paid, create_run, get_lines
+from tests.program_scenario import ProgramScenario
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
+
+@pytest.fixture
+def run(scenario):
+    scenario.create_enrolled_affiliate("Nils", "Berg")
+    run = create_run(
+        scenario.account,
+        Paid("20"),
+        Paid("30", slug="nilsberg"),
+        Paid("5", "USD", slug="nilsberg", details={"account_number": "1"}),
+        state="confirmed",
+    )
+    yield run
+    assert_ledger_consistent(scenario.account)
+
+
+@pytest.fixture
+def other_run(other_account):
+    other = ProgramScenario(other_account, prefix="zz-marker-")
+    return create_run(other_account, Paid("7", slug=other.mina.slug))
+
+
+def get_page(client, row, name="change", **query):
+    response = client.get(page_url(row, name), query)
+    assert response.status_code == 200
+    return " ".join(response.content.decode().split())
+
+
+def upload(client, run, *answers):
+    """Send a list of answers; return the entries and the page that shows them."""
+    lines = [f"{line.payment.public_id},{more}" for line, more in answers]
+    text = "\n".join(["payment,state,reference,amount,reason", *lines])
+    file = SimpleUploadedFile("answers.csv", text.encode())
+    return client.post(page_url(run, "results"), {"file": file, "format": "auto"})
+
+
+def apply(client, run, shown):
+    hidden = {
+        "format": "auto",
+        "results": shown.context["form"].packed,
+        "effects": shown.context["effects"].digest,
+        "token": shown.context["token"],
+    }
+    return client.post(page_url(run, "results"), hidden, follow=True)
+
+
+def list_tables(response):
+    return {
+        section.title: [row[0] for row in section.rows]
+        for section in response.context["result_sections"]
+    }
+
+
+def test_lists_files_and_names(staff_client, run):
+    page = get_page(staff_client(), run)
+    assert f"{run}-pain001-bank-EUR.xml" in page
+    assert "50.00 EUR" in page
+    third = get_lines(run)[2].payment
+    assert (
+        f"{third} is not in a bank file but in a list: SEPA pays in EUR only." in page
+    )
+    assert "Mina Keßler" in page
+    assert "Mina Kessler" in page
+    page = get_page(staff_client("viewer"), run)
+    assert f"{run}-pain001-bank-EUR.xml" in page
+    assert "/files/" not in page
+
+
+def test_downloads_a_file_and_records_it(staff_client, account, run):
+    client, url = staff_client(), page_url(run, "files")
+    name = f"{run}-pain001-bank-EUR.xml"
+    entries = get_entries(client, f"{url}?file={name}")
+    assert entries["file"] == name
+    response = client.post(url, {"file": name})
+    assert response["Content-Disposition"] == f'attachment; filename="{name}"'
+    assert response.content == client.post(url, {"file": name}).content
+    assert response.content.startswith(b"<?xml")
+    run = run.reload()
+    assert run.state == "exported"
+    assert account.audit_log.filter(kind="payout_run.exported").count() == 2
+
+    response = client.post(url, {"file": "csv", "columns": ["amount", "payment"]})
+    assert response.content.decode().splitlines()[:2] == [
+        '"payment","amount"',
+        f'"{get_lines(run)[0].payment}","20.00"',
+    ]
+    assert client.post(url, {"file": "xlsx"}).content.startswith(b"PK")
+    rest = client.post(
+        url, {"file": f"{run}-rest-csv-bank-USD.csv", "columns": ["currency"]}
+    )
+    assert rest.content == b'"currency"\r\n"USD"\r\n'
+    assert "file" in client.post(url, {"file": "none"}).context["form"].errors
+
+
+def test_asks_for_the_payer_before_a_bank_file(staff_client, run):
+    run.update_row(payer={})
+    client, url = staff_client(), page_url(run, "files")
+    assert reverse("admin:payer_settings") in get_page(client, run, "files")
+    response = client.post(url, {"file": f"{run}-pain001-bank-EUR.xml"})
+    [error] = response.context["form"].non_field_errors()
+    assert error.startswith("Enter who pays")
+    assert run.reload().state == "confirmed"
+
+
+def test_shows_what_answers_would_change_and_applies_them(staff_client, account, run):
+    client = staff_client()
+    first, second, third = get_lines(run)
+    answers = [(first, "settled,R1,20,"), (second, "failed,,,AC04"), (third, ",,6,")]
+    shown = upload(client, run, *answers)
+    assert list_tables(shown) == {
+        "Look at these: not applied": [third.payment.public_id],
+        "Refused or returned: owed again": [second.payment.public_id],
+        "Settled": [first.payment.public_id],
+    }
+    page = " ".join(shown.content.decode().split())
+    assert "the file says 6 USD, the payment is 5.00 USD" in page
+    assert {line.state for line in get_lines(run)} == {"unknown"}
+
+    response = apply(client, run, shown)
+    assert "settled: 1" in list_messages(response)[0]
+    assert [line.state for line in get_lines(run)] == ["settled", "returned", "unknown"]
+    assert account.payments.get(pk=second.payment_id).canceled_at
+    assert apply(client, run, shown).redirect_chain  # the same page again: nothing
+    assert [line.state for line in get_lines(run)] == ["settled", "returned", "unknown"]
+
+    again = upload(client, run, *answers)
+    assert dict(again.context["effect_facts"])["Applied before"] == "2"
+    page = get_page(client, first.payment)
+    assert "R1" in page
+    assert "settled" in page
+    assert "AC04" in get_page(client, second.payment)
+
+
+def test_names_what_is_wrong_with_a_file(staff_client, run, other_run, monkeypatch):
+    client, url = staff_client(), page_url(run, "results")
+
+    def find_error(**entries):
+        [error] = (
+            client.post(url, {"format": "auto", **entries})
+            .context["form"]
+            .errors["file"]
+        )
+        return error
+
+    def send(content):
+        return find_error(file=SimpleUploadedFile("a.csv", content))
+
+    assert find_error() == "Choose a file."
+    assert "empty" in send(b"")
+    assert "incomplete" in send(b"<Document>")
+    packed = payout_result_pages.pack_results(other_run, [])
+    assert find_error(results=packed) == "Choose the file again."
+    other = get_lines(other_run)[0].payment.public_id
+    error = send(f"payment,state\n{other},settled".encode())
+    assert error.startswith(f"{other} is not a payment of run {run}")
+    monkeypatch.setattr(payout_result_pages, "MAX_PACKED_LENGTH", 10)
+    assert "too many payments" in send(b"payment,state\npa,paid")
+
+
+def test_keeps_answers_as_they_were_read(run):
+    day, amount = date(2026, 4, 5), Decimal("1.50")
+    results = [
+        PayoutResult(
+            *("pa", ResultState.FAILED, amount, "EUR", "R", "AC04", day),
+            is_message=True,
+            count=3,
+        ),
+        PayoutResult("x", ResultState.UNKNOWN),
+    ]
+    packed = payout_result_pages.pack_results(run, results)
+    assert payout_result_pages.unpack_results(run, packed) == results
+
+
+@pytest.mark.parametrize("name", ["change", "files", "results"])
+def test_hides_runs_of_other_accounts(staff_client, other_run, name):
+    url = page_url(other_run, name)
+    assert staff_client().get(url).status_code in (302, 404)
+    if name != "change":
+        assert staff_client("manager").post(url).status_code in (403, 404)
+    assert get_lines(other_run)[0].state == "unknown"
+
+
+@pytest.mark.parametrize("name", ["files", "results"])
+def test_is_for_those_who_pay(staff_client, run, name):
+    assert staff_client("manager").get(page_url(run, name)).status_code == 403
+    run.update_row(state="draft")
+    assert staff_client().get(page_url(run, name)).status_code == 302
+
+
+def test_changes_who_pays(staff_client, account):
+    client, url = staff_client(), reverse("admin:payer_settings")
+    entries = {f"payer_{name}": text for name, text in PAYER.items()}
+    wrong = entries | {"payer_iban": "NL92ABNA0417164300"}
+    assert "payer_iban" in client.post(url, wrong).context["form"].errors
+    entries["payer_iban"] = "NL91 ABNA 0417 1643 00"
+    response = client.post(url, entries | {"requires_second_person": "on"}, follow=True)
+    assert list_messages(response) == ["The settings were saved."]
+    settings = get_payout_settings(account)
+    assert (build_payer(settings), settings.requires_second_person) == (PAYER, True)
+    assert get_entries(client, url)["payer_city"] == "Amsterdam"
+    assert staff_client("manager").get(url).status_code == 403
