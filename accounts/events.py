@@ -91,7 +91,7 @@ EVENT_SENTENCES = {
         "imported results of {}: {settled} settled, {failed} failed"
     ),
     "payout_run.taken_out": "took an affiliate out of {}",
-    "payout_settings.updated": "changed {}",
+    "payout_settings.updated": "changed the payer settings",
     "program.archived": "archived {}",
     "program.created": "created {}",
     "program.unarchived": "unarchived {}",

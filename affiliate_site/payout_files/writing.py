@@ -172,8 +172,9 @@ def iterate_files(
         for number, first in enumerate(range(0, len(group), size), start=1):
             words = [run.public_id, f"{prefix}{name}", method, currency, part]
             words.append(str(number) if len(group) > size else "")
+            stem = "-".join(filter(None, dict.fromkeys(words)))
             yield PlannedFile(
-                name=f"{'-'.join(filter(None, words))}.{file_format.extension}",
+                name=f"{stem}.{file_format.extension}",
                 format=name,
                 method=method,
                 currency=currency,

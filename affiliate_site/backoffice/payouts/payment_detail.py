@@ -33,8 +33,6 @@ def get_payment_details(request, payment) -> Details:
     lines = payment.account.payout_lines.filter(payment=payment)
     line = lines.select_related("run").first()
     is_canceled = payment.canceled_at is not None
-    rows = payment.account.payout_lines.filter(payment=payment)
-    line = rows.select_related("run").first()
     return Details(
         headline=format_money(payment.amount, payment.currency),
         labels=[

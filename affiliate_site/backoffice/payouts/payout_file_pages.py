@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
+from django.utils.text import capfirst
 
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_money
@@ -32,6 +33,7 @@ CONTENT_TYPES = {
     "xlsx": XLSX_CONTENT_TYPE,
     "xml": "application/xml",
 }
+COLUMN_LABELS = {"iban": "IBAN", "bic": "BIC", "email": "E-mail"}
 LISTS = {"csv": write_csv, "xlsx": write_xlsx}  # of all payments, with a column picker
 LIST_LABELS = {"csv": "All payments as CSV", "xlsx": "All payments for Excel"}
 ADDRESS = '<a class="details-link" href="{}">{}</a>'
@@ -103,13 +105,18 @@ def build_names_section(names) -> Section:
     )
 
 
+def label_column(name: str) -> str:
+    """What staff call a column."""
+    return COLUMN_LABELS.get(name, capfirst(name.replace("_", " ")))
+
+
 class FileForm(ServiceForm):
     """Which file, and which columns a list has."""
 
     file = forms.ChoiceField()
     columns = forms.MultipleChoiceField(
         required=False,
-        choices=[(name, name.replace("_", " ")) for name in CSV_COLUMNS],
+        choices=[(name, label_column(name)) for name in CSV_COLUMNS],
         initial=list(FILE_COLUMNS),
         help_text="Of CSV and Excel lists; the files of PayPal and Wise have theirs.",
     )

@@ -40,8 +40,8 @@ FORMAT_CHOICES = [
 ]
 # Lists of the report, and what staff call them.
 OUTCOMES = {
-    "unmatched": "Look at these: not applied",
-    "failed": "Refused or returned: owed again",
+    "unmatched": "Not applied, to check",
+    "failed": "Refused or returned, owed again",
     "settled": "Settled",
     "unknown": "No answer yet",
 }
@@ -96,6 +96,14 @@ class ResultsForm(ServiceForm):
         help_text="pain.002, camt.053 or camt.054 in XML, or a list in CSV.",
     )
     format = forms.ChoiceField(choices=FORMAT_CHOICES, initial=AUTO)
+    has_other_runs = forms.BooleanField(
+        label="Apply to other payments, too",
+        required=False,
+        help_text=(
+            "A statement of your bank account also names payments of other runs, such"
+            " as one that came back. Without this, such a file is refused."
+        ),
+    )
 
     def clean(self):
         """Read the file, or the answers that were read before."""
@@ -146,9 +154,8 @@ class ImportResultsPage(MoneyFormPage):
         return True
 
     def save(self, form, at) -> AppliedResults:
-        self.applied = apply_payout_results(
-            self.account, form.answers, run=self.row, at=at
-        )
+        run = None if form.cleaned_data["has_other_runs"] else self.row
+        self.applied = apply_payout_results(self.account, form.answers, run=run, at=at)
         return self.applied
 
     def describe(self, effects) -> dict[str, Any]:

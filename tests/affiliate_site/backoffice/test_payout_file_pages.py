@@ -130,8 +130,8 @@ def test_shows_what_answers_would_change_and_applies_them(staff_client, account,
     answers = [(first, "settled,R1,20,"), (second, "failed,,,AC04"), (third, ",,6,")]
     shown = upload(client, run, *answers)
     assert list_tables(shown) == {
-        "Look at these: not applied": [third.payment.public_id],
-        "Refused or returned: owed again": [second.payment.public_id],
+        "Not applied, to check": [third.payment.public_id],
+        "Refused or returned, owed again": [second.payment.public_id],
         "Settled": [first.payment.public_id],
     }
     page = " ".join(shown.content.decode().split())
@@ -191,6 +191,22 @@ def test_keeps_answers_as_they_were_read(run):
     ]
     packed = payout_result_pages.pack_results(run, results)
     assert payout_result_pages.unpack_results(run, packed) == results
+
+
+def test_applies_a_statement_to_payments_of_other_runs(staff_client, account, run):
+    client, url = staff_client(), page_url(run, "results")
+    [line] = get_lines(create_run(account, Paid("1")))
+    text = f"payment,state\n{line.payment},returned"
+    file = SimpleUploadedFile("answers.csv", text.encode())
+    entries = {"format": "auto", "has_other_runs": "on"}
+    shown = client.post(url, entries | {"file": file})
+    confirmed = {
+        "results": shown.context["form"].packed,
+        "effects": shown.context["effects"].digest,
+        "token": shown.context["token"],
+    }
+    client.post(url, entries | confirmed)
+    assert line.reload().state == "returned"
 
 
 @pytest.mark.parametrize("name", ["change", "files", "results"])

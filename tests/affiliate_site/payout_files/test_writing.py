@@ -56,8 +56,8 @@ def describe(files):
 def test_pays_each_line_by_one_file(run):
     assert describe(plan_default_files(run)) == [
         ("pain001-bank-EUR.xml", 1),
-        ("paypal-paypal-EUR.csv", 2),
-        ("wise-wise-EUR.csv", 1),
+        ("paypal-EUR.csv", 2),
+        ("wise-EUR.csv", 1),
         ("rest-csv-bank-USD.csv", 1),
         ("csv-other-GBP.csv", 1),
     ]
@@ -85,9 +85,7 @@ def test_writes_the_rest_of_a_method_beside_its_file(run):
         ("pain001-bank-EUR.xml", 1),
         ("rest-csv-bank-USD.csv", 1),
     ]
-    assert describe(plan_files(run, formats=["paypal"])) == [
-        ("paypal-paypal-EUR.csv", 2)
-    ]
+    assert describe(plan_files(run, formats=["paypal"])) == [("paypal-EUR.csv", 2)]
 
 
 def test_splits_files_at_the_limit_of_the_receiver(run, monkeypatch):
@@ -95,8 +93,8 @@ def test_splits_files_at_the_limit_of_the_receiver(run, monkeypatch):
     split = writing.replace(FORMATS["paypal"], max_lines=1)
     monkeypatch.setitem(FORMATS, "paypal", split)
     assert describe(plan_files(run, formats=["paypal"])) == [
-        ("paypal-paypal-EUR-1.csv", 1),
-        ("paypal-paypal-EUR-2.csv", 1),
+        ("paypal-EUR-1.csv", 1),
+        ("paypal-EUR-2.csv", 1),
     ]
 
 
