@@ -10,6 +10,11 @@ from payouts.services.funding import top_up_payout_balance
 from payouts.services.holds import release_commission
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.payout_minimums import remove_minimum, set_minimum
+from payouts.services.payout_results import (
+    PayoutResult,
+    ResultState,
+    apply_payout_results,
+)
 from payouts.services.payout_runs import confirm_run
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
@@ -45,6 +50,13 @@ def cancel_payments(account, *, payments):
         run_and_report(cancel_payment, account, payment_id=payment)
         for payment in payments
     ]
+
+
+def import_results(account, *, results, times):
+    """Import a file of results repeatedly; returns how many payments each changed."""
+    answers = [PayoutResult(name, ResultState(state)) for name, state in results]
+    reports = [apply_payout_results(account, answers, at=LATER) for _ in range(times)]
+    return [(len(each.settled), len(each.failed)) for each in reports]
 
 
 def approve_commissions(account, *, commissions):
@@ -104,6 +116,7 @@ PAYMENT_TASKS = {
     "pay_balance_due": pay_balance_due,
     "top_up": top_up,
     "cancel_payments": cancel_payments,
+    "import_results": import_results,
     "approve_commissions": approve_commissions,
     "release_commissions": release_commissions,
     "set_minimums": set_minimums,
