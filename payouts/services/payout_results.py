@@ -375,7 +375,7 @@ def _store_lines(
 ) -> None:
     lines = [_answer_line(answer, state, at) for answer in answers]
     account.payout_lines.bulk_update(
-        [line for line in lines if line], UPDATED_COLUMNS, batch_size=BATCH_SIZE // 4
+        [line for line in lines if line], UPDATED_COLUMNS, batch_size=BATCH_SIZE
     )
 
 
