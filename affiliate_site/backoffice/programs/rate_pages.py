@@ -130,7 +130,7 @@ class BonusForm(TitledRateForm):
     """What a bonus asks for and pays."""
 
     kind = forms.ChoiceField(
-        label="Reward", choices=RATE_CHOICES, initial=RateKind.FIXED
+        label="Commission", choices=RATE_CHOICES, initial=RateKind.FIXED
     )
     goal_type = forms.ChoiceField(label="Goal", choices=GOAL_CHOICES)
     goal = DecimalField(
