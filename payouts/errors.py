@@ -231,12 +231,6 @@ class PersonNotFound(NotFound):
     )
 
 
-class PayoutRunNotFound(NotFound):
-    """The account has no payout run with this id."""
-
-    message = "Payout run not found"
-
-
 class PayoutRunNotConfirmed(Conflict):
     """Files are made of confirmed runs."""
 

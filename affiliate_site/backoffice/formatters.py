@@ -44,7 +44,6 @@ STATUS_COLORS = {
     "expired": "warning",
     "waiting": "warning",
     "exported": "info",
-    "settled": "success",
     "partly failed": "danger",
     "no answer yet": "warning",
     "refused or returned": "danger",

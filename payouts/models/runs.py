@@ -7,7 +7,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from accounts.encryption import EncryptedJSONField
-from accounts.models.accounts import TenantModel, TenantQuerySet
+from accounts.models.accounts import TenantModel
 from payouts.models.payments import Payment, PayoutMethodKind
 from tracking.amounts import AmountField
 from tracking.models.affiliates import Affiliate
@@ -29,8 +29,6 @@ class PayoutSettings(TenantModel):
     # Whoever confirms a run is not who drafted it.
     requires_second_person = models.BooleanField(default=False)
 
-    objects = TenantQuerySet.as_manager()
-
     class Meta:
         default_related_name = "payout_settings"
         constraints = [
@@ -51,8 +49,6 @@ class PayoutMinimum(TenantModel):
     )
     currency = models.CharField(max_length=3)
     amount = AmountField()
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "payout_minimums"
@@ -108,8 +104,6 @@ class PayoutRun(TenantModel):
     exported_at = models.DateTimeField(null=True)
     # The payer of the confirmation, so that files are the same each time.
     payer = EncryptedJSONField(default=dict)
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "payout_runs"
@@ -185,8 +179,6 @@ class PayoutLine(TenantModel):
     bank_reference = models.CharField(max_length=255, blank=True)
     bank_reason = models.CharField(max_length=500, blank=True)
     answered_on = models.DateField(null=True)
-
-    objects = TenantQuerySet.as_manager()
 
     class Meta:
         default_related_name = "payout_lines"

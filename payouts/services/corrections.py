@@ -129,7 +129,7 @@ def remove_conversion(
     with transaction.atomic():
         conversion = lock_conversion(account, conversion_id)
         delete_conversion(account, conversion_id=conversion_id, at=at)
-        _record_reason(conversion, reason, at=at)
+        record_reason(conversion, reason, at=at)
     return conversion
 
 

@@ -16,20 +16,17 @@ from enum import StrEnum
 from django.db import transaction
 from django.db.models import Q
 
-from accounts.db_compat import BATCH_SIZE
+from accounts.compiled_writes import update_each
+from accounts.db_compat import split_into_batches
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event, log_events
 from payouts.errors import PaymentNotFound, PayoutRunNotFound, ResultsOfOtherRun
 from payouts.models.payments import Payment, PayoutMethodKind
-from payouts.models.runs import (
-    PayoutLine,
-    PayoutLineState,
-    PayoutRun,
-    PayoutRunState,
-)
+from payouts.models.runs import PayoutLine, PayoutLineState, PayoutRun
 from payouts.services.ledger import open_ledger_session
 from payouts.services.payments import cancel_payment
+from payouts.services.run_states import lock_run, update_run_state
 from tracking.money import format_amount
 from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 
@@ -46,7 +43,6 @@ PAYMENT_PATTERN = re.compile(
 )
 RETURNED_WITHOUT_REASON = "Refused or returned, without a reason"
 NO_ANSWER = "no answer in this file"
-UPDATED_COLUMNS = ["state", "bank_reference", "bank_reason", "answered_on"]
 MAX_REASON_LENGTH = 500
 MAX_REFERENCE_LENGTH = 255
 # Payments with their lines, if they have one, by id.
@@ -308,20 +304,26 @@ def _expand_messages(
 
 
 def _find_payments(account: Account, names: Sequence[str]) -> Found:
-    """Lock the lines of these payments; return both by the ids of the payments."""
+    """Lock the runs of these payments; return them and their lines by their ids."""
+    batches = [
+        account.payments.filter(public_id__in=batch)
+        for batch in split_into_batches(names)
+    ]
+    run_ids: set[int] = set()
+    for payments in batches:
+        lines = account.payout_lines.filter(payment__in=payments).order_by()
+        run_ids |= set(lines.values_list("run", flat=True).distinct())
+    # All runs, in one order, before the balances; their lines change with them.
+    runs = {pk: lock_run(account, pk) for pk in sorted(run_ids)}
     found: Found = {}
-    for first in range(0, len(names), BATCH_SIZE):
-        payments = account.payments.filter(
-            public_id__in=names[first : first + BATCH_SIZE]
-        )
-        lines = account.payout_lines.filter(payment__in=payments).order_by("id")
-        locked = {line.payment_id: line for line in lines.select_for_update()}
-        runs = account.payout_runs.in_bulk({line.run_id for line in locked.values()})
-        for line in locked.values():
+    for payments in batches:
+        by_payment = {}
+        for line in account.payout_lines.filter(payment__in=payments):
             line.run = runs[line.run_id]
+            by_payment[line.payment_id] = line
         # Read after the lock: the payment is as the last import left it.
         found |= {
-            each.public_id: (each, locked.get(each.pk)) for each in payments.all()
+            each.public_id: (each, by_payment.get(each.pk)) for each in payments.all()
         }
     return found
 
@@ -356,27 +358,23 @@ def _report(
     )
 
 
-def _answer_line(
-    answer: _Answer, state: PayoutLineState, at: datetime
-) -> PayoutLine | None:
-    """Set what is stored of an answer on its line."""
-    line, result = answer.line, answer.result
-    if line is None:
-        return None
-    line.state = state
-    line.bank_reference = result.reference[:MAX_REFERENCE_LENGTH]
-    line.bank_reason = result.reason[:MAX_REASON_LENGTH]
-    line.answered_on = result.day or line.account.get_day(at)
-    return line
-
-
 def _store_lines(
     account: Account, answers: Iterable[_Answer], state: PayoutLineState, at: datetime
 ) -> None:
-    lines = [_answer_line(answer, state, at) for answer in answers]
-    account.payout_lines.bulk_update(
-        [line for line in lines if line], UPDATED_COLUMNS, batch_size=BATCH_SIZE
-    )
+    """Store what was answered on the lines; a payment by hand has none."""
+    values = [
+        (
+            line.pk,
+            state,
+            result.reference[:MAX_REFERENCE_LENGTH],
+            result.reason[:MAX_REASON_LENGTH],
+            result.day or account.get_day(at),
+        )
+        for line, result in ((answer.line, answer.result) for answer in answers)
+        if line is not None
+    ]
+    names = ["state", "bank_reference", "bank_reason", "answered_on"]
+    update_each(PayoutLine, account.pk, names, values)
 
 
 def _settle(account: Account, answers: Sequence[_Answer], *, at: datetime) -> None:
@@ -436,20 +434,3 @@ def _update_runs(account: Account, answers: Sequence[_Answer], *, at: datetime) 
             settled=groups[pk].count(ResultState.SETTLED),
             failed=groups[pk].count(ResultState.FAILED),
         )
-
-
-def update_run_state(run: PayoutRun) -> None:
-    """Set the state of an exported run by the states of its lines."""
-    lines = run.account.payout_lines.filter(run=run, payment__isnull=False)
-    states = set(lines.order_by().values_list("state", flat=True).distinct())
-    if states & {PayoutLineState.RETURNED, PayoutLineState.CANCELED}:
-        run.update_row(state=PayoutRunState.PARTLY_FAILED)
-    elif states == {PayoutLineState.SETTLED}:
-        run.update_row(state=PayoutRunState.SETTLED)
-
-
-def record_export(run: PayoutRun, *, at: datetime) -> None:
-    """Record that a file of a run was downloaded."""
-    if run.state == PayoutRunState.CONFIRMED:
-        run.update_row(state=PayoutRunState.EXPORTED, exported_at=at)
-    log_event(run.account, "payout_run.exported", run, at=at)

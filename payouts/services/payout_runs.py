@@ -43,24 +43,23 @@ from payouts.models.runs import (
     PayoutLineState,
     PayoutRun,
     PayoutRunState,
-    PayoutSettings,
 )
 from payouts.payout_details import list_problems, normalize_details
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from payouts.services.payables import load_payable_balances
 from payouts.services.payments import PaymentOrder, create_payments
-from payouts.services.run_states import lock_run, update_run_state
+from payouts.services.payout_settings import (
+    build_payer,
+    get_payer,
+    get_payout_settings,
+)
+from payouts.services.run_states import lock_run
 from tracking.amounts import ExactSum
 from tracking.errors import UnknownReference
 from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO
 
-__all__ = ["update_run_state"]
-
 MAX_NAMED_CHANGES = 20
-PAYER_FIELDS = (
-    *("name", "iban", "bic", "street", "building", "postal_code", "city", "country"),
-)
 # The choices of a basis, and the kinds of payout methods that each of them means.
 METHODS = {
     "bank": (PayoutMethodKind.BANK, PayoutMethodKind.WIRE_TRANSFER),
@@ -377,13 +376,21 @@ def discard_run(account: Account, *, pk: int, at: datetime) -> PayoutRun:
     return run
 
 
-def record_export(run: PayoutRun, at: datetime) -> None:
-    """Record that files of a confirmed run were made."""
+def record_export(run: PayoutRun, *, at: datetime) -> None:
+    """Record that files of a run were made, and keep the payer that they name.
+
+    The run keeps the payer of the confirmation, unless none was known then.
+    """
     account = run.account
     with transaction.atomic():
         locked = lock_run(account, run.pk)
+        values: dict[str, Any] = {}
         if locked.state == PayoutRunState.CONFIRMED:
-            run.update_row(state=PayoutRunState.EXPORTED, exported_at=at)
+            values = {"state": PayoutRunState.EXPORTED, "exported_at": at}
+        if not locked.payer.get("iban"):
+            values["payer"] = get_payer(locked)
+        if values:
+            run.update_row(**values)
         log_event(account, "payout_run.exported", run, at=at)
 
 
@@ -412,12 +419,12 @@ def confirm_run(
             commissions = _check_lines(run, lines, recipients, ledger)
             for batch in progress(split_into_batches(lines)):
                 _pay_lines(batch, commissions, recipients, ledger)
-        settings = account.payout_settings.first() or PayoutSettings()
+        payer = build_payer(get_payout_settings(account))
         run.update_row(
             state=PayoutRunState.CONFIRMED,
             confirmed_by=get_actor().name,
             confirmed_at=at,
-            payer={name: getattr(settings, f"payer_{name}") for name in PAYER_FIELDS},
+            payer=payer,
         )
         log_event(account, "payout_run.confirmed", run, at=at, lines=len(lines))
     return run

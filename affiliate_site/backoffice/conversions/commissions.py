@@ -256,7 +256,7 @@ class CommissionAdmin(
             CommissionStatus.PENDING,
         )
 
-    @action(description="Release now", permissions=["review"])
+    @action(description="Release now", permissions=["manage"])
     def release_selected(self, request, rows):
         at, is_confirmed = timezone.now(), "confirmed" in request.POST
         form = ReleaseForm(request.POST if is_confirmed else None, account=None)

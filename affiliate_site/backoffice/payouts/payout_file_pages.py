@@ -24,7 +24,8 @@ from affiliate_site.payout_files.writing import (
     write_csv,
     write_xlsx,
 )
-from payouts.services.payout_results import list_paid_lines, record_export
+from payouts.services.payout_results import list_paid_lines
+from payouts.services.payout_runs import record_export
 from payouts.services.payout_settings import get_payer
 
 MAX_LISTED_NAMES = 200

@@ -26,6 +26,7 @@ from affiliate_site.backoffice.object_pages import (
     label_status,
     link_to,
 )
+from affiliate_site.backoffice.payouts.payout_file_pages import list_file_sections
 from affiliate_site.backoffice.payouts.run_pages import (
     METHOD_CHOICES,
     PERMISSION,
@@ -53,6 +54,7 @@ def get_run_details(request, run) -> Details:
         sections=[
             Section(f"Payout run {run}", facts=list_facts(run)),
             build_totals_section(run),
+            *list_file_sections(request, run),
             build_lines_section(request, run),
             *build_left_out_sections(request, run),
             build_history(request, [run]),

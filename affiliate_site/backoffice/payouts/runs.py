@@ -24,6 +24,8 @@ from affiliate_site.backoffice.lists.search import (
     AffiliateSearchMixin,
 )
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
+from affiliate_site.backoffice.payouts.payout_file_pages import DownloadFilesPage
+from affiliate_site.backoffice.payouts.payout_result_pages import ImportResultsPage
 from affiliate_site.backoffice.payouts.run_detail import (
     format_due_until,
     get_line_details,
@@ -56,7 +58,7 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     list_filter = ("state",)
     ordering = ("-created_at", "-id")
     add_page = AddPayoutRunPage
-    row_pages = RUN_PAGES
+    row_pages = (*RUN_PAGES, DownloadFilesPage, ImportResultsPage)
 
     def prepare_rows(self, request, rows):
         """Add number and sums of the lines."""

@@ -1,7 +1,6 @@
 from argparse import ArgumentTypeError
 from datetime import date
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 from django.core.management import CommandError
@@ -11,6 +10,7 @@ from rich.progress import track
 
 from accounts.commands import AccountCommand, parse_amount_argument
 from accounts.exact_json import format_decimal
+from affiliate_site.payout_files.writing import build_files
 from payouts.models.runs import PayoutLineState, PayoutRunState
 from payouts.services.payout_runs import (
     METHODS,
@@ -87,7 +87,7 @@ class Command(AccountCommand):
         files = []
         if is_kept and options["export"]:
             files = write_files(run, options["export"], options["output"])
-            record_export(run, at)
+            record_export(run, at=at)
         result = {
             "run": run.public_id if is_kept else None,
             "state": run.state,
@@ -133,10 +133,6 @@ def list_lines(account, run):
 
 def write_files(run, formats, directory):
     """Write the files of a run into the directory; what they are, for JSON."""
-    try:
-        build_files = import_module("affiliate_site.payout_files").build_files
-    except ImportError:
-        raise CommandError("--export is not possible yet") from None
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     for file in build_files(run, formats=formats):

@@ -30,8 +30,8 @@ from payouts.services.payout_runs import (
     remake_draft,
     set_note,
     take_out,
-    update_run_state,
 )
+from payouts.services.run_states import update_run_state
 from tests.ledger_checks import assert_atomic, assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.errors import UnknownReference
