@@ -21,6 +21,13 @@ class PayoutMethodNotFound(NotFound):
     message = "Payout method not found"
 
 
+class InvalidPeriod(InvalidInput):
+    """The days of a statement or of an export are in the wrong order or far away."""
+
+    message = "Enter a first and a last day in this order, from 1970 to 2999."
+    property_path = "end"
+
+
 class SubAmountNotEditable(InvalidInput):
     """Only regular commissions have a sub-amount that can change."""
 
