@@ -90,6 +90,11 @@ class StatementLine:
         conversion = self.commission and self.commission.conversion
         return (conversion and conversion.external_id) or ""
 
+    @property
+    def payment_id(self) -> str:
+        """The ID of the payment; empty without one."""
+        return self.payment.public_id if self.payment else ""
+
 
 @dataclass
 class CurrencyStatement:

@@ -59,6 +59,9 @@ DOCUMENTED = {
     # read-only without --note
     "check_ledger": "[--account ACCOUNT | --expect DIGEST] [--note]",
     "explain": "ACCOUNT CONVERSION_ID [--verify]",
+    "statement": (
+        "ACCOUNT AFFILIATE --from DAY --to DAY [--format FORMAT] [--output FILE]"
+    ),
     # Data and maintenance
     "load_demo": "[--scale N]",
     "import_account": "ACCOUNT --from BASE_URL [--dry-run] [--mirror]",

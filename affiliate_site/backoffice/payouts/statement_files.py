@@ -1,0 +1,120 @@
+"""Statements as files: CSV, XLSX and, where WeasyPrint is installed, PDF."""
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from io import BytesIO
+from typing import Any
+
+from django.template.loader import render_to_string
+
+from affiliate_site.backoffice.formatters import format_money, format_person
+from affiliate_site.backoffice.lists.exports import (
+    CURRENCY_TITLE,
+    Cell,
+    format_csv_line,
+)
+from affiliate_site.backoffice.lists.xlsx_exports import write_workbook
+from affiliate_site.backoffice.object_pages import Column, Section, link_to
+from payouts.services.statements import CurrencyStatement, Statement
+
+OPENING, CLOSING = "Opening balance", "Closing balance"
+CELLS = (
+    *(Cell(title, ()) for title in ("Date", "What", "Order ID", "Payment")),
+    Cell("Amount", (), is_amount=True),
+    Cell(CURRENCY_TITLE.format(title="Amount"), ()),
+)
+
+
+@cache
+def find_weasyprint() -> Any:
+    """The module of WeasyPrint; None if it or its library Pango is not installed."""
+    try:
+        return import_module("weasyprint")
+    except (ImportError, OSError):
+        return None
+
+
+def list_rows(
+    statement: Statement, currency: CurrencyStatement, *, has_links: bool
+) -> Iterator[tuple]:
+    """Day, text, order ID, payment and amount of each line, between the balances."""
+    account = statement.affiliate.account
+    yield statement.start, OPENING, "", "", currency.opening
+    for line in currency.lines:
+        order, payment = line.order_id, line.payment_id
+        if has_links:
+            order = link_to(line.commission and line.commission.conversion, order)
+            payment = link_to(line.payment)
+        day = account.get_day(line.at)
+        yield day, line.kind.label, order, payment, line.amount
+    yield statement.end, CLOSING, "", "", currency.closing
+
+
+def build_sections(statement: Statement, *, has_links: bool) -> list[Section]:
+    """The lines of each currency as a table."""
+    return [
+        Section(
+            each.currency,
+            notes=[
+                "Pending at the end, not part of the balance:"
+                f" {format_money(each.pending, each.currency)}"
+            ]
+            if each.pending
+            else [],
+            columns=[
+                Column(cell.title, is_amount=cell.is_amount) for cell in CELLS[:-1]
+            ],
+            rows=[
+                (f"{day}", *texts, format_money(amount, each.currency))
+                for day, *texts, amount in list_rows(
+                    statement, each, has_links=has_links
+                )
+            ],
+        )
+        for each in statement.currencies
+    ]
+
+
+def list_lines(statement: Statement) -> list[tuple]:
+    """The lines of a file, with the currency of the amounts."""
+    return [
+        (*row, each.currency)
+        for each in statement.currencies
+        for row in list_rows(statement, each, has_links=False)
+    ]
+
+
+def render_csv(statement: Statement) -> bytes:
+    """A CSV file with all currencies."""
+    lines = [[cell.title for cell in CELLS], *list_lines(statement)]
+    return "".join(map(format_csv_line, lines)).encode()
+
+
+def render_xlsx(statement: Statement) -> bytes:
+    """A sheet with all currencies."""
+    file = BytesIO()
+    write_workbook(file, "Statement", CELLS, list_lines(statement))
+    return file.getvalue()
+
+
+def render_pdf(statement: Statement) -> bytes:
+    """The statement as a PDF, which reads nothing from files or the network."""
+    context = {
+        "account": statement.affiliate.account,
+        "person": format_person(statement.affiliate),
+        "statement": statement,
+        "sections": build_sections(statement, has_links=False),
+    }
+    text = render_to_string("statements/statement.html", context)
+    weasyprint = find_weasyprint()
+    refuse_all = weasyprint.urls.URLFetcher(allowed_protocols=())
+    return weasyprint.HTML(string=text, url_fetcher=refuse_all).write_pdf()
+
+
+RENDERERS = {"csv": render_csv, "xlsx": render_xlsx, "pdf": render_pdf}
+
+
+def list_formats() -> list[str]:
+    """The formats that can be made here."""
+    return [name for name in RENDERERS if name != "pdf" or find_weasyprint()]

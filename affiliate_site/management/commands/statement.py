@@ -1,0 +1,101 @@
+from argparse import ArgumentTypeError
+from datetime import date
+from pathlib import Path
+
+from django.core.management.base import CommandError
+
+from accounts.commands import AccountCommand
+from accounts.exact_json import serialize_exact_json
+from accounts.lookups import get_or_raise
+from affiliate_site.backoffice.payouts.statement_files import RENDERERS, list_formats
+from payouts.services.statements import get_statement
+from tracking.errors import AffiliateNotFound
+
+BINARY_FORMATS = ("xlsx", "pdf")
+NO_PDF = (
+    "PDF needs WeasyPrint and the library Pango: pip install weasyprint==70.0, or print"
+    " the page Statement of the affiliate."
+)
+
+
+class Command(AccountCommand):
+    help = "Print or write what changed an affiliate's balance in a period."
+
+    def add_arguments(self, parser):
+        super().add_arguments(parser)
+        parser.add_argument("affiliate", metavar="AFFILIATE", help="its ID")
+        for name, dest, text in (
+            ("--from", "start", "the first day, YYYY-MM-DD, in the account's zone"),
+            ("--to", "end", "the last day"),
+        ):
+            parser.add_argument(
+                name, dest=dest, metavar="DAY", type=parse_day, required=True, help=text
+            )
+        parser.add_argument(
+            "--format",
+            dest="file_format",
+            choices=["json", *RENDERERS],
+            default="json",
+            metavar="FORMAT",
+            help="json (the default), csv, xlsx or pdf",
+        )
+        parser.add_argument("--output", metavar="FILE", type=Path)
+
+    def run_for_account(self, account, *, at, **options):
+        file_format, output = options["file_format"], options["output"]
+        if file_format == "pdf" and file_format not in list_formats():
+            raise CommandError(NO_PDF)
+        if file_format in BINARY_FORMATS and output is None:
+            raise CommandError(f"{file_format.upper()} needs --output FILE.")
+        affiliate = get_or_raise(
+            account.affiliates, AffiliateNotFound, slug=options["affiliate"]
+        )
+        statement = get_statement(
+            account, affiliate, start=options["start"], end=options["end"]
+        )
+        result = serialize_statement(account, statement)
+        text = serialize_exact_json(result)
+        content = text if file_format == "json" else RENDERERS[file_format](statement)
+        if output:
+            try:
+                output.write_bytes(content)
+            except OSError as error:
+                raise CommandError(f"{output}: {error.strerror}") from error
+        shown = content.decode().replace("\r\n", "\n") if output is None else output
+        self.write_result(f"{shown}".rstrip("\n"), **result)
+
+
+def parse_day(text):
+    """Parse a day `YYYY-MM-DD`."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no day like 2026-10-31") from None
+
+
+def serialize_statement(account, statement):
+    """The statement as JSON; its keys are documented in docs/operations.md."""
+    return {
+        "account": account.slug,
+        "affiliate": statement.affiliate.slug,
+        "from": statement.start,
+        "to": statement.end,
+        "currencies": {
+            each.currency: {
+                "opening": each.opening,
+                "movements": [
+                    {
+                        "date": account.get_day(line.at),
+                        "what": line.kind.value,
+                        "order_id": line.order_id or None,
+                        "payment": line.payment_id or None,
+                        "amount": line.amount,
+                    }
+                    for line in each.lines
+                ],
+                "closing": each.closing,
+                "pending": each.pending,
+            }
+            for each in statement.currencies
+        },
+    }
