@@ -1,5 +1,7 @@
 """The pages of affiliates, program affiliates, groups and notes."""
 
+from functools import partial
+
 from django.contrib import admin
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.contrib.admin.views.main import SEARCH_VAR
@@ -79,6 +81,7 @@ from affiliate_site.backoffice.object_pages import (
     link_to,
 )
 from affiliate_site.backoffice.payouts.minimum_pages import SetOwnMinimumPage
+from affiliate_site.backoffice.payouts.report_pages import statement_view
 from affiliate_site.backoffice.qr_codes import get_link_style
 from payouts.services.statistics import calculate_performance
 from payouts.statistics import get_last_days
@@ -259,12 +262,14 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         return bulk_actions.show_addresses(self, request, rows)
 
     def get_urls(self):
-        """Add the suggestions of filters by an affiliate, and the choices of forms."""
+        """Add suggestions of filters, choices of forms, and the page of statements."""
         view = self.admin_site.admin_view(self.suggestions_view)
+        statement = self.admin_site.admin_view(partial(statement_view, self))
         choices = RowChoicesView.as_view(admin_site=self.admin_site)
         return [
             path("choices/", self.admin_site.admin_view(choices), name="row_choices"),
             path("suggestions/", view, name="affiliate_suggestions"),
+            path("<int:object_id>/statement/", statement, name="affiliate_statement"),
             *super().get_urls(),
         ]
 

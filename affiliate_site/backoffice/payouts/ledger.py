@@ -1,5 +1,7 @@
 """The page of the ledger, and the check that staff can start."""
 
+from functools import partial
+
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import OperationalError
@@ -24,6 +26,7 @@ from affiliate_site.backoffice.lists.filters import (
     LedgerAffiliateFilter,
 )
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
+from affiliate_site.backoffice.payouts.report_pages import trial_balance_view
 from payouts.models.ledger import Transfer, TransferType
 from payouts.services.reconciliation import MAX_CHECKED_TRANSFERS, check_account
 
@@ -136,6 +139,7 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             {
                 "list_note": f"{format_ledger_note(account)} {NUMBERS_NOTE}",
                 "list_button": ("Check now", reverse("admin:check_ledger")),
+                "list_links": [("Trial balance", reverse("admin:trial_balance"))],
             }
             if account
             else {}
@@ -143,9 +147,14 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         return super().changelist_view(request, context | (extra_context or {}))
 
     def get_urls(self):
-        """Add the check of the ledger."""
+        """Add the check of the ledger, and the trial balance."""
         view = require_POST(self.admin_site.admin_view(self.check_view))
-        return [path("check/", view, name="check_ledger"), *super().get_urls()]
+        trial_view = self.admin_site.admin_view(partial(trial_balance_view, self))
+        return [
+            path("check/", view, name="check_ledger"),
+            path("trial-balance/", trial_view, name="trial_balance"),
+            *super().get_urls(),
+        ]
 
     def check_view(self, request):
         """Check the ledger of the account now; it moves nothing, so all roles may."""

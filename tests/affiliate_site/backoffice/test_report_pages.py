@@ -1,0 +1,101 @@
+"""The pages of statements and of the trial balance."""
+
+import pytest
+from django.urls import reverse
+
+from affiliate_site.backoffice.payouts import statement_files
+from tests.program_scenario import ProgramScenario
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
+TRIAL_BALANCE = reverse("admin:trial_balance")
+MARCH = {"start": "2026-03-01", "end": "2026-03-31"}
+
+
+@pytest.fixture
+def payment(scenario):
+    sale = scenario.create_conversion("200", external_id="=1+1")
+    scenario.approve(scenario.get_commission(sale))
+    return scenario.pay("12.50")
+
+
+def get_url(scenario):
+    return reverse("admin:affiliate_statement", args=[scenario.mina.affiliate.pk])
+
+
+def test_shows_a_statement_to_viewers(staff_client, scenario, payment):
+    page = staff_client("viewer").get(get_url(scenario), MARCH).content.decode()
+
+    for text in ("Mina Kessler", "=1+1", payment.public_id, "-12.50 EUR", "7.50 EUR"):
+        assert text in page
+
+
+def test_leads_to_the_statement(staff_client, scenario):
+    affiliate = scenario.mina.affiliate
+    url = reverse("admin:tracking_affiliate_change", args=[affiliate.pk])
+
+    page = staff_client("viewer").get(url).content.decode()
+
+    assert get_url(scenario) in page
+
+
+def test_begins_with_the_last_month(staff_client, scenario, payment, time_machine):
+    client = staff_client()
+    time_machine.move_to("2026-04-07T12:00:00+00:00")
+
+    page = client.get(get_url(scenario)).content.decode()
+
+    assert 'value="2026-03-01"' in page
+    assert "7.50 EUR" in page
+
+
+@pytest.mark.parametrize("name", ["csv", "xlsx", "pdf"])
+def test_downloads_a_statement(staff_client, scenario, payment, name):
+    response = staff_client().get(get_url(scenario), MARCH | {"format": name})
+
+    assert response.headers["Content-Disposition"] == (
+        f'attachment; filename="statement-minakessler-2026-03-01-to-2026-03-31.{name}"'
+    )
+    starts = {"csv": b'"Date","What"', "xlsx": b"PK", "pdf": b"%PDF-"}
+    assert response.content.startswith(starts[name])
+
+
+def test_offers_pdf_only_where_it_can_be_made(staff_client, scenario, monkeypatch):
+    client = staff_client()
+    assert "format=pdf" in client.get(get_url(scenario), MARCH).content.decode()
+    monkeypatch.setattr(statement_files, "find_weasyprint", lambda: None)
+
+    for query in (MARCH, MARCH | {"format": "pdf"}):
+        page = client.get(get_url(scenario), query).content.decode()
+        assert "format=pdf" not in page
+        assert "format=xlsx" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ({"start": "2026-03-02", "end": "2026-03-01"}, "before the first one"),
+        ({"start": "0001-01-01", "end": "2026-03-01"}, "out of range"),
+        ({"start": "x", "end": ""}, "Enter a valid date"),
+    ],
+)
+def test_names_what_is_wrong_with_the_days(staff_client, scenario, query, text):
+    assert text in staff_client().get(get_url(scenario), query).content.decode()
+
+
+def test_shows_a_trial_balance_to_viewers(staff_client, scenario, payment):
+    page = staff_client("viewer").get(TRIAL_BALANCE).content.decode()
+
+    for text in ("-20.00 EUR", "7.50 EUR", "12.50 EUR", "The sum is zero"):
+        assert text in page
+    ledger = reverse("admin:payouts_transfer_changelist")
+    assert TRIAL_BALANCE in staff_client("owner").get(ledger).content.decode()
+
+
+def test_shows_nothing_of_another_account(staff_client, scenario, other_account):
+    other = ProgramScenario(other_account, email=None)
+    other.create_conversion("990")
+    client = staff_client()
+
+    assert client.get(get_url(other), MARCH).status_code == 404
+    assert "99.00" not in client.get(TRIAL_BALANCE).content.decode()
