@@ -205,10 +205,22 @@ class DayCounter:
                 since=since,
                 until=until,
             )
-            getattr(self, f"add_{kind}")(groups)
+            self.add(kind, groups)
         return CountedDay(
             self.day, list(self.rows.values()), self.list_landing_page_clicks()
         )
+
+    def add(self, kind: str, groups: Any) -> None:
+        """Add the groups of a query of this kind to the statistics."""
+        adders = {
+            "landing_pages": self.add_landing_pages,
+            "clicks": self.add_clicks,
+            "customers": self.add_customers,
+            "conversions": self.add_conversions,
+            "commissions": self.add_commissions,
+            "payments": self.add_payments,
+        }
+        adders[kind](groups)
 
     def add_landing_pages(self, groups: Any) -> None:
         self.page_clicks = dict(groups)
@@ -289,7 +301,7 @@ def _count_run(account: Account, days: Sequence[date]) -> list[CountedDay]:
         for day, *rest in group(rows.annotate(day=day_of_row), ("day", program)):
             groups[day].append(rest)
         for day in groups:
-            getattr(counters[day], f"add_{kind}")(groups[day])
+            counters[day].add(kind, groups[day])
     return [
         counter.count(COUNTED_KINDS[:1] if counter.clicks_with_page else ())
         for counter in counters.values()

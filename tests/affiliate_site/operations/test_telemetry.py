@@ -8,6 +8,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from unittest.mock import Mock
 
+import brotli
 import pytest
 import sentry_sdk
 from django.conf import settings
@@ -62,6 +63,8 @@ class ReceiverHandler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
+        if self.headers.get("Content-Encoding") == "br":
+            body = brotli.decompress(body)
         with self.server.changed:
             self.server.bodies.append(body)
             self.server.changed.notify_all()
