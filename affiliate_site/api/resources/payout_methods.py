@@ -10,7 +10,7 @@ from affiliate_site.api.representations.affiliates import (
 )
 from affiliate_site.api.viewsets import TenantViewSet
 from payouts.errors import PayoutMethodNotFound
-from payouts.models.payments import PayoutMethod
+from payouts.models.payments import PayoutMethod, PayoutMethodKind
 from payouts.services.payout_methods import (
     set_payout_method,
     validate_payout_method_kind,
@@ -67,6 +67,8 @@ class PayoutMethodViewSet(TenantViewSet):
     def update(self, request, affiliate_id, method):
         """Set a payout method or replace its details; the first one is primary."""
         affiliate = get_affiliate(self.account, affiliate_id)
+        if method == PayoutMethodKind.WISE:  # version 1.6 does not have it
+            raise PayoutMethodNotFound
         validate_payout_method_kind(method)
         body = self.validate_body()
         set_payout_method(

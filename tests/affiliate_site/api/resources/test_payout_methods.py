@@ -161,6 +161,7 @@ def test_rejects_invalid_details(api, scenario, body, errors):
         ("PUT", "cash"),
         ("PUT", "PayPal"),
         ("PUT", "wire-transfer"),
+        ("PUT", "wise"),  # staff can set it
     ],
 )
 def test_unknown_payout_methods_return_404(api, account, scenario, method, kind):
