@@ -207,7 +207,12 @@ def update_each(
     quote = connection.ops.quote_name
     fields: list[Any] = [model._meta.pk, *map(model._meta.get_field, names)]
     columns = [quote(f"new_{field.column}") for field in fields]
-    casts = ", ".join(f"CAST(%s AS {field.db_type(connection)})" for field in fields)
+    # The types of the first row are those of all. SQLite would make dates to numbers.
+    is_typed = connection.vendor == "postgresql"
+    casts = ", ".join(
+        f"CAST(%s AS {field.db_type(connection)})" if is_typed else "%s"
+        for field in fields
+    )
     placeholders = ", ".join("%s" for _ in fields)
     assignments = ", ".join(
         f"{quote(field.column)} = {f'{quote(field.column)} + ' if adds else ''}{column}"

@@ -28,6 +28,7 @@ from benchmarks.growth_data import (
 )
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.models.payments import Payment, PayoutMethod
+from payouts.models.runs import PayoutLine
 from payouts.services.payments import PaymentOrder, create_payments
 from payouts.services.payout_methods import set_payout_method
 from tracking.models.affiliates import Affiliate, Note
@@ -58,6 +59,8 @@ SHORT_LISTS = {
     "payouts.CommissionType": "a few per program",
     "payouts.GroupRate": "one per group and commission type",
     "payouts.Level": "a few per program",
+    "payouts.PayoutMinimum": "set by staff",
+    "payouts.PayoutRun": "a few per month",
     "tracking.AffiliateGroup": "named by staff",
     "tracking.CustomField": "named by staff",
     "tracking.Program": "made by staff",
@@ -81,6 +84,7 @@ def fill_lists(account: Account, rows: int) -> None:
         LedgerAccount: of_affiliate | {"balance": "n.i % 1000 * 10000"},
         PayoutMethod: of_affiliate,
         Payment: new | of_affiliate,
+        PayoutLine: of_affiliate,
         Note: new | of_affiliate,
         Prospect: new | email,
         ConversionClaim: {"created_at": created_at},
@@ -113,6 +117,10 @@ def create_first_rows(account: Account) -> None:
     )
     create_payments(
         account, orders=[PaymentOrder(affiliate.slug, Decimal(1), "EUR")], at=at
+    )
+    run = account.payout_runs.create(public_id="pr_x", due_before=at)
+    account.payout_lines.create(
+        run=run, affiliate=affiliate, currency="EUR", amount=Decimal(1), state="settled"
     )
     account.conversion_claims.create(
         conversion=conversion,

@@ -80,6 +80,8 @@ def create_run(account, *paid, state="exported", payer=PAYER, at=CONFIRMED_AT):
         public_id=generate_public_id("pr"),
         state=state,
         due_before=at,
+        basis={"programs": [], "groups": [], "methods": [], "currencies": []}
+        | {"minimums": {}},
         created_by="staff 1",
         created_at=at,
         confirmed_by="staff 2",

@@ -165,7 +165,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="lines",
+                        related_name="+",
                         to="payouts.payoutrun",
                     ),
                 ),

@@ -155,9 +155,7 @@ class PayoutLine(TenantModel):
     confirmation.
     """
 
-    run = models.ForeignKey(
-        PayoutRun, models.PROTECT, related_name="lines", db_index=False
-    )
+    run = models.ForeignKey(PayoutRun, models.PROTECT, related_name="+", db_index=False)
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="+", db_index=False
     )

@@ -1,14 +1,14 @@
 """The command payout_run: drafts, confirms, and prints what it did."""
 
-import sys
 from datetime import timedelta
 from decimal import Decimal
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from affiliate_site.management.commands import payout_run
 from tests.command_line import run_command, run_failing_command, run_json_command
 from tests.ledger_checks import assert_ledger_consistent, assert_unchanged
 
@@ -54,9 +54,7 @@ def payout_files(monkeypatch):
             for name in formats
         ]
 
-    module = ModuleType("affiliate_site.payout_files")
-    module.build_files = build_files
-    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(payout_run, "build_files", build_files)
 
 
 def test_drafts(scenario, today):

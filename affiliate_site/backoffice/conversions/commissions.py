@@ -163,7 +163,7 @@ class CommissionAdmin(
         ListColumn("payment", export="payment__public_id", is_listed=False),
         "created_at",
         DELETED_AT,
-        ListColumn("due_at", "Due", is_listed=False),
+        ListColumn("due_at", is_listed=False),
     )
     list_select_related = ("affiliate", "payment", "conversion")
     list_filter = (

@@ -175,7 +175,7 @@ class BalanceAdmin(
         *PARTS,
         PAYOUT_METHOD,
     )
-    list_select_related = ("affiliate",)
+    list_select_related = ("account", "affiliate")
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
     search_hint = "Balances of zero are hidden: the filter shows them"

@@ -268,8 +268,8 @@ ADD_AFFILIATE_TITLES = [
     [
         (Role.OWNER, "approve", ["Approve commissions", "Approve affiliates"]),
         (Role.VIEWER, "approve", []),
-        (Role.OWNER, "new payout", ["Add payout run"]),
-        (Role.MANAGER, "new payout", []),
+        (Role.OWNER, "new payout", ["Add payout minimum", "Add payout run"]),
+        (Role.MANAGER, "new payout", ["Add payout minimum"]),
         (Role.OWNER, "create api", ["Add API key"]),
         (Role.OWNER, "add aff", ADD_AFFILIATE_TITLES),
         (Role.OWNER, "new aff", ADD_AFFILIATE_TITLES),

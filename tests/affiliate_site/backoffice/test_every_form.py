@@ -68,8 +68,12 @@ OWNER_PAGES = {
     "TakeOutPage",
 }
 FINANCE_PAGES = {
-    *("CancelPaymentPage", "PayBalancePage"),
+    *("CancelPaymentPage", "PayBalancePage", "PayerSettingsPage"),
     *("ReleasePayoutMethodPage", "SetPayoutMethodPage"),
+    *("AddMinimumPage", "EditMinimumPage", "RemoveMinimumPage", "SetOwnMinimumPage"),
+    *("AddPayoutRunPage", "ConfirmRunPage", "DiscardRunPage", "RemakeRunPage"),
+    *("DownloadFilesPage", "ImportResultsPage", "RunNotePage"),
+    *("PutBackPage", "TakeOutPage"),
 }
 UNKNOWN_ID = "00000000-1111-4222-8333-444444444444"
 WRITES = ("INSERT", "UPDATE", "DELETE")

@@ -20,8 +20,8 @@ from payouts.services.payout_results import (
     get_payout_run,
     is_sepa_line,
     list_paid_lines,
-    record_export,
 )
+from payouts.services.payout_runs import record_export
 from tests.ledger_checks import assert_atomic, assert_ledger_consistent
 from tests.payout_scenario import CONFIRMED_AT, Paid, create_run, get_lines
 from tests.program_scenario import ProgramScenario

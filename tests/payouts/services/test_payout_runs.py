@@ -255,7 +255,9 @@ def test_selects_by_the_basis(scenario):
 
 def test_wire_transfers_are_paid_by_bank(scenario):
     earn(scenario, "20")
-    scenario.account.payout_methods.update(kind="wire_transfer")
+    scenario.account.payout_methods.update(
+        kind="wire_transfer", details={"iban": "DE89370400440532013000"}
+    )
 
     assert list_mina(draft(scenario.account, methods=["bank"])) == ("included", 20)
 
