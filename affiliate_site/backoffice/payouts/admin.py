@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 
 from django.contrib import admin
 from django.contrib.admin import ModelAdmin
-from django.db.models import Q
+from django.db.models import BooleanField, ExpressionWrapper, Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -27,6 +28,7 @@ from affiliate_site.backoffice.formatters import (
     format_affiliate,
     format_datetime,
     format_money,
+    format_totals,
 )
 from affiliate_site.backoffice.lists.columns import (
     AFFILIATE,
@@ -85,6 +87,7 @@ from payouts.models.payments import Payment, PayoutMethod
 from payouts.models.runs import PayoutMinimum, PayoutRun
 from payouts.services.commission_history import list_payments_of_order
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from tracking.amounts import ExactSum
 
 AFFILIATE_COLUMN = (("Affiliate", lambda row: format_affiliate(row.affiliate)),)
 
@@ -200,9 +203,16 @@ class BalanceAdmin(
     def format_sums(self, rows):
         """Add what is due and what was overpaid, which the dashboard shows."""
         text, number = super().format_sums(rows)
-        overpaid, overpaid_number = super().format_sums(rows.filter(balance__lt=0))
-        if overpaid_number:
-            due, _ = super().format_sums(rows.filter(balance__gt=0))
+        is_overpaid = ExpressionWrapper(Q(balance__lt=0), BooleanField())
+        parts = rows.order_by().annotate(is_overpaid=is_overpaid)
+        sums = parts.values_list("is_overpaid", "currency").annotate(
+            ExactSum("balance")
+        )
+        totals: dict[bool, dict[str, Decimal]] = {False: {}, True: {}}
+        for is_negative, currency, total in sums.exclude(balance=0):
+            totals[is_negative][currency] = total
+        if totals[True]:
+            due, overpaid = map(format_totals, (totals[False], totals[True]))
             text = f"{text} ({due} due, {overpaid} overpaid)"
         return text, number
 
