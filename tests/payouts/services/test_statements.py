@@ -12,18 +12,16 @@ from accounts.services.accounts import update_settings
 from payouts.errors import InvalidPeriod
 from payouts.services.bonuses import grant_bonuses
 from payouts.services.conversion_updates import update_commission, update_conversion
-from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
 from payouts.services.refunds import refund_conversion
 from payouts.services.statements import get_statement
-from tests.factories.accounts import AccountFactory
+from tests.payouts.services.histories import OPERATIONS, History
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 A_DAY = timedelta(days=1)
 FIRST = date(2026, 3, 4)  # the day of the first conversion
-STATUSES = ["approved", "pending", "disapproved"]
 
 
 def day(number):
@@ -212,94 +210,6 @@ def test_refuses_periods_that_are_none(scenario, start, end):
         get_statement(scenario.account, scenario.mina.affiliate, start=start, end=end)
 
 
-OPERATIONS = st.lists(
-    st.tuples(
-        st.sampled_from(
-            ["sale", "status", "status", "amount", "refund", "remove", "pay", "cancel"]
-        ),
-        st.integers(0, 10**6),
-        st.integers(1, 5000),
-        st.integers(0, 30),  # hours until the next one
-    ),
-    max_size=25,
-)
-
-
-class History:
-    """Random operations on an account with two affiliates, and the balances after
-    each of them."""
-
-    def __init__(self):
-        self.account = AccountFactory(time_zone="America/New_York")
-        self.scenario = ProgramScenario(self.account, rate=Decimal("7.5"), email=None)
-        self.affiliates = [
-            self.scenario.mina,
-            self.scenario.create_enrolled_affiliate("Odette", "Varga"),
-        ]
-        self.at = CONVERSION_CREATED_AT
-        self.balances = []  # of Mina: the time, what is payable, what is pending
-
-    def perform(self, name, pick, units, hours):
-        self.at += timedelta(hours=hours, minutes=1)
-        amount = Decimal(units) / 100
-        conversions, commissions, payments = (
-            list(rows.order_by("id"))
-            for rows in (
-                self.account.conversions.filter(deleted_at=None),
-                self.account.commissions.filter(deleted_at=None),
-                self.account.payments.filter(canceled_at=None),
-            )
-        )
-        if name == "sale":
-            affiliate = self.affiliates[pick % 2]
-            self.scenario.create_conversion(amount, affiliate=affiliate, at=self.at)
-        elif name == "pay":
-            slug = self.affiliates[pick % 2].slug
-            self.scenario.pay(amount, to=slug, at=self.at)
-        elif name == "cancel" and payments:
-            payment = payments[pick % len(payments)]
-            cancel_payment(self.account, payment_id=payment.public_id, at=self.at)
-        elif name in ("status", "amount") and commissions:
-            changes = {"status": STATUSES[pick % 3], "amount": amount}
-            row = commissions[pick % len(commissions)]
-            names = [name] if units % 3 else list(changes)
-            update_commission(
-                self.account,
-                commission_id=row.pk,
-                changes={name: changes[name] for name in names},
-                at=self.at,
-            )
-        elif conversions and name in ("refund", "remove"):
-            conversion = conversions[pick % len(conversions)]
-            if name == "remove":
-                self.scenario.delete(conversion, at=self.at)
-            elif conversion.amount:
-                refund_conversion(
-                    self.account,
-                    conversion_id=conversion.pk,
-                    amount=min(amount, conversion.amount),
-                    reason="",
-                    at=self.at,
-                )
-        self.balances.append((self.at, *self.read_balances()))
-
-    def read_balances(self):
-        slug = self.scenario.mina.slug
-        payable = get_payable_balances_by_slug(self.account).get(slug, {})
-        pending = self.account.ledger_accounts.filter(
-            kind="pending", affiliate=self.scenario.mina.affiliate
-        ).first()
-        return payable.get("EUR", Decimal(0)), pending.balance if pending else 0
-
-    def get_balances(self, end):
-        """The balances when this day ended."""
-        known = [(0, 0)]
-        for at, *balances in self.balances:
-            if self.account.get_day(at) <= end:
-                known.append(tuple(balances))
-        return known[-1]
-
-
 @settings(
     max_examples=25,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -312,15 +222,14 @@ def test_opening_balance_and_movements_are_the_closing_balance(
         history = History()
         for operation in operations:
             history.perform(*operation)
+        mina = history.scenario.mina.affiliate
         start = FIRST + first * A_DAY
         end = start + days * A_DAY
 
-        found = get_statement(
-            history.account, history.scenario.mina.affiliate, start=start, end=end
-        ).currencies
+        found = get_statement(history.account, mina, start=start, end=end).currencies
 
-        opening, _ = history.get_balances(start - A_DAY)
-        closing, pending = history.get_balances(end)
+        opening, _ = history.get_balances(start - A_DAY, [mina])
+        closing, pending = history.get_balances(end, [mina])
         for statement in found:
             assert (statement.opening, statement.closing, statement.pending) == (
                 opening,
