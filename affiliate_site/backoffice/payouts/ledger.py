@@ -26,11 +26,19 @@ from affiliate_site.backoffice.lists.filters import (
     LedgerAffiliateFilter,
 )
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
-from affiliate_site.backoffice.payouts.report_pages import trial_balance_view
+from affiliate_site.backoffice.payouts.report_pages import (
+    closing_view,
+    trial_balance_view,
+)
 from payouts.models.ledger import Transfer, TransferType
 from payouts.services.reconciliation import MAX_CHECKED_TRANSFERS, check_account
 
 NUMBERS_NOTE = "No entry is ever changed or deleted; IDs may skip numbers."
+
+REPORTS = (  # their URLs, titles and views
+    ("trial_balance", "Trial balance", trial_balance_view),
+    ("closing", "Closing of a period", closing_view),
+)
 
 
 def name_ledger_account(kind: str, affiliate) -> str:
@@ -139,7 +147,9 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             {
                 "list_note": f"{format_ledger_note(account)} {NUMBERS_NOTE}",
                 "list_button": ("Check now", reverse("admin:check_ledger")),
-                "list_links": [("Trial balance", reverse("admin:trial_balance"))],
+                "list_links": [
+                    (title, reverse(f"admin:{name}")) for name, title, _ in REPORTS
+                ],
             }
             if account
             else {}
@@ -147,12 +157,18 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         return super().changelist_view(request, context | (extra_context or {}))
 
     def get_urls(self):
-        """Add the check of the ledger, and the trial balance."""
+        """Add the check of the ledger, and the pages of bookkeeping."""
         view = require_POST(self.admin_site.admin_view(self.check_view))
-        trial_view = self.admin_site.admin_view(partial(trial_balance_view, self))
         return [
             path("check/", view, name="check_ledger"),
-            path("trial-balance/", trial_view, name="trial_balance"),
+            *(
+                path(
+                    f"{name.replace('_', '-')}/",
+                    self.admin_site.admin_view(partial(report_view, self)),
+                    name=name,
+                )
+                for name, _, report_view in REPORTS
+            ),
             *super().get_urls(),
         ]
 

@@ -1,4 +1,4 @@
-"""Pages that only read: the statement of an affiliate, and the trial balance."""
+"""Pages that only read: the statement of an affiliate, and those of bookkeeping."""
 
 from datetime import timedelta
 from typing import Any
@@ -19,7 +19,12 @@ from affiliate_site.backoffice.payouts.statement_files import (
     build_sections,
     list_formats,
 )
-from payouts.services.bookkeeping import get_trial_balance
+from payouts.services.bookkeeping import (
+    Owed,
+    PeriodClosing,
+    get_period_closings,
+    get_trial_balance,
+)
 from payouts.services.statements import FIRST_DAY, LAST_DAY, get_statement
 from tracking.money import ZERO
 
@@ -28,6 +33,8 @@ CONTENT_TYPES = {
     "xlsx": XLSX_CONTENT_TYPE,
     "pdf": "application/pdf",
 }
+CLOSING_TITLES = ("Pending", LEDGER_ACCOUNT_NAMES["payable"], "Together")
+EXPLAINED = "Equal to the ledger: the movements lead to the balances at the end."
 BALANCED = "The sum is zero: debits equal credits."
 
 
@@ -69,6 +76,22 @@ def read_days(form) -> dict[str, Any]:
     return form.cleaned_data if form.is_valid() else {}
 
 
+def build_period_form(request, account, form_class=PeriodForm):
+    """A form for days, which begins with the last month."""
+    end = account.get_day(timezone.now()).replace(day=1) - timedelta(days=1)
+    form = form_class(request.GET if "start" in request.GET else None)
+    form.initial = {"start": end.replace(day=1), "end": end}
+    return form
+
+
+def get_books_account(request):
+    """The account of the user, who has to be somebody that may see its ledger."""
+    account = request.user.account
+    if account is None or not request.user.has_perm("payouts.view_transfer"):
+        raise PermissionDenied
+    return account
+
+
 def statement_view(model_admin, request, object_id: int):
     """The statement of an affiliate, by default of the last month; also as a file."""
     affiliate = model_admin.get_object(request, object_id)
@@ -77,9 +100,7 @@ def statement_view(model_admin, request, object_id: int):
     if affiliate is None:
         raise Http404
     account = affiliate.account
-    end = account.get_day(timezone.now()).replace(day=1) - timedelta(days=1)
-    form = PeriodForm(request.GET if "start" in request.GET else None)
-    form.initial = {"start": end.replace(day=1), "end": end}
+    form = build_period_form(request, account)
     days = read_days(form)
     statement = get_statement(account, affiliate, **days) if days else None
     file_format = request.GET.get("format")
@@ -107,9 +128,7 @@ def statement_view(model_admin, request, object_id: int):
 
 def trial_balance_view(model_admin, request):
     """What each kind of ledger account has at the end of a day, by default today."""
-    account = request.user.account
-    if account is None or not request.user.has_perm("payouts.view_transfer"):
-        raise PermissionDenied
+    account = get_books_account(request)
     form = UntilForm(request.GET or None, initial={"end": timezone.localdate()})
     days = read_days(form)
     sums = get_trial_balance(account, end=days["end"]) if days else {}
@@ -136,6 +155,44 @@ def build_trial_section(currency: str, sums) -> Section:
         rows=[
             (name, format_money(amount, currency))
             for name, amount in [*rows, ("Sum", total)]
+        ],
+    )
+
+
+def closing_view(model_admin, request):
+    """What all affiliates had before and after a period, and what changed it."""
+    account = get_books_account(request)
+    form = build_period_form(request, account)
+    days = read_days(form)
+    closings = get_period_closings(account, **days) if days else {}
+    return render_report(
+        model_admin,
+        request,
+        "Closing of a period",
+        form,
+        sections=[build_closing_section(*item) for item in closings.items()],
+        note=f"What is owed to all affiliates. Days of {account.time_zone}.",
+    )
+
+
+def build_closing_section(currency: str, closing: PeriodClosing) -> Section:
+    """The movements of a currency, between the balances."""
+
+    def build_row(title: str, owed: Owed):
+        amounts = (*owed, owed.total)
+        return (title, *(format_money(amount, currency) for amount in amounts))
+
+    return Section(
+        currency,
+        notes=[EXPLAINED if closing.is_explained else "Not equal: check the ledger."],
+        columns=(
+            Column("What"),
+            *(Column(title, is_amount=True) for title in CLOSING_TITLES),
+        ),
+        rows=[
+            build_row("Open at the start", closing.opening),
+            *(build_row(kind.label, it) for kind, it in closing.movements.items()),
+            build_row("Open at the end", closing.closing),
         ],
     )
 

@@ -1,4 +1,4 @@
-"""The pages of statements and of the trial balance."""
+"""The pages of statements and of bookkeeping."""
 
 import pytest
 from django.urls import reverse
@@ -9,6 +9,7 @@ from tests.program_scenario import ProgramScenario
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 TRIAL_BALANCE = reverse("admin:trial_balance")
+CLOSING = reverse("admin:closing")
 MARCH = {"start": "2026-03-01", "end": "2026-03-31"}
 
 
@@ -92,6 +93,16 @@ def test_shows_a_trial_balance_to_viewers(staff_client, scenario, payment):
     assert TRIAL_BALANCE in staff_client("owner").get(ledger).content.decode()
 
 
+def test_shows_a_closing_to_viewers(staff_client, scenario, payment):
+    page = staff_client("viewer").get(CLOSING, MARCH).content.decode()
+
+    for text in ("Earned", "20.00 EUR", "-12.50 EUR", "7.50 EUR", "Equal to the led"):
+        assert text in page
+    assert "Corrected upwards" not in page
+    ledger = reverse("admin:payouts_transfer_changelist")
+    assert CLOSING in staff_client("owner").get(ledger).content.decode()
+
+
 def test_shows_nothing_of_another_account(staff_client, scenario, other_account):
     other = ProgramScenario(other_account, email=None)
     other.create_conversion("990")
@@ -99,3 +110,4 @@ def test_shows_nothing_of_another_account(staff_client, scenario, other_account)
 
     assert client.get(get_url(other), MARCH).status_code == 404
     assert "99.00" not in client.get(TRIAL_BALANCE).content.decode()
+    assert "99.00" not in client.get(CLOSING, MARCH).content.decode()
