@@ -26,6 +26,10 @@ from affiliate_site.backoffice.lists.filters import (
     LedgerAffiliateFilter,
 )
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
+from affiliate_site.backoffice.payouts.double_entry_export import (
+    EXPORT_TITLE,
+    double_entry_view,
+)
 from affiliate_site.backoffice.payouts.report_pages import (
     closing_view,
     trial_balance_view,
@@ -38,6 +42,7 @@ NUMBERS_NOTE = "No entry is ever changed or deleted; IDs may skip numbers."
 REPORTS = (  # their URLs, titles and views
     ("trial_balance", "Trial balance", trial_balance_view),
     ("closing", "Closing of a period", closing_view),
+    ("double_entry", EXPORT_TITLE, double_entry_view),
 )
 
 

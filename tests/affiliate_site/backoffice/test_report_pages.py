@@ -1,15 +1,19 @@
 """The pages of statements and of bookkeeping."""
 
+import csv
+
 import pytest
 from django.urls import reverse
 
+from affiliate_site.backoffice.lists import exports
 from affiliate_site.backoffice.payouts import statement_files
-from tests.program_scenario import ProgramScenario
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 TRIAL_BALANCE = reverse("admin:trial_balance")
 CLOSING = reverse("admin:closing")
+DOUBLE_ENTRY = reverse("admin:double_entry")
 MARCH = {"start": "2026-03-01", "end": "2026-03-31"}
 
 
@@ -103,6 +107,62 @@ def test_shows_a_closing_to_viewers(staff_client, scenario, payment):
     assert CLOSING in staff_client("owner").get(ledger).content.decode()
 
 
+def export_entries(client, *columns):
+    response = client.get(DOUBLE_ENTRY, MARCH | {"columns": columns})
+    text = b"".join(response.streaming_content).decode()
+    return list(csv.reader(text.splitlines())), response
+
+
+def test_exports_one_line_per_side(staff_client, scenario, payment):
+    lines, response = export_entries(
+        staff_client("viewer"),
+        *("date", "ledger_account", "affiliate", "name", "debit", "credit"),
+        *("currency", "order_id", "payment"),
+    )
+
+    day, mina = f"{CONVERSION_CREATED_AT:%Y-%m-%d}", ["minakessler", "Mina Kessler"]
+    order, paid = ["EUR", "'=1+1", ""], ["EUR", "", payment.public_id]
+    assert lines == [
+        [
+            *("Date", "Ledger account", "Affiliate", "Name", "Debit", "Credit"),
+            *("Currency", "Order ID", "Payment"),
+        ],
+        [day, "Not earned", "", "", "20", "", *order],
+        [day, "Pending", *mina, "", "20", *order],
+        [day, "Pending", *mina, "20", "", *order],
+        [day, "Balance due", *mina, "", "20", *order],
+        [day, "Balance due", *mina, "12.5", "", *paid],
+        [day, "Paid out", "", "", "", "12.5", *paid],
+    ]
+    assert response.headers["Content-Disposition"] == (
+        'attachment; filename="double-entry-2026-03-01-to-2026-03-31.csv"'
+    )
+
+
+def test_exports_as_many_statements_as_chunks(
+    staff_client, scenario, payment, capture_queries, monkeypatch
+):
+    client = staff_client()
+    monkeypatch.setattr(exports, "CHUNK_SIZE", 2)
+    response = client.get(DOUBLE_ENTRY, MARCH | {"columns": ["entry"]})
+
+    with capture_queries() as captured:
+        text = b"".join(response.streaming_content).decode()
+
+    assert len(text.splitlines()) == 7
+    assert len([sql for sql in captured if "payouts_transfer" in str(sql)]) == 3
+
+
+def test_asks_for_days_and_columns_of_an_export(staff_client, scenario):
+    client = staff_client("viewer")
+
+    assert "Order ID" in client.get(DOUBLE_ENTRY).content.decode()
+    page = client.get(DOUBLE_ENTRY, MARCH).content.decode()
+    assert "Choose at least one column." in page
+    ledger = reverse("admin:payouts_transfer_changelist")
+    assert DOUBLE_ENTRY in client.get(ledger).content.decode()
+
+
 def test_shows_nothing_of_another_account(staff_client, scenario, other_account):
     other = ProgramScenario(other_account, email=None)
     other.create_conversion("990")
@@ -111,3 +171,4 @@ def test_shows_nothing_of_another_account(staff_client, scenario, other_account)
     assert client.get(get_url(other), MARCH).status_code == 404
     assert "99.00" not in client.get(TRIAL_BALANCE).content.decode()
     assert "99.00" not in client.get(CLOSING, MARCH).content.decode()
+    assert len(export_entries(client, "entry")[0]) == 1
