@@ -74,14 +74,16 @@ def build_run(*paid, state="confirmed", payer=PAYER, account=None):
     return run, lines
 
 
+BASIS = {"programs": [], "groups": [], "methods": [], "currencies": [], "minimums": {}}
+
+
 def create_run(account, *paid, state="exported", payer=PAYER, at=CONFIRMED_AT):
     """A confirmed run with a line of one affiliate and currency each."""
     run = account.payout_runs.create(
         public_id=generate_public_id("pr"),
         state=state,
         due_before=at,
-        basis={"programs": [], "groups": [], "methods": [], "currencies": []}
-        | {"minimums": {}},
+        basis=BASIS,
         created_by="staff 1",
         created_at=at,
         confirmed_by="staff 2",
