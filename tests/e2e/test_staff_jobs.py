@@ -363,9 +363,9 @@ def test_brings_affiliates_into_a_program(walk):
     with walk.job("rename a group", clicks=4):
         walk.go("Affiliate groups")
         walk.follow("Magazines")
-        walk.follow("Rename")
+        walk.follow("Edit")
         walk.fill({"Title": "Print magazines"})
-        assert "The group is called Print magazines now." in walk.press("Save")
+        assert "The group Print magazines was saved." in walk.press("Save")
     with walk.job("remove a group", clicks=2):
         walk.follow("Remove")
         assert "The group was removed." in walk.press("Remove group")

@@ -17,6 +17,7 @@ from affiliate_site.backoffice.object_pages import Column, Section
 from affiliate_site.backoffice.payouts.statement_files import (
     RENDERERS,
     build_sections,
+    get_file_name,
     list_formats,
 )
 from payouts.services.bookkeeping import (
@@ -105,12 +106,11 @@ def statement_view(model_admin, request, object_id: int):
     statement = get_statement(account, affiliate, **days) if days else None
     file_format = request.GET.get("format")
     if statement and file_format in list_formats():
-        name = f"statement-{affiliate.slug}-{statement.start}-to-{statement.end}"
-        disposition = f'attachment; filename="{name}.{file_format}"'
+        name = f"{get_file_name(statement)}.{file_format}"
         return HttpResponse(
             RENDERERS[file_format](statement),
             content_type=CONTENT_TYPES[file_format],
-            headers={"Content-Disposition": disposition},
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )
     return render_report(
         model_admin,

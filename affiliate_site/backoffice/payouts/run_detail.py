@@ -88,7 +88,16 @@ def list_facts(run):
         ("Drafted", format_datetime(run.created_at)),
         ("Confirmed", run.confirmed_at and format_datetime(run.confirmed_at)),
         ("Files made", run.exported_at and format_datetime(run.exported_at)),
+        ("Statements", link_to_statements(run)),
     ]
+
+
+def link_to_statements(run) -> str:
+    """A link to the statements of all affiliates; empty before the confirmation."""
+    if run.confirmed_at is None:
+        return ""
+    url = reverse("admin:run_statements", args=[run.pk])
+    return format_html(LINK_TEMPLATE, url, "Of all affiliates as a ZIP file")
 
 
 def build_totals_section(run) -> Section:

@@ -1,9 +1,11 @@
 """The pages of payout runs and of their lines."""
 
 from dataclasses import replace
+from functools import partial
 
 from django.contrib import admin
 from django.db.models import Count
+from django.urls import path
 
 from accounts.tenant_admin import filter_for_user
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
@@ -36,6 +38,7 @@ from affiliate_site.backoffice.payouts.run_pages import (
     RUN_PAGES,
     AddPayoutRunPage,
 )
+from affiliate_site.backoffice.payouts.run_statements import run_statements_view
 from payouts.models.runs import PayoutLine, PayoutRun
 from payouts.services.payout_runs import PAID_STATES
 from tracking.amounts import ExactSum
@@ -76,6 +79,14 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         ):
             by_run[pk].line_count += number
             by_run[pk].totals[currency] = total
+
+    def get_urls(self):
+        """Add the statements of a run."""
+        view = self.admin_site.admin_view(partial(run_statements_view, self))
+        return [
+            path("<int:object_id>/statements/", view, name="run_statements"),
+            *super().get_urls(),
+        ]
 
     def get_details(self, request, run):
         return get_run_details(request, run)

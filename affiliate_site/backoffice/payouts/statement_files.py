@@ -115,6 +115,11 @@ def render_pdf(statement: Statement) -> bytes:
 RENDERERS = {"csv": render_csv, "xlsx": render_xlsx, "pdf": render_pdf}
 
 
+def get_file_name(statement: Statement) -> str:
+    """`statement-adastone-2026-10-01-to-2026-10-31`."""
+    return f"statement-{statement.affiliate.slug}-{statement.start}-to-{statement.end}"
+
+
 def list_formats() -> list[str]:
     """The formats that can be made here."""
     return [name for name in RENDERERS if name != "pdf" or find_weasyprint()]

@@ -1,0 +1,108 @@
+"""The statements of all affiliates of a payout run, streamed as a ZIP file."""
+
+from collections.abc import Iterable, Iterator
+from datetime import date
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, StreamingHttpResponse
+
+from affiliate_site.backoffice.lists.exports import iterate_chunks_of_ids
+from affiliate_site.backoffice.payouts.report_pages import (
+    PeriodForm,
+    build_period_form,
+    render_report,
+)
+from affiliate_site.backoffice.payouts.statement_files import (
+    RENDERERS,
+    get_file_name,
+    list_formats,
+)
+from payouts.models.runs import PayoutRun
+from payouts.services.payout_runs import PAID_STATES
+from payouts.services.statements import Statement, get_statement
+
+
+class RunStatementsForm(PeriodForm):
+    """The days of the statements, and the format of the files."""
+
+    format = forms.ChoiceField()
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        # PDF first, where it can be made.
+        names = sorted(list_formats(), key=["pdf", "csv", "xlsx"].index)
+        self.fields["format"].choices = [(name, name.upper()) for name in names]
+
+
+def run_statements_view(model_admin, request, object_id: int):
+    """The form for the statements of a run, and the file.
+
+    The days begin with the month that is paid, and end with the payments.
+    """
+    run = model_admin.get_object(request, object_id)
+    if not request.user.has_perm("payouts.view_transfer"):
+        raise PermissionDenied
+    if run is None or run.confirmed_at is None:
+        raise Http404
+    form = build_period_form(request, run.account, RunStatementsForm)
+    form.initial["end"] = run.account.get_day(run.confirmed_at)
+    if form.is_valid():
+        return download_statements(run, **form.cleaned_data)
+    return render_report(
+        model_admin,
+        request,
+        f"Statements of payout run {run}",
+        form,
+        button="Download",
+        note=(
+            "One statement for each affiliate that the run pays, in a ZIP file. Days of"
+            f" {run.account.time_zone}."
+        ),
+    )
+
+
+def download_statements(
+    run: PayoutRun, *, start: date, end: date, format: str
+) -> StreamingHttpResponse:
+    """The ZIP file; statements are made while it is sent, one after the other."""
+    name = f"statements-{run}-{start}-to-{end}.zip"
+    return StreamingHttpResponse(
+        iterate_zip(iterate_statements(run, start, end), format),
+        content_type="application/zip",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+def iterate_statements(run: PayoutRun, start: date, end: date) -> Iterator[Statement]:
+    """The statements of the affiliates that a run pays."""
+    lines = run.account.payout_lines.filter(run=run, state__in=PAID_STATES)
+    affiliates = run.account.affiliates.filter(pk__in=lines.values("affiliate"))
+    for pks in iterate_chunks_of_ids(affiliates.order_by("pk")):
+        for affiliate in affiliates.filter(pk__in=pks).order_by("pk"):
+            affiliate.account = run.account
+            yield get_statement(run.account, affiliate, start=start, end=end)
+
+
+class Buffer(list):
+    """Parts of a file that were written and not sent yet."""
+
+    def write(self, data) -> int:
+        self.append(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing to do: the parts are sent by whoever reads them."""
+
+
+def iterate_zip(statements: Iterable[Statement], file_format: str) -> Iterator[bytes]:
+    """The bytes of a ZIP file, of which one statement is in memory."""
+    buffer = Buffer()
+    with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
+        for statement in statements:
+            name = f"{get_file_name(statement)}.{file_format}"
+            archive.writestr(name, RENDERERS[file_format](statement))
+            yield b"".join(buffer)
+            buffer.clear()
+    yield b"".join(buffer)
