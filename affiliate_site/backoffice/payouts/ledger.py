@@ -16,6 +16,7 @@ from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
+    format_affiliate,
     format_ledger_note,
     format_money,
 )
@@ -111,6 +112,19 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     columns = (
         "id",
         ListColumn("type", export=(lambda kind: TransferType(kind).label, "kind")),
+        ListColumn(
+            "person",
+            "Affiliate",
+            lambda row: (
+                format_affiliate(affiliate)
+                if (affiliate := row.debit.affiliate or row.credit.affiliate)
+                else EMPTY_VALUE
+            ),
+            export=(
+                lambda *slugs: next(filter(None, slugs), ""),
+                *(f"{side}__affiliate__slug" for side in ("debit", "credit")),
+            ),
+        ),
         ListColumn("formatted_amount", export=AmountSource()),
         ListColumn(
             "debit_account",
@@ -125,6 +139,12 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             "Reason",
             link_to_reason,
             export=(name_reason, "payment__public_id", "commission_id"),
+        ),
+        ListColumn(
+            "order_id",
+            "Order ID",
+            export="commission__conversion__external_id",
+            is_listed=False,
         ),
         "created_at",
     )

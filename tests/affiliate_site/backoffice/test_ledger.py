@@ -1,5 +1,6 @@
 """The ledger page: filters, and the check of the ledger by a button."""
 
+import csv
 import re
 from datetime import timedelta
 
@@ -58,11 +59,27 @@ def test_filters_the_ledger(staff_client, account, entries, query, found):
         entries[number].pk for number in found
     ]
     assert "Total" not in page  # of what is earned, approved and paid: no amount at all
-    assert re.findall(r"[?&]o=-?([0-9]+)", page) in ([], ["6"])  # by time only
+    assert re.findall(r"[?&]o=-?([0-9]+)", page) in ([], ["7"])  # by time only
     commission = entries[0].commission
     if found[-1] == 0:
         url = reverse("admin:payouts_commission_change", args=[commission.pk])
         assert f'href="{url}">commission {commission}</a>' in page
+
+
+def test_names_affiliates_and_orders(staff_client, scenario):
+    scenario.create_conversion("10", external_id="R-1")
+    later = CONVERSION_CREATED_AT + timedelta(days=1)
+    scenario.enable_payouts(50, at=later)
+    client = staff_client("viewer")
+
+    _, page = open_ledger(client)
+    url = reverse("admin:payouts_transfer_export")
+    text = b"".join(client.get(url).streaming_content).decode()
+
+    assert 'Mina Kessler <span class="subtext">minakessler</span>' in page
+    top_up, earned = csv.DictReader(text.splitlines())
+    assert (top_up["Affiliate"], top_up["Order ID"]) == ("", "")
+    assert (earned["Affiliate"], earned["Order ID"]) == ("minakessler", "R-1")
 
 
 def test_says_that_ids_may_skip_numbers(staff_client, account, other_account, entries):
