@@ -16,6 +16,8 @@ from heapq import heappop, heappush
 from itertools import accumulate, count
 from typing import Any
 
+from schwifty import IBAN
+
 from accounts.days import start_of_day
 from accounts.ids import generate_public_id
 from accounts.models.accounts import Account
@@ -27,14 +29,29 @@ from payouts.calculation import LineItem
 from payouts.models.bonuses import BonusPeriod, GoalType
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import CommissionStatus
-from payouts.models.payments import Payment, PayoutMethodKind
+from payouts.models.payments import PayoutMethodKind
+from payouts.models.runs import PayoutRun
 from payouts.services.bonuses import grant_bonuses
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.ledger import get_payable_balances_by_slug
-from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payments import PaymentOrder, create_payments
 from payouts.services.payout_methods import set_payout_method
 from payouts.services.payout_minimums import set_minimum
+from payouts.services.payout_results import (
+    PayoutResult,
+    ResultState,
+    apply_payout_results,
+    list_paid_lines,
+)
+from payouts.services.payout_runs import (
+    confirm_run,
+    create_draft,
+    discard_run,
+    list_totals,
+    record_export,
+)
+from payouts.services.payout_settings import update_payout_settings
 from payouts.services.programs import (
     STANDARD_COMMISSION_TYPE,
     ProgramSettings,
@@ -84,6 +101,17 @@ US_PROGRAM = ProgramSettings(
     rate=Decimal(8),
     landing_page="https://us.shop.example.net/",
 )
+PAYER = {
+    "payer_name": "Harbor Lamps GmbH",
+    "payer_iban": "DE02120300000000202051",
+    "payer_bic": "BYLADEM1001",
+    "payer_street": "Kaistraße",
+    "payer_building": "4",
+    "payer_postal_code": "20457",
+    "payer_city": "Hamburg",
+    "payer_country": "DE",
+}
+BANK_CODE = "50010517"  # of the affiliates who are paid by bank
 MINIMUMS = {"EUR": Decimal(50), "USD": Decimal(60)}
 TRUSTED_GROUP = "Trade partners"  # its sales are never on hold
 US_RECURRING_CAP = 3  # it pays the first three sales of a customer
@@ -155,6 +183,17 @@ def build_person(
         email=f"{firstname.lower()}{number}@notes.example.org",
         company={"company_name": company} if company else {},
     )
+
+
+def build_payout_method(
+    person: PersonData, index: int
+) -> tuple[PayoutMethodKind, dict[str, str]]:
+    """A bank account for every second affiliate, PayPal for the others."""
+    if index % 2:
+        return PayoutMethodKind.PAYPAL, {"email": person.email or ""}
+    iban = IBAN.generate("DE", bank_code=BANK_CODE, account_code=f"{index:010}")
+    holder = f"{person.firstname} {person.lastname}"
+    return PayoutMethodKind.BANK, {"account_holder": holder, "iban": iban.compact}
 
 
 @dataclass
@@ -255,6 +294,7 @@ class DemoHistory:
             )
         for currency, amount in MINIMUMS.items():
             set_minimum(account, currency=currency, amount=amount, at=at)
+        update_payout_settings(account, changes=PAYER, at=at)
         for index in range(len(AFFILIATES) * self.scale):
             # The first half is there from the beginning, the others join one by one.
             day = max(0, index % len(AFFILIATES) - len(AFFILIATES) // 2) * 6
@@ -278,13 +318,9 @@ class DemoHistory:
             parent_id = self.get_partner(parent).affiliate_id
             set_parent(account, parent_id=parent_id, **named)
         if index % 5 != 3:  # some have not said how they want to be paid
-            details: dict[str, Any] = {"email": person.email}
+            kind, details = build_payout_method(person, index)
             set_payout_method(
-                account,
-                kind=PayoutMethodKind.PAYPAL,
-                details=details,
-                is_primary=True,
-                **named,
+                account, kind=kind, details=details, is_primary=True, **named
             )
         code = f"{firstname.lower()}{index // len(AFFILIATES) or ''}"
         coupon = f"{firstname.upper()}{index + 10}"
@@ -507,10 +543,8 @@ class DemoHistory:
             review = approve_commission if is_approved else disapprove_commission
             review(self.account, commission_id=commission_id, at=at)
 
-    def pay_affiliates(
-        self, returned_after: timedelta | None = None, *, at: datetime
-    ) -> None:
-        """Pay the full balance of most affiliates; the first payment may come back."""
+    def pay_affiliates(self, *, at: datetime) -> None:
+        """Pay the full balance of most affiliates by API."""
         payable = get_payable_balances_by_slug(self.account)
         orders = [
             PaymentOrder(affiliate, amount, currency)
@@ -518,23 +552,46 @@ class DemoHistory:
             for currency, amount in balances.items()
             if amount > 0 and self.rng.random() < 0.8
         ]
-        paid: list[Payment] = []
         for start in range(0, len(orders), PAYMENT_BATCH_SIZE):
             batch = orders[start : start + PAYMENT_BATCH_SIZE]
-            paid += create_payments(self.account, orders=batch, at=at)
-        if returned_after is not None:
-            self.plan(at + returned_after, self.return_payment, paid[0])
+            create_payments(self.account, orders=batch, at=at)
 
-    def return_payment(self, payment: Payment, *, at: datetime) -> None:
-        """The bank returns a payment: it is canceled, and its amount is due again."""
-        cancel_payment(self.account, payment_id=payment.public_id, at=at)
-        create_note(
-            self.account,
-            affiliate=payment.affiliate,
-            text=f"The bank returned {payment.public_id}: the account was closed. New"
-            " details are on the way.",
-            at=at,
-        )
+    def run_payouts(self, reason: str = "", *, at: datetime) -> None:
+        """Pay what is due by a payout run; with `reason` the first payment comes back.
+
+        The answers to its files come two days later.
+        """
+        account = self.account
+        run = create_draft(account, due_until=account.get_day(at), at=at)
+        if not list_totals(run):
+            discard_run(account, pk=run.pk, at=at)
+            return
+        run = confirm_run(account, pk=run.pk, at=at + timedelta(minutes=5))
+        record_export(run, at=at + timedelta(minutes=6))
+        self.plan(at + timedelta(days=2), self.import_results, run, reason)
+
+    def import_results(self, run: PayoutRun, reason: str, *, at: datetime) -> None:
+        """All payments have arrived, or all but the first: it is due again."""
+        names = [line.payment.public_id for line in list_paid_lines(run)]
+        returned = names[:1] if reason else []
+        results = [
+            PayoutResult(
+                name,
+                ResultState.FAILED if name in returned else ResultState.SETTLED,
+                reference=f"SB-{name[-6:].upper()}",
+                reason=reason if name in returned else "",
+            )
+            for name in names
+        ]
+        apply_payout_results(self.account, results, run=run, at=at)
+        for payment in self.account.payments.filter(public_id__in=returned):
+            create_note(
+                self.account,
+                affiliate=payment.affiliate,
+                text=f"The bank returned {payment.public_id}: the account was closed."
+                " New details are on the way.",
+                at=at + timedelta(hours=1),
+            )
 
 
 H = DemoHistory
@@ -564,11 +621,11 @@ EVENTS: list[tuple[Any, ...]] = [
     (117, 10, H.report_order, "greta", timedelta()),
     (117, 10, H.report_order, "hana", timedelta(minutes=4)),
     (118, 16, H.fail_page_calls),
-    # The bank returns a payment of the third time two days later.
+    # Affiliates are paid by API first, then by payout runs. The bank returns a payment.
     (29, 10, H.pay_affiliates),
     (59, 10, H.pay_affiliates),
-    (89, 10, H.pay_affiliates, timedelta(days=2)),
-    (109, 10, H.pay_affiliates),
+    (89, 10, H.run_payouts),
+    (109, 10, H.run_payouts, "AC04: account closed"),
     (99, 12, H.add_prospect, "Vera", "Holm"),
     (100, 12, H.add_prospect, "Wim", "Jansen"),
     (111, 11, H.apply, "Ugo", "Feld", "Best Codes Ever"),

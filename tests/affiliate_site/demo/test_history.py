@@ -15,6 +15,7 @@ from affiliate_site.demo.history import (
     AFFILIATES,
     GROUP_RATES,
     HISTORY_DAYS,
+    PAYER,
     create_history,
     get_first_moment,
 )
@@ -103,6 +104,21 @@ def test_has_programs_groups_levels_coupons_and_refunds(demo_account):
     assert account.payments.filter(canceled_at__isnull=False).count() == 1
     assert account.notes.count() == 1
     assert_ledger_consistent(account)
+
+
+def test_has_a_settled_and_a_partly_failed_payout_run(demo_account):
+    account = demo_account
+    settled, failed = account.payout_runs.order_by("id")
+    assert (settled.state, failed.state) == ("settled", "partly_failed")
+    assert failed.payer["iban"] == settled.payer["iban"] == PAYER["payer_iban"]
+    reasons = set(account.payout_lines.values_list("reason", flat=True))
+    assert reasons >= {"below_minimum", "no_method"}
+    returned = account.payout_lines.get(run=failed, state="returned")
+    assert returned.method == "bank"
+    assert returned.payment.canceled_at is not None
+    assert account.notes.get().affiliate == returned.affiliate
+    on_hold = account.payout_methods.exclude(on_hold_reason="").get()
+    assert on_hold.affiliate == returned.affiliate
 
 
 def test_tells_stories(demo_account):
