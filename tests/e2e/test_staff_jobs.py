@@ -78,15 +78,15 @@ def walk_with_mail(
 
 
 @contextmanager
-def sign_in(device, chromium, server, checked_pages):
-    """The owner of an empty account, signed in; checks what the walk recorded."""
+def sign_in(device, chromium, server, checked_pages, role=Role.OWNER):
+    """A user of an empty account, signed in; checks what the walk recorded."""
     server.wait_until_ready()
     theme, width = device
     RateWindow.objects.all().delete()  # the tests of a minute sign in from one address
     account = AccountFactory(slug=f"jobs-{uuid4().hex[:12]}", plan__name="enterprise")
     email = f"anna@{account.slug}.example.org"
     now = timezone.now()
-    create_staff_user(account, email=email, role=Role.OWNER, password=PASSWORD, at=now)
+    create_staff_user(account, email=email, role=role, password=PASSWORD, at=now)
     # The server does not accept the fast hash of the tests.
     account.staff.update(password=PASSWORD_HASH)
     context = open_context(
