@@ -23,6 +23,10 @@ PAYER = {
     "city": "Amsterdam",
     "country": "NL",
 }
+BASIS = {
+    **{name: [] for name in ("programs", "groups", "methods", "currencies")},
+    "minimums": {},
+}
 ADDRESS = {"street": "Wall 3", "postal_code": "20095", "city": "Köln", "country": "DE"}
 
 
