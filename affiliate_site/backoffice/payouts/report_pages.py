@@ -123,6 +123,7 @@ def statement_view(model_admin, request, object_id: int):
             for name in (list_formats() if statement else ())
         ],
         note=f"Days of {account.time_zone}.",
+        original=affiliate,
     )
 
 

@@ -33,6 +33,9 @@ def test_shows_a_statement_to_viewers(staff_client, scenario, payment):
 
     for text in ("Mina Kessler", "=1+1", payment.public_id, "-12.50 EUR", "7.50 EUR"):
         assert text in page
+    affiliate = scenario.mina.affiliate
+    url = reverse("admin:tracking_affiliate_change", args=[affiliate.pk])
+    assert f'<a href="{url}">minakessler</a>' in page
 
 
 def test_leads_to_the_statement(staff_client, scenario):
