@@ -135,11 +135,11 @@ def find_named_rows(user, entries) -> dict[tuple[str, str], Any]:
 
 
 def list_named_affiliates(entry) -> list[int]:
-    """Return the primary keys of affiliates in the details of an entry: the parent, and
-    the old and the new affiliate."""
+    """Return the primary keys of affiliates in the details of an entry: the parent, the
+    old and the new affiliate, and who is in a payout run or not."""
     details = entry.details
     affiliate = details.get("affiliate", details.get("affiliate_id"))
-    pks = affiliate if isinstance(affiliate, list) else []
+    pks = affiliate if isinstance(affiliate, list) else [affiliate]
     return [pk for pk in (entry.details.get("parent"), *pks) if isinstance(pk, int)]
 
 
@@ -155,8 +155,11 @@ def name_details(entry, names: Names) -> dict[str, Any]:
     if "program_id" in details:
         pks = details.pop("program_id")
         details["program"] = [names.programs.get(pk, pk) for pk in pks]
-    if isinstance(details.get("affiliate"), list):
-        details["affiliate"] = [names.slugs.get(pk, pk) for pk in details["affiliate"]]
+    affiliate = details.get("affiliate")
+    if isinstance(affiliate, list):
+        details["affiliate"] = [names.slugs.get(pk, pk) for pk in affiliate]
+    elif isinstance(affiliate, int):
+        details["affiliate"] = names.slugs.get(affiliate, affiliate)
     return details
 
 

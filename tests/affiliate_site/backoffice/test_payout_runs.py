@@ -159,6 +159,7 @@ def test_takes_out_and_puts_back(staff_client, scenario):
     )
     section = get_section(page.content.decode(), "Left out: taken out by staff")
     assert "Mina Kessler minakessler 20.00 EUR PayPal Asked to wait Put back" in section
+    assert "affiliate: minakessler" in page.content.decode()
 
     url = reverse("admin:payouts_payoutline_put_back", args=[line.pk])
     client.post(url, {})
