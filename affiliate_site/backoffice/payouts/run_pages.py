@@ -200,12 +200,15 @@ class LinePage(FormPage):
     """A page that changes a line of a draft."""
 
     permission = PERMISSION
-    subject = "{row.affiliate}, {row.amount} {row.currency}"
     state = PayoutLineState.INCLUDED
 
     @classmethod
     def is_offered(cls, line):
         return line.state == cls.state and line.run.state == PayoutRunState.DRAFT
+
+    def get_subject(self):
+        amount = format_money(self.row.amount, self.row.currency)
+        return f"{self.row.affiliate}, {amount}"
 
     def get_back_url(self):
         return get_object_url(self.row.run)

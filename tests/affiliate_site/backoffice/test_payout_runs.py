@@ -151,6 +151,7 @@ def test_takes_out_and_puts_back(staff_client, scenario):
     line = scenario.account.payout_lines.get(run=run, state="included")
     url = reverse("admin:payouts_payoutline_take_out", args=[line.pk])
     assert url in open_run(client, run)
+    assert "Take out: minakessler, 20.00 EUR" in client.get(url).content.decode()
 
     page = client.post(url, {"reason": "Asked to wait"}, follow=True)
 
