@@ -245,7 +245,6 @@ class PutBackPage(LinePage):
     done_message = "{row.affiliate} was put back."
 
 
-RUN_PAGES = (ConfirmRunPage, RemakeRunPage, RunNotePage, DiscardRunPage)
 LINE_PAGES = (TakeOutPage, PutBackPage)
 
 

@@ -35,8 +35,11 @@ from affiliate_site.backoffice.payouts.run_detail import (
 )
 from affiliate_site.backoffice.payouts.run_pages import (
     LINE_PAGES,
-    RUN_PAGES,
     AddPayoutRunPage,
+    ConfirmRunPage,
+    DiscardRunPage,
+    RemakeRunPage,
+    RunNotePage,
 )
 from affiliate_site.backoffice.payouts.run_statements import run_statements_view
 from payouts.models.runs import PayoutLine, PayoutRun
@@ -61,7 +64,11 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     list_filter = ("state",)
     ordering = ("-created_at", "-id")
     add_page = AddPayoutRunPage
-    row_pages = (*RUN_PAGES, DownloadFilesPage, ImportResultsPage)
+    row_pages = (
+        # The first one that is offered has the button that stands out.
+        *(ConfirmRunPage, DownloadFilesPage, ImportResultsPage),
+        *(RemakeRunPage, RunNotePage, DiscardRunPage),
+    )
 
     def prepare_rows(self, request, rows):
         """Add number and sums of the lines."""

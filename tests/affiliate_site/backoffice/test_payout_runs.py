@@ -177,6 +177,8 @@ def test_confirms_after_saying_what_it_does(staff_client, scenario):
     page = client.post(url, get_form(client, url), follow=True).content.decode()
 
     assert f"Payout run {run} was confirmed." in page
+    buttons = [page.index(build_url(run, it)) for it in ("files", "results", "note")]
+    assert buttons == sorted(buttons)
     amounts = scenario.account.payments.order_by("id").values_list("amount", flat=True)
     assert list(amounts) == [20, 5]
     payment = scenario.account.payments.first()
