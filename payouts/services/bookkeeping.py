@@ -73,7 +73,7 @@ class PeriodClosing:
     def is_explained(self) -> bool:
         """Whether the movements lead from the opening to the closing balances."""
         rows = zip(self.opening, *self.movements.values(), strict=True)
-        return self.closing == tuple(map(sum, rows))
+        return list(self.closing) == list(map(sum, rows))
 
 
 def get_trial_balance(account: Account, *, end: date) -> CurrencySums:
@@ -107,7 +107,7 @@ def get_period_closings(
     closings = {}
     for currency in sorted(opening.keys() | changes.keys()):
         before, change = _get_owed(opening[currency]), _get_owed(changes[currency])
-        after = Owed(*map(sum, zip(before, change, strict=True)))
+        after = Owed(*(it + other for it, other in zip(before, change, strict=True)))
         amounts = sums[currency]
         first = earned[currency][TransferType.EARNED]
         amounts[OwedMovement.INCREASED] = amounts[TransferType.EARNED] - first

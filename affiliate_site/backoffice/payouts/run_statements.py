@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import date
+from io import RawIOBase
+from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from django import forms
@@ -33,7 +35,8 @@ class RunStatementsForm(PeriodForm):
         super().__init__(*args, **kwargs)
         # PDF first, where it can be made.
         names = sorted(list_formats(), key=["pdf", "csv", "xlsx"].index)
-        self.fields["format"].choices = [(name, name.upper()) for name in names]
+        field: Any = self.fields["format"]
+        field.choices = [(name, name.upper()) for name in names]
 
 
 def run_statements_view(model_admin, request, object_id: int):
@@ -85,15 +88,21 @@ def iterate_statements(run: PayoutRun, start: date, end: date) -> Iterator[State
             yield get_statement(run.account, affiliate, start=start, end=end)
 
 
-class Buffer(list):
-    """Parts of a file that were written and not sent yet."""
+class Buffer(RawIOBase):
+    """What was written of a file and not taken yet."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
 
     def write(self, data) -> int:
-        self.append(bytes(data))
+        self.parts.append(bytes(data))
         return len(data)
 
-    def flush(self) -> None:
-        """Nothing to do: the parts are sent by whoever reads them."""
+    def take(self) -> bytes:
+        """Return it, and forget it."""
+        content = b"".join(self.parts)
+        self.parts.clear()
+        return content
 
 
 def iterate_zip(statements: Iterable[Statement], file_format: str) -> Iterator[bytes]:
@@ -103,6 +112,5 @@ def iterate_zip(statements: Iterable[Statement], file_format: str) -> Iterator[b
         for statement in statements:
             name = f"{get_file_name(statement)}.{file_format}"
             archive.writestr(name, RENDERERS[file_format](statement))
-            yield b"".join(buffer)
-            buffer.clear()
-    yield b"".join(buffer)
+            yield buffer.take()
+    yield buffer.take()
