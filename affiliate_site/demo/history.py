@@ -572,9 +572,8 @@ class DemoHistory:
 
     def import_results(self, run: PayoutRun, reason: str, *, at: datetime) -> None:
         """All payments have arrived, or all but the first: it is due again."""
-        names = [
-            line.payment.public_id for line in list_paid_lines(run) if line.payment
-        ]
+        payments = [line.payment for line in list_paid_lines(run)]
+        names = [payment.public_id for payment in payments if payment]
         returned = names[:1] if reason else []
         results = [
             PayoutResult(
