@@ -11,6 +11,7 @@ from accounts.models.accounts import TenantModel
 from payouts.models.payments import Payment, PayoutMethodKind
 from tracking.amounts import AmountField
 from tracking.models.affiliates import Affiliate
+from tracking.money import format_amount
 
 MAX_NOTE_LENGTH = 500
 
@@ -68,7 +69,7 @@ class PayoutMinimum(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return f"{self.amount} {self.currency}"
+        return format_amount(self.amount, self.currency)
 
 
 class PayoutRunState(models.TextChoices):

@@ -161,7 +161,7 @@ def build_balance_due_card(account) -> DashboardCard:
     """The balance due now, independent of the period."""
     overpaid = get_overpaid(account)
     return DashboardCard(
-        "Balance due now",
+        "Balance due",
         format_totals(get_balance_due(account)),
         note=f"Overpaid: {format_totals(overpaid)}, not subtracted" if overpaid else "",
         url=build_changelist_url("payouts_ledgeraccount", balance__gt=0),

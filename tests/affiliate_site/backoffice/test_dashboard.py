@@ -79,7 +79,7 @@ def test_compares_a_period_with_the_previous_one(staff_client, scenario):
         "Paid out": ("0", "0"),
         "Removed conversions": ("0", "0"),
         "Active affiliates": ("1", "1"),
-        "Balance due now": ("0", ""),
+        "Balance due": ("0", ""),
     }
 
 
