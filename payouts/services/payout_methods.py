@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Count
 
 from accounts.encryption import calculate_blind_index
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from payouts.errors import PayoutMethodNotFound
 from payouts.models.payments import PayoutMethod, PayoutMethodKind
+from payouts.models.runs import PayoutLineState, PayoutRun
 from payouts.payout_details import get_identifier
 from tracking.services.affiliates import get_affiliate
 
@@ -114,6 +116,21 @@ def list_equal_methods(
     )
     rows = rows.exclude(affiliate=methods[0].affiliate_id).select_related("affiliate")
     return list(rows.order_by("affiliate", "id")[:MAX_EQUAL_METHODS])
+
+
+def list_shared_methods(run: PayoutRun) -> list[PayoutMethod]:
+    """Return the payout methods that pay several affiliates of a draft's lines."""
+    account = run.account
+    paid = account.payout_lines.filter(run=run, state=PayoutLineState.INCLUDED)
+    methods = account.payout_methods.filter(
+        affiliate__in=paid.values("affiliate"),
+        is_primary=True,
+        blind_index__isnull=False,
+    )
+    groups = methods.order_by().values("blind_index").annotate(number=Count("pk"))
+    shared = groups.filter(number__gt=1).values("blind_index")
+    rows = methods.filter(blind_index__in=shared).select_related("affiliate")
+    return list(rows.order_by("blind_index", "affiliate")[:MAX_EQUAL_METHODS])
 
 
 def _list_changed_fields(

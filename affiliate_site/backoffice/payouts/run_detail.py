@@ -101,14 +101,17 @@ def link_to_statements(run) -> str:
 
 
 def build_totals_section(run) -> Section:
-    """Number and sum of the lines by currency and method."""
+    """Number and sum of the lines by currency, method and what became of them."""
     rows = run.account.payout_lines.filter(run=run, state__in=PAID_STATES)
-    totals = rows.order_by("currency", "method").values_list("currency", "method")
+    keys = ("currency", "method", "state")
+    totals = rows.order_by(*keys).values_list(*keys)
+    is_draft = run.state == PayoutRunState.DRAFT
     return Section(
         "Totals",
         columns=(
             Column("Currency"),
             Column("Method"),
+            *([] if is_draft else [Column("State")]),
             Column("Affiliates", is_amount=True),
             Column("Amount", is_amount=True),
         ),
@@ -117,10 +120,11 @@ def build_totals_section(run) -> Section:
             (
                 currency,
                 PayoutMethodKind(method).label,
+                *([] if is_draft else [PayoutLineState(state).label.capitalize()]),
                 f"{number:,}",
                 format_money(total, currency),
             )
-            for currency, method, number, total in totals.annotate(
+            for currency, method, state, number, total in totals.annotate(
                 Count("pk"), ExactSum("amount")
             )
         ],

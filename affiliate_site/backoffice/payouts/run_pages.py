@@ -13,6 +13,7 @@ from affiliate_site.backoffice.payouts.payment_pages import NO_TRANSFER
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.runs import MAX_NOTE_LENGTH, PayoutLineState, PayoutRunState
 from payouts.services.payables import list_payable_currencies
+from payouts.services.payout_methods import list_shared_methods
 from payouts.services.payout_runs import (
     confirm_run,
     create_draft,
@@ -140,6 +141,9 @@ class ConfirmRunPage(DraftPage):
         alerts = []
         if self.row.due_before - A_DAY > timezone.now():
             alerts.append("The day is yet to come: some of it is not due until then.")
+        if shared := list_shared_methods(self.row):
+            names = ", ".join(str(method.affiliate) for method in shared)
+            alerts.append(f"These affiliates have payout accounts in common: {names}.")
         if needs_second_person(self.row):
             alerts.append("You made this draft, so somebody else has to confirm it.")
         return alerts

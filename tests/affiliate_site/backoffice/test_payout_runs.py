@@ -11,6 +11,7 @@ from django.utils import timezone
 from accounts.models.api_keys import Role
 from accounts.models.users import User
 from affiliate_site.backoffice.payouts import run_detail
+from payouts.services.payout_methods import set_payout_method
 from payouts.services.payout_runs import confirm_run, create_draft, discard_run
 from tests.affiliate_site.backoffice.forms import get_form
 from tests.ledger_checks import assert_amounts_consistent
@@ -183,6 +184,7 @@ def test_confirms_after_saying_what_it_does(staff_client, scenario):
     assert list(amounts) == [20, 5]
     payment = scenario.account.payments.first()
     assert f"{payment} No answer yet" in get_section(page, "Lines")
+    assert "EUR PayPal No answer yet 1 20.00 EUR" in get_section(page, "Totals")
     url_of_payment = reverse("admin:payouts_payment_change", args=[payment.pk])
     assert f">{run}</a>" in client.get(url_of_payment).content.decode()
     assert "Take out" not in page
@@ -227,6 +229,28 @@ def test_says_that_another_person_has_to_confirm(staff_client, scenario):
     client.post(url, get_form(client, url))
 
     assert not scenario.account.payments.exists()
+
+
+@pytest.mark.parametrize("email", ["mina@notes.example.org", "odette@x.example.org"])
+def test_warns_of_accounts_in_common(staff_client, scenario, email):
+    for slug, address in (
+        ("odettevarga", email),
+        ("minakessler", "MINA@notes.example.org"),
+    ):
+        set_payout_method(
+            scenario.account,
+            affiliate_id=slug,
+            kind="paypal",
+            details={"email": address},
+            is_primary=True,
+            at=timezone.now(),
+        )
+    run = draft(scenario.account)
+
+    page = staff_client().get(build_url(run, "confirm")).content.decode()
+
+    text = "payout accounts in common: minakessler, odettevarga."
+    assert (text in page) is email.startswith("mina")
 
 
 @pytest.mark.parametrize(("days", "is_warned"), [(0, False), (2, True)])
