@@ -55,6 +55,7 @@ VIOLATIONS = {
     "level_at_least_minimum": {"level": 1},
     "paid_commission_is_approved": {"payment": 1, "status": "pending"},
     "payment_amount_positive": {"amount": 0},
+    "payout_minimum_positive": {"amount": 0},
     "refund_amount_not_negative": {"amount": -1},
     "referral_code_has_affiliate_or_prospect": {"enrollment": None, "prospect": None},
     "source_has_affiliate_or_prospect": {"affiliate": None, "prospect": None},
