@@ -27,7 +27,7 @@ class PayoutSettings(TenantModel):
     payer_postal_code = models.CharField(max_length=16, blank=True)
     payer_city = models.CharField(max_length=35, blank=True)
     payer_country = models.CharField(max_length=2, blank=True)
-    # Whoever confirms a run is not who drafted it.
+    # A run is confirmed by somebody else than who drafted it.
     requires_second_person = models.BooleanField(default=False)
 
     class Meta:
@@ -130,7 +130,7 @@ class PayoutLineState(models.TextChoices):
     INCLUDED = "included"
     LEFT_OUT = "left_out"  # by a rule: `reason`
     TAKEN_OUT = "taken_out"  # by staff: `note`
-    UNKNOWN = "unknown", "no answer yet"  # confirmed; nobody has said that it arrived
+    UNKNOWN = "unknown", "no answer yet"  # confirmed; no answer says that it arrived
     SETTLED = "settled"
     RETURNED = "returned", "refused or returned"
     CANCELED = "canceled"
@@ -174,7 +174,7 @@ class PayoutLine(TenantModel):
     payment = models.ForeignKey(
         Payment, models.PROTECT, null=True, related_name="+", db_index=False
     )
-    # What the bank has said.
+    # The answer of the bank.
     bank_reference = models.CharField(max_length=255, blank=True)
     bank_reason = models.CharField(max_length=500, blank=True)
     answered_on = models.DateField(null=True)

@@ -32,12 +32,6 @@ from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 
 SEPA_CURRENCY = "EUR"
 BANK_METHODS = {PayoutMethodKind.BANK, PayoutMethodKind.WIRE_TRANSFER}
-PAID_STATES = (
-    PayoutLineState.UNKNOWN,
-    PayoutLineState.SETTLED,
-    PayoutLineState.RETURNED,
-    PayoutLineState.CANCELED,
-)
 PAYMENT_PATTERN = re.compile(
     r"(?<![A-Za-z0-9])pa[_-]?([A-Za-z0-9]{16})(?![A-Za-z0-9])", re.ASCII
 )
@@ -76,7 +70,7 @@ class PayoutResult:
     """One answer. `name` is what it calls the payment, our reference if it knows it.
 
     With `is_message`, it is about all payments of a bank file: `name` is its message
-    id, `amount` the sum of `count` payments. `amount` and `day` may not be told.
+    id, `amount` the sum of `count` payments. `amount` and `day` may be missing.
     """
 
     name: str
@@ -177,9 +171,7 @@ def list_paid_lines(run: PayoutRun) -> list[PayoutLine]:
     Returned ones stay, so that a file is the same each time. One that staff have
     canceled is left out: it is owed again, and a file must not pay it.
     """
-    lines = run.account.payout_lines.filter(
-        run=run, state__in=PAID_STATES, payment__isnull=False
-    )
+    lines = run.account.payout_lines.filter(run=run, payment__isnull=False)
     return list(
         lines.exclude(
             ~Q(state=PayoutLineState.RETURNED), payment__canceled_at__isnull=False
@@ -331,7 +323,7 @@ def _find_payments(account: Account, names: Sequence[str]) -> Found:
 def _list_open(
     account: Account, run_ids: Iterable[int], named: set[int]
 ) -> list[ReportedPayment]:
-    """Return the payments of these runs that nobody has said anything about."""
+    """Return the payments of these runs without any answer."""
     lines = account.payout_lines.filter(
         run__in=run_ids, state=PayoutLineState.UNKNOWN, payment__canceled_at=None
     )
@@ -417,7 +409,7 @@ def _hold_method(account: Account, answer: _Answer, reason: str) -> None:
 
 
 def _update_runs(account: Account, answers: Sequence[_Answer], *, at: datetime) -> None:
-    """Update the states of the runs, and log what was said about each."""
+    """Update the states of the runs, and log the answers about each."""
     groups: dict[int, list[ResultState]] = defaultdict(list)
     runs: dict[int, PayoutRun] = {}
     for answer in answers:

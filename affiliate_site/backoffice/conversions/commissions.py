@@ -258,14 +258,14 @@ class CommissionAdmin(
 
     @action(description="Release now", permissions=["manage"])
     def release_selected(self, request, rows):
-        at, is_confirmed = timezone.now(), "confirmed" in request.POST
-        form = ReleaseForm(request.POST if is_confirmed else None, account=None)
+        at = timezone.now()
+        form, values = bind_form(ReleaseForm, request)
         admin_action = AdminAction(
             "Release commissions",
             perform=lambda row, at: release_commission(
                 row.account,
                 commission_id=row.pk,
-                reason=form.cleaned_data["reason"],
+                reason=values["reason"],
                 at=at,
             ),
             skip_reason=lambda row: "" if is_on_hold(row, at=at) else "not on hold",

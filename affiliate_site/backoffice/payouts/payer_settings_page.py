@@ -37,7 +37,7 @@ class PayerSettingsForm(ServiceForm):
     requires_second_person = forms.BooleanField(
         label="Somebody else confirms",
         required=False,
-        help_text="Whoever drafted a payout run cannot confirm it.",
+        help_text="A payout run is confirmed by somebody else than who drafted it.",
     )
 
     fieldsets: FieldSets = (

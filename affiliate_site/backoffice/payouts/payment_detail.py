@@ -83,7 +83,7 @@ def get_payment_details(request, payment) -> Details:
 
 
 def list_line_facts(line: PayoutLine) -> list[tuple[str, Any]]:
-    """The payout run that made a payment, and what the bank has said."""
+    """The payout run that made a payment, and what the bank answered."""
     day = line.answered_on and f" on {date_format(line.answered_on)}"
     return [
         ("Payout run", link_to(line.run)),

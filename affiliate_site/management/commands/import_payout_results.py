@@ -53,7 +53,7 @@ class Command(AccountCommand):
         self.write_table(
             COLUMNS,
             [
-                (name, it.payment, format_told_amount(it), it.reference, it.reason)
+                (name, it.payment, format_reported_amount(it), it.reference, it.reason)
                 for name, it in rows
             ],
             **result,
@@ -62,8 +62,8 @@ class Command(AccountCommand):
             self.stdout.write(f"Already applied: {applied.already_applied}")
 
 
-def format_told_amount(reported) -> str:
-    """The amount of the payment or of the file, which may have told none."""
+def format_reported_amount(reported) -> str:
+    """The amount of the payment or of the file, which may have none."""
     if reported.amount is None:
         return "-"
     return format_amount(reported.amount, reported.currency).strip()
