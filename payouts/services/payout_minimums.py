@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Q
 
 from accounts.db_compat import BATCH_SIZE
 from accounts.errors import InvalidSetting
 from accounts.exact_json import format_decimal
+from accounts.lookups import lock_account_row
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from payouts.models.commissions import BalanceKey
@@ -22,7 +23,6 @@ from tracking.money import (
     round_amount,
 )
 from tracking.services.affiliates import get_affiliate
-from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,6 @@ def get_minimums(account: Account, affiliate_ids: Collection[int]) -> Minimums:
     return minimums
 
 
-@retry_on_conflict
 def set_minimum(
     account: Account,
     *,
@@ -70,24 +69,20 @@ def set_minimum(
     """
     currency = get_currency(currency)
     _validate_minimum(amount, currency)
-    try:
-        with transaction.atomic():
-            affiliate = get_affiliate(account, affiliate_id) if affiliate_id else None
-            rows = account.payout_minimums.filter(
-                affiliate=affiliate, currency=currency
+    with transaction.atomic():
+        lock_account_row(account)
+        affiliate = get_affiliate(account, affiliate_id) if affiliate_id else None
+        rows = account.payout_minimums.filter(affiliate=affiliate, currency=currency)
+        row = rows.first()
+        if row is None:
+            row = rows.create(
+                account=account, affiliate=affiliate, currency=currency, amount=amount
             )
-            row = rows.select_for_update(no_key=True).first()
-            if row is None:
-                row = account.payout_minimums.create(
-                    affiliate=affiliate, currency=currency, amount=amount
-                )
-            elif row.amount == amount:
-                return row
-            else:
-                row.update_row(amount=amount)
-            _log(account, "payout_minimum.set", affiliate, amount, currency, at)
-    except IntegrityError as error:
-        raise ConcurrentUpdate from error  # it was set meanwhile
+        elif row.amount == amount:
+            return row
+        else:
+            row.update_row(amount=amount)
+        _log(account, "payout_minimum.set", affiliate, amount, currency, at)
     return row
 
 
@@ -100,10 +95,11 @@ def remove_minimum(
 ) -> None:
     """Remove a minimum, if there is one. Raises `AffiliateNotFound`."""
     with transaction.atomic():
+        lock_account_row(account)
         affiliate = get_affiliate(account, affiliate_id) if affiliate_id else None
         rows = account.payout_minimums.filter(affiliate=affiliate, currency=currency)
-        for row in rows.select_for_update():
-            account.payout_minimums.filter(pk=row.pk).delete()
+        for row in rows:
+            rows.filter(pk=row.pk).delete()
             kind = "payout_minimum.removed"
             _log(account, kind, affiliate, row.amount, currency, at)
 

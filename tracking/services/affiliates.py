@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from accounts.compiled_queries import compiled
 from accounts.errors import ErrorList, InvalidInput
 from accounts.ids import generate_random_text
+from accounts.lookups import lock_account_row
 from accounts.models.accounts import Account
 from accounts.services.changes import record_change, record_changes
 from accounts.services.webhooks import disable_postbacks
@@ -139,7 +140,7 @@ def lock_hierarchy(account: Account) -> None:
 
     Concurrent changes could create a cycle, or leave a child with a deleted parent.
     """
-    Account.objects.select_for_update(no_key=True).get(pk=account.pk)
+    lock_account_row(account)
 
 
 @compiled
