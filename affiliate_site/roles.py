@@ -14,9 +14,12 @@ from accounts.models.users import User
 from payouts.services.reviews import count_to_check
 
 TENANT_APPS = ("accounts", "tracking", "payouts")
-# What finance writes, with payments; managers write the last two, too.
-FINANCE_ONLY_MODELS = {"payment", "payoutsettings", "payoutrun", "payoutline"}
-FINANCE_MODELS = FINANCE_ONLY_MODELS | {"payoutminimum", "payoutmethod"}
+# What finance writes, with payments; managers write the last three, too.
+FINANCE_ONLY_MODELS = {
+    *("payment", "payoutsettings", "payoutrun", "payoutline"),
+    *("document", "taxrule"),
+}
+FINANCE_MODELS = FINANCE_ONLY_MODELS | {"payoutminimum", "payoutmethod", "taxdata"}
 # Keys and staff; webhooks too, as they send out what a key could read.
 OWNER_ONLY_MODELS = {
     "apikey",

@@ -4,6 +4,7 @@ from payouts.models.bonuses import Bonus
 from payouts.models.commission_types import CommissionType, GroupRate, Level
 from payouts.models.commissions import Commission, PaymentAllocation
 from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
+from payouts.models.documents import Document, DocumentSequence, TaxData, TaxRule
 from payouts.models.ledger import LedgerAccount, LedgerDigest, Transfer
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.models.refunds import Correction, Refund
@@ -16,6 +17,8 @@ __all__ = [
     "Correction",
     "DailyLandingPageClicks",
     "DailyStats",
+    "Document",
+    "DocumentSequence",
     "GroupRate",
     "LedgerAccount",
     "LedgerDigest",
@@ -28,5 +31,7 @@ __all__ = [
     "PayoutRun",
     "PayoutSettings",
     "Refund",
+    "TaxData",
+    "TaxRule",
     "Transfer",
 ]

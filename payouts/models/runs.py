@@ -29,6 +29,18 @@ class PayoutSettings(TenantModel):
     payer_country = models.CharField(max_length=2, blank=True)
     # A run is confirmed by somebody else than who drafted it.
     requires_second_person = models.BooleanField(default=False)
+    # Self-billing documents of settled payments.
+    issues_documents = models.BooleanField(default=False, db_default=False)
+    document_prefix = models.CharField(max_length=16, default="SB-", db_default="SB-")
+    payer_vat_id = models.CharField(
+        "payer VAT ID", max_length=32, blank=True, default="", db_default=""
+    )
+    # Mail to affiliates about settled payments; empty texts: the usual ones.
+    mails_payments = models.BooleanField(default=False, db_default=False)
+    mail_subject = models.CharField(
+        max_length=200, blank=True, default="", db_default=""
+    )
+    mail_text = models.TextField(blank=True, default="", db_default="")
 
     class Meta:
         default_related_name = "payout_settings"

@@ -60,6 +60,7 @@ VIOLATIONS = {
     "referral_code_has_affiliate_or_prospect": {"enrollment": None, "prospect": None},
     "source_has_affiliate_or_prospect": {"affiliate": None, "prospect": None},
     "staff_of_an_account_or_operator": {"account": 1, "is_superuser": True},
+    "tax_rule_rate_in_range": {"rate": 100},
     "transfer_amount_positive": {"amount": 0},
     "transfer_has_single_source": {"commission": None, "sequence_number": 1},
     "transfer_sides_differ": {"debit": 1, "credit": 1},

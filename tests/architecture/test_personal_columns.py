@@ -45,6 +45,9 @@ OTHER_COLUMNS = {
     "auth.Permission": "name codename",
     "contenttypes.ContentType": "app_label model",
     "payouts.Bonus": "title",
+    "payouts.Document": "label sentence issuer",
+    "payouts.TaxData": "country",
+    "payouts.TaxRule": "country sentence",
     "payouts.Commission": "commission_type name",
     "payouts.CommissionType": "identifier title",
     "payouts.DailyLandingPageClicks": "landing_page",
@@ -54,7 +57,8 @@ OTHER_COLUMNS = {
     "payouts.PayoutRun": "basis note created_by confirmed_by payer",
     "payouts.PayoutSettings": (
         "payer_name payer_iban payer_bic payer_street payer_building"
-        " payer_postal_code payer_city payer_country"
+        " payer_postal_code payer_city payer_country payer_vat_id document_prefix"
+        " mail_subject mail_text"
     ),
     "payouts.Correction": "actor",
     "payouts.Refund": "actor lines",
@@ -67,6 +71,7 @@ OTHER_COLUMNS = {
     "tracking.CustomField": "slug title options",
     "tracking.Customer": "warnings",
     "tracking.FailedPageCall": "reason page",
+    "tracking.Mail": "kind about",
     "tracking.Program": "slug title landing_page program_group",
     "tracking.Source": "hex",
 }

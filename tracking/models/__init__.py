@@ -16,6 +16,7 @@ from tracking.models.conversions import (
 from tracking.models.customers import Customer
 from tracking.models.enrollments import Enrollment, ReferralCode
 from tracking.models.late_changes import LateChange
+from tracking.models.mails import Mail
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
 from tracking.models.sources import Asset, Coupon, Source
@@ -35,6 +36,7 @@ __all__ = [
     "FailedPageCall",
     "FormerExternalId",
     "LateChange",
+    "Mail",
     "Note",
     "Program",
     "Prospect",

@@ -1,0 +1,140 @@
+"""Self-billing: tax data, tax rules, and the documents of payments."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from accounts.encryption import EncryptedJSONField
+from accounts.models.accounts import TenantModel
+from payouts.models.payments import Payment
+from tracking.amounts import AmountField
+from tracking.models.affiliates import Affiliate
+
+
+class TaxRule(TenantModel):
+    """The VAT of businesses or private persons of a country, as the account decides.
+
+    `rate` is in percent, and part of what is paid. An empty `country` means all others.
+    """
+
+    is_business = models.BooleanField()
+    country = models.CharField(max_length=2, blank=True)
+    rate = models.DecimalField(max_digits=5, decimal_places=2)
+    sentence = models.CharField(max_length=500, blank=True)  # on the documents
+
+    class Meta:
+        default_related_name = "tax_rules"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "is_business", "country"],
+                name="one_tax_rule_per_country",
+            ),
+            models.CheckConstraint(
+                condition=Q(rate__gte=0, rate__lt=100), name="tax_rule_rate_in_range"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        who = "business" if self.is_business else "private"
+        return f"{who}/{self.country or 'other'}"
+
+
+class TaxData(TenantModel):
+    """What an affiliate says about its taxes. Name and address are the affiliate's."""
+
+    affiliate = models.ForeignKey(
+        Affiliate, models.PROTECT, related_name="+", db_index=False
+    )
+    is_business = models.BooleanField()
+    country = models.CharField(max_length=2)
+    vat_id = models.CharField("VAT ID", max_length=32, blank=True)
+    consented_on = models.DateField(null=True)  # to self-billing
+    changed_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        default_related_name = "tax_data"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "affiliate"], name="one_tax_data_per_affiliate"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"tax data of {self.affiliate_id}"
+
+
+class DocumentSequence(TenantModel):
+    """The last number that an account has given in a year."""
+
+    year = models.PositiveSmallIntegerField()
+    last_number = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        default_related_name = "document_sequences"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "year"], name="one_document_sequence_per_year"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.year}"
+
+
+class DocumentKind(models.TextChoices):
+    """What a document is."""
+
+    SELF_BILLING = "self_billing", "Self-billing document"
+    CORRECTION = "correction", "Correction"
+
+
+class Document(TenantModel):
+    """A self-billing document for a payment, or the correction that cancels it.
+
+    It never changes: `issuer` and `supplier`, the account and the affiliate, are as of
+    its day. The amounts of a correction are negative.
+    """
+
+    kind = models.CharField(max_length=16, choices=DocumentKind)
+    year = models.PositiveSmallIntegerField()
+    number = models.PositiveIntegerField()
+    label = models.CharField("number", max_length=48)  # as printed: `SB-2026-00042`
+    affiliate = models.ForeignKey(
+        Affiliate, models.PROTECT, related_name="+", db_index=False
+    )
+    payment = models.ForeignKey(
+        Payment, models.PROTECT, related_name="+", db_index=False
+    )
+    corrects = models.ForeignKey(
+        "self", models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    issued_on = models.DateField()
+    currency = models.CharField(max_length=3)
+    net = AmountField()
+    vat = AmountField("VAT")
+    total = AmountField()
+    vat_rate = models.DecimalField("VAT rate", max_digits=5, decimal_places=2)
+    sentence = models.CharField(max_length=500, blank=True)
+    issuer = EncryptedJSONField(default=dict)
+    supplier = EncryptedJSONField(default=dict)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        default_related_name = "documents"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "year", "number"], name="one_document_per_number"
+            ),
+            models.UniqueConstraint(
+                fields=["account", "payment", "kind"],
+                name="one_document_of_a_kind_per_payment",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["account", "affiliate", "-id"], name="documents_by_affiliate"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.label
