@@ -1,10 +1,8 @@
-"""Look up one row or raise a business error; lock the row of an account."""
+"""Look up one row or raise a business error."""
 
 from typing import Any, TypeVar
 
 from django.db.models import Manager, Model, QuerySet
-
-from accounts.models.accounts import Account
 
 Row = TypeVar("Row", bound=Model)
 
@@ -26,11 +24,3 @@ def get_or_raise(
     if row is None:
         raise error
     return row
-
-
-def lock_account_row(account: Account) -> None:
-    """Lock the row of an account: such changes run one at a time.
-
-    Ends with the transaction. Postings and reads do not wait for it.
-    """
-    Account.objects.select_for_update(no_key=True).only("pk").get(pk=account.pk)

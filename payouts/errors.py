@@ -277,3 +277,21 @@ class InvalidPayer(InvalidInput):
     """The IBAN, BIC or country of the payer is invalid."""
 
     message = "{reason}"
+
+
+class InvalidTaxData(InvalidInput):
+    """A country, a VAT ID or a day of consent is invalid."""
+
+    message = "{reason}"
+
+
+class InvalidTaxRule(InvalidInput):
+    """The rate or the sentence of a tax rule is invalid."""
+
+    message = "{reason}"
+
+
+class TaxRuleNotFound(NotFound):
+    """The account has no such tax rule."""
+
+    message = "Tax rule not found"

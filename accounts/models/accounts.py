@@ -93,6 +93,13 @@ class Account(models.Model):
         """Return the day of a moment in the account's time zone."""
         return at.astimezone(self.zone).date()
 
+    def lock_row(self) -> None:
+        """Lock the row until the transaction ends: such changes run one at a time.
+
+        Postings and reads do not wait for it.
+        """
+        Account.objects.select_for_update(no_key=True).only("pk").get(pk=self.pk)
+
 
 TenantRow = TypeVar("TenantRow", bound="TenantModel")
 

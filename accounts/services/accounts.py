@@ -19,7 +19,7 @@ from accounts.errors import (
     UnknownTimeZone,
 )
 from accounts.ids import SLUG_PATTERN
-from accounts.lookups import get_or_raise, lock_account_row
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account, Logo, Plan
 from accounts.services.changes import log_event
 
@@ -270,7 +270,7 @@ def set_logo(account: Account, *, image: bytes | None, at: datetime) -> Logo | N
     if image is not None:
         new = Logo(account=account, media_type=detect_media_type(image), image=image)
     with transaction.atomic():
-        lock_account_row(account)
+        account.lock_row()
         old = account.logos.first()
         if old is None and new is None:
             return None

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from accounts.compiled_queries import compiled
 from accounts.errors import ApiKeyNotFound, SigningSecretNotFound, TooManySigningSecrets
 from accounts.ids import calculate_checksum, generate_random_text
-from accounts.lookups import get_or_raise, lock_account_row
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.models.api_keys import ApiKey, SigningSecret
 from accounts.services.accounts import validate_name
@@ -105,7 +105,7 @@ MAX_VALID_SECRETS = 2  # the old and the new one while a shop changes over
 def create_signing_secret(account: Account, *, at: datetime) -> SigningSecret:
     """Create a secret beside a valid one; raise `TooManySigningSecrets` for a third."""
     with transaction.atomic():
-        lock_account_row(account)
+        account.lock_row()
         valid = account.signing_secrets.filter(revoked_at=None)
         if valid.count() >= MAX_VALID_SECRETS:
             prefix = valid.earliest("id").prefix

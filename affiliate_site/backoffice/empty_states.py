@@ -89,6 +89,14 @@ EMPTY_STATES = {
         "No minimums yet: payout runs pay any amount. Choose “Add payout minimum” to"
         " let small amounts wait for the next run."
     ),
+    "payouts.Document": (
+        "No documents yet. Switch self-billing on in its settings, then each settled"
+        " payment gets a document."
+    ),
+    "payouts.TaxRule": (
+        "No tax rules yet. Choose “Add tax rule” to say which VAT applies to businesses"
+        " and private persons of a country."
+    ),
     "payouts.PayoutMethod": (
         "No payout methods yet. Choose “Add payout method” to record how an affiliate"
         " is paid."

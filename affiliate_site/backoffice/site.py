@@ -29,6 +29,7 @@ from affiliate_site.backoffice.account.invitation_pages import invitation_view
 from affiliate_site.backoffice.base import ThemedModelAdmin
 from affiliate_site.backoffice.dashboard.onboarding import dismiss_view
 from affiliate_site.backoffice.formatters import format_datetime
+from affiliate_site.backoffice.payouts.document_pages import SelfBillingPage
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
 from affiliate_site.backoffice.theme import list_navigation
 from affiliate_site.http_errors import render_error_page
@@ -95,9 +96,11 @@ class BackOfficeAdminSite(UnfoldAdminSite):
         model_admin = ThemedModelAdmin(Account, self)
         settings_view = AccountSettingsPage.as_view(model_admin=model_admin)
         payer_view = PayerSettingsPage.as_view(model_admin=model_admin)
+        self_billing_view = SelfBillingPage.as_view(model_admin=model_admin)
         views = {
             "account_settings": ("settings/", settings_view),
             "payer_settings": ("payer-settings/", payer_view),
+            "self_billing": ("self-billing/", self_billing_view),
             "dismiss_onboarding": ("onboarding/dismiss/", dismiss_view),
         }
         return [

@@ -136,6 +136,13 @@ def list_tabs(request) -> list[dict]:
             },
         ),
         {
+            "models": ["payouts.document", "payouts.taxrule"],
+            "items": [
+                {"title": "Documents", "link": reverse_changelist("payouts_document")},
+                {"title": "Tax rules", "link": reverse_changelist("payouts_taxrule")},
+            ],
+        },
+        {
             "models": ["accounts.user", "accounts.invitation"],
             "items": [
                 {"title": "Staff", "link": reverse_changelist("accounts_user")},
@@ -221,11 +228,20 @@ def list_navigation(request) -> list[dict]:
                 build_sidebar_item(
                     "Minimums", "vertical_align_bottom", "payouts_payoutminimum"
                 ),
+                build_sidebar_item(
+                    "Documents", "description", "payouts_document", "payouts_taxrule"
+                ),
                 build_sidebar_item("Ledger", "receipt_long", "payouts_transfer"),
                 build_settings_item(
                     "Payer settings",
                     "account_balance_wallet",
                     "payer_settings",
+                    "payouts.change_payoutsettings",
+                ),
+                build_settings_item(
+                    "Self-billing settings",
+                    "request_quote",
+                    "self_billing",
                     "payouts.change_payoutsettings",
                 ),
             ],

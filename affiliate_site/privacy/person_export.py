@@ -32,6 +32,7 @@ from tracking.models.prospects import Prospect
 from tracking.services.erasure import find_clicks
 
 VISITOR_DATA = ("ip", "user_agent")
+TAX_COLUMNS = ("is_business", "country", "vat_id", "consented_on")
 PAYOUT_LINE_TEXTS = ("receiver", "note", "bank_reason")
 
 
@@ -85,6 +86,12 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             account.payout_lines.filter(**own)
             .order_by("pk")
             .values("amount", "currency", *PAYOUT_LINE_TEXTS)
+        ),
+        "tax_data": list(account.tax_data.filter(**own).values(*TAX_COLUMNS)),
+        "documents": list(
+            account.documents.filter(**own)
+            .order_by("pk")
+            .values("label", "issued_on", "currency", "total", "supplier")
         ),
         "events": _list_audit_entries(account, f"affiliate:{affiliate.pk}"),
     }

@@ -23,8 +23,8 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="payoutsettings",
-            name="issues_documents",
-            field=models.BooleanField(db_default=False, default=False),
+            name="documents_from",
+            field=models.DateField(null=True),
         ),
         migrations.AddField(
             model_name="payoutsettings",
@@ -80,6 +80,8 @@ class Migration(migrations.Migration):
                 ("number", models.PositiveIntegerField()),
                 ("label", models.CharField(max_length=48, verbose_name="number")),
                 ("issued_on", models.DateField()),
+                ("first_day", models.DateField(null=True)),
+                ("last_day", models.DateField(null=True)),
                 ("currency", models.CharField(max_length=3)),
                 ("net", tracking.amounts.AmountField()),
                 ("vat", tracking.amounts.AmountField(verbose_name="VAT")),

@@ -109,6 +109,9 @@ class Document(TenantModel):
         "self", models.PROTECT, null=True, related_name="+", db_index=False
     )
     issued_on = models.DateField()
+    # The days of the commissions that the payment covers; null without any.
+    first_day = models.DateField(null=True)
+    last_day = models.DateField(null=True)
     currency = models.CharField(max_length=3)
     net = AmountField()
     vat = AmountField("VAT")

@@ -29,8 +29,8 @@ class PayoutSettings(TenantModel):
     payer_country = models.CharField(max_length=2, blank=True)
     # A run is confirmed by somebody else than who drafted it.
     requires_second_person = models.BooleanField(default=False)
-    # Self-billing documents of settled payments.
-    issues_documents = models.BooleanField(default=False, db_default=False)
+    # Payments from this day of the account on have self-billing documents; null: none.
+    documents_from = models.DateField(null=True)
     document_prefix = models.CharField(max_length=16, default="SB-", db_default="SB-")
     payer_vat_id = models.CharField(
         "payer VAT ID", max_length=32, blank=True, default="", db_default=""

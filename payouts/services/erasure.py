@@ -196,6 +196,7 @@ def _erase_payout_details(account: Account, affiliate: Affiliate) -> int:
 
     return (
         account.payout_methods.filter(affiliate=affiliate).delete()[0]
+        + account.tax_data.filter(affiliate=affiliate).delete()[0]
         + update_other_values(
             account.payout_lines.filter(affiliate=affiliate),
             receiver={},

@@ -24,6 +24,7 @@ from payouts.errors import (
 )
 from payouts.models.commissions import BalanceKey, Commission, PaymentAllocation
 from payouts.models.payments import Payment, PayoutMethod
+from payouts.services.documents import correct_document
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from payouts.services.run_states import cancel_line, lock_line_of_payment
 from tracking.amounts import ExactSum
@@ -174,6 +175,7 @@ def cancel_payment(
             ledger.post_payment_canceled(payment)
         if line is not None:
             cancel_line(line)
+        correct_document(account, payment, at=at)
 
 
 def get_payment(account: Account, payment_id: str) -> Payment:

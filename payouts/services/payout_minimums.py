@@ -11,7 +11,6 @@ from django.db.models import Q
 from accounts.db_compat import BATCH_SIZE
 from accounts.errors import InvalidSetting
 from accounts.exact_json import format_decimal
-from accounts.lookups import lock_account_row
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from payouts.models.commissions import BalanceKey
@@ -70,7 +69,7 @@ def set_minimum(
     currency = get_currency(currency)
     _validate_minimum(amount, currency)
     with transaction.atomic():
-        lock_account_row(account)
+        account.lock_row()
         affiliate = get_affiliate(account, affiliate_id) if affiliate_id else None
         rows = account.payout_minimums.filter(affiliate=affiliate, currency=currency)
         row = rows.first()
@@ -95,7 +94,7 @@ def remove_minimum(
 ) -> None:
     """Remove a minimum, if there is one. Raises `AffiliateNotFound`."""
     with transaction.atomic():
-        lock_account_row(account)
+        account.lock_row()
         affiliate = get_affiliate(account, affiliate_id) if affiliate_id else None
         rows = account.payout_minimums.filter(affiliate=affiliate, currency=currency)
         for row in rows:

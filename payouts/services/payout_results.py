@@ -24,6 +24,7 @@ from accounts.services.changes import log_event, log_events
 from payouts.errors import PaymentNotFound, PayoutRunNotFound, ResultsOfOtherRun
 from payouts.models.payments import Payment, PayoutMethodKind
 from payouts.models.runs import PayoutLine, PayoutLineState, PayoutRun
+from payouts.services.documents import issue_documents
 from payouts.services.ledger import open_ledger_session
 from payouts.services.payments import cancel_payment
 from payouts.services.run_states import lock_run, update_run_state
@@ -222,6 +223,8 @@ def apply_payout_results(
             _settle(account, settled, at=at)
             _return(account, failed, at=at)
             _update_runs(account, [*settled, *failed], at=at)
+            runs = {it.line.run_id for it in settled if it.line}
+            issue_documents(account, run_ids=runs, at=at)
     return applied
 
 

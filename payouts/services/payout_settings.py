@@ -13,6 +13,7 @@ from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from payouts.errors import InvalidPayer
 from payouts.models.runs import PayoutRun, PayoutSettings
+from payouts.services.tax_data import normalize_vat_id
 
 # The names in a run's `payer`, and the columns of the settings.
 PAYER_COLUMNS = {
@@ -51,6 +52,7 @@ def update_payout_settings(
         lambda: _normalize(changes, "payer_iban", IBAN, "an IBAN"),
         lambda: _normalize(changes, "payer_bic", BIC, "a BIC"),
         lambda: _ensure_address_complete(changes),
+        lambda: _normalize_vat_id(account, changes),
     )
     with transaction.atomic():
         account.payout_settings.insert_or_ignore(
@@ -74,6 +76,15 @@ def _normalize(
         changes[name] = number(changes[name]).compact
     except SchwiftyException as error:
         raise InvalidPayer(reason=f"This is not {kind}: {error}", path=name) from None
+
+
+def _normalize_vat_id(account: Account, changes: dict[str, Any]) -> None:
+    present = get_payout_settings(account)
+    vat_id = changes.get("payer_vat_id", present.payer_vat_id)
+    country = changes.get("payer_country", present.payer_country)
+    if vat_id and changes.keys() & {"payer_vat_id", "payer_country"}:
+        path = "payer_vat_id" if "payer_vat_id" in changes else "payer_country"
+        changes["payer_vat_id"] = normalize_vat_id(country, vat_id, path=path)
 
 
 def _ensure_address_complete(changes: Mapping[str, Any]) -> None:

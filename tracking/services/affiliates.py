@@ -13,7 +13,6 @@ from django.db.models import QuerySet
 from accounts.compiled_queries import compiled
 from accounts.errors import ErrorList, InvalidInput
 from accounts.ids import generate_random_text
-from accounts.lookups import lock_account_row
 from accounts.models.accounts import Account
 from accounts.services.changes import record_change, record_changes
 from accounts.services.webhooks import disable_postbacks
@@ -140,7 +139,7 @@ def lock_hierarchy(account: Account) -> None:
 
     Concurrent changes could create a cycle, or leave a child with a deleted parent.
     """
-    lock_account_row(account)
+    account.lock_row()
 
 
 @compiled

@@ -80,6 +80,7 @@ from affiliate_site.backoffice.object_pages import (
     label_status,
     link_to,
 )
+from affiliate_site.backoffice.payouts.document_pages import SetTaxDataPage
 from affiliate_site.backoffice.payouts.minimum_pages import SetOwnMinimumPage
 from affiliate_site.backoffice.payouts.report_pages import statement_view
 from affiliate_site.backoffice.qr_codes import get_link_style
@@ -175,6 +176,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         AddNotePage,
         SetPayoutMethodPage,
         SetOwnMinimumPage,
+        SetTaxDataPage,
         *PERSONAL_DATA_PAGES,
     )
 

@@ -5,6 +5,7 @@ from datetime import date
 
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import date_format
 from django_countries import countries
 
 from accounts.days import A_DAY
@@ -116,6 +117,7 @@ def build_affiliate_context(request, affiliate) -> dict:
         "details": list_details(affiliate),
         **build_payout_context(request.user, affiliate),
         "minimums": list_own_minimums(affiliate),
+        "tax_data": describe_tax_data(affiliate),
         "children": list_children(affiliate),
         "previous": previous,
         "next": following,
@@ -245,6 +247,21 @@ def build_payout_context(user, affiliate) -> dict:
         "payout_methods": methods,
         "equal_methods": list_equal_methods(affiliate.account, methods),
     }
+
+
+def describe_tax_data(affiliate) -> str:
+    """`Business, Germany, DE136695976, agreed on Oct. 2, 2026`; empty without any."""
+    row = affiliate.account.tax_data.filter(affiliate=affiliate).first()
+    if row is None:
+        return ""
+    consent = row.consented_on and f"agreed on {date_format(row.consented_on)}"
+    parts = (
+        "Business" if row.is_business else "Private person",
+        countries.name(row.country),
+        row.vat_id,
+        consent or "has not agreed to self-billing",
+    )
+    return ", ".join(filter(None, parts))
 
 
 def list_children(affiliate) -> list:

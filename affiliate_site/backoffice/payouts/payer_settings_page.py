@@ -58,8 +58,9 @@ class PayerSettingsPage(FormPage):
 
     template_name = "admin/account_settings.html"
     title = "Payer settings"
+    url_name = "payer_settings"
     permission = "payouts.change_payoutsettings"
-    form_class = PayerSettingsForm
+    form_class: type[ServiceForm] = PayerSettingsForm
     done_message = "The settings were saved."
 
     def dispatch(self, request, *args, **kwargs):
@@ -74,7 +75,7 @@ class PayerSettingsPage(FormPage):
         return update_payout_settings(self.account, changes=form.cleaned_data, at=at)
 
     def get_back_url(self):
-        return reverse("admin:payer_settings")
+        return reverse(f"admin:{self.url_name}")
 
     def get_context_data(self, **kwargs):
         """Leave out the links to a list of accounts, which staff have not."""

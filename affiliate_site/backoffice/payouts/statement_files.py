@@ -99,14 +99,19 @@ def render_xlsx(statement: Statement) -> bytes:
 
 
 def render_pdf(statement: Statement) -> bytes:
-    """The statement as a PDF, which reads nothing from files or the network."""
+    """The statement as a PDF."""
     context = {
         "account": statement.affiliate.account,
         "person": format_person(statement.affiliate),
         "statement": statement,
         "sections": build_sections(statement, has_links=False),
     }
-    text = render_to_string("statements/statement.html", context)
+    return write_pdf("statements/statement.html", context)
+
+
+def write_pdf(template: str, context: dict[str, Any]) -> bytes:
+    """A template as a PDF, which reads nothing from files or the network."""
+    text = render_to_string(template, context)
     weasyprint = find_weasyprint()
     refuse_all = weasyprint.urls.URLFetcher(allowed_protocols=())
     return weasyprint.HTML(string=text, url_fetcher=refuse_all).write_pdf()

@@ -1,0 +1,225 @@
+"""Forms of self-billing: its settings, tax rules, tax data, and issuing documents."""
+
+from itertools import groupby
+
+from django import forms
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django_countries import countries
+
+from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
+from affiliate_site.backoffice.form_pages import FormPage, RemovePage
+from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.forms import (
+    MULTI_LINE,
+    DecimalField,
+    FieldSets,
+    ServiceForm,
+)
+from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, link_to
+from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
+from payouts.services.documents import count_unbilled, issue_documents, list_unbilled
+from payouts.services.payout_settings import get_payout_settings
+from payouts.services.tax_data import remove_tax_rule, set_tax_data, set_tax_rule
+
+MAX_LISTED = 500  # payments without a document
+MAX_NAMED = 10  # of those with the same problem
+KINDS = [("yes", "Business"), ("no", "Private person")]
+YOUR_DUTY = (
+    "Which VAT applies is for you and your tax adviser to decide: nothing is guessed,"
+    " and without a rule there is no document."
+)
+
+
+def list_countries(empty: str):
+    """Choices of countries after an empty one."""
+    return lambda: [("", empty), *countries]
+
+
+class KindField(forms.TypedChoiceField):
+    """Business or private person."""
+
+    def __init__(self):
+        super().__init__(label="Kind", choices=KINDS, coerce=lambda text: text == "yes")
+
+
+class SelfBillingForm(ServiceForm):
+    """From when on documents are made, and what stands on them."""
+
+    documents_from = forms.DateField(
+        label="Documents for payments from",
+        required=False,
+        help_text="Payments from this day on. Empty: no documents are made.",
+    )
+    document_prefix = forms.CharField(
+        label="Numbers begin with",
+        max_length=16,
+        required=False,
+        help_text="Then come year and number, without gaps: SB-2026-00001.",
+    )
+    payer_vat_id = forms.CharField(label="Your VAT ID", max_length=32, required=False)
+
+    fieldsets: FieldSets = (
+        ("Self-billing", ("documents_from", "document_prefix", "payer_vat_id")),
+    )
+
+
+class SelfBillingPage(PayerSettingsPage):
+    """Switch self-billing on and off."""
+
+    title = "Self-billing settings"
+    url_name = "self_billing"
+    form_class: type[ServiceForm] = SelfBillingForm
+
+
+class TaxRuleForm(ServiceForm):
+    """The VAT of affiliates of a kind and country."""
+
+    is_business = KindField()
+    country = forms.ChoiceField(
+        required=False, choices=list_countries("All other countries")
+    )
+    rate = DecimalField(
+        label="VAT in percent",
+        help_text="Included in what you pay: 119.00 with 19 % is 100.00 and 19.00 VAT.",
+    )
+    sentence = forms.CharField(
+        max_length=500,
+        required=False,
+        widget=MULTI_LINE({"rows": 2}),
+        help_text="On the document. Needed without VAT, such as: Reverse charge.",
+    )
+
+
+class AddTaxRulePage(FormPage):
+    """Set the VAT of affiliates of a kind and country."""
+
+    title = "Add tax rule"
+    permission = "payouts.add_taxrule"
+    explanation = f"A rule of the same kind and country is replaced. {YOUR_DUTY}"
+    form_class = TaxRuleForm
+    service = staticmethod(set_tax_rule)
+    done_message = "The tax rule was saved."
+
+    def get_done_url(self, result):
+        return self.get_list_url()
+
+
+class RemoveTaxRulePage(RemovePage):
+    """Remove a tax rule."""
+
+    button = "Remove tax rule"
+    permission = "payouts.delete_taxrule"
+    explanation = "Documents that were issued stay as they are."
+    service = staticmethod(remove_tax_rule)
+    done_message = "The tax rule was removed."
+
+    def get_done_url(self, result):
+        return self.get_list_url()
+
+
+class TaxDataForm(ServiceForm):
+    """What an affiliate says about its taxes."""
+
+    is_business = KindField()
+    country = forms.ChoiceField(
+        label="Country of taxation", choices=list_countries("Choose a country")
+    )
+    vat_id = forms.CharField(
+        label="VAT ID",
+        max_length=32,
+        required=False,
+        help_text="Of businesses. Its form is checked, not whether it was given.",
+    )
+    consented_on = forms.DateField(
+        label="Agreed to self-billing on",
+        required=False,
+        help_text="Without this agreement there is no document.",
+    )
+
+
+class SetTaxDataPage(AffiliatePage):
+    """Set the tax data of an affiliate."""
+
+    name = "tax"
+    title = "Set tax data"
+    permission = "payouts.change_taxdata"
+    explanation = (
+        "Documents also show the name and address of the affiliate, as they are then."
+    )
+    form_class = TaxDataForm
+    service = staticmethod(set_tax_data)
+    done_message = "The tax data of {row} were saved."
+
+    def get_unlocked_initial(self, affiliate):
+        row = affiliate.account.tax_data.filter(affiliate=affiliate).first()
+        if row is None:
+            return {"country": affiliate.country or ""}
+        return {
+            "is_business": "yes" if row.is_business else "no",
+            "country": row.country,
+            "vat_id": row.vat_id,
+            "consented_on": row.consented_on,
+        }
+
+
+class IssueDocumentsPage(FormPage):
+    """Issue the documents of all payments that arrived and have none."""
+
+    title = "Issue documents"
+    button = "Issue"
+    permission = "payouts.add_document"
+
+    def dispatch(self, request, *args, **kwargs):
+        account = request.user.account
+        self.unbilled = list_unbilled(account, limit=MAX_LISTED) if account else []
+        return super().dispatch(request, *args, **kwargs)
+
+    def get_explanation(self):
+        if get_payout_settings(self.account).documents_from is None:
+            url = reverse("admin:self_billing")
+            link = format_html(LINK_TEMPLATE, url, "Switch it on")
+            return format_html("Self-billing is off. {}", link)
+        ready = sum(each.problem is None for each in self.unbilled)
+        rest = count_unbilled(self.account) - len(self.unbilled)
+        more = f" {rest:,} more payments were not looked at yet." if rest else ""
+        return (
+            f"{ready:,} payment{'s' * (ready != 1)} can be billed now.{more} Those of a"
+            " payout run get a document when they are settled, others only here."
+        )
+
+    def list_alerts(self):
+        """Why other payments cannot be billed."""
+
+        def get_problem(each) -> str:
+            return each.problem.label if each.problem else ""
+
+        ordered = sorted(self.unbilled, key=get_problem)
+        return [
+            describe_problem(problem, [each.payment for each in group])
+            for problem, group in groupby(ordered, key=get_problem)
+            if problem
+        ]
+
+    def save(self, form, at):
+        return issue_documents(self.account, at=at)
+
+    def get_done_message(self, documents):
+        number = len(documents)
+        return f"{number:,} document{'s were' if number != 1 else ' was'} issued."
+
+    def get_done_url(self, result):
+        return self.get_list_url()
+
+
+def describe_problem(problem: str, payments) -> str:
+    """`The affiliate has no tax data: Ada Stone (40.00 EUR), …`."""
+    parts = [
+        (link_to(it.affiliate), link_to(it, format_money(it.amount, it.currency)))
+        for it in payments[:MAX_NAMED]
+    ]
+    rest = len(payments) - len(parts)
+    names = format_html_join(", ", "{} ({})", parts)
+    return format_html(
+        "{}: {}{}", problem, names, f", and {rest:,} more" if rest else ""
+    )

@@ -1,0 +1,187 @@
+"""The pages of self-billing documents and of tax rules."""
+
+from dataclasses import replace
+from functools import partial
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.urls import path, reverse
+from django.utils.formats import date_format
+from django.utils.html import format_html, linebreaks
+from django_countries import countries
+
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
+from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_money
+from affiliate_site.backoffice.lists.columns import (
+    PERSON,
+    AmountSource,
+    ListColumn,
+    build_status_column,
+)
+from affiliate_site.backoffice.lists.filters import AffiliateFilter, CurrencyFilter
+from affiliate_site.backoffice.lists.search import (
+    AFFILIATE_SEARCH_HELP,
+    AffiliateSearchMixin,
+)
+from affiliate_site.backoffice.object_pages import (
+    LINK_TEMPLATE,
+    Column,
+    Details,
+    ObjectPageMixin,
+    Section,
+    label_status,
+    link_to,
+)
+from affiliate_site.backoffice.payouts.document_files import (
+    describe_subject,
+    get_title,
+    list_amounts,
+    list_party_lines,
+    render_document,
+)
+from affiliate_site.backoffice.payouts.document_pages import (
+    AddTaxRulePage,
+    IssueDocumentsPage,
+    RemoveTaxRulePage,
+)
+from affiliate_site.backoffice.payouts.statement_files import find_weasyprint
+from payouts.models.documents import Document, DocumentKind, TaxRule
+
+
+def build_amount_column(name: str, title: str) -> ListColumn:
+    """A column of one of the amounts of a document."""
+    return ListColumn(
+        f"{name}_text",
+        title,
+        lambda row: format_money(getattr(row, name), row.currency),
+        order=name,
+        export=AmountSource(name),
+    )
+
+
+def document_pdf_view(model_admin, request, object_id: int):
+    """The document as a PDF."""
+    if not request.user.has_perm("payouts.view_document"):
+        raise PermissionDenied
+    document = model_admin.get_object(request, object_id)
+    if document is None or not find_weasyprint():
+        raise Http404
+    return HttpResponse(
+        render_document(document),
+        content_type="application/pdf",
+        headers={"Content-Disposition": f'attachment; filename="{document}.pdf"'},
+    )
+
+
+@admin.register(Document)
+class DocumentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    """Self-billing documents and their corrections, newest first."""
+
+    columns = (
+        "label",
+        build_status_column(
+            lambda row: row.get_kind_display().lower(), name="kind_label", export="kind"
+        ),
+        replace(PERSON, order=None),
+        "issued_on",
+        build_amount_column("net", "Net"),
+        build_amount_column("vat", "VAT"),
+        build_amount_column("total", "Total"),
+        ListColumn("vat_rate", is_listed=False),
+        ListColumn("payment", export="payment__public_id"),
+        ListColumn("corrects", is_listed=False, export="corrects__label"),
+    )
+    list_select_related = ("affiliate", "payment")
+    list_filter = ("kind", CurrencyFilter, AffiliateFilter)
+    search_fields = ("label__exact", "affiliate__slug__exact")
+    search_help_text = AFFILIATE_SEARCH_HELP
+    amount_column = "total"
+    ordering = ("-year", "-number")
+    add_page = IssueDocumentsPage
+
+    def get_queryset(self, request):
+        rows = super().get_queryset(request)
+        return rows.select_related("payment", "corrects", "affiliate", "account")
+
+    def get_urls(self):
+        """Add the PDF of a document."""
+        view = self.admin_site.admin_view(partial(document_pdf_view, self))
+        return [
+            path("<int:object_id>/pdf/", view, name="document_pdf"),
+            *super().get_urls(),
+        ]
+
+    def get_details(self, request, document):
+        return Details(
+            headline=format_money(document.total, document.currency),
+            labels=[label_status(document.get_kind_display().lower())],
+            is_removed=document.kind == DocumentKind.CORRECTION,
+            sections=[
+                Section(get_title(document), facts=list_document_facts(document)),
+                Section(
+                    describe_subject(document),
+                    columns=(Column("What"), Column("Amount", is_amount=True)),
+                    rows=list_amounts(document),
+                    notes=[document.sentence] if document.sentence else [],
+                ),
+            ],
+        )
+
+    def find_neighbors(self, document):
+        """The documents with the next numbers."""
+        rows = document.account.documents.filter(year=document.year)
+        return (
+            rows.filter(number=document.number + 1).first(),
+            rows.filter(number=document.number - 1).first(),
+        )
+
+
+def list_document_facts(document: Document):
+    """Who bills whom, when, and for which payment."""
+    rows = document.account.documents.filter(corrects=document)
+    url = reverse("admin:document_pdf", args=[document.pk])
+    return [
+        ("Issued on", date_format(document.issued_on)),
+        ("Supplier", linebreaks("\n".join(list_party_lines(document.supplier)))),
+        ("Issued by", linebreaks("\n".join(list_party_lines(document.issuer)))),
+        ("Affiliate", link_to(document.affiliate)),
+        ("Payment", link_to(document.payment)),
+        ("Corrects", link_to(document.corrects)),
+        ("Corrected by", link_to(rows.first())),
+        (
+            "File",
+            find_weasyprint() and format_html(LINK_TEMPLATE, url, f"{document}.pdf"),
+        ),
+    ]
+
+
+@admin.register(TaxRule)
+class TaxRuleAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    """The VAT of affiliates by kind and country."""
+
+    columns = (
+        ListColumn(
+            "kind",
+            "Kind",
+            lambda row: "Business" if row.is_business else "Private person",
+            export="is_business",
+        ),
+        ListColumn(
+            "country_name",
+            "Country",
+            lambda row: countries.name(row.country) or "All other countries",
+            export="country",
+        ),
+        ListColumn(
+            "vat", "VAT", lambda row: f"{row.rate.normalize():f} %", export="rate"
+        ),
+        ListColumn("sentence", "Sentence", lambda row: row.sentence or EMPTY_VALUE),
+    )
+    ordering = ("is_business", "country")
+    add_page = AddTaxRulePage
+    row_pages = (RemoveTaxRulePage,)
+
+    def find_neighbors(self, rule):
+        """None: rules have no order in time."""
+        return None, None
