@@ -147,6 +147,9 @@ class Migration(migrations.Migration):
                         name="one_document_per_number",
                     ),
                     models.UniqueConstraint(
+                        fields=("account", "label"), name="one_document_per_label"
+                    ),
+                    models.UniqueConstraint(
                         fields=("account", "payment", "kind"),
                         name="one_document_of_a_kind_per_payment",
                     ),

@@ -129,6 +129,9 @@ class Document(TenantModel):
                 fields=["account", "year", "number"], name="one_document_per_number"
             ),
             models.UniqueConstraint(
+                fields=["account", "label"], name="one_document_per_label"
+            ),
+            models.UniqueConstraint(
                 fields=["account", "payment", "kind"],
                 name="one_document_of_a_kind_per_payment",
             ),

@@ -100,7 +100,7 @@ def set_tax_rule(
     `rate` is in percent. Without VAT the sentence says why. Raises `InvalidTaxRule`.
     """
     errors: list[InvalidInput] = []
-    if not 0 <= rate < 100 or rate != round(rate, 2):
+    if not 0 <= rate < 100 or rate * 100 % 1:
         reason = "The rate must be from 0 to under 100 with at most two decimals"
         errors.append(InvalidTaxRule(reason=reason, path="rate"))
     if not rate and not sentence:

@@ -27,11 +27,14 @@ from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.account.account_pages import AccountSettingsPage
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import DecimalField, RowChoiceField
+from affiliate_site.backoffice.payouts.document_pages import SelfBillingPage
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
+from payouts.services.documents import issue_documents, list_unbilled
 from payouts.services.payout_minimums import set_minimum
 from payouts.services.payout_runs import create_draft
 from payouts.services.payout_settings import update_payout_settings
+from payouts.services.tax_data import set_tax_data, set_tax_rule
 from tests.affiliate_site.backoffice.rates import create_rates
 from tests.payout_scenario import PAYER, Paid, create_run
 from tests.sample_account import SampleAccount
@@ -42,6 +45,7 @@ from tracking.services.failed_page_calls import record_failed_page_call
 SETTINGS_PAGES = {
     AccountSettingsPage: "account_settings",
     PayerSettingsPage: "payer_settings",
+    SelfBillingPage: "self_billing",
 }
 LAST_ROW = object()  # the last one that a field offers
 # Values that the type of a field does not tell, by name, or by page and name.
@@ -57,6 +61,9 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     "payout_email": "sample@harbor.example.org",
     ("AddConversionPage", "coupon"): "harbor-10",
     ("AddProgramPage", "currency"): "EUR",
+    ("AddTaxRulePage", "country"): "SI",
+    ("AddTaxRulePage", "rate"): "22",
+    ("SetTaxDataPage", "country"): "SI",
     ("ChangeAffiliatePage", "affiliate"): lambda conversion: find_other(conversion),
     ("AddCustomFieldPage", "options"): "small\nlarge",
     ("AddCustomFieldPage", "type"): "select",
@@ -109,7 +116,23 @@ def create_rows(account, api, marker: str) -> SampleAccount:
         account, reason=marker, page=f"https://{marker}.example/", at=now
     )
     create_payout_run(account, marker)
+    create_document(account, marker)
     return sample
+
+
+def create_document(account, marker: str) -> None:
+    """Bill a payment that no payout run made."""
+    now = timezone.now()
+    today = account.get_day(now)
+    settings = {"documents_from": today, "document_prefix": f"{marker}-"[:16]}
+    payer = {f"payer_{name}": text for name, text in PAYER.items()}
+    update_payout_settings(account, changes=payer | settings, at=now)
+    set_tax_rule(account, is_business=False, rate=Decimal(0), sentence=marker, at=now)
+    affiliate = list_unbilled(account, limit=1)[0].payment.affiliate
+    affiliate.update_row(firstname=marker, address=marker, city=marker, country="SI")
+    tax_data = {"is_business": False, "country": "SI", "consented_on": today}
+    set_tax_data(account, affiliate_id=affiliate.slug, **tax_data, at=now)
+    assert issue_documents(account, at=now)
 
 
 def create_payout_run(account, marker: str) -> None:

@@ -14,7 +14,10 @@ from accounts.services.api_keys import create_signing_secret
 from accounts.services.invitations import create_invitation
 from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
-from tests.affiliate_site.backoffice.form_samples import create_payout_run
+from tests.affiliate_site.backoffice.form_samples import (
+    create_document,
+    create_payout_run,
+)
 from tests.affiliate_site.backoffice.rates import create_rates
 from tests.payout_scenario import Paid, create_run
 from tests.sample_account import SampleAccount
@@ -99,6 +102,7 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
     account.payout_minimums.create(currency="EUR", amount=50)
     record_failed_page_call(account, reason="a", page="", at=timezone.now())
     create_run(account, Paid(slug=sample.affiliate))
+    create_document(account, "harbor")
     client = staff_client()
     create_invitation(
         account,

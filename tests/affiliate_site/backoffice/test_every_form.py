@@ -53,6 +53,7 @@ OWNER_PAGES = {
     "AddPayoutRunPage",
     "AddSigningSecretPage",
     "AddStaffUserPage",
+    "AddTaxRulePage",
     "AddWebhookPage",
     "CancelPaymentPage",
     "ConfirmRunPage",
@@ -60,10 +61,13 @@ OWNER_PAGES = {
     "EditWebhookPage",
     "ErasePersonPage",
     "ExportPersonPage",
+    "IssueDocumentsPage",
     "PayBalancePage",
     "PutBackPage",
     "RemakeRunPage",
+    "RemoveTaxRulePage",
     "RunNotePage",
+    "SelfBillingPage",
     "SendTestEventPage",
     "TakeOutPage",
 }
@@ -74,6 +78,8 @@ FINANCE_PAGES = {
     *("AddPayoutRunPage", "ConfirmRunPage", "DiscardRunPage", "RemakeRunPage"),
     *("DownloadFilesPage", "ImportResultsPage", "RunNotePage"),
     *("PutBackPage", "TakeOutPage"),
+    *("AddTaxRulePage", "IssueDocumentsPage", "RemoveTaxRulePage", "SelfBillingPage"),
+    "SetTaxDataPage",
 }
 UNKNOWN_ID = "00000000-1111-4222-8333-444444444444"
 WRITES = ("INSERT", "UPDATE", "DELETE")

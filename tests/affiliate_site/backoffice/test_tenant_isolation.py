@@ -46,14 +46,17 @@ MODELS_WITHOUT_ADMIN = {
     "payouts.DailyLandingPageClicks": "summed on the dashboard",
     "payouts.DailyStats": "summed on the dashboard",
     "payouts.LedgerDigest": "printed by check_ledger",
+    "payouts.DocumentSequence": "the last number of documents",
     "payouts.PaymentAllocation": "shown in the timeline of its customer",
     "payouts.PayoutSettings": "one per account: the payer settings",
+    "payouts.TaxData": "shown with its affiliate",
     "tracking.Asset": "part of a link, shown with its enrollment",
     "tracking.ConversionAttempt": "deleted within an hour",
     "tracking.Coupon": "shown with its enrollment",
     "tracking.AttributionRecord": "shown in the explanation of its conversion",
     "tracking.FormerExternalId": "recognizes repeated calls of pages",
     "tracking.LateChange": "internal marks for grant_bonuses",
+    "tracking.Mail": "shown with its payment",
     "tracking.ReferralCode": "shown with its enrollment",
     "tracking.SearchSuffix": "what affiliates are found by",
     "tracking.Source": "part of a link, shown with its enrollment",
@@ -253,6 +256,7 @@ def test_tests_cover_all_urls():
         "dismiss_onboarding",  # Tested in test_onboarding.py
         "account_settings",  # Tested in test_account_settings.py
         "payer_settings",  # Tested in test_payout_file_pages.py
+        *("self_billing", "document_pdf"),  # Tested in test_documents.py
         # Tested in test_second_factor.py
         *("second_factor", "second_factor_begin", "second_factor_codes"),
         *("second_factor_confirm", "second_factor_remove", "login", "logout"),
