@@ -6,6 +6,7 @@ from decimal import Decimal
 from accounts.errors import DomainError
 from payouts.services import statistics
 from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.documents import issue_documents
 from payouts.services.funding import top_up_payout_balance
 from payouts.services.holds import release_commission
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
@@ -57,6 +58,11 @@ def import_results(account, *, results, times):
     answers = [PayoutResult(name, ResultState(state)) for name, state in results]
     reports = [apply_payout_results(account, answers, at=LATER) for _ in range(times)]
     return [(len(each.settled), len(each.failed)) for each in reports]
+
+
+def issue_all_documents(account, *, times):
+    """Issue documents repeatedly; returns the number of each time."""
+    return [len(issue_documents(account, at=LATER)) for _ in range(times)]
 
 
 def approve_commissions(account, *, commissions):

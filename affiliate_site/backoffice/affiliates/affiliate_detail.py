@@ -250,7 +250,7 @@ def build_payout_context(user, affiliate) -> dict:
 
 
 def describe_tax_data(affiliate) -> str:
-    """`Business, Germany, DE136695976, agreed on Oct. 2, 2026`; empty without any."""
+    """`Business, Germany, DE136695976, agreed on 2026-10-02`; empty without any."""
     row = affiliate.account.tax_data.filter(affiliate=affiliate).first()
     if row is None:
         return ""

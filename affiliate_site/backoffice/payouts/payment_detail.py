@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.utils.formats import date_format
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 
 from affiliate_site.backoffice.formatters import format_datetime, format_money
 from affiliate_site.backoffice.object_pages import (
@@ -32,6 +32,7 @@ def get_payment_details(request, payment) -> Details:
     )
     lines = payment.account.payout_lines.filter(payment=payment)
     line = lines.select_related("run").first()
+    documents = payment.account.documents.filter(payment=payment).order_by("id")
     is_canceled = payment.canceled_at is not None
     return Details(
         headline=format_money(payment.amount, payment.currency),
@@ -51,6 +52,12 @@ def get_payment_details(request, payment) -> Details:
                     ("Reason", payment.cancel_reason),
                     ("Paid to", format_payment_method(payment, request.user)),
                     *(list_line_facts(line) if line else []),
+                    (
+                        "Documents",
+                        format_html_join(
+                            ", ", "{}", ((link_to(each),) for each in documents)
+                        ),
+                    ),
                 ],
             ),
             Section(

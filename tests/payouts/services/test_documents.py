@@ -1,6 +1,6 @@
 """Self-billing documents: one for each payment that arrived, with unbroken numbers."""
 
-from datetime import date, timedelta
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -27,25 +27,13 @@ from payouts.services.payout_settings import update_payout_settings
 from payouts.services.tax_data import (
     normalize_vat_id,
     remove_tax_rule,
-    set_tax_data,
-    set_tax_rule,
 )
-from tests.payout_scenario import CONFIRMED_AT, Paid, create_run, get_lines
+from tests.document_scenario import AT, set_rule, set_taxes, settle, switch_on
+from tests.payout_scenario import Paid, create_run, get_lines
 from tracking.models.affiliates import Affiliate
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
-AT = CONFIRMED_AT + timedelta(days=3)
-ISSUER = {
-    "payer_name": "Acme GmbH",
-    "payer_iban": "DE89370400440532013000",
-    "payer_street": "Hauptstr.",
-    "payer_building": "5",
-    "payer_postal_code": "10115",
-    "payer_city": "Berlin",
-    "payer_country": "DE",
-    "payer_vat_id": "DE 136 695 976",
-}
 NILS = "nilsberg"
 
 
@@ -59,29 +47,6 @@ def run(scenario):
     address = {"address": "Ring 1", "postal_code": "1010", "city": "Wien"}
     Affiliate.objects.filter(account=scenario.account).update(country="AT", **address)
     return run
-
-
-def switch_on(account, **changes):
-    settings = ISSUER | {"documents_from": date(2026, 1, 1)} | changes
-    update_payout_settings(account, changes=settings, at=AT)
-
-
-def set_taxes(account, *slugs, consented_on=date(2026, 3, 1), **values):
-    values = {"is_business": True, "country": "AT", "vat_id": "ATU12345675"} | values
-    for slug in slugs:
-        set_tax_data(
-            account, affiliate_id=slug, consented_on=consented_on, at=AT, **values
-        )
-
-
-def set_rule(account, rate="19", *, is_business=True, **values):
-    rate = Decimal(rate)
-    return set_tax_rule(account, is_business=is_business, rate=rate, at=AT, **values)
-
-
-def settle(run, *, at=AT, state=ResultState.SETTLED):
-    results = [PayoutResult(it.payment.public_id, state) for it in get_lines(run)]
-    return apply_payout_results(run.account, results, at=at)
 
 
 def list_labels(account):
