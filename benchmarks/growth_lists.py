@@ -26,6 +26,7 @@ from benchmarks.growth_data import (
     get_last_id,
     without_triggers,
 )
+from payouts.models.documents import Document
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.models.runs import PayoutLine
@@ -61,6 +62,7 @@ SHORT_LISTS = {
     "payouts.Level": "a few per program",
     "payouts.PayoutMinimum": "set by staff",
     "payouts.PayoutRun": "a few per month",
+    "payouts.TaxRule": "one per country and kind",
     "tracking.AffiliateGroup": "named by staff",
     "tracking.CustomField": "named by staff",
     "tracking.Program": "made by staff",
@@ -73,6 +75,7 @@ def fill_lists(account: Account, rows: int) -> None:
     start = timezone.now() - timedelta(days=DAYS)
     created_at = build_created_at(start, timedelta(days=DAYS) / (rows + 1))
     affiliate = f"{get_last_id(Affiliate)} + n.i"
+    payment = f"{get_last_id(Payment)} + n.i"
     endpoint = f"{get_last_id(WebhookEndpoint)} + n.i"
     of_affiliate = {"affiliate_id": affiliate}
     new = {"public_id": "'x' || n.i", "created_at": created_at}
@@ -83,8 +86,10 @@ def fill_lists(account: Account, rows: int) -> None:
         Enrollment: of_affiliate | {"applied_at": created_at},
         LedgerAccount: of_affiliate | {"balance": "n.i % 1000 * 10000"},
         PayoutMethod: of_affiliate,
-        Payment: new | of_affiliate,
+        Payment: {"id": payment} | new | of_affiliate,
         PayoutLine: of_affiliate,
+        Document: of_affiliate
+        | {"number": "n.i + 1", "label": "'x' || n.i", "payment_id": payment},
         Note: new | of_affiliate,
         Prospect: new | email,
         ConversionClaim: {"created_at": created_at},
@@ -117,6 +122,20 @@ def create_first_rows(account: Account) -> None:
     )
     create_payments(
         account, orders=[PaymentOrder(affiliate.slug, Decimal(1), "EUR")], at=at
+    )
+    account.documents.create(
+        kind="self_billing",
+        year=2020,
+        number=1,
+        label="SB-2020-00001",
+        affiliate=affiliate,
+        payment=account.payments.all()[0],
+        issued_on=at.date(),
+        currency="EUR",
+        net=Decimal(1),
+        vat=Decimal(0),
+        total=Decimal(1),
+        vat_rate=Decimal(0),
     )
     run = account.payout_runs.create(public_id="pr_x", due_before=at)
     account.payout_lines.create(

@@ -129,6 +129,7 @@ def test_finance_pays_and_edits_payout_methods():
         for name in (
             *("payment", "payoutmethod", "payoutminimum"),
             *("payoutline", "payoutrun", "payoutsettings"),
+            *("document", "taxdata", "taxrule"),
         )
     }
 
@@ -146,7 +147,7 @@ def test_managers_may_not_change_payments_keys_staff_and_webhooks():
     assert models == {
         *("apikey", "signingsecret", "account", "payment", "user"),
         *("invitation", "webhookendpoint"),
-        *("payoutline", "payoutrun", "payoutsettings"),
+        *("payoutline", "payoutrun", "payoutsettings", "document", "taxrule"),
     }
     assert operations == {"add", "change", "delete"}
 

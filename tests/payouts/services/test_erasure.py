@@ -60,13 +60,15 @@ PERSON = {
     "meta_data": {f"{MARK}-key": MARK},
     "custom_fields": {"hobby": MARK},
 }
-# What the test cannot mark: codes, hashes, and what is gone within minutes.
+# What the test cannot mark: codes, hashes, what is gone within minutes, and documents,
+# which are encrypted and kept.
 NOT_MARKED = {
     ("tracking.Affiliate", "password"),
     ("tracking.Affiliate", "country"),
     ("tracking.Prospect", "country"),
     ("tracking.Click", "dedup_key"),
     ("payouts.PayoutMethod", "blind_index"),
+    ("payouts.Document", "supplier"),
     ("accounts.RateWindow", "subject"),
 }
 
@@ -235,6 +237,9 @@ class MarkedPerson:
         method = account.payout_methods.filter(affiliate__slug=self.slug)
         method.update(on_hold_reason=MARK)
         fill_payout_line(account, self.slug)
+        affiliate = account.affiliates.get(slug=self.slug)
+        tax_data = {"is_business": True, "country": "US", "vat_id": MARK}
+        account.tax_data.create(affiliate=affiliate, **tax_data)
         canceled = account.payments.get(amount=1).public_id
         cancel_payment(account, payment_id=canceled, reason=MARK, at=NOW)
         # As a parent that is not approved, it is skipped by Mina's commissions.
