@@ -58,6 +58,7 @@ from payouts.services.programs import (
     create_program,
 )
 from payouts.services.refunds import refund_conversion
+from payouts.services.tax_data import set_tax_data, set_tax_rule
 from tracking.attribution import BROWSER_CONVERSION_ORDER, TrackingParameters
 from tracking.claims import Trust
 from tracking.models.clicks import Click
@@ -110,7 +111,10 @@ PAYER = {
     "payer_postal_code": "20457",
     "payer_city": "Hamburg",
     "payer_country": "DE",
+    "payer_vat_id": "DE136695976",
 }
+VAT_RATE = Decimal(19)  # of affiliates with a company
+NO_VAT = "No VAT is charged: the supplier is a private person."
 BANK_CODE = "50010517"  # of the affiliates who are paid by bank
 MINIMUMS = {"EUR": Decimal(50), "USD": Decimal(60)}
 TRUSTED_GROUP = "Trade partners"  # its sales are never on hold
@@ -182,6 +186,12 @@ def build_person(
         lastname,
         email=f"{firstname.lower()}{number}@notes.example.org",
         company={"company_name": company} if company else {},
+        address={
+            "address": f"Leuchtenweg {number or 1}",
+            "postal_code": "20457",
+            "city": "Hamburg",
+            "country": "DE",
+        },
     )
 
 
@@ -294,7 +304,7 @@ class DemoHistory:
             )
         for currency, amount in MINIMUMS.items():
             set_minimum(account, currency=currency, amount=amount, at=at)
-        update_payout_settings(account, changes=PAYER, at=at)
+        self.set_up_self_billing(at=at)
         for index in range(len(AFFILIATES) * self.scale):
             # The first half is there from the beginning, the others join one by one.
             day = max(0, index % len(AFFILIATES) - len(AFFILIATES) // 2) * 6
@@ -304,8 +314,26 @@ class DemoHistory:
             else:
                 self.plan(joined_at, self.join, program, index)
 
+    def set_up_self_billing(self, *, at: datetime) -> None:
+        """Set who pays and the VAT, so that payments of payout runs have documents."""
+        first_day = self.get_moment(60).date()  # after the payments by API
+        settings = PAYER | {"documents_from": first_day}
+        update_payout_settings(self.account, changes=settings, at=at)
+        for is_business, rate, sentence in (
+            (True, VAT_RATE, ""),
+            (False, Decimal(0), NO_VAT),
+        ):
+            set_tax_rule(
+                self.account,
+                is_business=is_business,
+                country="DE",
+                rate=rate,
+                sentence=sentence,
+                at=at,
+            )
+
     def join(self, program: Program, index: int, *, at: datetime) -> None:
-        """Create an affiliate of the program, with group, parent and payout method."""
+        """Create an affiliate of the program, with all that is known about it."""
         account = self.account
         firstname, lastname, company, group_title = AFFILIATES[index % len(AFFILIATES)]
         person = build_person(firstname, lastname, company, number=index or "")
@@ -321,6 +349,14 @@ class DemoHistory:
             kind, details = build_payout_method(person, index)
             set_payout_method(
                 account, kind=kind, details=details, is_primary=True, **named
+            )
+        if index % 5 != 4:  # the others have not agreed to self-billing
+            set_tax_data(
+                account,
+                is_business=company is not None,
+                country="DE",
+                consented_on=account.get_day(at),
+                **named,
             )
         code = f"{firstname.lower()}{index // len(AFFILIATES) or ''}"
         coupon = f"{firstname.upper()}{index + 10}"

@@ -20,6 +20,7 @@ from affiliate_site.demo.history import (
     get_first_moment,
 )
 from payouts.models.commissions import CommissionKind, CommissionStatus
+from payouts.services.documents import DocumentProblem, list_unbilled
 from payouts.services.explanation import explain_conversion
 from tests.conftest import NOW
 from tests.factories.accounts import AccountFactory
@@ -119,6 +120,14 @@ def test_has_a_settled_and_a_partly_failed_payout_run(demo_account):
     assert account.notes.get().affiliate == returned.affiliate
     on_hold = account.payout_methods.exclude(on_hold_reason="").get()
     assert on_hold.affiliate == returned.affiliate
+
+
+def test_has_documents_and_payments_that_cannot_be_billed(demo_account):
+    account = demo_account
+    kinds = Counter(account.documents.values_list("kind", "vat_rate"))
+    assert min(kinds["self_billing", 19], kinds["self_billing", 0]) > 0
+    problems = {each.problem for each in list_unbilled(account, limit=100)}
+    assert problems == {DocumentProblem.NO_TAX_DATA}
 
 
 def test_tells_stories(demo_account):
