@@ -29,6 +29,8 @@ IBANS = {
 PAYER = {
     "Name": "Harbor Lamps GmbH",
     "IBAN": "DE02 1203 0000 0000 2020 51",
+    "Street": "Kaistraße",
+    "Postal code": "20457",
     "City": "Hamburg",
     "Country": "Germany",
 }
@@ -74,6 +76,8 @@ def create_debts(account):
             at=at,
         )
         scenario.approve(scenario.get_commission(conversion), at=at)
+    address = {"address": "Ring 1", "postal_code": "1010", "city": "Wien"}
+    account.affiliates.update(country="AT", **address)
 
 
 def write_status_report(statuses):
@@ -107,6 +111,27 @@ def import_answer(walk, content, **entries):
     return walk.press("Continue")
 
 
+def bill_noah(walk):
+    """Switch self-billing on, and say what is needed to bill one affiliate."""
+    day = timezone.localdate().isoformat()
+    with walk.job("switch self-billing on", clicks=2):
+        walk.go("Self-billing settings")
+        walk.fill({"Documents for payments from": day})
+        assert "The settings were saved." in walk.press("Save")
+    with walk.job("set a tax rule", clicks=4):
+        walk.go("Documents")
+        walk.follow("Tax rules")
+        walk.follow("Add tax rule")
+        walk.fill({"Country": "Austria", "VAT in percent": "19"})
+        assert "The tax rule was saved." in walk.press("Save")
+    with walk.job("set the tax data of an affiliate", clicks=4):
+        walk.go("Affiliates")
+        walk.follow("noahvarga")
+        walk.follow("Change the tax data")
+        walk.fill({"Country of taxation": "Austria", "Agreed to self-billing on": day})
+        assert "The tax data of noahvarga were saved." in walk.press("Save")
+
+
 def get_owed(walk):
     return {
         slug: balances["EUR"]
@@ -120,6 +145,7 @@ def test_pays_a_month(walk):
         walk.go("Payer settings")
         walk.fill(PAYER)
         assert "The settings were saved." in walk.press("Save")
+    bill_noah(walk)
 
     with walk.job("draft a payout run", clicks=3):
         walk.go("Payout runs")
@@ -175,6 +201,13 @@ def test_pays_a_month(walk):
         walk.fill(days)
         text = walk.press("Show")
     assert "order-noah" in text
+
+    with walk.job("find the document and its correction", clicks=2):
+        text = walk.go("Documents")
+        assert "Self-billing document".upper() in text.upper()
+        walk.load(walk.main.get_by_role("link", name=re.compile("-00001$")))
+    for part in ("90.00 EUR", "14.37 EUR", "Corrected by", "Noah Varga"):
+        assert part in walk.text
 
     with walk.job("see that the ledger balances", clicks=2):
         walk.go("Ledger")

@@ -36,11 +36,11 @@ def list_countries(empty: str):
     return lambda: [("", empty), *countries]
 
 
-class KindField(forms.TypedChoiceField):
+def build_kind_field() -> forms.TypedChoiceField:
     """Business or private person."""
-
-    def __init__(self):
-        super().__init__(label="Kind", choices=KINDS, coerce=lambda text: text == "yes")
+    return forms.TypedChoiceField(
+        label="Kind", choices=KINDS, coerce=lambda text: text == "yes"
+    )
 
 
 class SelfBillingForm(ServiceForm):
@@ -75,7 +75,7 @@ class SelfBillingPage(PayerSettingsPage):
 class TaxRuleForm(ServiceForm):
     """The VAT of affiliates of a kind and country."""
 
-    is_business = KindField()
+    is_business = build_kind_field()
     country = forms.ChoiceField(
         required=False, choices=list_countries("All other countries")
     )
@@ -121,7 +121,7 @@ class RemoveTaxRulePage(RemovePage):
 class TaxDataForm(ServiceForm):
     """What an affiliate says about its taxes."""
 
-    is_business = KindField()
+    is_business = build_kind_field()
     country = forms.ChoiceField(
         label="Country of taxation", choices=list_countries("Choose a country")
     )

@@ -8,7 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.urls import path, reverse
 from django.utils.formats import date_format
-from django.utils.html import format_html, linebreaks
+from django.utils.html import format_html, format_html_join
 from django_countries import countries
 
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
@@ -143,8 +143,8 @@ def list_document_facts(document: Document):
     url = reverse("admin:document_pdf", args=[document.pk])
     return [
         ("Issued on", date_format(document.issued_on)),
-        ("Supplier", linebreaks("\n".join(list_party_lines(document.supplier)))),
-        ("Issued by", linebreaks("\n".join(list_party_lines(document.issuer)))),
+        ("Supplier", join_lines(list_party_lines(document.supplier))),
+        ("Issued by", join_lines(list_party_lines(document.issuer))),
         ("Affiliate", link_to(document.affiliate)),
         ("Payment", link_to(document.payment)),
         ("Corrects", link_to(document.corrects)),
@@ -154,6 +154,11 @@ def list_document_facts(document: Document):
             find_weasyprint() and format_html(LINK_TEMPLATE, url, f"{document}.pdf"),
         ),
     ]
+
+
+def join_lines(lines: list[str]) -> str:
+    """The lines below each other."""
+    return format_html_join("", "<div>{}</div>", ((line,) for line in lines))
 
 
 @admin.register(TaxRule)
