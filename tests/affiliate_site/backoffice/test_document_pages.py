@@ -1,8 +1,10 @@
 """Self-billing by staff with a browser: its settings, tax data, rules and documents."""
 
 import pytest
+from django.template.loader import render_to_string
 from django.urls import reverse
 
+from affiliate_site.backoffice.payouts import document_files
 from affiliate_site.backoffice.payouts import documents as document_admin
 from payouts.services.payments import cancel_payment
 from tests.affiliate_site.backoffice.forms import get_form
@@ -146,6 +148,21 @@ def test_downloads_the_document(staff_client, document, monkeypatch):
 
     assert client.get(url).status_code == 404
     assert url not in get_page(client, page_url(document, "change"))
+
+
+def test_the_file_names_both_sides(document, monkeypatch):
+    """The page that becomes a PDF."""
+    monkeypatch.setattr(document_files, "write_pdf", render_to_string)
+    page = document_files.render_document(document)
+    assert "{" not in page[page.index("</style>") :]
+    for text in (
+        "Mina Kessler<br>Ring 1<br>1010 Wien<br>Austria<br>VAT ID: ATU12345675<br>",
+        "Acme GmbH<br>Hauptstr. 5<br>10115 Berlin<br>Germany<br>VAT ID: DE136695976",
+        "<h1>Self-billed invoice SB-2026-00001</h1>",
+        f"Payment: {document.payment} of 2026-04-05",
+        '<td>VAT 19 %</td><td class="amount">19.00 EUR</td>',
+    ):
+        assert text in page
 
 
 def test_exports_documents(staff_client, document):
