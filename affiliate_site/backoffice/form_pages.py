@@ -70,6 +70,10 @@ class FormPage(FormView):
         """What the user must not overlook, above the form."""
         return []
 
+    def list_sections(self) -> list[Any]:
+        """`Section`s to read before the button is pressed."""
+        return []
+
     def get_subject(self) -> str:
         """What the page is about, in its heading."""
         title = get_title(self.model_admin, self.row)

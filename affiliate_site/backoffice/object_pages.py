@@ -65,6 +65,7 @@ class Details:
     headline: str
     labels: Sequence[tuple[str, str]] = ()  # texts and colors
     is_removed: bool = False
+    alerts: Sequence[str] = ()  # what staff must not overlook
     sections: Sequence[Section] = field(default_factory=list)
 
 

@@ -415,8 +415,9 @@ def confirm_run(
         keys = [(line.affiliate_id, line.currency) for line in lines]
         with open_ledger_session(account, keys, at=at) as ledger:
             ledger.lock_balances()
+            balances = {key: ledger.get_payable_balance(key) for key in keys}
             recipients = Recipients(account)
-            commissions = _check_lines(run, lines, recipients, ledger)
+            commissions = _check_lines(run, lines, recipients, balances)
             for batch in progress(split_into_batches(lines)):
                 _pay_lines(batch, commissions, recipients, ledger)
         payer = build_payer(get_payout_settings(account))
@@ -430,6 +431,18 @@ def confirm_run(
     return run
 
 
+def describe_changes(run: PayoutRun) -> str:
+    """Return what is not as it was in the draft; empty if a confirmation can pay it."""
+    with use_snapshot():
+        lines, recipients = _list_included_lines(run), Recipients(run.account)
+        balances = load_payable_balances(run.account)
+        try:
+            _check_lines(run, lines, recipients, balances)
+        except PayoutRunChanged as error:
+            return str(error.params["changes"])
+    return ""
+
+
 def _list_included_lines(run: PayoutRun) -> list[PayoutLine]:
     lines = run.account.payout_lines.filter(run=run, state=PayoutLineState.INCLUDED)
     return list(lines.order_by("affiliate_id", "currency").defer("receiver", "note"))
@@ -439,14 +452,13 @@ def _check_lines(
     run: PayoutRun,
     lines: Sequence[PayoutLine],
     recipients: Recipients,
-    ledger: LedgerSession,
+    balances: Mapping[BalanceKey, Decimal],
 ) -> dict[BalanceKey, list[int]]:
-    """Return the commissions that each line covers; the balances are locked.
+    """Return the commissions that each line covers.
 
     Raises `PayoutRunChanged` if a line is not what it was in the draft.
     """
     keys = {(line.affiliate_id, line.currency) for line in lines}
-    balances = {key: ledger.get_payable_balance(key) for key in keys}
     candidates = {
         candidate.balance_key: candidate
         for candidate in Selection(run).list_candidates(balances, keeps_ids=True)

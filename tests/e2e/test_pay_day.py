@@ -160,7 +160,7 @@ def test_pays_a_month(walk):
     assert "Left out: taken out by staff" in text
     assert "Asked to wait for a new account." in text
     with walk.job("confirm", clicks=2):
-        assert "3 payments: 195.01 EUR" in walk.follow("Confirm")
+        assert "3 payments to 3 affiliates: 195.01 EUR" in walk.follow("Confirm")
         text = walk.press("Confirm")
     run = account.payout_runs.get()
     assert f"Payout run {run} was confirmed." in text

@@ -1,12 +1,10 @@
 """What the page of a payout run shows: basis, totals, lines, and who is left out."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db.models import Count
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html, format_html_join
-from django.utils.http import urlencode
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.formatters import (
@@ -34,14 +32,19 @@ from affiliate_site.backoffice.payouts.run_pages import (
     TakeOutPage,
     build_line_url,
 )
-from payouts.models.payments import PayoutMethodKind
+from affiliate_site.backoffice.payouts.run_parts import (
+    build_lines_url,
+    build_totals_section,
+    find_changed_methods,
+    list_failures,
+)
 from payouts.models.runs import LeftOutReason, PayoutLineState, PayoutRunState
 from payouts.services.payout_runs import PAID_STATES, list_totals
 from tracking.amounts import ExactSum
 
 LINES_PER_PAGE = 100
+SUBTEXT = '{} <span class="subtext">{}</span>'
 MAX_LEFT_OUT = 10  # of each reason
-CHANGED_RECENTLY = timedelta(days=30)  # payout methods that are marked
 
 
 def get_run_details(request, run) -> Details:
@@ -51,6 +54,7 @@ def get_run_details(request, run) -> Details:
         headline=format_totals(list_totals(run)),
         labels=[label_status(state.label.lower())],
         is_removed=state == PayoutRunState.DISCARDED,
+        alerts=list_failures(run),
         sections=[
             Section(f"Payout run {run}", facts=list_facts(run)),
             build_totals_section(run),
@@ -100,37 +104,6 @@ def link_to_statements(run) -> str:
     return format_html(LINK_TEMPLATE, url, "Of all affiliates as a ZIP file")
 
 
-def build_totals_section(run) -> Section:
-    """Number and sum of the lines by currency, method and what became of them."""
-    rows = run.account.payout_lines.filter(run=run, state__in=PAID_STATES)
-    keys = ("currency", "method", "state")
-    totals = rows.order_by(*keys).values_list(*keys)
-    is_draft = run.state == PayoutRunState.DRAFT
-    return Section(
-        "Totals",
-        columns=(
-            Column("Currency"),
-            Column("Method"),
-            *([] if is_draft else [Column("State")]),
-            Column("Affiliates", is_amount=True),
-            Column("Amount", is_amount=True),
-        ),
-        notes=[] if rows else ["Nobody is paid."],
-        rows=[
-            (
-                currency,
-                PayoutMethodKind(method).label,
-                *([] if is_draft else [PayoutLineState(state).label.capitalize()]),
-                f"{number:,}",
-                format_money(total, currency),
-            )
-            for currency, method, state, number, total in totals.annotate(
-                Count("pk"), ExactSum("amount")
-            )
-        ],
-    )
-
-
 def build_lines_section(request, run) -> Section:
     """A page of who is paid; a draft offers to take them out."""
     is_draft = run.state == PayoutRunState.DRAFT
@@ -138,7 +111,11 @@ def build_lines_section(request, run) -> Section:
     rows = run.account.payout_lines.filter(run=run, state__in=PAID_STATES)
     rows = rows.select_related("affiliate", "payment").defer("receiver")
     page = RowPage(request, rows.order_by("affiliate_id", "currency"), LINES_PER_PAGE)
-    changed = find_changed_methods(run, page.rows) if is_draft else {}
+    changed = (
+        find_changed_methods(run, [line.affiliate_id for line in page.rows])
+        if is_draft
+        else {}
+    )
 
     def link_to_step(line):
         if can_change:
@@ -163,9 +140,11 @@ def build_lines_section(request, run) -> Section:
                 f"{line.commission_count:,}",
                 format_money(line.amount, line.currency),
                 format_html(
-                    '{} <span class="subtext">{}</span>',
+                    SUBTEXT,
                     line.get_method_display(),
-                    changed.get(line.affiliate_id, ""),
+                    f"method changed {changed[line.affiliate]}"
+                    if line.affiliate in changed
+                    else "",
                 ),
                 *([] if is_draft else [link_to(line.payment)]),
                 link_to_step(line),
@@ -186,25 +165,6 @@ def build_lines_section(request, run) -> Section:
             ],
         ),
     )
-
-
-def find_changed_methods(run, lines) -> dict[int, str]:
-    """`method changed 5 days ago`, by affiliate, if that was lately."""
-    now = timezone.now()
-    methods = run.account.payout_methods.filter(
-        affiliate__in=[line.affiliate_id for line in lines],
-        is_primary=True,
-        details_changed_at__gte=now - CHANGED_RECENTLY,
-    )
-    rows = methods.values_list("affiliate_id", "details_changed_at")
-    return {affiliate: describe_change(at, now) for affiliate, at in rows}
-
-
-def describe_change(at: datetime, now: datetime) -> str:
-    """How long ago a method changed."""
-    days = (now - at).days
-    ago = "today" if days < 1 else f"{days} day{'s' * (days != 1)} ago"
-    return f"method changed {ago}"
 
 
 def build_left_out_sections(request, run) -> list[Section]:
@@ -262,12 +222,6 @@ def link_to_put_back(line) -> str:
     """A link that includes an affiliate again."""
     url = build_line_url(PutBackPage, line)
     return format_html(LINK_TEMPLATE, url, PutBackPage.title)
-
-
-def build_lines_url(run, **filters: str) -> str:
-    """The list of the lines of a run."""
-    query = urlencode({"run": run.public_id, **filters})
-    return f"{reverse('admin:payouts_payoutline_changelist')}?{query}"
 
 
 def get_line_details(line) -> Details:

@@ -2,6 +2,7 @@
 
 from django import forms
 from django.contrib import messages
+from django.db.models import Count
 from django.urls import reverse
 from django.utils import timezone
 
@@ -10,6 +11,10 @@ from affiliate_site.backoffice.form_pages import EditPage, FormPage
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import MULTI_LINE, DecimalField, ServiceForm
 from affiliate_site.backoffice.payouts.payment_pages import NO_TRANSFER
+from affiliate_site.backoffice.payouts.run_parts import (
+    build_totals_section,
+    warn_of_changed_methods,
+)
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.runs import MAX_NOTE_LENGTH, PayoutLineState, PayoutRunState
 from payouts.services.payables import list_payable_currencies
@@ -17,6 +22,7 @@ from payouts.services.payout_methods import list_shared_methods
 from payouts.services.payout_runs import (
     confirm_run,
     create_draft,
+    describe_changes,
     discard_run,
     list_totals,
     needs_second_person,
@@ -113,11 +119,15 @@ class DraftPage(FormPage):
 
 
 def describe_totals(run) -> str:
-    """`3 payments: 40.00 EUR and 20.00 USD`."""
+    """`3 payments to 2 affiliates: 40.00 EUR and 20.00 USD`."""
     rows = run.account.payout_lines.filter(run=run, state=PayoutLineState.INCLUDED)
-    number = rows.count()
+    numbers = rows.aggregate(Count("pk"), Count("affiliate", distinct=True))
+    payments, affiliates = (
+        f"{number:,} {noun}{'s' * (number != 1)}"
+        for number, noun in zip(numbers.values(), ("payment", "affiliate"), strict=True)
+    )
     totals = [format_money(total, code) for code, total in list_totals(run).items()]
-    return f"{number:,} payment{'s' * (number != 1)}: {' and '.join(totals) or 'none'}"
+    return f"{payments} to {affiliates}: {' and '.join(totals) or 'none'}"
 
 
 class ConfirmRunPage(DraftPage):
@@ -137,13 +147,19 @@ class ConfirmRunPage(DraftPage):
             f" recorded, or none if something changed since the draft.\n{NO_TRANSFER}"
         )
 
+    def list_sections(self):
+        return [build_totals_section(self.row)]
+
     def list_alerts(self):
         alerts = []
+        if changes := describe_changes(self.row):
+            alerts.append(f"Changed since the draft, so re-make it first: {changes}.")
         if self.row.due_before - A_DAY > timezone.now():
             alerts.append("The day is yet to come: some of it is not due until then.")
         if shared := list_shared_methods(self.row):
             names = ", ".join(str(method.affiliate) for method in shared)
             alerts.append(f"These affiliates have payout accounts in common: {names}.")
+        alerts += warn_of_changed_methods(self.row)
         if needs_second_person(self.row):
             alerts.append("You made this draft, so somebody else has to confirm it.")
         return alerts

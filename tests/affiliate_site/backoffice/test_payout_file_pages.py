@@ -1,13 +1,16 @@
 """Files of a payout run and answers to it, by staff with a browser."""
 
+import re
 from datetime import date
 from decimal import Decimal
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
+from django.utils import timezone
 
 from affiliate_site.backoffice.payouts import payout_result_pages
+from payouts.services.payments import cancel_payment
 from payouts.services.payout_results import PayoutResult, ResultState
 from payouts.services.payout_settings import build_payer, get_payout_settings
 from tests.affiliate_site.backoffice.money_forms import (
@@ -151,6 +154,36 @@ def test_shows_what_answers_would_change_and_applies_them(staff_client, account,
     assert "R1" in page
     assert "settled" in page
     assert "AC04" in get_page(client, second.payment)
+
+
+def test_says_what_failed_and_what_is_next(staff_client, account, run):
+    client = staff_client()
+    assert list_alerts(client, run) == []
+    first, second, third = get_lines(run)
+    account.payout_methods.create(
+        affiliate=second.affiliate, kind="bank", is_primary=True
+    )
+    answers = [(first, "settled,R1,,"), (second, "failed,,,AC04")]
+    apply(client, run, upload(client, run, *answers))
+    cancel_payment(account, payment_id=third.payment.public_id, at=timezone.now())
+
+    assert list_alerts(client, run) == [
+        "1 of 3 payments was refused or returned: 30.00 EUR, due again for the next"
+        " payout run. Show which",
+        "1 of 3 payments was canceled: 5.00 USD, due again for the next payout run."
+        " Show which",
+        "Correct these payout methods first, or mark them as looked at: Bank account"
+        " of nilsberg.",
+    ]
+    links = re.findall(r'href="([^"]*)">Show which', get_page(client, run))
+    listed = client.get(links[0].replace("&amp;", "&")).context["cl"].result_list
+    assert [row.pk for row in listed] == [second.pk]
+
+
+def list_alerts(client, run):
+    """The texts of the alerts of a run's page."""
+    found = re.findall(r'<p role="alert"[^>]*>(.*?)</p>', get_page(client, run))
+    return [re.sub(r"<[^>]*>", "", text) for text in found]
 
 
 def test_names_what_is_wrong_with_a_file(staff_client, run, other_run, monkeypatch):

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.models.api_keys import Role
 from accounts.models.users import User
-from affiliate_site.backoffice.payouts import run_detail
+from affiliate_site.backoffice.payouts import run_detail, run_parts
 from payouts.services.payout_methods import set_payout_method
 from payouts.services.payout_runs import confirm_run, create_draft, discard_run
 from tests.affiliate_site.backoffice.forms import get_form
@@ -62,6 +62,12 @@ def get_section(page, title):
     """The text of a section."""
     found = re.search(rf"{re.escape(title)}</h2>(.*?)</section>", page, re.DOTALL)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", found[1]))
+
+
+def list_alerts(page):
+    """The texts of the alerts."""
+    found = re.findall(r'<p role="alert"[^>]*>(.*?)</p>', page, re.DOTALL)
+    return [" ".join(re.sub(r"<[^>]*>", "", text).split()) for text in found]
 
 
 def test_makes_a_draft_by_the_form(staff_client, scenario):
@@ -142,9 +148,28 @@ def test_marks_methods_that_changed_lately(staff_client, scenario, days, text):
     changed_at = timezone.now() - timedelta(days=days)
     scenario.account.payout_methods.update(details_changed_at=changed_at)
 
-    page = open_run(staff_client(), draft(scenario.account))
+    client, run = staff_client(), draft(scenario.account)
+
+    page = open_run(client, run)
 
     assert text in page if text else "method changed" not in page
+    alerts = list_alerts(client.get(build_url(run, "confirm")).content.decode())
+    ago = text and text.removeprefix("method changed ")
+    expected = f"Their payout methods changed in the last 30 days: minakessler {ago}."
+    assert alerts == ([expected] if text else [])
+
+
+def test_names_few_of_many_methods_that_changed_lately(
+    staff_client, scenario, monkeypatch
+):
+    monkeypatch.setattr(run_parts, "MAX_NAMED", 0)
+    now = timezone.now()
+    scenario.account.payout_methods.update(details_changed_at=now)
+
+    page = staff_client().get(build_url(draft(scenario.account), "confirm"))
+
+    [alert] = list_alerts(page.content.decode())
+    assert alert == "Their payout methods changed in the last 30 days: and 1 more."
 
 
 def test_takes_out_and_puts_back(staff_client, scenario):
@@ -172,7 +197,10 @@ def test_confirms_after_saying_what_it_does(staff_client, scenario):
     client, run = staff_client(), draft(scenario.account)
     url = build_url(run, "confirm")
     page = client.get(url).content.decode()
-    assert "2 payments: 20.00 EUR and 5.00 USD." in page
+    assert "2 payments to 1 affiliate: 20.00 EUR and 5.00 USD." in page
+    totals = get_section(page, "Totals")
+    assert "EUR PayPal 1 20.00 EUR USD PayPal 1 5.00 USD" in totals
+    assert list_alerts(page) == []
     assert "it transfers no money itself" in page
 
     page = client.post(url, get_form(client, url), follow=True).content.decode()
@@ -198,6 +226,10 @@ def test_names_what_changed_since_the_draft(staff_client, scenario):
     client, run = staff_client(), draft(scenario.account)
     earn(scenario, "6")
     url = build_url(run, "confirm")
+    assert list_alerts(client.get(url).content.decode()) == [
+        "Changed since the draft, so re-make it first: minakessler: the amount was"
+        " 20 EUR, is 26 EUR; minakessler: the number of commissions was 1, is 2."
+    ]
 
     page = client.post(url, get_form(client, url)).content.decode()
 
@@ -214,7 +246,7 @@ def test_does_not_confirm_another_draft_than_the_one_shown(staff_client, scenari
 
     page = client.post(url, values).content.decode()
 
-    assert "payments is now 2 payments: 26.00 EUR and 5.00 USD" in page
+    assert "is now 2 payments to 1 affiliate: 26.00 EUR and 5.00 USD" in page
     assert not scenario.account.payments.exists()
 
 

@@ -1,0 +1,147 @@
+"""What several pages of payout runs show: totals, failures, changed payout methods."""
+
+from collections import Counter
+from datetime import timedelta
+
+from django.db.models import Count
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
+
+from affiliate_site.backoffice.formatters import format_money, format_totals
+from affiliate_site.backoffice.object_pages import Column, Section
+from affiliate_site.backoffice.theme import get_object_url
+from payouts.models.payments import PayoutMethodKind
+from payouts.models.runs import PayoutLineState, PayoutRunState
+from payouts.services.payout_runs import PAID_STATES
+from payouts.services.run_states import FAILED
+from tracking.amounts import ExactSum
+from tracking.models.affiliates import Affiliate
+
+CHANGED_RECENTLY = timedelta(days=30)  # payout methods that are marked
+MAX_NAMED = 10
+ALERT_LINK = '<a class="underline" href="{}">{}</a>'
+
+
+def build_lines_url(run, **filters: str) -> str:
+    """The list of the lines of a run."""
+    query = urlencode({"run": run.public_id, **filters})
+    return f"{reverse('admin:payouts_payoutline_changelist')}?{query}"
+
+
+def build_totals_section(run) -> Section:
+    """Number and sum of the lines by currency, method and what became of them."""
+    rows = run.account.payout_lines.filter(run=run, state__in=PAID_STATES)
+    keys = ("currency", "method", "state")
+    totals = rows.order_by(*keys).values_list(*keys)
+    is_draft = run.state == PayoutRunState.DRAFT
+    counted = list(totals.annotate(Count("pk"), ExactSum("amount")))
+    return Section(
+        "Totals",
+        columns=(
+            Column("Currency"),
+            Column("Method"),
+            *([] if is_draft else [Column("State")]),
+            Column("Affiliates", is_amount=True),
+            Column("Amount", is_amount=True),
+        ),
+        notes=[] if counted else ["Nobody is paid."],
+        rows=[
+            (
+                currency,
+                PayoutMethodKind(method).label,
+                *([] if is_draft else [PayoutLineState(state).label.capitalize()]),
+                f"{number:,}",
+                format_money(total, currency),
+            )
+            for currency, method, state, number, total in counted
+        ],
+    )
+
+
+def list_failures(run) -> list[str]:
+    """How many payments failed, with which sums, and what is next."""
+    rows = run.account.payout_lines.filter(run=run, payment__isnull=False)
+    columns = rows.order_by("state", "currency").values_list("state", "currency")
+    totals: dict[str, dict] = {}
+    numbers: Counter[str] = Counter()
+    for state, currency, number, total in columns.annotate(
+        Count("pk"), ExactSum("amount")
+    ):
+        totals.setdefault(state, {})[currency] = total
+        numbers[state] += number
+    failures = [
+        format_html(
+            "{} of {} payments {} {}: {}, due again for the next payout run. {}",
+            f"{numbers[state]:,}",
+            f"{numbers.total():,}",
+            "were" if numbers[state] > 1 else "was",
+            state.label.lower(),
+            format_totals(totals[state]),
+            format_html(
+                ALERT_LINK, build_lines_url(run, state__exact=state), "Show which"
+            ),
+        )
+        for state in map(PayoutLineState, FAILED)
+        if state in totals
+    ]
+    return [*failures, *list_methods_to_check(run, rows)]
+
+
+def list_methods_to_check(run, lines) -> list[str]:
+    """Whose payout methods the next run leaves out, of payments that came back."""
+    returned = lines.filter(state=PayoutLineState.RETURNED)
+    methods = run.account.payout_methods.filter(
+        affiliate__in=returned.values("affiliate")
+    )
+    rows = methods.exclude(on_hold_reason="").select_related("affiliate")
+    found = list(rows.order_by("affiliate_id", "kind")[: MAX_NAMED + 1])
+    if not found:
+        return []
+    names = format_html_join(
+        ", ",
+        ALERT_LINK,
+        [
+            (get_object_url(it.affiliate), f"{it.get_kind_display()} of {it.affiliate}")
+            for it in found[:MAX_NAMED]
+        ],
+    )
+    more = " and more" if len(found) > MAX_NAMED else ""
+    text = "Correct these payout methods first, or mark them as looked at: {}{}."
+    return [format_html(text, names, more)]
+
+
+def find_changed_methods(run, affiliates) -> dict[Affiliate, str]:
+    """`5 days ago`, by affiliate, if the primary method was changed lately.
+
+    `affiliates` are primary keys, or a query for them.
+    """
+    now = timezone.now()
+    methods = run.account.payout_methods.filter(
+        affiliate__in=affiliates,
+        is_primary=True,
+        details_changed_at__gte=now - CHANGED_RECENTLY,
+    )
+    rows = methods.select_related("affiliate").order_by("-details_changed_at", "pk")
+    return {
+        it.affiliate: describe_days(now - it.details_changed_at)
+        for it in rows.defer("details")
+    }
+
+
+def describe_days(age: timedelta) -> str:
+    """How long ago something was."""
+    return "today" if age.days < 1 else f"{age.days} day{'s' * (age.days != 1)} ago"
+
+
+def warn_of_changed_methods(run) -> list[str]:
+    """Whose payout methods were changed lately, of those who are paid."""
+    lines = run.account.payout_lines.filter(run=run, state=PayoutLineState.INCLUDED)
+    changed = find_changed_methods(run, lines.values("affiliate"))
+    if not changed:
+        return []
+    texts = [f"{affiliate} {ago}" for affiliate, ago in changed.items()]
+    more = len(texts) - MAX_NAMED
+    named = f"{', '.join(texts[:MAX_NAMED])}{f' and {more:,} more' if more > 0 else ''}"
+    return [f"Their payout methods changed in the last 30 days: {named}."]
