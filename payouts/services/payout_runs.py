@@ -540,7 +540,7 @@ def _pay_lines(
             line.pk,
             PayoutLineState.UNKNOWN,
             payment.pk,
-            _build_receiver(
+            build_receiver(
                 affiliates[line.affiliate_id], recipients.methods[line.affiliate_id]
             ),
         )
@@ -550,7 +550,8 @@ def _pay_lines(
     update_each(PayoutLine, account.pk, names, values)
 
 
-def _build_receiver(affiliate: Affiliate, method: PayoutMethod) -> dict[str, Any]:
+def build_receiver(affiliate: Affiliate, method: PayoutMethod) -> dict[str, Any]:
+    """Return the `receiver` of a line: name, address and payout method of now."""
     details = normalize_details(method.kind, method.details)
     person = f"{affiliate.firstname} {affiliate.lastname}".strip()
     street = " ".join(filter(None, (affiliate.address, affiliate.address_two)))

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.db.models import Count
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.formatters import (
@@ -18,32 +18,28 @@ from affiliate_site.backoffice.object_pages import (
     LINK_TEMPLATE,
     Column,
     Details,
-    RowPage,
     Section,
     build_history,
     label_status,
     link_to,
 )
 from affiliate_site.backoffice.payouts.payout_file_pages import list_file_sections
+from affiliate_site.backoffice.payouts.run_lines import build_lines_section
 from affiliate_site.backoffice.payouts.run_pages import (
     METHOD_CHOICES,
     PERMISSION,
     PutBackPage,
-    TakeOutPage,
     build_line_url,
 )
 from affiliate_site.backoffice.payouts.run_parts import (
     build_lines_url,
     build_totals_section,
-    find_changed_methods,
     list_failures,
 )
 from payouts.models.runs import LeftOutReason, PayoutLineState, PayoutRunState
-from payouts.services.payout_runs import PAID_STATES, list_totals
+from payouts.services.payout_runs import list_totals
 from tracking.amounts import ExactSum
 
-LINES_PER_PAGE = 100
-SUBTEXT = '{} <span class="subtext">{}</span>'
 MAX_LEFT_OUT = 10  # of each reason
 
 
@@ -102,69 +98,6 @@ def link_to_statements(run) -> str:
         return ""
     url = reverse("admin:run_statements", args=[run.pk])
     return format_html(LINK_TEMPLATE, url, "Of all affiliates as a ZIP file")
-
-
-def build_lines_section(request, run) -> Section:
-    """A page of who is paid; a draft offers to take them out."""
-    is_draft = run.state == PayoutRunState.DRAFT
-    can_change = is_draft and request.user.has_perm(PERMISSION)
-    rows = run.account.payout_lines.filter(run=run, state__in=PAID_STATES)
-    rows = rows.select_related("affiliate", "payment").defer("receiver")
-    page = RowPage(request, rows.order_by("affiliate_id", "currency"), LINES_PER_PAGE)
-    changed = (
-        find_changed_methods(run, [line.affiliate_id for line in page.rows])
-        if is_draft
-        else {}
-    )
-
-    def link_to_step(line):
-        if can_change:
-            return format_html(
-                LINK_TEMPLATE, build_line_url(TakeOutPage, line), TakeOutPage.title
-            )
-        return "" if is_draft else PayoutLineState(line.state).label.capitalize()
-
-    return Section(
-        "Lines",
-        columns=(
-            Column("Affiliate"),
-            Column("Commissions", is_amount=True),
-            Column("Amount", is_amount=True),
-            Column("Method"),
-            Column("Payment" if not is_draft else "Take out"),
-            *([] if is_draft else [Column("State")]),
-        ),
-        rows=[
-            (
-                link_to(line.affiliate, format_affiliate(line.affiliate)),
-                f"{line.commission_count:,}",
-                format_money(line.amount, line.currency),
-                format_html(
-                    SUBTEXT,
-                    line.get_method_display(),
-                    f"method changed {changed[line.affiliate]}"
-                    if line.affiliate in changed
-                    else "",
-                ),
-                *([] if is_draft else [link_to(line.payment)]),
-                link_to_step(line),
-            )
-            for line in page.rows
-        ],
-        lines=format_html_join(
-            " ",
-            '<a class="details-link" href="{}">{}</a>',
-            [
-                (url, text)
-                for url, text in (
-                    (page.newer_url, f"The {LINES_PER_PAGE} before"),
-                    (page.older_url, f"The next {LINES_PER_PAGE}"),
-                    (build_lines_url(run), "All lines: search, filter, export"),
-                )
-                if url
-            ],
-        ),
-    )
 
 
 def build_left_out_sections(request, run) -> list[Section]:

@@ -12,12 +12,11 @@ from django.utils.http import urlencode
 from affiliate_site.backoffice.formatters import format_money, format_totals
 from affiliate_site.backoffice.object_pages import Column, Section
 from affiliate_site.backoffice.theme import get_object_url
-from payouts.models.payments import PayoutMethodKind
+from payouts.models.payments import PayoutMethod, PayoutMethodKind
 from payouts.models.runs import PayoutLineState, PayoutRunState
 from payouts.services.payout_runs import PAID_STATES
 from payouts.services.run_states import FAILED
 from tracking.amounts import ExactSum
-from tracking.models.affiliates import Affiliate
 
 CHANGED_RECENTLY = timedelta(days=30)  # payout methods that are marked
 MAX_NAMED = 10
@@ -112,36 +111,34 @@ def list_methods_to_check(run, lines) -> list[str]:
     return [format_html(text, names, more)]
 
 
-def find_changed_methods(run, affiliates) -> dict[Affiliate, str]:
-    """`5 days ago`, by affiliate, if the primary method was changed lately.
+def list_changed_methods(run, affiliates) -> list[PayoutMethod]:
+    """The primary methods that were changed lately, newest first.
 
     `affiliates` are primary keys, or a query for them.
     """
-    now = timezone.now()
     methods = run.account.payout_methods.filter(
         affiliate__in=affiliates,
         is_primary=True,
-        details_changed_at__gte=now - CHANGED_RECENTLY,
+        details_changed_at__gte=timezone.now() - CHANGED_RECENTLY,
     )
     rows = methods.select_related("affiliate").order_by("-details_changed_at", "pk")
-    return {
-        it.affiliate: describe_days(now - it.details_changed_at)
-        for it in rows.defer("details")
-    }
+    return list(rows.defer("details"))
 
 
-def describe_days(age: timedelta) -> str:
-    """How long ago something was."""
-    return "today" if age.days < 1 else f"{age.days} day{'s' * (age.days != 1)} ago"
+def describe_age(method: PayoutMethod) -> str:
+    """How long ago a method was changed: `5 days ago`."""
+    now = timezone.now()
+    days = (now - (method.details_changed_at or now)).days
+    return "today" if days < 1 else f"{days} day{'s' * (days != 1)} ago"
 
 
 def warn_of_changed_methods(run) -> list[str]:
     """Whose payout methods were changed lately, of those who are paid."""
     lines = run.account.payout_lines.filter(run=run, state=PayoutLineState.INCLUDED)
-    changed = find_changed_methods(run, lines.values("affiliate"))
+    changed = list_changed_methods(run, lines.values("affiliate"))
     if not changed:
         return []
-    texts = [f"{affiliate} {ago}" for affiliate, ago in changed.items()]
+    texts = [f"{method.affiliate} {describe_age(method)}" for method in changed]
     more = len(texts) - MAX_NAMED
     named = f"{', '.join(texts[:MAX_NAMED])}{f' and {more:,} more' if more > 0 else ''}"
     return [f"Their payout methods changed in the last 30 days: {named}."]

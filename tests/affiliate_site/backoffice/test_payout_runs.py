@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from accounts.models.api_keys import Role
 from accounts.models.users import User
-from affiliate_site.backoffice.payouts import run_detail, run_parts
+from affiliate_site.backoffice.formatters import format_datetime
+from affiliate_site.backoffice.payouts import run_detail, run_lines, run_parts
 from payouts.services.payout_methods import set_payout_method
 from payouts.services.payout_runs import confirm_run, create_draft, discard_run
 from tests.affiliate_site.backoffice.forms import get_form
@@ -172,6 +173,72 @@ def test_names_few_of_many_methods_that_changed_lately(
     assert alert == "Their payout methods changed in the last 30 days: and 1 more."
 
 
+def hold_commission(scenario, amount, until, *, at=None, **conversion):
+    at = at or timezone.now()
+    sale = scenario.create_conversion((amount, "all"), at=at, **conversion)
+    commission = scenario.get_commission(sale)
+    scenario.approve(commission, at=at)
+    scenario.account.commissions.filter(pk=commission.pk).update(due_at=until)
+
+
+def test_shows_what_is_on_hold_of_who_is_paid(staff_client, scenario):
+    until = timezone.now() + timedelta(days=3)
+    hold_commission(scenario, "6", until)
+    hold_commission(scenario, "7", until + timedelta(days=1))
+    hold_commission(scenario, "2", until, affiliate=scenario.odette)
+    client, run = staff_client(), draft(scenario.account)
+
+    section = get_section(open_run(client, run), "Lines")
+
+    last = format_datetime(until + timedelta(days=1))
+    assert f"20.00 EUR and 13.00 EUR on hold until {last} PayPal" in section
+    assert "5.00 USD PayPal" in section
+    note = "On hold, and so not paid by this run: 13.00 EUR of these affiliates."
+    assert note in section
+
+    confirm_run(scenario.account, pk=run.pk, at=timezone.now())
+    hold_commission(scenario, "8", until, at=timezone.now() + timedelta(hours=1))
+    assert note in get_section(open_run(client, run.reload()), "Lines")
+    scenario.account.commissions.update(due_at=timezone.now())
+    assert "hold" not in get_section(open_run(client, run), "Lines")
+
+
+def test_shows_what_is_on_hold_in_the_programs_of_a_run(staff_client, scenario):
+    hold_commission(scenario, "6", timezone.now() + timedelta(days=3))
+    scenario.account.programs.create(slug="lamps", title="Lamps")
+    client = staff_client()
+
+    def has_rest(*programs):
+        run = draft(scenario.account)
+        run.update_row(basis=run.basis | {"programs": programs})
+        return "6.00 EUR on hold" in get_section(open_run(client, run), "Lines")
+
+    assert has_rest(scenario.program.slug)
+    assert not has_rest("lamps")
+
+
+@pytest.mark.parametrize(
+    ("kind", "holder", "expected"),
+    [
+        ("bank", "Øyvind Śliwa", "Bank account Øyvind Śliwa, written as Oyvind Sliwa"),
+        ("wire_transfer", "Ærø", "Wire transfer Ærø, written as AEro"),
+        ("bank", "Mina Kessler", "Bank account Take out"),
+    ],
+)
+def test_a_draft_shows_names_as_bank_files_write_them(
+    staff_client, scenario, kind, holder, expected
+):
+    details = {"account_holder": holder, "iban": "DE89370400440532013000"}
+    scenario.account.payout_methods.update(kind=kind, details=details)
+
+    page = open_run(staff_client(), draft(scenario.account))
+
+    section = get_section(page, "Lines")
+    assert expected in section
+    # SEPA pays in euros only.
+    assert section.count("written as") == ("written as" in expected)
+
+
 def test_takes_out_and_puts_back(staff_client, scenario):
     client, run = staff_client(), draft(scenario.account, currencies=["EUR"])
     line = scenario.account.payout_lines.get(run=run, state="included")
@@ -320,7 +387,7 @@ def test_lists_runs_with_their_totals(staff_client, scenario):
 
 
 def test_pages_long_runs(staff_client, scenario, monkeypatch):
-    monkeypatch.setattr(run_detail, "LINES_PER_PAGE", 1)
+    monkeypatch.setattr(run_lines, "LINES_PER_PAGE", 1)
     client, run = staff_client(), draft(scenario.account)
 
     first, second = (get_section(open_run(client, run, page=n), "Lines") for n in "12")

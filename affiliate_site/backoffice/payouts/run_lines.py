@@ -1,0 +1,173 @@
+"""Who is paid by a payout run: its lines, and what staff should know of each."""
+
+from datetime import timedelta
+
+from django.db.models import Exists, Max, OuterRef, Q
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+
+from affiliate_site.backoffice.formatters import (
+    format_affiliate,
+    format_datetime,
+    format_money,
+    format_totals,
+)
+from affiliate_site.backoffice.object_pages import (
+    LINK_TEMPLATE,
+    Column,
+    RowPage,
+    Section,
+    link_to,
+)
+from affiliate_site.backoffice.payouts.run_pages import (
+    PERMISSION,
+    TakeOutPage,
+    build_line_url,
+)
+from affiliate_site.backoffice.payouts.run_parts import (
+    build_lines_url,
+    describe_age,
+    list_changed_methods,
+)
+from affiliate_site.payout_files.sepa import get_receiver_name, write_receiver_name
+from payouts.models.runs import PayoutLineState, PayoutRunState
+from payouts.services.amounts_due import filter_on_hold
+from payouts.services.payout_results import BANK_METHODS, is_sepa_line
+from payouts.services.payout_runs import PAID_STATES, build_receiver
+from tracking.amounts import ExactSum
+
+LINES_PER_PAGE = 100
+
+
+def build_lines_section(request, run) -> Section:
+    """A page of who is paid; a draft offers to take them out."""
+    is_draft = run.state == PayoutRunState.DRAFT
+    can_change = is_draft and request.user.has_perm(PERMISSION)
+    rows = run.account.payout_lines.filter(run=run, state__in=PAID_STATES)
+    rows = rows.select_related("affiliate", "payment").defer("receiver")
+    page = RowPage(request, rows.order_by("affiliate_id", "currency"), LINES_PER_PAGE)
+    affiliates = [line.affiliate_id for line in page.rows]
+    changed = {
+        method.affiliate_id: f"method changed {describe_age(method)}"
+        for method in (list_changed_methods(run, affiliates) if is_draft else ())
+    }
+    written = find_written_names(run, page.rows) if is_draft else {}
+    rests, note = find_rests(run, affiliates), describe_rests(run)
+
+    def link_to_step(line):
+        if can_change:
+            return format_html(
+                LINK_TEMPLATE, build_line_url(TakeOutPage, line), TakeOutPage.title
+            )
+        return "" if is_draft else PayoutLineState(line.state).label.capitalize()
+
+    return Section(
+        "Lines",
+        notes=[note] if note else [],
+        columns=(
+            Column("Affiliate"),
+            Column("Commissions", is_amount=True),
+            Column("Amount", is_amount=True),
+            Column("Method"),
+            Column("Payment" if not is_draft else "Take out"),
+            *([] if is_draft else [Column("State")]),
+        ),
+        rows=[
+            (
+                link_to(line.affiliate, format_affiliate(line.affiliate)),
+                f"{line.commission_count:,}",
+                add_subtext(
+                    format_money(line.amount, line.currency),
+                    rests.get((line.affiliate_id, line.currency), ""),
+                ),
+                add_subtext(
+                    line.get_method_display(),
+                    changed.get(line.affiliate_id, ""),
+                    written.get(line.pk, ""),
+                ),
+                *([] if is_draft else [link_to(line.payment)]),
+                link_to_step(line),
+            )
+            for line in page.rows
+        ],
+        lines=format_html_join(
+            " ",
+            '<a class="details-link" href="{}">{}</a>',
+            [
+                (url, text)
+                for url, text in (
+                    (page.newer_url, f"The {LINES_PER_PAGE} before"),
+                    (page.older_url, f"The next {LINES_PER_PAGE}"),
+                    (build_lines_url(run), "All lines: search, filter, export"),
+                )
+                if url
+            ],
+        ),
+    )
+
+
+def add_subtext(value, *texts: str):
+    """A value with smaller lines below it."""
+    lines = [(text,) for text in texts if text]
+    below = format_html_join("", ' <span class="subtext">{}</span>', lines)
+    return format_html("{}{}", value, below)
+
+
+def find_written_names(run, lines) -> dict[int, str]:
+    """`Mina Keßler, written as Mina Kessler` in a bank file, by line."""
+    methods = run.account.payout_methods.filter(
+        affiliate__in=[line.affiliate_id for line in lines],
+        kind__in=BANK_METHODS,
+        is_primary=True,
+    )
+    by_affiliate = {method.affiliate_id: method for method in methods}
+    written = {}
+    for line in lines:
+        if method := by_affiliate.get(line.affiliate_id):
+            line.receiver = build_receiver(line.affiliate, method)
+            name, other = get_receiver_name(line), write_receiver_name(line)
+            if is_sepa_line(line) and name != other:
+                written[line.pk] = f"{name}, written as {other}"
+    return written
+
+
+def filter_rests(run):
+    """The commissions that are on hold of the balances that a run pays.
+
+    Of a confirmed run, those that are still on hold.
+    """
+    account, at = run.account, run.due_before - timedelta(microseconds=1)
+    paid = account.payout_lines.filter(run=run, state__in=PAID_STATES)
+    of_balance = {name: OuterRef(name) for name in ("affiliate", "currency")}
+    rows = account.commissions.filter(Exists(paid.filter(**of_balance)))
+    if programs := run.basis["programs"]:
+        rows = rows.filter(
+            Q(conversion__program__slug__in=programs)
+            | Q(bonus__program__slug__in=programs)
+        )
+    if run.confirmed_at is not None:
+        at = max(at, timezone.now())
+        rows = rows.filter(created_at__lt=run.confirmed_at)
+    return filter_on_hold(rows, at=at).order_by()
+
+
+def find_rests(run, affiliates) -> dict[tuple[int, str], str]:
+    """`and 6.00 EUR on hold until 2026-12-25 10:00 CET`, by affiliate and currency."""
+    rows = filter_rests(run).filter(affiliate__in=affiliates)
+    totals = rows.values_list("affiliate", "currency")
+    return {
+        (affiliate, currency): f"and {format_money(total, currency)} on hold until"
+        f" {format_datetime(until)}"
+        for affiliate, currency, total, until in totals.annotate(
+            ExactSum("amount"), Max("due_at")
+        )
+    }
+
+
+def describe_rests(run) -> str:
+    """What a run leaves of the affiliates that it pays; empty if it is nothing."""
+    rows = filter_rests(run).values_list("currency")
+    if not (by_currency := dict(rows.annotate(ExactSum("amount")))):
+        return ""
+    totals = format_totals(by_currency)
+    return f"On hold, and so not paid by this run: {totals} of these affiliates."
