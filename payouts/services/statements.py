@@ -26,6 +26,7 @@ from payouts.models.ledger import (
     TransferType,
 )
 from payouts.models.payments import Payment
+from payouts.models.runs import PayoutLineState
 from tracking.amounts import ExactSum
 from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO
@@ -76,13 +77,17 @@ def get_interval(account: Account, start: date, end: date) -> Interval:
 
 @dataclass(frozen=True)
 class StatementLine:
-    """A change of the balance: negative amounts lower it."""
+    """A change of the balance: negative amounts lower it.
+
+    `bank_reason` is why the bank refused or returned a payment that was canceled.
+    """
 
     at: datetime
     kind: MovementKind
     amount: Decimal
     commission: Commission | None = None
     payment: Payment | None = None
+    bank_reason: str = ""
 
     @property
     def order_id(self) -> str:
@@ -168,6 +173,10 @@ def _list_currencies(
     refunds = account.refunds.filter(
         interval.as_filter, conversion__in=within.values("commission__conversion")
     )
+    returned = account.payout_lines.filter(
+        affiliate=affiliate, state=PayoutLineState.RETURNED
+    )
+    reasons = dict(returned.values_list("payment", "bank_reason"))
     refunded = set(refunds.values_list("conversion", "created_at"))
     for group in _group_by_cause(within):
         first, changes = group[0], _sum_by_type(group, ledger_accounts)
@@ -176,10 +185,11 @@ def _list_currencies(
         statement.pending += pending
         if not amount:
             continue
-        commission, payment = first.commission, first.payment
+        commission, payment, reason = first.commission, first.payment, ""
         if commission is None:
             is_paid = first.kind == TransferType.PAID
             kind = MovementKind.PAYMENT if is_paid else MovementKind.PAYMENT_CANCELED
+            reason = "" if is_paid else reasons.get(first.payment_id, "")
         else:
             kind = _get_kind(
                 commission,
@@ -191,7 +201,7 @@ def _list_currencies(
             )
             approved[commission.pk] += amount
         statement.lines.append(
-            StatementLine(first.created_at, kind, amount, commission, payment)
+            StatementLine(first.created_at, kind, amount, commission, payment, reason)
         )
     return [
         statement

@@ -47,7 +47,8 @@ def list_rows(
             order = link_to(line.commission and line.commission.conversion, order)
             payment = link_to(line.payment)
         day = account.get_day(line.at)
-        yield day, line.kind.label, order, payment, line.amount
+        text = ": ".join(filter(None, (line.kind.label, line.bank_reason)))
+        yield day, text, order, payment, line.amount
     yield statement.end, CLOSING, "", "", currency.closing
 
 

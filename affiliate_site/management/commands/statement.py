@@ -89,6 +89,7 @@ def serialize_statement(account, statement):
                         "what": line.kind.value,
                         "order_id": line.order_id or None,
                         "payment": line.payment_id or None,
+                        "bank_reason": line.bank_reason or None,
                         "amount": line.amount,
                     }
                     for line in each.lines

@@ -6,12 +6,18 @@ from zipfile import ZipFile
 import pytest
 
 from affiliate_site.backoffice.payouts import statement_files
+from payouts.services.payout_results import (
+    PayoutResult,
+    ResultState,
+    apply_payout_results,
+)
 from tests.command_line import (
     is_usage_error,
     run_command,
     run_failing_command,
     run_json_command,
 )
+from tests.payout_scenario import CONFIRMED_AT, Paid, create_run, get_lines
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -32,11 +38,31 @@ def payment(scenario):
     return scenario.pay("12.50")
 
 
+def test_says_why_the_bank_returned_a_payment(scenario, payment):
+    run = create_run(scenario.account, Paid("5"))
+    name = get_lines(run)[0].payment.public_id
+    result = PayoutResult(name, ResultState.FAILED, reason="AC04: account closed")
+    apply_payout_results(scenario.account, [result], at=CONFIRMED_AT)
+    arguments = (*ARGUMENTS[:-1], "2026-04-30")
+
+    *_, paid, canceled = run_json_command("statement", *arguments)["currencies"]["EUR"][
+        "movements"
+    ]
+
+    assert [paid["what"], paid["bank_reason"]] == ["payment", None]
+    assert canceled["bank_reason"] == "AC04: account closed"
+    assert (
+        f'"2026-04-05","Payment canceled: AC04: account closed",,"{name}",5,"EUR"'
+        in run_command("statement", *arguments, "--format", "csv")
+    )
+
+
 def test_prints_json(payment):
     text = run_command("statement", *ARGUMENTS)
 
     assert json.loads(text) == run_json_command("statement", *ARGUMENTS)
     line = {"date": "2026-03-04", "order_id": None, "payment": None}
+    line["bank_reason"] = None
     assert json.loads(text) == {
         "account": "harbor",
         "affiliate": "minakessler",

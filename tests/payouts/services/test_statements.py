@@ -194,7 +194,7 @@ def test_takes_the_same_few_statements_for_any_number_of_lines(
     with capture_queries() as captured:
         assert len(state(scenario).lines) == 16
 
-    assert len(captured) == 7
+    assert len(captured) == 8
 
 
 @pytest.mark.parametrize(
