@@ -189,7 +189,7 @@ def _list_currencies(
         if commission is None:
             is_paid = first.kind == TransferType.PAID
             kind = MovementKind.PAYMENT if is_paid else MovementKind.PAYMENT_CANCELED
-            reason = "" if is_paid else reasons.get(first.payment_id, "")
+            reason = "" if is_paid else reasons.get(first.payment_id or 0, "")
         else:
             kind = _get_kind(
                 commission,

@@ -3,13 +3,18 @@
 from collections import Counter
 from datetime import date
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from django import forms
 from django.core import signing
 from django.utils.html import format_html
 
-from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_money
+from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
+    format_affiliate,
+    format_money,
+)
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.money_pages import MoneyFormPage
 from affiliate_site.backoffice.object_pages import Column, Section
@@ -160,9 +165,10 @@ class ImportResultsPage(MoneyFormPage):
 
     def describe(self, effects) -> dict[str, Any]:
         """Add the payments, those first that staff must look at."""
+        affiliates = find_affiliates(self.account, self.applied)
         return super().describe(effects) | {
             "result_sections": [
-                build_section(title, getattr(self.applied, name))
+                build_section(title, getattr(self.applied, name), affiliates)
                 for name, title in OUTCOMES.items()
                 if getattr(self.applied, name)
             ]
@@ -190,7 +196,18 @@ def count_outcomes(applied: AppliedResults) -> Counter[str]:
     return counts
 
 
-def build_section(title: str, reported) -> Section:
+def find_affiliates(account, applied: AppliedResults) -> dict[str, Any]:
+    """Who receives the payments of the tables, by their IDs."""
+    tables = (getattr(applied, name)[:MAX_LISTED] for name in OUTCOMES)
+    shown = [it.payment for it in chain.from_iterable(tables)]
+    payments = account.payments.filter(public_id__in=shown)
+    return {
+        payment.public_id: payment.affiliate
+        for payment in payments.select_related("affiliate")
+    }
+
+
+def build_section(title: str, reported, affiliates) -> Section:
     """A table of payments."""
     more = len(reported) - MAX_LISTED
     return Section(
@@ -198,6 +215,7 @@ def build_section(title: str, reported) -> Section:
         notes=[f"{more:,} more."] if more > 0 else [],
         columns=(
             Column("Payment"),
+            Column("Affiliate"),
             Column("Amount", is_amount=True),
             Column("Reference"),
             Column("Reason"),
@@ -205,6 +223,9 @@ def build_section(title: str, reported) -> Section:
         rows=[
             (
                 format_html("{}", it.payment),
+                format_affiliate(affiliates[it.payment])
+                if it.payment in affiliates
+                else EMPTY_VALUE,
                 EMPTY_VALUE
                 if it.amount is None
                 else format_money(it.amount, it.currency or "EUR"),

@@ -137,6 +137,9 @@ def test_shows_what_answers_would_change_and_applies_them(staff_client, account,
         "Refused or returned, owed again": [second.payment.public_id],
         "Settled": [first.payment.public_id],
     }
+    names = {row[1] for it in shown.context["result_sections"] for row in it.rows}
+    berg = 'Nils Berg <span class="subtext">nilsberg</span>'
+    assert names == {berg, 'Mina Kessler <span class="subtext">minakessler</span>'}
     page = " ".join(shown.content.decode().split())
     assert "the file says 6 USD, the payment is 5.00 USD" in page
     assert {line.state for line in get_lines(run)} == {"unknown"}
