@@ -102,6 +102,10 @@ class FormPage(FormView):
         """The message after saving."""
         return self.done_message.format(page=self, row=self.row, result=result)
 
+    def list_warnings(self, result) -> list[str]:
+        """What to look at after saving."""
+        return []
+
     def get_list_url(self) -> str:
         """The list of objects."""
         opts = self.model_admin.opts
@@ -170,6 +174,8 @@ class FormPage(FormView):
     def respond(self, form, result):
         """Answer a form that was saved."""
         messages.success(self.request, self.get_done_message(result))
+        for warning in self.list_warnings(result):
+            messages.warning(self.request, warning)
         for label, reading in form.list_readings():
             messages.info(self.request, f"{label}: {reading}.")
         return redirect(self.get_done_url(result))

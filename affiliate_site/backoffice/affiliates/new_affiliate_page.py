@@ -18,7 +18,10 @@ from affiliate_site.backoffice.affiliates.enrollment_pages import (
     CodeOwnerForm,
     EnrollmentForm,
 )
-from affiliate_site.backoffice.affiliates.payout_method_pages import PayoutMethodForm
+from affiliate_site.backoffice.affiliates.payout_method_pages import (
+    PayoutMethodForm,
+    warn_of_shared_accounts,
+)
 from affiliate_site.backoffice.affiliates.person_forms import NO_CHOICE, PersonForm
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
@@ -179,6 +182,10 @@ class AddAffiliatePage(FormPage):
     def get_done_message(self, affiliate):
         text = super().get_done_message(affiliate)
         return f"{text} {warn_of_parent(affiliate, affiliate.parent)}".strip()
+
+    def list_warnings(self, affiliate):
+        methods = self.account.payout_methods.filter(affiliate=affiliate)
+        return warn_of_shared_accounts(list(methods))
 
     def respond(self, form, affiliate):
         response = super().respond(form, affiliate)

@@ -1,21 +1,29 @@
 """The form of an affiliate's payout methods, and the page that ends a hold."""
 
+from collections.abc import Sequence
+
 from django import forms
+from django.utils.html import format_html, format_html_join
 
 from affiliate_site.api.resources.payout_methods import PayoutMethodInputSerializer
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
 from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.formatters import format_person
 from affiliate_site.backoffice.forms import FIELD_WIDGETS, KeyValueField, ServiceForm
 from affiliate_site.backoffice.payouts.payout_texts import can_see_accounts
 from affiliate_site.backoffice.theme import get_object_url
-from payouts.models.payments import PayoutMethodKind
+from payouts.models.payments import PayoutMethod, PayoutMethodKind
 from payouts.payout_details import (
     DETAIL_NAMES,
     find_problems,
     mask_details,
     normalize_details,
 )
-from payouts.services.payout_methods import release_payout_method, set_payout_method
+from payouts.services.payout_methods import (
+    list_equal_methods,
+    release_payout_method,
+    set_payout_method,
+)
 
 # The fields of details whose names another form has, too; "" are problems of no detail.
 FIELD_NAMES = {"country": "bank_country", "email": "payout_email", "": "details"}
@@ -29,6 +37,18 @@ class OptionalField(forms.CharField):
 
 
 FIELD_WIDGETS[OptionalField] = FIELD_WIDGETS[forms.CharField]
+
+
+def warn_of_shared_accounts(methods: Sequence[PayoutMethod]) -> list[str]:
+    """Which other affiliates are paid to the accounts of one affiliate."""
+    others = list_equal_methods(methods[0].account, methods) if methods else []
+    if not others:
+        return []
+    owners = [it.affiliate for it in others]
+    links = [(get_object_url(owner), format_person(owner)) for owner in owners]
+    names = format_html_join(", ", '<a class="underline" href="{}">{}</a>', links)
+    text = "The same account is that of {}: make sure that it is right."
+    return [format_html(text, names)]
 
 
 def get_field_name(detail: str) -> str:
@@ -100,10 +120,15 @@ class PayoutMethodForm(ServiceForm):
             return None
         names = {name: get_field_name(name) for name in DETAIL_NAMES[kind]}
         is_changed = not {*names.values(), "details"}.isdisjoint(self.changed_data)
-        if kind == self.initial.get("kind") and not is_changed:
+        if kind == self.initial.get("kind") and not is_changed and self.is_set(kind):
             return None
         entered = {name: values.get(field, "") for name, field in names.items()}
         return normalize_details(kind, (values.get("details") or {}) | entered)
+
+    def is_set(self, kind: str) -> bool:
+        """Whether the affiliate has a method of this kind."""
+        methods = self.account.payout_methods.filter(affiliate=self.row, kind=kind)
+        return methods.exists()
 
     def build_body(self):
         body = {"primary": self.cleaned_data.get("primary")}
@@ -113,7 +138,7 @@ class PayoutMethodForm(ServiceForm):
 
 
 class SetPayoutMethodPage(AffiliatePage):
-    """Set a payout method; `?kind=bank` opens the one that is set.
+    """Set a payout method; `?kind=bank` opens the one that is set, or a new one.
 
     Who may not see accounts changes one without seeing it.
     """
@@ -131,9 +156,9 @@ class SetPayoutMethodPage(AffiliatePage):
     def get_unlocked_initial(self, affiliate):
         kind = self.request.GET.get("kind", "")
         rows = affiliate.account.payout_methods.filter(affiliate=affiliate)
-        method = rows.filter(kind=kind).first() if kind else None
-        if method is None:
+        if kind not in PayoutMethodKind.values:
             return {}
+        method = rows.filter(kind=kind).first() or PayoutMethod(kind=kind)
         values = {"kind": kind, "primary": method.is_primary}
         if not can_see_accounts(self.request.user):
             return values | {
@@ -154,6 +179,9 @@ class SetPayoutMethodPage(AffiliatePage):
 
     def get_done_message(self, method):
         return f"{method.get_kind_display()} was saved as a payout method."
+
+    def list_warnings(self, method):
+        return warn_of_shared_accounts([method])
 
 
 class ReleasePayoutMethodPage(FormPage):

@@ -14,6 +14,7 @@ from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.lists.xlsx_exports import XLSX_CONTENT_TYPE
 from affiliate_site.backoffice.object_pages import Column, Section, link_to
+from affiliate_site.backoffice.payouts.payout_texts import DETAIL_LABELS
 from affiliate_site.payout_files.writing import (
     CSV_COLUMNS,
     FILE_COLUMNS,
@@ -34,7 +35,6 @@ CONTENT_TYPES = {
     "xlsx": XLSX_CONTENT_TYPE,
     "xml": "application/xml",
 }
-COLUMN_LABELS = {"iban": "IBAN", "bic": "BIC", "email": "E-mail"}
 LISTS = {"csv": write_csv, "xlsx": write_xlsx}  # of all payments, with a column picker
 LIST_LABELS = {"csv": "All payments as CSV", "xlsx": "All payments for Excel"}
 ADDRESS = '<a class="details-link" href="{}">{}</a>'
@@ -108,7 +108,7 @@ def build_names_section(names) -> Section:
 
 def label_column(name: str) -> str:
     """What staff call a column."""
-    return COLUMN_LABELS.get(name, capfirst(name.replace("_", " ")))
+    return DETAIL_LABELS.get(name, capfirst(name.replace("_", " ")))
 
 
 class FileForm(ServiceForm):

@@ -1,14 +1,21 @@
 """Where money goes: the primary payout methods of affiliates as texts."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
 from affiliate_site.backoffice.actions import MAX_LISTED_ROWS
 from payouts.models.payments import Payment, PayoutMethod
-from payouts.payout_details import mask_details
+from payouts.payout_details import DETAIL_NAMES, mask_details
 
 NO_PAYOUT_METHOD = "no payout method"
+DETAIL_LABELS = {
+    name: name.replace("_", " ").capitalize()
+    for names in DETAIL_NAMES.values()
+    for name in names
+} | {"iban": "IBAN", "bic": "BIC", "email": "E-mail", "recipient": "Recipient ID"}
+DETAIL_PATTERN = re.compile(rf"(^|, )({'|'.join(DETAIL_LABELS)})(?=: )")
 QUERY_BATCH_SIZE = 1000  # affiliates of one query, a number that all databases accept
 
 
@@ -42,7 +49,7 @@ def find_payout_texts(rows: Iterable[Any], user) -> dict[int, str]:
 
 
 def format_payout_method(method: PayoutMethod, user) -> str:
-    """`Bank account (iban: SI56 1910 0000 0123 438)`, or `Bank account (SI56…3438)`."""
+    """`Bank account (IBAN: SI56 1910 0000 0123 438)`, or `Bank account (SI56…3438)`."""
     is_whole = can_see_accounts(user)
     masked = mask_details(method.kind, method.details)
     return join_method(
@@ -53,7 +60,10 @@ def format_payout_method(method: PayoutMethod, user) -> str:
 def list_method_facts(method: PayoutMethod, user) -> list[tuple[str, str]]:
     """Names and values of the details, or the masked account."""
     if can_see_accounts(user):
-        return list(method.details.items())
+        return [
+            (DETAIL_LABELS.get(name, name), value)
+            for name, value in method.details.items()
+        ]
     return [("Account", mask_details(method.kind, method.details))]
 
 
@@ -70,7 +80,8 @@ def format_payment_method(payment: Payment, user) -> str:
 
 def join_method(kind: str, details: str) -> str:
     """The kind, with the details in parentheses if there are any."""
-    return f"{kind} ({details})" if details else kind
+    labelled = DETAIL_PATTERN.sub(lambda it: it[1] + DETAIL_LABELS[it[2]], details)
+    return f"{kind} ({labelled})" if details else kind
 
 
 def add_payout_texts(rows: Sequence[Any], user) -> None:

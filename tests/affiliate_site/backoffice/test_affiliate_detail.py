@@ -141,7 +141,7 @@ def test_each_tab_shows_its_rows(account, staff_client, scenario, mina):
     assert url in pages["commissions"]
     assert "No payments yet" in pages["payments"]
     assert "Prefers &lt;b&gt;calls&lt;/b&gt;" in pages["notes"]
-    assert "iban: SI56" in pages["programs"]
+    assert "IBAN: SI56" in pages["programs"]
     assert "set the iban, primary of the payout method bank" in pages["activity"]
     assert client.get(page_url(mina), {"tab": "forged"}).context["tab"] == "programs"
 

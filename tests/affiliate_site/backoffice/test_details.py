@@ -194,7 +194,7 @@ def test_a_payment_shows_what_it_pays_and_a_commission_what_pays_it(
     }
     (row,) = list_texts(sections["What it pays"].rows)
     assert row[2:] == ["10.09 EUR", "Paid by it"]
-    text = "PayPal (email: mina@pay.example.org)"
+    text = "PayPal (E-mail: mina@pay.example.org)"
     assert dict(sections["Payment"].facts)["Paid to"] == text
 
     details, sections, page = get_details(client, commission)

@@ -98,7 +98,7 @@ def test_says_where_to_pay_and_what_a_partial_payment_pays(
 
     create_bank_account(scenario)
     page = client.get(url).content.decode()
-    assert "Pay to: Bank account (iban: SI56 1910)" in page
+    assert "Pay to: Bank account (IBAN: SI56 1910)" in page
     assert "has no payout method" not in page
     commission = account.commissions.get()
     for amount, expected in (
@@ -116,7 +116,7 @@ def test_exports_and_confirmations_say_where_to_pay(
 ):
     client = staff_client()
     balances = "/admin/payouts/ledgeraccount/"
-    text = "Bank account (iban: SI56 1910)"
+    text = "Bank account (IBAN: SI56 1910)"
     alert = "Without a payout method, but recorded as paid, too: minakessler."
 
     selected = {"action": "pay_selected", "_selected_action": [balance.pk]}

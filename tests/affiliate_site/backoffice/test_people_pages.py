@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from payouts.services.payout_methods import set_payout_method
 from tests.affiliate_site.backoffice.form_values import get_form_values
+from tests.affiliate_site.backoffice.money_forms import list_messages
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory, ProgramFactory
 from tracking.services.affiliates import PersonData
@@ -272,6 +273,69 @@ class TestPayoutMethods:
             text = response.content.decode()
             assert "Other affiliates are paid to the same account" in text
             assert page_url("affiliate", "change", other) in text
+
+    @pytest.mark.parametrize(
+        ("details", "shown"),
+        [
+            ({"account_number": "12", "ref": "7"}, "Account number: 12, ref: 7"),
+            ({"iban": "SI56", "bic": "LJBASI2X"}, "IBAN: SI56, BIC: LJBASI2X"),
+        ],
+    )
+    def test_names_details_as_the_form_does(
+        self, account, staff_client, scenario, details, shown
+    ):
+        mina = scenario.mina.affiliate
+        method = self.set_bank(account, mina, details)
+        payment = scenario.pay(5, at=NOW)
+        client = staff_client()
+
+        url = reverse("admin:payouts_payoutmethod_change", args=[method.pk])
+        facts = client.get(url).context["details"].sections[0].facts
+        first = shown.partition(":")[0]
+        assert (first, next(iter(details.values()))) in facts
+        url = reverse("admin:payouts_payment_change", args=[payment.pk])
+        assert f"Bank account ({shown}" in client.get(url).content.decode()
+
+    @pytest.mark.parametrize("kind", ["bank", "other"])
+    def test_opens_a_new_method_of_a_kind(self, account, staff_client, hana, kind):
+        client = staff_client("manager")
+        url = f"{page_url('affiliate', 'payout', hana)}?kind={kind}"
+        sent = get_form_values(client, url)
+        assert sent["kind"] == kind
+
+        field = {"bank": "iban", "other": "details"}[kind]
+        assert client.post(url, sent).context["form"].errors[field]
+        client.post(url, sent | {field: {"iban": IBAN, "details": "a: 1"}[field]})
+
+        assert account.payout_methods.get().kind == kind
+
+    def test_a_kind_that_there_is_not_opens_the_usual_form(self, staff_client, hana):
+        url = f"{page_url('affiliate', 'payout', hana)}?kind=gold"
+
+        assert "kind" not in get_form_values(staff_client(), url)
+
+    def test_warns_when_an_account_is_that_of_another_affiliate(
+        self, account, other_account, staff_client, hana, scenario
+    ):
+        foreign = AffiliateFactory(account=other_account, slug="foreign")
+        self.set_bank(other_account, foreign, {"iban": IBAN})
+        client, url = staff_client("manager"), page_url("affiliate", "payout", hana)
+        sent = {"kind": "bank", "iban": IBAN}
+        [text] = list_messages(client.post(url, sent, follow=True))
+        assert text == "Bank account was saved as a payout method."
+        mina = scenario.mina.affiliate
+        self.set_bank(account, mina, {"iban": COMPACT_IBAN})
+
+        _, text = list_messages(client.post(url, sent, follow=True))
+
+        link = f'<a class="underline" href="{page_url("affiliate", "change", mina)}">'
+        assert text == (
+            f"The same account is that of {link}Mina Kessler (minakessler)</a>: make"
+            " sure that it is right."
+        )
+        person = {"firstname": "Ada", "lastname": "Stone", "email": "a@x.example"}
+        page = client.post(reverse("admin:tracking_affiliate_add"), person | sent)
+        assert "(hanakim)</a>, <a" in str(list_messages(page)[1])
 
     def test_staff_end_a_hold(self, account, staff_client, hana):
         method = self.set_bank(account, hana, {"iban": IBAN})
