@@ -36,7 +36,7 @@ EVENT_SENTENCES = {
     "commission.created": "created {}",
     "commission.goal_met": "found the goal of {} met again",
     "commission.goal_missed": "found the goal of {} no longer met",
-    "commission.released": "released {} before its hold ended",
+    "commission.released": "released {} before the end of its hold, {until}",
     "commission.updated": "changed {}",
     "commission_type.created": "created {}",
     "commission_type.deleted": "removed {}",

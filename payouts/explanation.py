@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.exact_json import format_decimal
 from payouts.calculation import InitialStatusReason
-from payouts.models.commissions import Commission, CommissionStatus
+from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
 from payouts.services.explanation import Explanation, list_initial_warnings
 from tracking.attribution import STAFF, RejectionReason
 from tracking.claims import (
@@ -160,25 +160,37 @@ def _render_commission(
     payment = f", paid by {commission['payment']}" if commission["payment"] else ""
     if is_removed:
         return [*lines, "  Status: removed with the conversion"]
-    if hold := describe_hold(commission, at=at):
-        lines.append(f"  Not due yet: {hold}")
+    if due := explain_due(commission, at=at):
+        lines.append(f"  Due: {due}")
     return [*lines, f"  Status: {commission['status']}{payment}"]
 
 
-def describe_hold(commission: dict[str, Any], *, at: datetime) -> str:
-    """Why an explained commission is not due yet; empty if it is, or earns nothing."""
+def explain_due(commission: dict[str, Any], *, at: datetime) -> str:
+    """Since or until when an explained commission is due or not, and why.
+
+    Empty if it is paid or earns nothing, and for a bonus, which nothing holds.
+    """
     due_at, hold = commission["due_at"], commission["hold"]
     if (
-        not hold
-        or due_at <= at
+        due_at is None
+        or commission["kind"] == CommissionKind.BONUS
         or commission["payment"]
         or commission["status"] == CommissionStatus.DISAPPROVED
     ):
         return ""
+    if not hold:
+        when = "at once"
+        if commission["status"] == CommissionStatus.PENDING:
+            when = "once it is approved"
+        return f"{when}, because neither program nor affiliate group holds sales"
     who = "program" if hold["from"] == "program" else "affiliate group"
     days = "1 day" if hold["days"] == 1 else f"{hold['days']} days"
-    until = _format_time(due_at)
-    return f"on hold until {until}, because the {who} holds sales for {days}"
+    rule, day = f"the {who} holds sales for {days}", _format_time(due_at)
+    if due_at > at:
+        return f"not yet, on hold until {day}, because {rule}"
+    if commission["is_released"]:
+        return f"since {day}, because staff released it, though {rule}"
+    return f"since {day}, because {rule}"
 
 
 def translate_reason(code: str) -> str:

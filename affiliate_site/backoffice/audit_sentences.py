@@ -8,6 +8,7 @@ all its entries with one query per model.
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
@@ -19,7 +20,11 @@ from django.utils.text import capfirst
 from accounts.events import EVENT_SENTENCES
 from accounts.models.users import User
 from accounts.tenant_admin import filter_for_user
-from affiliate_site.backoffice.formatters import FIELD_LABELS, format_money
+from affiliate_site.backoffice.formatters import (
+    FIELD_LABELS,
+    format_datetime,
+    format_money,
+)
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
@@ -151,6 +156,8 @@ def name_details(entry, names: Names) -> dict[str, Any]:
         details["user_id"] = names.emails.get(details["user_id"], details["user_id"])
     if "parent" in details:
         details["parent"] = names.slugs.get(details["parent"], details["parent"])
+    if "until" in details:  # of a released commission
+        details["until"] = format_datetime(datetime.fromisoformat(details["until"]))
     if "affiliate_id" in details:  # of a confirmed claim
         details["affiliate"] = details.pop("affiliate_id")
     if "program_id" in details:

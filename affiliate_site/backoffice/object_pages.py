@@ -198,11 +198,15 @@ def link_neighbors(neighbors, filters: str = "") -> list[tuple[str, str]]:
 
 
 def build_history(
-    request, subjects: Iterable[Any], postings: Iterable[Posting] = ()
+    request,
+    subjects: Iterable[Any],
+    postings: Iterable[Posting] = (),
+    reasons: Iterable[Posting] = (),
 ) -> Section:
     """Who did what to some objects, with postings to the ledger, oldest first.
 
-    The log names the removal of a conversion only, not those of its commissions.
+    The log names the removal of a conversion only, not those of its commissions. Of
+    `reasons` it shows those of moments in which something else happened.
     """
     rows = list(subjects)
     conversions = [row.conversion_id for row in rows if isinstance(row, Commission)]
@@ -214,12 +218,14 @@ def build_history(
         ),
         account=rows[0].account_id,
     ).order_by("id")
-    lines = list(postings)
-    names = find_names(request.user, entries, [actor for *_, actor in lines])
+    lines, given = list(postings), list(reasons)
+    names = find_names(request.user, entries, [actor for *_, actor in [*lines, *given]])
     lines[:0] = [
         (entry.created_at, render_action(entry, names, is_line=True), entry.actor)
         for entry in entries
     ]
+    moments = {at for at, *_ in lines}
+    lines += [reason for reason in given if reason[0] in moments]
     lines.sort(key=lambda line: line[0])
     return Section(
         "History",

@@ -8,6 +8,7 @@ are codes; `payouts/explanation.py` translates them.
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -85,7 +86,7 @@ def explain_conversion(account: Account, *, conversion_id: int) -> Explanation:
     records = account.attribution_records.filter(conversion=conversion)
     record, *earlier_records = records.order_by("-id")
     commissions = list(
-        account.commissions.select_related("affiliate", "payment")
+        account.commissions.select_related("affiliate", "payment", "conversion")
         .filter(conversion=conversion)
         .order_by("id")
     )
@@ -143,6 +144,7 @@ def _serialize_attribution(record: AttributionRecord) -> dict[str, Any]:
 
 def _serialize_commission(account: Account, commission: Commission) -> dict[str, Any]:
     calculation = json.loads(commission.calculation)
+    hold = calculation.get("hold")
     return {
         "id": commission.pk,
         "affiliate": commission.affiliate.slug,
@@ -164,10 +166,19 @@ def _serialize_commission(account: Account, commission: Commission) -> dict[str,
         "status": commission.status,
         "finalized_at": commission.finalized_at,
         "due_at": commission.due_at,
-        "hold": calculation.get("hold"),
+        "hold": hold,
+        "is_released": _is_released(commission, hold),
         "payment": commission.payment.public_id if commission.payment else None,
         "transfers": _serialize_transfers(account, commission),
     }
+
+
+def _is_released(commission: Commission, hold: dict[str, Any] | None) -> bool:
+    """Whether staff ended the hold before its time."""
+    conversion, due_at = commission.conversion, commission.due_at
+    if hold is None or conversion is None or due_at is None:
+        return False
+    return due_at < conversion.created_at + timedelta(days=hold["days"])
 
 
 def list_initial_warnings(calculation: dict[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 
 from payouts.explanation import render_explanation
 from payouts.services.explanation import explain_conversion
+from payouts.services.holds import release_commission
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.attribution import TrackingParameters
 from tracking.services.hierarchy import set_parent
@@ -87,10 +88,50 @@ def test_says_why_a_commission_is_not_due_yet(scenario):
     conversion = scenario.create_conversion("200")
 
     line = (
-        "  Not due yet: on hold until 2026-04-03 09:15:27 UTC, because the program"
+        "  Due: not yet, on hold until 2026-04-03 09:15:27 UTC, because the program"
         " holds sales for 30 days"
     )
     assert line in render(conversion)
-    assert "on hold" not in render(conversion, at=LATER + timedelta(days=29))
+    later = render(conversion, at=LATER + timedelta(days=29))
+    assert (
+        "  Due: since 2026-04-03 09:15:27 UTC, because the program holds sales for"
+        " 30 days"
+    ) in later
     scenario.disapprove(scenario.get_commission(conversion))
-    assert "on hold" not in render(conversion)
+    assert "  Due: " not in render(conversion)
+
+
+@pytest.mark.parametrize(
+    ("is_approved", "when"), [(True, "at once"), (False, "once it is approved")]
+)
+def test_says_why_nothing_holds_a_commission(scenario, is_approved, when):
+    conversion = scenario.create_conversion("200")
+    if is_approved:
+        scenario.approve(scenario.get_commission(conversion))
+
+    line = f"  Due: {when}, because neither program nor affiliate group holds sales"
+    assert line in render(conversion)
+
+
+def test_says_that_staff_released_a_commission(scenario):
+    create_group_hold(scenario, days=1)
+    conversion = scenario.create_conversion("200")
+    release_commission(
+        scenario.account,
+        commission_id=scenario.get_commission(conversion).pk,
+        reason="",
+        at=CONVERSION_CREATED_AT + timedelta(hours=2),
+    )
+
+    line = (
+        "  Due: since 2026-03-04 11:15:27 UTC, because staff released it, though the"
+        " affiliate group holds sales for 1 day"
+    )
+    assert line in render(conversion)
+
+
+def create_group_hold(scenario, *, days):
+    group = scenario.account.affiliate_groups.create(
+        public_id="top", title="Top", hold_days=days
+    )
+    scenario.mina.affiliate.update_row(group=group)

@@ -26,6 +26,7 @@ from payouts.explanation import explain_initial_status, translate_reason
 from payouts.models.commissions import Commission, CommissionKind
 from payouts.services.calculation_input import list_conversions_in_cap
 from payouts.services.commission_history import list_transfers
+from payouts.services.corrections import list_corrections
 from tracking.money import ZERO
 
 MAX_LISTED_CONVERSIONS = 20
@@ -218,3 +219,12 @@ def list_postings(account, commissions) -> Iterator[Posting]:
             link_to(commission, f"commission {commission}"),
         )
         yield transfer.created_at, text, transfer.actor
+
+
+def list_reasons(conversion) -> list[Posting]:
+    """Why staff corrected a conversion or its commissions."""
+    return [
+        (each.created_at, f"Reason: {each.reason}", each.actor)
+        for each in list_corrections(conversion)
+        if each.reason
+    ]

@@ -13,6 +13,7 @@ from affiliate_site.backoffice.conversions.calculation_section import (
     build_calculation_row,
     list_group_titles,
     list_postings,
+    list_reasons,
 )
 from affiliate_site.backoffice.formatters import (
     format_datetime,
@@ -28,7 +29,7 @@ from affiliate_site.backoffice.object_pages import (
     link_to_sale,
 )
 from affiliate_site.backoffice.payouts.payout_texts import format_payment_method
-from payouts.explanation import describe_hold, explain_initial_status
+from payouts.explanation import explain_due, explain_initial_status
 from payouts.models.bonuses import GoalType
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.commission_history import (
@@ -90,7 +91,7 @@ def get_commission_details(request, commission: Commission) -> Details:
                     ("Goal", commission.bonus and describe_goal(commission)),
                     ("Comment", format_comment(commission)),
                     ("Created", format_datetime(commission.created_at)),
-                    ("Not due yet", describe_hold(explained, at=timezone.now())),
+                    ("Due", capfirst(explain_due(explained, at=timezone.now()))),
                     ("Final since", format_datetime(commission.finalized_at)),
                 ],
             ),
@@ -117,6 +118,7 @@ def get_commission_details(request, commission: Commission) -> Details:
                 request,
                 [commission],
                 [*list_postings(commission.account, [commission]), *payments],
+                reasons=list_reasons(conversion) if conversion else [],
             ),
         ],
     )

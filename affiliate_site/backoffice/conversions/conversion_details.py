@@ -11,6 +11,7 @@ from affiliate_site.backoffice.audit_sentences import describe_actor, find_names
 from affiliate_site.backoffice.conversions.calculation_section import (
     build_calculation_section,
     list_postings,
+    list_reasons,
 )
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
@@ -31,7 +32,6 @@ from payouts.explanation import (
     WARNING_TEXTS,
     describe_rejection,
 )
-from payouts.services.corrections import list_corrections
 from payouts.services.explanation import explain_conversion
 from tracking.attribution import STAFF
 from tracking.claims import (
@@ -94,11 +94,7 @@ def get_conversion_details(request, conversion) -> Details:
                 [conversion, *commissions],
                 [
                     *list_postings(conversion.account, commissions),
-                    *(
-                        (each.created_at, f"Reason: {each.reason}", each.actor)
-                        for each in list_corrections(conversion)
-                        if each.reason
-                    ),
+                    *list_reasons(conversion),
                 ],
             ),
         ],

@@ -1,5 +1,6 @@
 """Holds and minimums on the pages of commissions, balances, affiliates and groups."""
 
+import re
 from datetime import timedelta
 from decimal import Decimal
 
@@ -96,7 +97,7 @@ def test_an_affiliate_has_the_same_amounts(staff_client, held, until):
 def test_a_commission_says_why_it_is_not_due(staff_client, held):
     page = read(staff_client("viewer"), page_url(held, "change"))
 
-    assert "Not due yet" in page
+    assert "Not yet, on hold until" in page
     assert "because the program holds sales for 30 days" in page
     assert page_url(held, "release") not in page
 
@@ -111,7 +112,13 @@ def test_finds_the_commissions_on_hold(staff_client, held, until):
     assert client.get(url, {"on_hold": "x"}).status_code == 400
 
 
-def test_releases_a_commission_with_a_reason(staff_client, account, held):
+def list_history(client, row):
+    """The texts of the history of a page."""
+    sections = client.get(page_url(row, "change")).context["details"].sections
+    return [re.sub("<[^>]*>", "", f"{text}") for _, text, _ in sections[-1].rows]
+
+
+def test_releases_a_commission_with_a_reason(staff_client, account, held, until):
     client, url = staff_client("manager"), page_url(held, "release")
     assert url in read(client, page_url(held, "change"))
     assert "reason" in client.post(url, {"reason": ""}).context["form"].errors
@@ -123,6 +130,11 @@ def test_releases_a_commission_with_a_reason(staff_client, account, held):
     assert get_due(held) == 60
     assert account.corrections.get().reason == REASON
     assert REASON in read(client, page_url(held.conversion, "change"))
+    released = f"Released commission {held} of minakessler before the end of its hold"
+    *_, event, reason = list_history(client, held)
+    assert [event, reason] == [f"{released}, {until}", f"Reason: {REASON}"]
+    page = read(client, page_url(held, "change"))
+    assert "because staff released it, though the program holds sales for 30" in page
     assert account.audit_log.filter(kind="commission.released").count() == 1
 
 

@@ -145,6 +145,7 @@ def test_explains_a_conversion_with_all_tracking_parameters(scenario, account):
             "finalized_at": None,
             "due_at": CONVERSION_CREATED_AT,
             "hold": None,
+            "is_released": False,
             "payment": payment.public_id,
             "transfers": [
                 {
