@@ -45,7 +45,6 @@ from payouts.services.payout_results import (
     list_paid_lines,
 )
 from payouts.services.payout_runs import (
-    confirm_run,
     create_draft,
     discard_run,
     list_totals,
@@ -58,6 +57,7 @@ from payouts.services.programs import (
     create_program,
 )
 from payouts.services.refunds import refund_conversion
+from payouts.services.run_confirmation import confirm_run
 from payouts.services.tax_data import set_tax_data, set_tax_rule
 from tracking.attribution import BROWSER_CONVERSION_ORDER, TrackingParameters
 from tracking.claims import Trust

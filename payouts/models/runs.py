@@ -148,6 +148,10 @@ class PayoutLineState(models.TextChoices):
     CANCELED = "canceled"
 
 
+# Of lines that a run does not pay; it pays those in all other states.
+LEFT_OUT_STATES = (PayoutLineState.LEFT_OUT, PayoutLineState.TAKEN_OUT)
+
+
 class LeftOutReason(models.TextChoices):
     """Why a payout run leaves an affiliate out. The values are public: `payout_run`."""
 

@@ -2,7 +2,7 @@
 
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from payouts.errors import PayoutRunNotFound
+from payouts.errors import PayoutRunNotDraft, PayoutRunNotFound
 from payouts.models.payments import Payment
 from payouts.models.runs import PayoutLine, PayoutLineState, PayoutRun, PayoutRunState
 
@@ -15,6 +15,12 @@ def lock_run(account: Account, pk: int) -> PayoutRun:
     Runs are locked before balances. Raises `PayoutRunNotFound`.
     """
     return get_or_raise(account.payout_runs, PayoutRunNotFound, pk=pk, lock=True)
+
+
+def ensure_draft(run: PayoutRun) -> None:
+    """Raise `PayoutRunNotDraft` unless the run is a draft."""
+    if run.state != PayoutRunState.DRAFT:
+        raise PayoutRunNotDraft(run=run, state=PayoutRunState(run.state).label.lower())
 
 
 def update_run_state(run: PayoutRun) -> None:

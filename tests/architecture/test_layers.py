@@ -63,7 +63,8 @@ MODULES_USING_ACTOR = {
     "affiliate_site/operations/logs.py",
     "payouts/services/corrections.py",  # who gave the reason
     "payouts/services/ledger.py",  # who caused a transfer
-    "payouts/services/payout_runs.py",  # who drafted and who confirmed
+    "payouts/services/payout_runs.py",  # who drafted
+    "payouts/services/run_confirmation.py",  # and who confirmed
 }
 
 LEDGER_SETS = {"transfers", "ledger_accounts"}

@@ -16,7 +16,7 @@ from payouts.services.payout_results import (
     ResultState,
     apply_payout_results,
 )
-from payouts.services.payout_runs import confirm_run
+from payouts.services.run_confirmation import confirm_run
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 LATER = AT + timedelta(days=9)

@@ -10,7 +10,8 @@ from decimal import Decimal
 import pytest
 
 from payouts.services.ledger import get_payable_balances_by_slug
-from payouts.services.payout_runs import confirm_run, create_draft
+from payouts.services.payout_runs import create_draft
+from payouts.services.run_confirmation import confirm_run
 from tests.concurrency.worker import AT, PROCESSES
 
 pytestmark = pytest.mark.integration

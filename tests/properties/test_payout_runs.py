@@ -12,12 +12,8 @@ from payouts.errors import PayoutRunEmpty
 from payouts.models.runs import PayoutLineState
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
-from payouts.services.payout_runs import (
-    confirm_run,
-    create_draft,
-    list_totals,
-    remake_draft,
-)
+from payouts.services.payout_runs import create_draft, list_totals, remake_draft
+from payouts.services.run_confirmation import confirm_run
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT as AT

@@ -30,10 +30,10 @@ from affiliate_site.backoffice.payouts.run_parts import (
     list_changed_methods,
 )
 from affiliate_site.payout_files.sepa import get_receiver_name, write_receiver_name
-from payouts.models.runs import PayoutLineState, PayoutRunState
+from payouts.models.runs import LEFT_OUT_STATES, PayoutLineState, PayoutRunState
 from payouts.services.amounts_due import filter_on_hold
 from payouts.services.payout_results import BANK_METHODS, is_sepa_line
-from payouts.services.payout_runs import PAID_STATES, build_receiver
+from payouts.services.run_confirmation import build_receiver
 from tracking.amounts import ExactSum
 
 LINES_PER_PAGE = 100
@@ -43,7 +43,7 @@ def build_lines_section(request, run) -> Section:
     """A page of who is paid; a draft offers to take them out."""
     is_draft = run.state == PayoutRunState.DRAFT
     can_change = is_draft and request.user.has_perm(PERMISSION)
-    rows = run.account.payout_lines.filter(run=run, state__in=PAID_STATES)
+    rows = run.account.payout_lines.filter(run=run).exclude(state__in=LEFT_OUT_STATES)
     rows = rows.select_related("affiliate", "payment").defer("receiver")
     page = RowPage(request, rows.order_by("affiliate_id", "currency"), LINES_PER_PAGE)
     affiliates = [line.affiliate_id for line in page.rows]
@@ -137,7 +137,7 @@ def filter_rests(run):
     Of a confirmed run, those that are still on hold.
     """
     account, at = run.account, run.due_before - timedelta(microseconds=1)
-    paid = account.payout_lines.filter(run=run, state__in=PAID_STATES)
+    paid = account.payout_lines.filter(run=run).exclude(state__in=LEFT_OUT_STATES)
     of_balance = {name: OuterRef(name) for name in ("affiliate", "currency")}
     rows = account.commissions.filter(Exists(paid.filter(**of_balance)))
     if programs := run.basis["programs"]:

@@ -20,16 +20,18 @@ from payouts.models.runs import MAX_NOTE_LENGTH, PayoutLineState, PayoutRunState
 from payouts.services.payables import list_payable_currencies
 from payouts.services.payout_methods import list_shared_methods
 from payouts.services.payout_runs import (
-    confirm_run,
     create_draft,
-    describe_changes,
     discard_run,
     list_totals,
-    needs_second_person,
     put_back,
     remake_draft,
     set_note,
     take_out,
+)
+from payouts.services.run_confirmation import (
+    confirm_run,
+    describe_changes,
+    needs_second_person,
 )
 
 PERMISSION = "payouts.add_payment"

@@ -13,8 +13,7 @@ from affiliate_site.backoffice.formatters import format_money, format_totals
 from affiliate_site.backoffice.object_pages import Column, Section
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.payments import PayoutMethod, PayoutMethodKind
-from payouts.models.runs import PayoutLineState, PayoutRunState
-from payouts.services.payout_runs import PAID_STATES
+from payouts.models.runs import LEFT_OUT_STATES, PayoutLineState, PayoutRunState
 from payouts.services.run_states import FAILED
 from tracking.amounts import ExactSum
 
@@ -31,7 +30,7 @@ def build_lines_url(run, **filters: str) -> str:
 
 def build_totals_section(run) -> Section:
     """Number and sum of the lines by currency, method and what became of them."""
-    rows = run.account.payout_lines.filter(run=run, state__in=PAID_STATES)
+    rows = run.account.payout_lines.filter(run=run).exclude(state__in=LEFT_OUT_STATES)
     keys = ("currency", "method", "state")
     totals = rows.order_by(*keys).values_list(*keys)
     is_draft = run.state == PayoutRunState.DRAFT

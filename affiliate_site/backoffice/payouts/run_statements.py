@@ -21,8 +21,7 @@ from affiliate_site.backoffice.payouts.statement_files import (
     get_file_name,
     list_formats,
 )
-from payouts.models.runs import PayoutRun
-from payouts.services.payout_runs import PAID_STATES
+from payouts.models.runs import LEFT_OUT_STATES, PayoutRun
 from payouts.services.statements import Statement, get_statement
 
 
@@ -80,7 +79,7 @@ def download_statements(
 
 def iterate_statements(run: PayoutRun, start: date, end: date) -> Iterator[Statement]:
     """The statements of the affiliates that a run pays."""
-    lines = run.account.payout_lines.filter(run=run, state__in=PAID_STATES)
+    lines = run.account.payout_lines.filter(run=run).exclude(state__in=LEFT_OUT_STATES)
     affiliates = run.account.affiliates.filter(pk__in=lines.values("affiliate"))
     for pks in iterate_chunks_of_ids(affiliates.order_by("pk")):
         for affiliate in affiliates.filter(pk__in=pks).order_by("pk"):

@@ -42,8 +42,7 @@ from affiliate_site.backoffice.payouts.run_pages import (
     RunNotePage,
 )
 from affiliate_site.backoffice.payouts.run_statements import run_statements_view
-from payouts.models.runs import PayoutLine, PayoutRun
-from payouts.services.payout_runs import PAID_STATES
+from payouts.models.runs import LEFT_OUT_STATES, PayoutLine, PayoutRun
 from tracking.amounts import ExactSum
 
 
@@ -75,8 +74,7 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         lines = PayoutLine.objects.filter(
             account__in={run.account_id for run in rows},
             run__in=[run.pk for run in rows],
-            state__in=PAID_STATES,
-        )
+        ).exclude(state__in=LEFT_OUT_STATES)
         sums = lines.order_by().values_list("run", "currency")
         by_run = {run.pk: run for run in rows}
         for run in rows:

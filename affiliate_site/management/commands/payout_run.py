@@ -12,13 +12,9 @@ from accounts.commands import AccountCommand, parse_amount_argument
 from accounts.exact_json import format_decimal
 from affiliate_site.payout_files.writing import build_files
 from payouts.models.runs import PayoutLineState, PayoutRunState
-from payouts.services.payout_runs import (
-    METHODS,
-    confirm_run,
-    create_draft,
-    list_totals,
-    record_export,
-)
+from payouts.services.payout_runs import create_draft, list_totals, record_export
+from payouts.services.run_confirmation import confirm_run
+from payouts.services.run_selection import METHODS
 
 FORMATS = ("pain001", "paypal", "wise", "csv")
 

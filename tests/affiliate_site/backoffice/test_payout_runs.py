@@ -13,7 +13,8 @@ from accounts.models.users import User
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.payouts import run_detail, run_lines, run_parts
 from payouts.services.payout_methods import set_payout_method
-from payouts.services.payout_runs import confirm_run, create_draft, discard_run
+from payouts.services.payout_runs import create_draft, discard_run
+from payouts.services.run_confirmation import confirm_run
 from tests.affiliate_site.backoffice.forms import get_form
 from tests.ledger_checks import assert_amounts_consistent
 from tests.program_scenario import ProgramScenario

@@ -16,12 +16,11 @@ from payouts.errors import (
     SecondPersonRequired,
 )
 from payouts.models.runs import PayoutLine
-from payouts.services import payout_runs
+from payouts.services import run_confirmation
 from payouts.services.conversion_updates import update_commission
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_runs import (
-    confirm_run,
     create_draft,
     discard_run,
     list_totals,
@@ -31,6 +30,7 @@ from payouts.services.payout_runs import (
     set_note,
     take_out,
 )
+from payouts.services.run_confirmation import confirm_run
 from payouts.services.run_states import update_run_state
 from tests.ledger_checks import assert_atomic, assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
@@ -523,7 +523,7 @@ def test_what_changed_for_others_does_not_matter(scenario):
 
 
 def test_names_some_changes_and_counts_the_others(scenario, monkeypatch):
-    monkeypatch.setattr(payout_runs, "MAX_NAMED_CHANGES", 1)
+    monkeypatch.setattr(run_confirmation, "MAX_NAMED_CHANGES", 1)
     earn(scenario, "20")
     run = draft(scenario.account)
     earn(scenario, "3")

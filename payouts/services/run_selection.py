@@ -1,0 +1,152 @@
+"""What a payout run may pay: balances, their commissions, and payout methods."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import groupby
+from typing import Any
+
+from accounts.db_compat import BATCH_SIZE
+from accounts.encryption import calculate_blind_index
+from accounts.models.accounts import Account
+from payouts.models.commissions import BalanceKey
+from payouts.models.payments import PayoutMethodKind
+from payouts.models.runs import (
+    LeftOutReason,
+    PayoutRun,
+)
+from payouts.payout_details import list_problems
+from tracking.money import ZERO
+
+# The choices of a basis, and the kinds of payout methods that each of them means.
+METHODS = {
+    "bank": (PayoutMethodKind.BANK, PayoutMethodKind.WIRE_TRANSFER),
+    "paypal": (PayoutMethodKind.PAYPAL,),
+    "wise": (PayoutMethodKind.WISE,),
+    "other": (PayoutMethodKind.OTHER,),
+}
+EMPTY_DIGEST = hashlib.sha256().hexdigest()
+
+
+@dataclass
+class Candidate:
+    """A balance that a run may pay, and its approved commissions that are not paid.
+
+    `due` and `on_hold` are those of the basis, `unpaid` is the sum of all.
+    """
+
+    balance_key: BalanceKey
+    balance: Decimal
+    due: Decimal = ZERO
+    on_hold: Decimal = ZERO
+    unpaid: Decimal = ZERO
+    count: int = 0  # of those that are due
+    digest: str = EMPTY_DIGEST  # of those, too
+    commission_ids: list[int] = field(default_factory=list)
+
+    @property
+    def amount(self) -> Decimal:
+        """What is due, minus what earlier payments paid beyond their commissions."""
+        return self.due - (self.unpaid - self.balance)
+
+
+class Selection:
+    """The balances of the basis of a run, and how their affiliates are paid."""
+
+    def __init__(self, run: PayoutRun) -> None:
+        account, basis = run.account, run.basis
+        self.account, self.run = account, run
+        self.has_programs = bool(basis["programs"])
+        programs = account.programs.filter(slug__in=basis["programs"])
+        self.programs = set(programs.values_list("pk", flat=True))
+        self.kinds = {kind for name in basis["methods"] for kind in METHODS[name]}
+        self.conditions: dict[str, Any] = {}
+        if basis["currencies"]:
+            self.conditions["currency__in"] = basis["currencies"]
+        if basis["groups"]:
+            self.conditions["affiliate__group__public_id__in"] = basis["groups"]
+
+    def list_candidates(
+        self, balances: Mapping[BalanceKey, Decimal], *, keeps_ids: bool = False
+    ) -> Iterator[Candidate]:
+        """Yield balances with unpaid commissions, sorted; then those without any."""
+        left = dict(balances)
+        rows = self.account.commissions.unpaid().filter(**self.conditions)
+        columns = ["affiliate_id", "currency", "pk", "amount", "due_at"]
+        if self.has_programs:
+            columns += ["conversion__program_id", "bonus__program_id"]
+        ordered = rows.order_by("affiliate_id", "currency", "created_at", "id")
+        found = ordered.values_list(*columns).iterator(BATCH_SIZE)
+        for key, group in groupby(found, key=lambda row: row[:2]):
+            candidate = Candidate(key, left.pop(key, ZERO))
+            digest = hashlib.sha256()
+            for pk, amount in self._sort_out(candidate, group):
+                digest.update(f"{pk} {amount}\n".encode())
+                if keeps_ids:
+                    candidate.commission_ids.append(pk)
+            candidate.digest = digest.hexdigest()
+            if not self.has_programs or candidate.count or candidate.on_hold:
+                yield candidate
+        if not self.has_programs:
+            for key, balance in sorted(left.items()):
+                yield Candidate(key, balance)
+
+    def _sort_out(
+        self, candidate: Candidate, rows: Iterable[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Decimal]]:
+        """Yield the commissions that are due, and add up all in the candidate."""
+        for _, _, pk, amount, due_at, *programs in rows:
+            candidate.unpaid += amount
+            if programs and self.programs.isdisjoint(programs):
+                continue
+            if due_at is not None and due_at >= self.run.due_before:
+                candidate.on_hold += amount
+                continue
+            candidate.due += amount
+            candidate.count += 1
+            yield pk, amount
+
+
+class Recipients:
+    """How affiliates are paid now: their primary payout methods, and who is removed."""
+
+    def __init__(self, account: Account) -> None:
+        removed = account.affiliates.exclude(deleted_at=None)
+        self.removed = set(removed.values_list("pk", flat=True))
+        methods = account.payout_methods.filter(is_primary=True).order_by()
+        self.methods = {
+            method.affiliate_id: method for method in methods.iterator(BATCH_SIZE)
+        }
+
+    def get_kind(self, affiliate_id: int) -> str:
+        """Return the kind of the payout method; empty without one."""
+        method = self.methods.get(affiliate_id)
+        return method.kind if method else ""
+
+    def find_reason(self, affiliate_id: int) -> str:
+        """Return why the affiliate cannot be paid; empty if it can."""
+        method = self.methods.get(affiliate_id)
+        if method is None:
+            return LeftOutReason.NO_METHOD
+        if list_problems(method.kind, method.details):
+            return LeftOutReason.METHOD_INCOMPLETE
+        return LeftOutReason.METHOD_ON_HOLD if method.on_hold_reason else ""
+
+    def calculate_digest(self, affiliate_id: int) -> str:
+        """Return a digest of all that must stay as it is until the confirmation.
+
+        Nobody finds an account number by it: it depends on a key.
+        """
+        method = self.methods.get(affiliate_id)
+        details = sorted(method.details.items()) if method else []
+        return calculate_blind_index(
+            f"{self.get_kind(affiliate_id)} {details}"
+            f" {self.find_reason(affiliate_id)} {affiliate_id in self.removed}"
+        )
+
+
+def calculate_fingerprint(candidate: Candidate, recipients: Recipients) -> str:
+    """Return digests of the commissions and of how the affiliate is paid."""
+    affiliate_id, _ = candidate.balance_key
+    return candidate.digest[:32] + recipients.calculate_digest(affiliate_id)[:32]
