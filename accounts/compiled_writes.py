@@ -27,7 +27,7 @@ from accounts.compiled_queries import (
     find_lookups,
     set_parameter_fields,
 )
-from accounts.db_compat import BATCH_SIZE, get_max_values, split_into_batches
+from accounts.db_compat import split_by_values
 from accounts.encryption import EncryptedTextField
 
 PLAIN_TYPES = {
@@ -52,8 +52,7 @@ def insert_rows(rows: Sequence[Model]) -> None:
     if not rows:
         return
     fields = get_insert_fields(type(rows[0]), has_key=rows[0].pk is not None)
-    size = min(BATCH_SIZE, get_max_values() // len(fields))
-    batches = [rows[start : start + size] for start in range(0, len(rows), size)]
+    batches = split_by_values(rows, len(fields))
     if len(batches) == 1:
         _insert_batch(rows, "")
         return
@@ -219,7 +218,7 @@ def update_each(
         for field, column in zip(fields[1:], columns[1:], strict=True)
     )
     table = quote(model._meta.db_table)
-    for batch in split_into_batches(rows):
+    for batch in split_by_values(rows, len(fields)):
         values = f"({casts})" + f", ({placeholders})" * (len(batch) - 1)
         sql = (
             f"WITH new ({', '.join(columns)}) AS (VALUES {values})"  # noqa: S608 - names from our own models

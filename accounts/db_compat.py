@@ -63,19 +63,26 @@ def is_temporary(error: BaseException) -> bool:
     return "FATAL:" not in str(error) or "database system is" in str(error)
 
 
-def split_into_batches(rows: Sequence[Row]) -> list[Sequence[Row]]:
-    """Return the rows in batches of one statement each."""
-    return [rows[n : n + BATCH_SIZE] for n in range(0, len(rows), BATCH_SIZE)]
+def split_into_batches(
+    rows: Sequence[Row], size: int | None = None
+) -> list[Sequence[Row]]:
+    """Return the rows in batches of one statement each, of `BATCH_SIZE` by default."""
+    size = size or BATCH_SIZE
+    return [rows[n : n + size] for n in range(0, len(rows), size)]
 
 
-def get_max_values() -> int:
-    """Return how many values a statement may have."""
-    if connection.vendor != "sqlite":
-        return MAX_VALUES
-    connection.ensure_connection()
-    # Django assumes 999, the limit of versions before 3.32.
-    limit: int = connection.connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER)
-    return limit
+def split_by_values(rows: Sequence[Row], number: int) -> list[Sequence[Row]]:
+    """Return the rows in batches of as many as one statement takes with their values.
+
+    `number` is that of the values of a row.
+    """
+    limit = MAX_VALUES
+    if connection.vendor == "sqlite":
+        connection.ensure_connection()
+        # Django assumes 999, the limit of versions before 3.32.
+        category = sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER
+        limit = min(limit, connection.connection.getlimit(category))
+    return split_into_batches(rows, (limit - 1) // number)
 
 
 def get_database_time() -> datetime:
