@@ -59,6 +59,9 @@ def render_banner(address: str) -> str:
         f"  Guide        {address}/docs/guide/",
     ]
     if demo is not None:
+        if demo.finance_email:
+            finance = f"{demo.finance_email}   {demo.finance_password}"
+            lines.insert(3, f"   as finance  {finance}")
         lines.insert(2, f"  Key          {demo.key}")
         titles = ("Try", "", "", "")
         lines += [

@@ -24,6 +24,7 @@ from affiliate_site.env import VAR_DIR, open_private_file
 
 ACCOUNT_SLUG = "demo"
 EMAIL = "demo@example.org"
+FINANCE_EMAIL = "finance@example.org"
 CREDENTIALS_FILE = VAR_DIR / "demo.json"
 
 
@@ -36,6 +37,9 @@ class DemoCredentials:
     referral_code: str
     email: str
     password: str
+    # Of the role finance; empty in a file of an earlier version.
+    finance_email: str = ""
+    finance_password: str = ""
 
 
 def get_or_load_demo() -> DemoCredentials | None:
@@ -74,7 +78,11 @@ def load_demo(
                 key=create_api_key(account, name="demo", role=Role.OWNER, at=at)[1],
                 referral_code=get_first_referral_code(account),
                 email=EMAIL,
-                password=create_or_reset_staff_login(account, at=at),
+                password=create_or_reset_login(account, EMAIL, Role.OWNER, at=at),
+                finance_email=FINANCE_EMAIL,
+                finance_password=create_or_reset_login(
+                    account, FINANCE_EMAIL, Role.FINANCE, at=at
+                ),
             )
             save_credentials(demo)
     return demo
@@ -105,12 +113,14 @@ def create_demo_account(
     return account
 
 
-def create_or_reset_staff_login(account: Account, *, at: datetime) -> str:
-    """Create the staff user of the demo or reset its password; returns the password."""
-    if account.staff.filter(email=EMAIL).exists():
-        return reset_password(account, email=EMAIL, at=at)
+def create_or_reset_login(
+    account: Account, email: str, role: str, *, at: datetime
+) -> str:
+    """Create a staff user of the demo or reset its password; returns the password."""
+    if account.staff.filter(email=email).exists():
+        return reset_password(account, email=email, at=at)
     _, password = create_staff_user(
-        account, email=EMAIL, role=Role.OWNER, password=None, at=at
+        account, email=email, role=role, password=None, at=at
     )
     return password or ""
 

@@ -30,12 +30,15 @@ class Command(JsonCommand):
         )
         demo = load_demo(scale=scale, at=at, progress=progress)
         self.write_result(
-            f"{demo.account}\n{demo.key}\n{demo.email} {demo.password}",
+            f"{demo.account}\n{demo.key}\n{demo.email} {demo.password}\n"
+            f"{demo.finance_email} {demo.finance_password}",
             account=demo.account,
             key=demo.key,
             admin_url=f"{settings.PUBLIC_URL}/admin/",
             email=demo.email,
             password=demo.password,
+            finance_email=demo.finance_email,
+            finance_password=demo.finance_password,
         )
 
 

@@ -57,18 +57,31 @@ def test_replaces_an_invalid_saved_key(demo_file, damage):
     assert find_api_key(second.key).account.slug == loading.ACCOUNT_SLUG
 
 
-def can_sign_in(credentials):
+def can_sign_in(credentials, prefix=""):
     return Client().login(
         account=credentials.account,
-        username=credentials.email,
-        password=credentials.password,
+        username=getattr(credentials, f"{prefix}email"),
+        password=getattr(credentials, f"{prefix}password"),
     )
 
 
-def test_has_a_staff_user(demo_file):
+def test_has_an_owner_and_a_user_of_the_role_finance(demo_file):
     credentials = load_demo()
 
     assert can_sign_in(credentials)
+    assert can_sign_in(credentials, "finance_")
+    staff = Account.objects.get(slug="demo").staff.order_by("email")
+    assert list(staff.values_list("role", flat=True)) == ["owner", "finance"]
+
+
+def test_reads_a_file_without_the_role_finance(demo_file):
+    saved = json.loads(demo_file.read_text())
+    kept = {key: it for key, it in saved.items() if not key.startswith("finance")}
+    demo_file.write_text(json.dumps(kept))
+
+    credentials = load_demo()
+
+    assert (credentials.key, credentials.finance_email) == (saved["key"], "")
 
 
 def test_resets_the_password_if_the_file_is_lost(demo_file):
@@ -79,6 +92,7 @@ def test_resets_the_password_if_the_file_is_lost(demo_file):
 
     assert second.password != first.password
     assert can_sign_in(second)
+    assert can_sign_in(second, "finance_")
     assert not can_sign_in(first)
 
 
@@ -90,7 +104,7 @@ def run_load_demo(*arguments):
 
 
 def test_prints_the_same_again_as_json(demo_file):
-    _, key, sign_in = run_load_demo().splitlines()
+    _, key, sign_in, finance = run_load_demo().splitlines()
 
     assert json.loads(run_load_demo("--json")) == {
         "account": "demo",
@@ -98,4 +112,6 @@ def test_prints_the_same_again_as_json(demo_file):
         "admin_url": "http://127.0.0.1:8000/admin/",
         "email": "demo@example.org",
         "password": sign_in.split()[1],
+        "finance_email": "finance@example.org",
+        "finance_password": finance.split()[1],
     }

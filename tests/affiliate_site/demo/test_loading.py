@@ -82,7 +82,8 @@ def run_load_demo(*arguments):
 def test_prints_account_and_key(db):
     credentials = run_load_demo()
 
-    account, key, sign_in = credentials.splitlines()
+    account, key, sign_in, finance = credentials.splitlines()
     assert account == "demo"
     assert sign_in.startswith("demo@example.org ")
+    assert finance.startswith("finance@example.org ")
     assert find_api_key(key).account.slug == "demo"
