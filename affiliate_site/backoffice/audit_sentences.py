@@ -339,7 +339,7 @@ def render_details(details, *, has_changes: bool = True) -> SafeString:
     """
     return format_html_join(
         "",
-        '<span class="subtext">{}: {}</span>',
+        ' <span class="subtext">{}: {}</span>',
         (
             (
                 FIELD_NAMES.get(name, name.replace("_", " ")),

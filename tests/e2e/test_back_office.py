@@ -141,6 +141,18 @@ def test_charts_name_the_day_and_the_money_under_the_pointer(back_office, scenar
     ]
 
 
+def test_days_are_those_of_the_account_wherever_the_browser_is(back_office):
+    page = back_office.page
+    zone = {"timezoneId": "Asia/Tokyo"}
+    page.context.new_cdp_session(page).send("Emulation.setTimezoneOverride", zone)
+    back_office.open("payouts/payoutrun/add/")
+
+    warning = page.locator(".timezonewarning")
+
+    assert "ahead of server time" in warning.text_content()
+    assert not warning.is_visible()
+
+
 def test_copies_the_code_and_hides_the_checklist(back_office, scenario):
     back_office.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     back_office.open("")
