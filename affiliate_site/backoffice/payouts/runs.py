@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 
 from django.contrib import admin
 from django.db.models import Count
@@ -54,7 +55,12 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         "public_id",
         build_status_column(lambda run: run.get_state_display().lower()),
         ListColumn("due_until", "Due until", format_due_until),
-        ListColumn("line_count", "Payments", lambda run: f"{run.line_count:,}"),
+        ListColumn(
+            "line_count",
+            "Payments",
+            lambda run: f"{run.line_count:,}",
+            export=attrgetter("line_count"),
+        ),
         ListColumn("total", "Total", lambda run: format_totals(run.totals)),
         "created_at",
         "confirmed_at",

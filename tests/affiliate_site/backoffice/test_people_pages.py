@@ -360,6 +360,27 @@ class TestPayoutMethods:
 
 
 class TestGroups:
+    def test_lists_how_many_affiliates_a_group_has(
+        self, account, other_account, staff_client, group, hana
+    ):
+        create_group(account, title="Empty", at=NOW)
+        hana.update_row(group=group)
+        removed = AffiliateFactory(account=account, slug="removed", group=group)
+        removed.update_row(deleted_at=NOW)
+        create_group(other_account, title="zz-marker", at=NOW)
+        client = staff_client("viewer")
+
+        page = client.get(reverse("admin:tracking_affiliategroup_changelist"))
+        file = client.get(reverse("admin:tracking_affiliategroup_export"))
+
+        rows = page.context["cl"].result_list
+        assert [(row.title, row.member_count) for row in rows] == [
+            ("Empty", 0),
+            ("Top affiliates", 1),
+        ]
+        lines = file.getvalue().decode().splitlines()
+        assert [line.split(",")[2] for line in lines] == ['"Affiliates"', "0", "1"]
+
     def test_creates_renames_and_removes_a_group(self, account, staff_client, hana):
         client = staff_client("manager")
         client.post(ADD_GROUP, {"title": "Top"})
