@@ -285,6 +285,12 @@ class DuplicateEmail(InvalidInput):
     property_path = "email"
 
 
+class UnknownPlaceholder(InvalidInput):
+    """A text of mail names a value that does not exist; `known` lists the others."""
+
+    message = "There is no {name}. You can use {known}."
+
+
 class UnknownReference(InvalidInput):
     """A request body refers to a `what` that does not exist, in the field `path`.
 

@@ -1,4 +1,5 @@
-"""The delivery worker: one thread uses the database, a thread pool sends requests.
+"""The delivery worker: one thread uses the database, a thread pool sends requests
+and mail.
 
 Design: docs/reliability.md, section 6.
 """
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import DatabaseError, connection
 from django.utils import timezone
@@ -21,7 +23,16 @@ from accounts.services.deliveries import (
     list_due_endpoints,
     record_delivery_result,
 )
+from accounts.services.notifications import can_send_mail
+from affiliate_site.webhooks.mail_sending import send_mail
 from affiliate_site.webhooks.sending import send_delivery
+from tracking.models.mails import Mail
+from tracking.services.mails import (
+    MailResult,
+    claim_mail,
+    list_accounts_with_due_mails,
+    record_mail_result,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -30,56 +41,67 @@ MAX_CONCURRENCY = 32
 MAX_CALLS_PER_ENDPOINT = 4  # while more than half of all slots are free; else one
 MAX_CALLS_TO_FAILING_ENDPOINTS = 8  # in all, and one to each: its last call failed
 MAX_FAILING_CALLS_PER_ACCOUNT = 2  # to failing endpoints of one account
+MAX_MAILS = 4  # at once, beside the calls
 POLL_INTERVAL_SECONDS = 1.0  # between two database queries when nothing is due
 HEARTBEAT_INTERVAL = timedelta(minutes=1)
 
 ResultCallback = Callable[[Delivery, DeliveryResult], None]
+MailCallback = Callable[[Mail, MailResult], None]
 HeartbeatCallback = Callable[[datetime], None]
 
 
 class DeliveryWorker:
-    """Sends due deliveries until it is stopped.
+    """Sends due deliveries and mails until it is stopped.
 
     Several workers can run at once, because each one claims its deliveries. A slow
     endpoint occupies a few slots and a failing one a single slot, so that the other
-    endpoints are served.
+    endpoints are served; mail has slots of its own.
     """
 
     def __init__(
         self,
         on_result: ResultCallback,
         on_heartbeat: HeartbeatCallback = lambda at: None,
+        on_mail: MailCallback = lambda mail, result: None,
     ) -> None:
         self.on_result = on_result
+        self.on_mail = on_mail
         self.on_heartbeat = on_heartbeat
         self.due_before: datetime | None = None
         self.heartbeat_at: datetime | None = None
         self.stopping = threading.Event()
         self.calls_in_progress: dict[Future[DeliveryResult], Delivery] = {}
+        self.mails_in_progress: dict[Future[MailResult], Mail] = {}
 
     def stop(self, *_signal: object) -> None:
         """Claim nothing more; calls in progress are completed and recorded."""
         self.stopping.set()
 
     def run(self, *, due_before: datetime | None = None) -> None:
-        """Work until stopped or, with `due_before`, until all deliveries that were due
-        at that time have been attempted."""
+        """Work until stopped or, with `due_before`, until everything that was due at
+        that time has been attempted."""
         self.due_before = due_before
-        with ThreadPoolExecutor(MAX_CONCURRENCY) as executor:
+        with ThreadPoolExecutor(MAX_CONCURRENCY + MAX_MAILS) as executor:
             while not self.stopping.is_set():
+                due = due_before or timezone.now()
                 with self.retry_on_database_error():
                     self.record_heartbeat(at=timezone.now())
-                    self.start_due_deliveries(
-                        executor, due=due_before or timezone.now()
-                    )
-                if self.calls_in_progress:
-                    self.record_finished_calls(timeout_seconds=POLL_INTERVAL_SECONDS)
+                    self.start_due_deliveries(executor, due=due)
+                with self.retry_on_database_error():
+                    self.start_due_mails(executor, due=due)
+                if self.is_busy:
+                    self.record_finished(timeout_seconds=POLL_INTERVAL_SECONDS)
                 elif due_before:
                     break
                 else:
                     self.stopping.wait(POLL_INTERVAL_SECONDS)
-            while self.calls_in_progress:
-                self.record_finished_calls(timeout_seconds=None)
+            while self.is_busy:
+                self.record_finished(timeout_seconds=None)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call or a mail is in progress."""
+        return bool(self.calls_in_progress or self.mails_in_progress)
 
     def record_heartbeat(self, *, at: datetime) -> None:
         """Record once a minute that a worker is alive."""
@@ -130,23 +152,42 @@ class DeliveryWorker:
             1 - busy,
         )
 
-    def record_finished_calls(self, *, timeout_seconds: float | None) -> None:
-        """Record the results of completed calls; wait for one of them."""
-        done, _ = wait(
-            self.calls_in_progress, timeout_seconds, return_when=FIRST_COMPLETED
-        )
-        for call in done:
+    def start_due_mails(self, executor: ThreadPoolExecutor, *, due: datetime) -> None:
+        """Claim a mail of each account while slots are free, and send them."""
+        if len(self.mails_in_progress) == MAX_MAILS or not can_send_mail():
+            return
+        for account in list_accounts_with_due_mails(due_before=due):
+            if len(self.mails_in_progress) == MAX_MAILS:
+                break
+            if mail := claim_mail(account, due_before=due):
+                self.mails_in_progress[executor.submit(send_mail, mail)] = mail
+
+    def record_finished(self, *, timeout_seconds: float | None) -> None:
+        """Record the results of completed calls and mails; wait for one of them."""
+        in_progress: list[Future[Any]] = [
+            *self.calls_in_progress,
+            *self.mails_in_progress,
+        ]
+        done, _ = wait(in_progress, timeout_seconds, return_when=FIRST_COMPLETED)
+        for call in [call for call in self.calls_in_progress if call in done]:
             delivery = self.calls_in_progress.pop(call)
             result = get_result(call)
             with self.retry_on_database_error():
                 record_delivery_result(delivery, result, at=timezone.now())
                 self.on_result(delivery, result)
+        for sending in [each for each in self.mails_in_progress if each in done]:
+            mail = self.mails_in_progress.pop(sending)
+            outcome = get_mail_result(sending)
+            with self.retry_on_database_error():
+                record_mail_result(mail, outcome, at=timezone.now())
+                self.on_mail(mail, outcome)
 
     @contextmanager
     def retry_on_database_error(self) -> Iterator[None]:
         """Suppress a database error and wait, unless `due_before` is given.
 
-        Deliveries whose result was not recorded are sent again after their lease.
+        Deliveries whose result was not recorded are sent again after their lease,
+        mails are not.
         """
         try:
             yield
@@ -165,3 +206,12 @@ def get_result(call: Future[DeliveryResult]) -> DeliveryResult:
         return call.result()
     logger.error("A webhook could not be called", exc_info=error)
     return DeliveryResult(error=f"our own fault, see the log: {type(error).__name__}")
+
+
+def get_mail_result(sending: Future[MailResult]) -> MailResult:
+    """Return the result of a mail; an unexpected exception is a failed attempt."""
+    error = sending.exception()
+    if error is None:
+        return sending.result()
+    logger.error("A mail could not be sent: %s", type(error).__name__)
+    return MailResult(f"our own fault: {type(error).__name__}")

@@ -26,6 +26,7 @@ from payouts.models.commissions import BalanceKey, Commission, PaymentAllocation
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.services.documents import correct_document
 from payouts.services.ledger import LedgerSession, open_ledger_session
+from payouts.services.payment_mails import withdraw_payment_mail
 from payouts.services.run_states import cancel_line, lock_line_of_payment
 from tracking.amounts import ExactSum
 from tracking.errors import UnknownReference
@@ -178,6 +179,7 @@ def cancel_payment(
         if line is not None:
             cancel_line(line)
         correct_document(account, payment, at=at)
+        withdraw_payment_mail(payment)
 
 
 def get_payment(account: Account, payment_id: str) -> Payment:

@@ -26,6 +26,7 @@ from payouts.models.payments import Payment, PayoutMethodKind
 from payouts.models.runs import PayoutLine, PayoutLineState, PayoutRun
 from payouts.services.documents import issue_documents
 from payouts.services.ledger import open_ledger_session
+from payouts.services.payment_mails import queue_payment_mails
 from payouts.services.payments import cancel_payment
 from payouts.services.run_states import lock_run, update_run_state
 from tracking.money import format_amount
@@ -225,6 +226,7 @@ def apply_payout_results(
             _update_runs(account, [*settled, *failed], at=at)
             runs = {it.line.run_id for it in settled if it.line}
             issue_documents(account, run_ids=runs, at=at)
+            queue_payment_mails(account, [it.payment for it in settled], at=at)
     return applied
 
 

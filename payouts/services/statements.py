@@ -5,7 +5,7 @@ the opening balance plus all lines is exactly the closing balance.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -17,7 +17,12 @@ from accounts.days import A_DAY, start_of_day
 from accounts.db_compat import use_snapshot
 from accounts.models.accounts import Account
 from payouts.errors import InvalidPeriod
-from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
+from payouts.models.commissions import (
+    BalanceKey,
+    Commission,
+    CommissionKind,
+    CommissionStatus,
+)
 from payouts.models.ledger import (
     AFFILIATE_ACCOUNT_TYPES,
     LedgerAccount,
@@ -137,6 +142,49 @@ def get_statement(
     with use_snapshot():
         currencies = _list_currencies(account, affiliate, interval)
     return Statement(affiliate, start, end, currencies)
+
+
+@dataclass
+class StatementTotals:
+    """The sums of a statement in one currency; refunds lower `earned`."""
+
+    opening: Decimal = ZERO
+    earned: Decimal = ZERO
+    paid: Decimal = ZERO
+
+    @property
+    def closing(self) -> Decimal:
+        return self.opening + self.earned - self.paid
+
+
+def sum_statements(
+    account: Account, affiliates: Collection[int], *, start: date, end: date
+) -> dict[BalanceKey, StatementTotals]:
+    """Return the sums of these affiliates' statements, by affiliate and currency.
+
+    Raises `InvalidPeriod`. The caller limits the number of affiliates.
+    """
+    interval = get_interval(account, start, end)
+    rows = account.ledger_accounts.filter(
+        affiliate__in=affiliates, kind=LedgerAccountType.PAYABLE
+    )
+    totals = {row.pk: StatementTotals() for row in rows}
+    transfers = account.transfers.order_by()
+    for side, sign in (("debit", -1), ("credit", 1)):
+        changes = transfers.filter(**{f"{side}__in": totals}).values_list(side)
+        earlier = changes.filter(created_at__lt=interval.since)
+        within = changes.filter(interval.as_filter)
+        for pk, amount in earlier.annotate(ExactSum("amount")):
+            totals[pk].opening += sign * amount
+        for pk, amount in within.filter(payment=None).annotate(ExactSum("amount")):
+            totals[pk].earned += sign * amount
+        for pk, amount in within.exclude(payment=None).annotate(ExactSum("amount")):
+            totals[pk].paid -= sign * amount
+    return {
+        (row.affiliate_id, row.currency): totals[row.pk]
+        for row in rows
+        if row.affiliate_id is not None
+    }
 
 
 def sum_changes(rows: QuerySet[Transfer]) -> dict[int, Decimal]:

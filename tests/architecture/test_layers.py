@@ -36,6 +36,7 @@ WITHOUT_AN_ACCOUNT = {
     ("accounts/services/invitations.py", "Invitation"): BY_DIGEST,
     (DELIVERIES, "WebhookEndpoint"): BY_WORKER,
     (DELIVERIES, "Delivery"): BY_WORKER,
+    ("tracking/services/mails.py", "Mail"): BY_WORKER,
     ("accounts/models/webhooks.py", "Delivery"): "joined by the endpoint's account",
 }
 

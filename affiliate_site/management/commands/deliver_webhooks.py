@@ -12,6 +12,7 @@ from accounts.services.deliveries import count_pending_deliveries
 from affiliate_site import env
 from affiliate_site.operations.health import NotReady, check_migrations
 from affiliate_site.webhooks.worker import DeliveryWorker
+from tracking.services.mails import count_waiting_mails
 
 log = structlog.get_logger(__name__)
 
@@ -19,7 +20,10 @@ QUIET_INTERVAL = timedelta(minutes=10)  # without a delivery; then a line is pri
 
 
 class Command(JsonCommand):
-    help = "Send due webhooks and postbacks until stopped. Several workers may run."
+    help = (
+        "Send due webhooks, postbacks and mail to affiliates until stopped. Several"
+        " workers may run."
+    )
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
@@ -38,14 +42,22 @@ class Command(JsonCommand):
             raise CommandError(str(error)) from error
         self.is_service = not once
         self.counts = {"sent": 0, "failed": 0}
-        worker = DeliveryWorker(self.report_delivery, self.report_alive)
+        self.mail_counts = {"mails_sent": 0, "mails_failed": 0}
+        worker = DeliveryWorker(
+            self.report_delivery, self.report_alive, self.report_mail
+        )
         if self.is_service:
             self.write_waiting("started", "Sending webhooks and postbacks as they come")
         self.quiet_since = at
         with stop_on_signals(worker):
             worker.run(due_before=at if once else None)
         if once:
-            counts = {**self.counts, "waiting": count_pending_deliveries()}
+            counts = {
+                **self.counts,
+                "waiting": count_pending_deliveries(),
+                **self.mail_counts,
+                "mails_waiting": count_waiting_mails(),
+            }
             lines = [f"{name}: {count}" for name, count in counts.items()]
             self.write_result("\n".join(lines), **counts)
 
@@ -55,6 +67,16 @@ class Command(JsonCommand):
         self.counts[outcome] += 1
         text = format_delivery(delivery, result)
         self.write_event("delivery", text, outcome=outcome, id=delivery.pk)
+
+    def report_mail(self, mail, result):
+        """Report a mail without its text, address and error, which may name it."""
+        self.quiet_since = timezone.now()
+        outcome = "failed" if result.error else "sent"
+        self.mail_counts[f"mails_{outcome}"] += 1
+        text = f"{outcome} mail {mail.pk} {mail} of {mail.account}"
+        if mail.due_at:
+            text += f", next attempt {mail.due_at:%Y-%m-%d %H:%M} UTC"
+        self.write_event("mail", text, outcome=outcome, id=mail.pk)
 
     def report_alive(self, at):
         """Say that nothing was sent for a while, and why."""

@@ -12,6 +12,7 @@ from accounts.services.row_counts import merge_count_changes, store_row_counts
 from payouts.services.erasure import erase_again
 from payouts.services.statistics import store_recent_days
 from payouts.services.stored_days import refresh_stale_days
+from tracking.services.mails import delete_expired_mails
 from tracking.services.retention import (
     anonymize_visitor_data,
     delete_expired_attempts,
@@ -46,6 +47,7 @@ class Command(JsonCommand):
             "idempotency_keys": sum_up(delete_expired_idempotency_keys),
             "invitations": sum_up(delete_expired_invitations),
             "deliveries": sum_up(delete_expired_deliveries),
+            "mails": sum_up(delete_expired_mails),
             "changed_days": refresh_stale_days(accounts, **kwargs),
             "sign_ins": delete_expired_sessions(**kwargs),
             "visitors": sum_up(delete_expired_visitors),

@@ -332,7 +332,7 @@ def test_workers_claim_different_deliveries(make_listening_account, fake_network
         second.start_due_deliveries(executor, due=timezone.now())
         fake_network.release.set()
         while first.calls_in_progress:
-            first.record_finished_calls(timeout_seconds=None)
+            first.record_finished(timeout_seconds=None)
 
     assert second.calls_in_progress == {}
     assert fake_network.count_for(endpoint) == MAX_CALLS_PER_ENDPOINT

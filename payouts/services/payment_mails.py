@@ -1,0 +1,174 @@
+"""Mail to affiliates about payments of payout runs that have arrived."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from datetime import date, datetime
+from typing import Any
+
+from accounts.days import A_DAY
+from accounts.db_compat import split_into_batches
+from accounts.errors import run_checks
+from accounts.models.accounts import Account
+from accounts.services.notifications import can_send_mail
+from payouts.models.payments import Payment
+from payouts.models.runs import PayoutLine, PayoutSettings
+from payouts.services.payout_settings import (
+    get_payout_settings,
+    update_payout_settings,
+)
+from payouts.services.statements import sum_statements
+from tracking.models.mails import Mail
+from tracking.money import format_amount
+from tracking.services.mails import (
+    fill_placeholders,
+    queue_mail,
+    validate_placeholders,
+    withdraw_mail,
+)
+
+PAYMENT_MAIL = "payment"
+DEFAULT_SUBJECT = "{account} paid you {amount}"
+DEFAULT_TEXT = """\
+Hello {affiliate},
+
+{account} paid you {amount}. The payment arrived on {date}.
+Its reference: {reference}
+
+Your balance from {from} to {to}:
+
+Before: {opening}
+Earned: {earned}
+Paid: {paid}
+Now: {closing}
+"""
+STATEMENT_NAMES = ("opening", "earned", "paid", "closing")
+PLACEHOLDERS = (
+    *("affiliate", "account", "amount", "date", "reference"),
+    *("from", "to", *STATEMENT_NAMES),
+)
+EXAMPLE = {
+    "affiliate": "Nora Weld",
+    "amount": "120.00 EUR",
+    "date": "2026-03-04",
+    "reference": "pa_4kQ9ZrB2mVx7TfHs",
+    "from": "2026-02-01",
+    "to": "2026-03-02",
+    "opening": "35.50 EUR",
+    "earned": "84.50 EUR",
+    "paid": "120.00 EUR",
+    "closing": "0.00 EUR",
+}
+
+
+def update_payment_mails(
+    account: Account, *, changes: Mapping[str, Any], at: datetime
+) -> PayoutSettings:
+    """Switch the mail on or off, and change its texts; empty ones are the defaults.
+
+    Raises `UnknownPlaceholder`.
+    """
+    changes = dict(changes)
+    for name, default in (
+        ("mail_subject", DEFAULT_SUBJECT),
+        ("mail_text", DEFAULT_TEXT),
+    ):
+        text = "\n".join(changes[name].splitlines()).strip()
+        changes[name] = "" if text == default.strip() else text
+    run_checks(
+        *(
+            lambda path=path: validate_placeholders(
+                changes[path], names=PLACEHOLDERS, path=path
+            )
+            for path in ("mail_subject", "mail_text")
+        )
+    )
+    return update_payout_settings(account, changes=changes, at=at)
+
+
+def write_mail(settings: PayoutSettings, values: Mapping[str, str]) -> tuple[str, str]:
+    """Return the subject and the text of a mail with these values."""
+    values = {"account": settings.account.name, **values}
+    subject = settings.mail_subject or DEFAULT_SUBJECT
+    text = settings.mail_text or DEFAULT_TEXT
+    return fill_placeholders(subject, values), fill_placeholders(text, values)
+
+
+def queue_payment_mails(
+    account: Account, payments: Collection[Payment], *, at: datetime
+) -> None:
+    """Store a mail for each payment that has just been settled, if mail is switched on.
+
+    Affiliates without an e-mail address get none.
+    """
+    settings = get_payout_settings(account)
+    if not (settings.mails_payments and can_send_mail()):
+        return
+    days: dict[date, list[int]] = defaultdict(list)
+    for payment in payments:
+        days[account.get_day(payment.created_at)].append(payment.pk)
+    for day, pks in sorted(days.items()):
+        for batch in split_into_batches(pks):
+            lines = account.payout_lines.filter(
+                payment__in=batch, affiliate__email__gt=""
+            )
+            rows = lines.select_related("payment", "affiliate").order_by("id")
+            _queue_mails(settings, list(rows), day=day, at=at)
+
+
+def _queue_mails(
+    settings: PayoutSettings, lines: Collection[PayoutLine], *, day: date, at: datetime
+) -> None:
+    """Store the mails about payments of one day.
+
+    Their statements begin with the month before, as those of a payout run.
+    """
+    account = settings.account
+    start = (day.replace(day=1) - A_DAY).replace(day=1)
+    affiliates = {line.affiliate_id for line in lines}
+    statements = sum_statements(account, affiliates, start=start, end=day)
+    for line in lines:
+        payment, affiliate = line.payment, line.affiliate
+        if payment is None:
+            continue
+        statement = statements[payment.affiliate_id, payment.currency]
+        amounts = {
+            "amount": payment.amount,
+            **{name: getattr(statement, name) for name in STATEMENT_NAMES},
+        }
+        values = {
+            name: format_amount(amount, payment.currency)
+            for name, amount in amounts.items()
+        }
+        values |= {
+            "affiliate": f"{affiliate.firstname} {affiliate.lastname}",
+            "reference": payment.public_id,
+            "date": str(line.answered_on),
+            "from": str(start),
+            "to": str(day),
+        }
+        subject, text = write_mail(settings, values)
+        affiliate.account = account
+        queue_mail(
+            affiliate,
+            kind=PAYMENT_MAIL,
+            about=payment.public_id,
+            subject=subject,
+            text=text,
+            at=at,
+        )
+
+
+def withdraw_payment_mail(payment: Payment) -> None:
+    """Do not send the mail about a payment that is canceled, unless it was sent."""
+    withdraw_mail(
+        payment.account,
+        kind=PAYMENT_MAIL,
+        about=payment.public_id,
+        reason="the payment was canceled before",
+    )
+
+
+def find_payment_mail(payment: Payment) -> Mail | None:
+    """Return the mail about a payment, if there is one."""
+    rows = payment.account.mails.filter(kind=PAYMENT_MAIL, about=payment.public_id)
+    return rows.first()

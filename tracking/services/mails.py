@@ -1,0 +1,137 @@
+"""The outbox of mail: a row before each mail, which is sent once at most.
+
+A claim ends the time of a mail before the mail is sent. If a worker stops in between,
+nobody knows whether the mail arrived, and it is not sent again.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import models, transaction
+
+from accounts.models.accounts import Account
+from accounts.services.retention import delete_in_batches
+from tracking.errors import UnknownPlaceholder
+from tracking.models.affiliates import Affiliate
+from tracking.models.mails import Mail
+
+# Between the attempts of a mail of which the mail server has taken nothing.
+RETRY_DELAYS = (
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=8),
+)
+MAIL_RETENTION = timedelta(days=90)
+MAX_SUBJECT_LENGTH = MAX_ERROR_LENGTH = 255
+OUTCOME_UNKNOWN = "it is being sent, or the worker has stopped: it may have arrived"
+PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+@dataclass(frozen=True)
+class MailResult:
+    """The error of an attempt, else empty; `can_retry` if nothing was accepted."""
+
+    error: str = ""
+    can_retry: bool = False
+
+
+def queue_mail(
+    affiliate: Affiliate,
+    *,
+    kind: str,
+    about: str,
+    subject: str,
+    text: str,
+    at: datetime,
+) -> bool:
+    """Store a mail to an affiliate, who has an e-mail address.
+
+    Returns False if there is one of this kind about the same thing already.
+    """
+    account = affiliate.account
+    mail = Mail(
+        account=account,
+        affiliate=affiliate,
+        kind=kind,
+        about=about,
+        recipient=affiliate.email or "",
+        subject=write_in_one_line(subject)[:MAX_SUBJECT_LENGTH],
+        text=text,
+        created_at=at,
+        due_at=at,
+    )
+    unique_fields = ("account", "kind", "about")
+    return account.mails.insert_or_ignore(mail, unique_fields=unique_fields)
+
+
+def withdraw_mail(account: Account, *, kind: str, about: str, reason: str) -> None:
+    """Do not send a mail, unless it was sent."""
+    mails = account.mails.filter(kind=kind, about=about, sent_at=None)
+    mails.update(due_at=None, error=reason)
+
+
+def list_accounts_with_due_mails(*, due_before: datetime) -> list[Account]:
+    """List the accounts that have mails due, in any order, so that none waits long."""
+    due = Mail.objects.filter(account=models.OuterRef("pk"), due_at__lte=due_before)
+    return list(Account.objects.filter(models.Exists(due)).order_by("?"))
+
+
+def claim_mail(account: Account, *, due_before: datetime) -> Mail | None:
+    """Start an attempt of the oldest mail due: no other worker will send it."""
+    due = account.mails.filter(due_at__lte=due_before).order_by("due_at", "id")
+    with transaction.atomic():
+        rows = due.select_for_update(skip_locked=True, no_key=True, of=("self",))
+        mail = rows.first()
+        if mail is not None:
+            mail.account = account
+            attempts = mail.attempts + 1
+            mail.update_row(due_at=None, attempts=attempts, error=OUTCOME_UNKNOWN)
+    return mail
+
+
+def record_mail_result(mail: Mail, result: MailResult, *, at: datetime) -> None:
+    """Record how an attempt ended, and schedule the next one if there may be one."""
+    if not result.error:
+        mail.update_row(sent_at=at, error="")
+        return
+    can_retry = result.can_retry and mail.attempts <= len(RETRY_DELAYS)
+    mail.update_row(
+        expected={"error": OUTCOME_UNKNOWN},  # else it was withdrawn meanwhile
+        error=result.error[:MAX_ERROR_LENGTH],
+        due_at=at + RETRY_DELAYS[mail.attempts - 1] if can_retry else None,
+    )
+
+
+def count_waiting_mails() -> int:
+    """Count the mails of all accounts that are due now or later."""
+    return Mail.objects.filter(due_at__isnull=False).count()
+
+
+def delete_expired_mails(account: Account, *, at: datetime, dry_run: bool) -> int:
+    """Delete mails that are older than `MAIL_RETENTION`, sent or not."""
+    expired = account.mails.filter(created_at__lte=at - MAIL_RETENTION)
+    return delete_in_batches(expired, dry_run=dry_run)
+
+
+def validate_placeholders(text: str, *, names: Collection[str], path: str) -> None:
+    """Raise `UnknownPlaceholder` at the first `{name}` that is not one of `names`."""
+    for name in PLACEHOLDER.findall(text):
+        if name not in names:
+            known = ", ".join(f"{{{each}}}" for each in names)
+            raise UnknownPlaceholder(name=f"{{{name}}}", known=known, path=path)
+
+
+def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
+    """Replace each `{name}` by its value in one line; unknown ones stay."""
+    return PLACEHOLDER.sub(
+        lambda match: write_in_one_line(values.get(match[1], match[0])), text
+    )
+
+
+def write_in_one_line(text: str) -> str:
+    """Replace control characters and line ends, which could begin another header."""
+    return " ".join(CONTROL_CHARACTERS.sub(" ", text).split())
