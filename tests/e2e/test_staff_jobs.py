@@ -1,7 +1,6 @@
 """Staff do their jobs from an empty account by clicks and keys only, in Chromium."""
 
 import re
-import threading
 from base64 import b32decode
 from contextlib import contextmanager
 from uuid import uuid4
@@ -14,11 +13,11 @@ from accounts.models.api_keys import RateWindow, Role
 from accounts.services.staff import create_staff_user
 from tests.concurrency.server import run_server
 from tests.e2e.browser import open_context
-from tests.e2e.mail_server import MailServer
 from tests.e2e.staff_walk import StaffWalk
 from tests.e2e.test_back_office import PASSWORD, PASSWORD_HASH, static_files
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent
+from tests.mail_server import run_mail_server
 from tests.program_scenario import ProgramScenario
 
 pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
@@ -58,12 +57,8 @@ def walk(device, chromium, static_files, committed_db, server, checked_pages):
 
 @pytest.fixture
 def mail_server():
-    with MailServer() as mail_server:
-        thread = threading.Thread(target=mail_server.serve_forever, daemon=True)
-        thread.start()
+    with run_mail_server() as mail_server:
         yield mail_server
-        mail_server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -6,9 +6,11 @@ import signal
 import subprocess
 import sys
 from datetime import timedelta
+from smtplib import SMTPRecipientsRefused
 from uuid import uuid4
 
 import pytest
+from django.core.mail.backends import locmem
 from django.core.management import call_command
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
@@ -29,6 +31,9 @@ from tests.command_line import (
 from tests.factories.accounts import AccountFactory
 from tests.program_scenario import ProgramScenario
 from tests.webhook_receiver import respond_with
+from tracking.services.mails import queue_mail
+
+NO_MAILS = {"mails_sent": 0, "mails_failed": 0, "mails_waiting": 0}
 
 
 @pytest.fixture
@@ -62,7 +67,8 @@ def test_sends_due_deliveries_and_prints_each(scenario, webhook, webhook_receive
             for delivery in (first, second)
         ]
     )
-    assert lines[2:] == ["sent: 2", "failed: 0", "waiting: 0"]
+    counts = {"sent": 2, "failed": 0, "waiting": 0} | NO_MAILS
+    assert lines[2:] == [f"{name}: {count}" for name, count in counts.items()]
     assert {request.headers["webhook-id"] for request in webhook_receiver.requests} == {
         first.message_id,
         second.message_id,
@@ -77,6 +83,7 @@ def test_succeeds_even_if_receivers_fail(scenario, webhook, webhook_receiver):
         "sent": 0,
         "failed": 1,
         "waiting": 1,
+        **NO_MAILS,
     }
 
     delivery = scenario.account.deliveries.get()
@@ -90,6 +97,7 @@ def test_succeeds_even_if_receivers_fail(scenario, webhook, webhook_receiver):
         "sent": 0,
         "failed": 0,
         "waiting": 1,
+        **NO_MAILS,
     }
 
 
@@ -118,8 +126,37 @@ def test_sends_nothing_to_disabled_webhook(scenario, webhook, webhook_receiver):
 
     counts = run_json_command("deliver_webhooks", "--once")
 
-    assert counts == {"sent": 0, "failed": 0, "waiting": 0}
+    assert counts == {"sent": 0, "failed": 0, "waiting": 0, **NO_MAILS}
     assert webhook_receiver.requests == []
+
+
+def test_sends_mail_and_prints_neither_address_nor_error(
+    scenario, mailoutbox, monkeypatch
+):
+    affiliate, now = scenario.mina.affiliate, timezone.now()
+    for about in ("pa_1", "pa_2"):
+        queue_mail(
+            affiliate, kind="payment", about=about, subject="x", text="y", at=now
+        )
+    assert run_command("deliver_webhooks", "--once").splitlines()[:2] == [
+        f"sent mail {mail.pk} payment/{mail.about} of harbor"
+        for mail in scenario.account.mails.order_by("id")
+    ]
+    assert [mail.to for mail in mailoutbox] == [[affiliate.email]] * 2
+
+    def fail(self, messages):
+        raise SMTPRecipientsRefused({affiliate.email: (450, affiliate.email.encode())})
+
+    queue_mail(affiliate, kind="payment", about="pa_3", subject="x", text="y", at=now)
+    monkeypatch.setattr(locmem.EmailBackend, "send_messages", fail)
+    output = run_command("deliver_webhooks", "--once")
+    mail = scenario.account.mails.get(about="pa_3")
+    assert mail.error == f"refused: 450 {affiliate.email}"
+    assert affiliate.email not in output
+    assert output.startswith(
+        f"failed mail {mail.pk} payment/pa_3 of harbor, next attempt"
+    )
+    assert "mails_failed: 1\nmails_waiting: 1" in output
 
 
 def test_json_requires_once(db):

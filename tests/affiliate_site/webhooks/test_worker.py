@@ -23,9 +23,12 @@ from affiliate_site.webhooks.worker import (
     MAX_CALLS_TO_FAILING_ENDPOINTS,
     MAX_CONCURRENCY,
     MAX_FAILING_CALLS_PER_ACCOUNT,
+    MAX_MAILS,
     DeliveryWorker,
 )
 from tests.factories.accounts import AccountFactory
+from tests.factories.tracking import AffiliateFactory
+from tracking.services.mails import OUTCOME_UNKNOWN, MailResult, queue_mail
 
 SUCCESS = DeliveryResult(status=204)
 
@@ -341,3 +344,133 @@ def test_workers_claim_different_deliveries(make_listening_account, fake_network
 
 def test_lease_is_longer_than_any_call():
     assert deliveries.LEASE_DURATION.total_seconds() > 3 * TIMEOUT_SECONDS
+
+
+@pytest.fixture
+def make_mails(db):
+    """Queue mails of a new account: `make_mails(3)` returns the account."""
+
+    def make(number):
+        account = AccountFactory()
+        affiliate = AffiliateFactory(account=account, email="mina@notes.example.org")
+        for index in range(number):
+            queue_mail(
+                affiliate,
+                kind="payment",
+                about=f"pa_{index}",
+                subject="Paid",
+                text="Paid",
+                at=timezone.now(),
+            )
+        return account
+
+    return make
+
+
+@pytest.fixture
+def sent_mails(monkeypatch):
+    """Mails that were sent instead of by a mail server: their accounts' keys."""
+    sent = []
+
+    def send(mail):
+        sent.append(mail.account_id)
+        return MailResult()
+
+    monkeypatch.setattr(workers, "send_mail", send)
+    return sent
+
+
+def test_sends_due_mails(make_mails, sent_mails):
+    accounts = [make_mails(number) for number in (1, 10, 20)]
+    run_worker()
+    assert [sent_mails.count(account.pk) for account in accounts] == [1, 10, 20]
+    for account in accounts:
+        assert not account.mails.filter(sent_at=None).exists()
+
+
+def test_an_account_with_many_mails_delays_no_other(make_mails, sent_mails):
+    busy, other = make_mails(10), make_mails(1)
+    worker = DeliveryWorker(on_result=lambda *_: None)
+    with ThreadPoolExecutor(MAX_MAILS) as executor:
+        worker.start_due_mails(executor, due=timezone.now())
+        assert {mail.account for mail in worker.mails_in_progress.values()} == {
+            busy,
+            other,
+        }
+        while worker.mails_in_progress:
+            worker.record_finished(timeout_seconds=None)
+
+
+def test_mail_waits_for_a_mail_server(make_mails, sent_mails, settings):
+    account = make_mails(1)
+    settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
+    run_worker()
+    assert sent_mails == []
+    assert account.mails.get().attempts == 0
+
+
+def test_a_mail_server_that_hangs_delays_no_webhook(
+    make_mails, make_listening_account, fake_network, monkeypatch
+):
+    """Each mail ends after the last webhook."""
+    account, endpoint = make_mails(2 * MAX_MAILS), make_listening_account(40)
+    webhooks_done = threading.Event()
+
+    def hang(mail):
+        assert webhooks_done.wait(120)
+        return MailResult("busy", can_retry=True)
+
+    def on_result(delivery, result):
+        if fake_network.count_for(endpoint) == 40:
+            webhooks_done.set()
+
+    monkeypatch.setattr(workers, "send_mail", hang)
+    run_worker(on_result)
+    assert set(account.mails.values_list("attempts", "error")) == {(1, "busy")}
+
+
+def test_records_an_unexpected_exception_of_a_mail(make_mails, monkeypatch, caplog):
+    def fail(mail):
+        raise ZeroDivisionError(mail.recipient)
+
+    account = make_mails(1)
+    monkeypatch.setattr(workers, "send_mail", fail)
+    run_worker()
+    mail = account.mails.get()
+    assert (mail.error, mail.due_at) == ("our own fault: ZeroDivisionError", None)
+    assert mail.recipient not in caplog.text
+
+
+def test_a_mail_is_claimed_before_it_is_sent(make_mails, monkeypatch, sent_mails):
+    """A worker that is killed while it sends a mail sends none twice."""
+    account = make_mails(1)
+    killed = DeliveryWorker(on_result=lambda *_: None)
+    with ThreadPoolExecutor(MAX_MAILS) as executor:
+        killed.start_due_mails(executor, due=timezone.now())
+    later = timezone.now() + timedelta(days=1)
+    DeliveryWorker(on_result=lambda *_: None).run(due_before=later)
+    assert sent_mails == [account.pk]
+    assert account.mails.get().error == OUTCOME_UNKNOWN
+
+
+def test_continues_if_the_result_of_a_mail_cannot_be_stored(
+    make_mails, sent_mails, monkeypatch, caplog
+):
+    account = make_mails(3)
+    worker = DeliveryWorker(
+        on_result=lambda *_: None,
+        on_mail=lambda *_: len(sent_mails) == 3 and worker.stop(),
+    )
+    record = workers.record_mail_result
+
+    def record_all_but_the_first(mail, result, *, at):
+        if len(failed) == 0:
+            failed.append(mail)
+            raise OperationalError("gone")
+        record(mail, result, at=at)
+
+    failed = []
+    monkeypatch.setattr(workers, "record_mail_result", record_all_but_the_first)
+    worker.run()
+    assert len(sent_mails) == 3
+    assert account.mails.filter(sent_at=None).get() == failed[0]
