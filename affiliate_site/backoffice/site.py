@@ -31,6 +31,7 @@ from affiliate_site.backoffice.dashboard.onboarding import dismiss_view
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.payouts.document_pages import SelfBillingPage
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
+from affiliate_site.backoffice.payouts.payment_mails_page import PaymentMailsPage
 from affiliate_site.backoffice.theme import list_navigation
 from affiliate_site.http_errors import render_error_page
 from affiliate_site.operations.logs import log_refused_filter
@@ -97,10 +98,12 @@ class BackOfficeAdminSite(UnfoldAdminSite):
         settings_view = AccountSettingsPage.as_view(model_admin=model_admin)
         payer_view = PayerSettingsPage.as_view(model_admin=model_admin)
         self_billing_view = SelfBillingPage.as_view(model_admin=model_admin)
+        mails_view = PaymentMailsPage.as_view(model_admin=model_admin)
         views = {
             "account_settings": ("settings/", settings_view),
             "payer_settings": ("payer-settings/", payer_view),
             "self_billing": ("self-billing/", self_billing_view),
+            "payment_mails": ("payment-mails/", mails_view),
             "dismiss_onboarding": ("onboarding/dismiss/", dismiss_view),
         }
         return [

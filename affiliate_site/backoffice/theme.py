@@ -244,6 +244,12 @@ def list_navigation(request) -> list[dict]:
                     "self_billing",
                     "payouts.change_payoutsettings",
                 ),
+                build_settings_item(
+                    "Mail to paid affiliates",
+                    "mail",
+                    "payment_mails",
+                    "payouts.change_payoutsettings",
+                ),
             ],
         },
         {

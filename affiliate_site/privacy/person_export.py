@@ -33,6 +33,7 @@ from tracking.services.erasure import find_clicks
 
 VISITOR_DATA = ("ip", "user_agent")
 TAX_COLUMNS = ("is_business", "country", "vat_id", "consented_on")
+MAIL_COLUMNS = ("created_at", "recipient", "subject", "text", "sent_at", "error")
 PAYOUT_LINE_TEXTS = ("receiver", "note", "bank_reason")
 
 
@@ -93,6 +94,7 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             .order_by("pk")
             .values("label", "issued_on", "currency", "total", "supplier")
         ),
+        "mails": list(account.mails.filter(**own).order_by("pk").values(*MAIL_COLUMNS)),
         "events": _list_audit_entries(account, f"affiliate:{affiliate.pk}"),
     }
 

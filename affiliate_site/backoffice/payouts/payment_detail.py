@@ -5,6 +5,7 @@ from typing import Any
 from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 
+from accounts.services.notifications import can_send_mail
 from affiliate_site.backoffice.formatters import format_datetime, format_money
 from affiliate_site.backoffice.object_pages import (
     Column,
@@ -19,6 +20,8 @@ from affiliate_site.backoffice.payouts.payout_texts import format_payment_method
 from payouts.models.runs import PayoutLine, PayoutLineState
 from payouts.services.commission_history import list_paid_amounts
 from payouts.services.payables import PaymentBalance, get_payment_balance
+from payouts.services.payment_mails import find_payment_mail
+from payouts.services.payout_settings import get_payout_settings
 
 SETTLED = PayoutLineState.SETTLED
 
@@ -58,6 +61,7 @@ def get_payment_details(request, payment) -> Details:
                             ", ", "{}", ((link_to(each),) for each in documents)
                         ),
                     ),
+                    ("Mail", describe_mail(payment, line)),
                 ],
             ),
             Section(
@@ -98,6 +102,38 @@ def list_line_facts(line: PayoutLine) -> list[tuple[str, Any]]:
         ("Bank's reference", line.bank_reference),
         ("Bank's reason", line.bank_reason),
     ]
+
+
+def describe_mail(payment, line: PayoutLine | None) -> str:
+    """What became of the mail to the affiliate, or why there is none."""
+    mail = find_payment_mail(payment)
+    if mail is None:
+        return f"None: {explain_no_mail(payment, line)}"
+    if mail.sent_at:
+        return f"Sent on {format_datetime(mail.sent_at)}"
+    if mail.due_at is None:
+        return f"Not sent: {mail.error}"
+    if mail.error:
+        due = format_datetime(mail.due_at)
+        return f"Not sent yet: {mail.error}; next attempt on {due}"
+    return "Queued"
+
+
+def explain_no_mail(payment, line: PayoutLine | None) -> str:
+    """Why there is no mail about a payment, as far as is known."""
+    if not get_payout_settings(payment.account).mails_payments:
+        return "it is switched off"
+    if not can_send_mail():
+        return "no mail server is configured"
+    if line is None:
+        return "no payout run made this payment"
+    if payment.canceled_at:
+        return "the payment was canceled"
+    if line.state != SETTLED:
+        return "it is sent when the payment has arrived"
+    if not payment.affiliate.email:
+        return "the affiliate has no e-mail address"
+    return "it was off when the payment arrived, or is older than 90 days"
 
 
 def describe_allocation(allocation, amount_when_paid) -> str:

@@ -29,6 +29,7 @@ from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import DecimalField, RowChoiceField
 from affiliate_site.backoffice.payouts.document_pages import SelfBillingPage
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
+from affiliate_site.backoffice.payouts.payment_mails_page import PaymentMailsPage
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.services.documents import issue_documents, list_unbilled
 from payouts.services.payout_minimums import set_minimum
@@ -46,6 +47,7 @@ SETTINGS_PAGES = {
     AccountSettingsPage: "account_settings",
     PayerSettingsPage: "payer_settings",
     SelfBillingPage: "self_billing",
+    PaymentMailsPage: "payment_mails",
 }
 LAST_ROW = object()  # the last one that a field offers
 # Values that the type of a field does not tell, by name, or by page and name.
