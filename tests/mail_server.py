@@ -22,6 +22,14 @@ class MailServer(ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), MailHandler)
         self.messages: list[EmailMessage] = []
         self.answers: dict[str, str] = {}
+        self.changed = threading.Condition()
+
+    def wait_for(self, number: int, *, timeout_seconds: float) -> None:
+        """Wait until this number of mails has arrived."""
+        with self.changed:
+            assert self.changed.wait_for(
+                lambda: len(self.messages) >= number, timeout_seconds
+            )
 
     @property
     def mails(self) -> list[str]:
@@ -51,7 +59,9 @@ class MailHandler(StreamRequestHandler):
                 message = message_from_bytes(mail, policy=policy.default)
                 answer = self.server.answers.get(MESSAGE)
                 if answer is None:
-                    self.server.messages.append(message)
+                    with self.server.changed:
+                        self.server.messages.append(message)
+                        self.server.changed.notify_all()
             if answer == "":
                 return
             self.reply(answer or ("221 bye" if command == "QUIT" else "250 ok"))
