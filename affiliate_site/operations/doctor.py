@@ -32,6 +32,7 @@ from accounts.services.command_runs import (
     is_worker_alive,
 )
 from accounts.services.deliveries import count_pending_deliveries, has_enabled_endpoints
+from accounts.services.notifications import can_send_mail
 from affiliate_site.operations.checks import check_database_durability
 from affiliate_site.operations.health import (
     MIN_FREE_DISK_SHARE,
@@ -41,6 +42,7 @@ from affiliate_site.operations.health import (
 from affiliate_site.operations.probe import HEADER, sign_probe
 from payouts.services.encryption import has_values_to_rotate
 from payouts.services.reconciliation import APPEND_ONLY_MODELS
+from tracking.services.mails import count_waiting_mails
 
 OK = "ok"
 WARNING = "warning"
@@ -195,7 +197,8 @@ def check_email(_at: datetime) -> Finding:
     if settings.EMAIL_BACKEND.endswith("dummy.EmailBackend"):
         return Finding(
             WARNING,
-            "not configured: no invitations, no notices to owners",
+            "not configured: no invitations, no notices to owners, no mail to"
+            " affiliates",
             "set EMAIL_URL and DEFAULT_FROM_EMAIL",
         )
     if settings.DEFAULT_FROM_EMAIL.endswith("@localhost"):
@@ -404,16 +407,22 @@ def check_ledger_result(_at: datetime) -> Finding:
 
 
 def check_webhook_worker(at: datetime) -> Finding:
-    """A worker must run if there are webhooks or postbacks to send."""
-    if not has_enabled_endpoints():
+    """A worker must run if there are webhooks, postbacks or mails to send."""
+    mails = count_waiting_mails()
+    if not mails and not has_enabled_endpoints():
         return Finding(OK, "no webhook is enabled, so no worker is needed")
     alive_at = get_command_runs().get(WORKER_NAME)
     if is_worker_alive(alive_at, at=at):
+        if mails and not can_send_mail():
+            return Finding(
+                WARNING, f"mails wait for a mail server: {mails}", "set EMAIL_URL"
+            )
         return Finding(OK, f"alive at {alive_at:%Y-%m-%d %H:%M} UTC")
     last = f"not since {alive_at:%Y-%m-%d %H:%M} UTC" if alive_at else "never"
     return Finding(
         FAILURE,
-        f"a worker ran {last}; {count_pending_deliveries()} deliveries wait",
+        f"a worker ran {last}; {count_pending_deliveries()} deliveries wait, and mails:"
+        f" {mails}",
         "run manage.py deliver_webhooks as a service",
     )
 

@@ -28,6 +28,8 @@ from tests.command_line import (
     run_manage_py,
 )
 from tests.conftest import NOW
+from tests.factories.tracking import AffiliateFactory
+from tracking.services.mails import queue_mail
 
 Disk = namedtuple("Disk", "total used free")
 STRONG_SECRET = "k3-Fq" * 12
@@ -294,6 +296,22 @@ def test_wants_a_worker_only_if_there_are_webhooks(account):
     record_command_run("deliver_webhooks", at=NOW - timedelta(minutes=4))
     assert get_status("webhook_worker", NOW) == "ok"
     assert get_status("webhook_worker", NOW + timedelta(minutes=2)) == "failure"
+
+
+def test_wants_a_worker_and_a_mail_server_if_mail_waits(account, settings):
+    WebhookEndpoint.objects.update(disabled_at=NOW)
+    record_command_run("deliver_webhooks", at=NOW - timedelta(days=1))
+    affiliate = AffiliateFactory(account=account, email="mina@notes.example.org")
+    queue_mail(affiliate, kind="payment", about="pa_1", subject="x", text="y", at=NOW)
+    finding = get_finding("webhook_worker", NOW)
+    assert finding.status == "failure"
+    assert finding.detail.endswith(" deliveries wait, and mails: 1")
+    record_command_run("deliver_webhooks", at=NOW)
+    assert get_status("webhook_worker", NOW) == "ok"
+    settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
+    assert get_finding("webhook_worker", NOW).detail == (
+        "mails wait for a mail server: 1"
+    )
 
 
 def test_warns_about_nightly_commands_until_they_ran(no_runs):

@@ -11,6 +11,7 @@ from payouts.services.refunds import refund_conversion
 from tests.command_line import run_command, run_failing_command, run_json_command
 from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
+from tracking.services.mails import queue_mail
 from tracking.services.notes import create_note
 
 EMAIL = "mina@notes.example.org"
@@ -33,6 +34,14 @@ def test_exports_an_affiliate(account, scenario, api):
     payment = scenario.pay(1, at=NOW)
     reason = f"Sent to {EMAIL} instead"
     cancel_payment(account, payment_id=payment.public_id, reason=reason, at=NOW)
+    queue_mail(
+        scenario.mina.affiliate,
+        kind="payment",
+        about=payment.public_id,
+        subject="You were paid",
+        text="Hello Mina",
+        at=NOW,
+    )
 
     (affiliate,) = run_json_command("export_person", "harbor", EMAIL)["affiliates"]
 
@@ -55,6 +64,8 @@ def test_exports_an_affiliate(account, scenario, api):
     ]
     (shown,) = affiliate["payments"]
     assert (shown["id"], shown["cancel_reason"]) == (payment.public_id, reason)
+    (mail,) = affiliate["mails"]
+    assert (mail["recipient"], mail["text"]) == (EMAIL, "Hello Mina")
     assert affiliate["events"][0]["kind"] == "affiliate.created"
 
 

@@ -118,6 +118,18 @@ def fill_payout_line(account, slug):
     )
 
 
+def fill_mail(account, slug):
+    account.mails.create(
+        affiliate=account.affiliates.get(slug=slug),
+        kind="payment",
+        about="pa_1",
+        recipient=EMAIL,
+        subject=MARK,
+        text=MARK,
+        error=MARK,
+    )
+
+
 class MarkedPerson:
     """An affiliate who was a prospect, and a customer with the same address."""
 
@@ -240,6 +252,7 @@ class MarkedPerson:
         affiliate = account.affiliates.get(slug=self.slug)
         tax_data = {"is_business": True, "country": "US", "vat_id": MARK}
         account.tax_data.create(affiliate=affiliate, **tax_data)
+        fill_mail(account, self.slug)
         canceled = account.payments.get(amount=1).public_id
         cancel_payment(account, payment_id=canceled, reason=MARK, at=NOW)
         # As a parent that is not approved, it is skipped by Mina's commissions.
