@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from django.db import InterfaceError, OperationalError, connection
 
 BATCH_SIZE = 1000  # rows of one statement
+LARGE_BATCH_SIZE = 5000  # of those that pay many affiliates at once
 MAX_VALUES = 65_535  # of one statement of PostgreSQL
 LOCK_TIMEOUT_SQLSTATE = "55P03"
 TEMPORARY_SQLSTATES = (
@@ -64,10 +65,13 @@ def is_temporary(error: BaseException) -> bool:
 
 
 def split_into_batches(
-    rows: Sequence[Row], size: int | None = None
+    rows: Sequence[Row], *, is_large: bool = False
 ) -> list[Sequence[Row]]:
-    """Return the rows in batches of one statement each, of `BATCH_SIZE` by default."""
-    size = size or BATCH_SIZE
+    """Return the rows in batches of one statement each."""
+    return _split(rows, LARGE_BATCH_SIZE if is_large else BATCH_SIZE)
+
+
+def _split(rows: Sequence[Row], size: int) -> list[Sequence[Row]]:
     return [rows[n : n + size] for n in range(0, len(rows), size)]
 
 
@@ -82,7 +86,7 @@ def split_by_values(rows: Sequence[Row], number: int) -> list[Sequence[Row]]:
         # Django assumes 999, the limit of versions before 3.32.
         category = sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER
         limit = min(limit, connection.connection.getlimit(category))
-    return split_into_batches(rows, (limit - 1) // number)
+    return _split(rows, (limit - 1) // number)
 
 
 def get_database_time() -> datetime:

@@ -311,7 +311,7 @@ class LedgerSession:
         for key in [*sorted(keys, key=str), *sorted(others, key=str)]:
             self._ensure_ledger_account(key)
         actor = get_actor().name
-        for batch in split_into_batches(self.transfers):
+        for batch in split_into_batches(self.transfers, is_large=True):
             self.account.transfers.bulk_create(
                 Transfer(
                     account=self.account,
@@ -415,10 +415,11 @@ class LedgerSession:
         currencies = self.funding_currencies | {
             currency for _, currency in self.balance_keys
         }
-        affiliate_ids = {affiliate_id for affiliate_id, _ in self.balance_keys}
+        affiliate_ids = sorted({affiliate_id for affiliate_id, _ in self.balance_keys})
         return {
             _get_key(row): row
-            for batch in split_into_batches(sorted(affiliate_ids)) or [[]]
+            for batch in split_into_batches(sorted(affiliate_ids), is_large=True)
+            or [[]]
             for row in ledger_accounts_in.all(
                 account=self.account, affiliates=batch, currencies=sorted(currencies)
             )
@@ -452,7 +453,7 @@ class LedgerSession:
 
     def _lock_ledger_accounts(self, keys: Iterable[LedgerAccountKey]) -> None:
         pks = sorted(self.ledger_accounts[key].pk for key in keys)
-        for batch in split_into_batches(pks):
+        for batch in split_into_batches(pks, is_large=True):
             for row in locked_ledger_accounts.all(account=self.account, pks=batch):
                 key = _get_key(row)
                 self.ledger_accounts[key] = row

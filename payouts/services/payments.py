@@ -33,8 +33,6 @@ from tracking.errors import UnknownReference
 from tracking.money import ZERO
 from tracking.services.affiliates import list_known_slugs
 
-STEP_SIZE = 10_000  # commissions that a statement reads or pays
-
 
 @dataclass(frozen=True)
 class PaymentOrder:
@@ -217,9 +215,8 @@ def allocate_payments(
     )
     commissions = [commission for _, commission in paid]
     with keep_counts(commissions, at=at):
-        for batch in split_into_batches(
-            [commission.pk for commission in commissions], STEP_SIZE
-        ):
+        pks = [commission.pk for commission in commissions]
+        for batch in split_into_batches(pks, is_large=True):
             new_allocations = PaymentAllocation.objects.of(account).filter(
                 commission=models.OuterRef("pk"),
                 payment__gte=min(payment.pk for payment in payments),
@@ -236,7 +233,7 @@ def _list_chosen_commissions(
     account: Account, pairs: Sequence[tuple[Payment, Sequence[int] | None]]
 ) -> Iterator[tuple[Payment, Commission]]:
     payments = {pk: payment for payment, pks in pairs for pk in pks or ()}
-    for batch in split_into_batches(list(payments), STEP_SIZE):
+    for batch in split_into_batches(list(payments), is_large=True):
         rows = account.commissions.unpaid().filter(pk__in=batch)
         for commission in rows.defer("calculation").order_by("id"):
             yield payments[commission.pk], commission

@@ -50,7 +50,6 @@ from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO
 
 MAX_NAMED_CHANGES = 20
-STEP_SIZE = 5_000  # lines that are paid together
 ProgressWrapper = Callable[[Sequence[Any]], Iterable[Any]]
 
 
@@ -78,7 +77,7 @@ def confirm_run(
             balances = {key: ledger.get_payable_balance(key) for key in keys}
             recipients = Recipients(account)
             commissions = _check_lines(run, lines, recipients, balances)
-            for batch in progress(split_into_batches(lines, STEP_SIZE)):
+            for batch in progress(split_into_batches(lines, is_large=True)):
                 _pay_lines(batch, commissions, recipients, ledger)
         payer = build_payer(get_payout_settings(account))
         run.update_row(

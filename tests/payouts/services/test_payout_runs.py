@@ -406,8 +406,7 @@ def test_pays_more_than_a_batch(scenario, monkeypatch):
             earn(scenario, "2", affiliate=person)
     monkeypatch.setattr("accounts.db_compat.BATCH_SIZE", 2)
     monkeypatch.setattr("accounts.db_compat.MAX_VALUES", 40)
-    monkeypatch.setattr("payouts.services.payments.STEP_SIZE", 2)
-    monkeypatch.setattr("payouts.services.run_confirmation.STEP_SIZE", 2)
+    monkeypatch.setattr("accounts.db_compat.LARGE_BATCH_SIZE", 2)
     monkeypatch.setattr("payouts.services.ledger.MAX_SINGLE_CHANGES", 1)
     batches = []
 
