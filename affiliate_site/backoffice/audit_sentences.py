@@ -235,11 +235,13 @@ def render_sentence(entry, names: Names) -> SafeString:
     return format_html("{} {}", actor, render_action(entry, names))
 
 
-def render_action(entry, names: Names, *, is_line: bool = False) -> SafeString:
+def render_action(
+    entry, names: Names, *, is_line: bool = False, subject: str = ""
+) -> SafeString:
     """Return `approved commission 84 of adastone (now 37.48 EUR)`.
 
     With `is_line`, for a history whose page shows the amounts, return
-    `Approved commission 84 of adastone`.
+    `Approved commission 84 of adastone`; with a `subject`, `Approved this commission`.
     """
     details = name_details(entry, names)
     text = describe_event(entry, details, names)
@@ -248,10 +250,11 @@ def render_action(entry, names: Names, *, is_line: bool = False) -> SafeString:
     for name in ("approved", "previous_approved"):
         details.pop(name, None)
     before, placeholder, after = text.partition("{}")
+    subject = subject or link_subject(entry, names.rows, has_amount=not is_line)
     return format_html(
         "{}{}{}{}",
         capfirst(before) if is_line else before,
-        link_subject(entry, names.rows, has_amount=not is_line) if placeholder else "",
+        subject if placeholder else "",
         after,
         render_details(details, has_changes=not entry.kind.endswith(".created")),
     )

@@ -220,8 +220,20 @@ def build_history(
     ).order_by("id")
     lines, given = list(postings), list(reasons)
     names = find_names(request.user, entries, [actor for *_, actor in [*lines, *given]])
+    # The page of one object need not name it, nor lead to itself.
+    own = f"{rows[0]._meta.model_name}:{rows[0]}" if len(rows) == 1 else None
+    this = f"this {rows[0]._meta.verbose_name}"
     lines[:0] = [
-        (entry.created_at, render_action(entry, names, is_line=True), entry.actor)
+        (
+            entry.created_at,
+            render_action(
+                entry,
+                names,
+                is_line=True,
+                subject=this if entry.subject == own else "",
+            ),
+            entry.actor,
+        )
         for entry in entries
     ]
     moments = {at for at, *_ in lines}

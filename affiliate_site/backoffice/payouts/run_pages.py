@@ -5,6 +5,7 @@ from django.contrib import messages
 from django.db.models import Count
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 
 from accounts.days import A_DAY
 from affiliate_site.backoffice.form_pages import EditPage, FormPage
@@ -12,6 +13,7 @@ from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import MULTI_LINE, DecimalField, ServiceForm
 from affiliate_site.backoffice.payouts.payment_pages import NO_TRANSFER
 from affiliate_site.backoffice.payouts.run_parts import (
+    ALERT_LINK,
     build_totals_section,
     warn_of_changed_methods,
 )
@@ -155,7 +157,13 @@ class ConfirmRunPage(DraftPage):
     def list_alerts(self):
         alerts = []
         if changes := describe_changes(self.row):
-            alerts.append(f"Changed since the draft, so re-make it first: {changes}.")
+            link = format_html(
+                ALERT_LINK,
+                reverse("admin:payouts_payoutrun_remake", args=[self.row.pk]),
+                "re-make it",
+            )
+            text = "Changed since the draft, so {} first: {}."
+            alerts.append(format_html(text, link, changes))
         if self.row.due_before - A_DAY > timezone.now():
             alerts.append("The day is yet to come: some of it is not due until then.")
         if shared := list_shared_methods(self.row):

@@ -140,4 +140,4 @@ def warn_of_changed_methods(run) -> list[str]:
     texts = [f"{method.affiliate} {describe_age(method)}" for method in changed]
     more = len(texts) - MAX_NAMED
     named = f"{', '.join(texts[:MAX_NAMED])}{f' and {more:,} more' if more > 0 else ''}"
-    return [f"Their payout methods changed in the last 30 days: {named}."]
+    return [f"Payout methods changed in the last 30 days: {named}."]

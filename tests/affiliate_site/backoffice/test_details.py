@@ -110,7 +110,9 @@ def test_history_names_who_did_it(staff_client, account, conversion, commission)
     _, sections, page = get_details(client, commission)
 
     (entry,) = [
-        row for row in sections["History"].rows if "Disapproved <a" in str(row[1])
+        row
+        for row in sections["History"].rows
+        if row[1] == "Disapproved this commission"
     ]
     assert entry[2] == account.staff.get().email
     assert "Disapproved: Own order" in page

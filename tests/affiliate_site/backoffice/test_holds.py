@@ -130,7 +130,7 @@ def test_releases_a_commission_with_a_reason(staff_client, account, held, until)
     assert get_due(held) == 60
     assert account.corrections.get().reason == REASON
     assert REASON in read(client, page_url(held.conversion, "change"))
-    released = f"Released commission {held} of minakessler before the end of its hold"
+    released = "Released this commission before the end of its hold"
     *_, event, reason = list_history(client, held)
     assert [event, reason] == [f"{released}, {until}", f"Reason: {REASON}"]
     page = read(client, page_url(held, "change"))

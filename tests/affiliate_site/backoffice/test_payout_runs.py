@@ -157,7 +157,7 @@ def test_marks_methods_that_changed_lately(staff_client, scenario, days, text):
     assert text in page if text else "method changed" not in page
     alerts = list_alerts(client.get(build_url(run, "confirm")).content.decode())
     ago = text and text.removeprefix("method changed ")
-    expected = f"Their payout methods changed in the last 30 days: minakessler {ago}."
+    expected = f"Payout methods changed in the last 30 days: minakessler {ago}."
     assert alerts == ([expected] if text else [])
 
 
@@ -171,7 +171,7 @@ def test_names_few_of_many_methods_that_changed_lately(
     page = staff_client().get(build_url(draft(scenario.account), "confirm"))
 
     [alert] = list_alerts(page.content.decode())
-    assert alert == "Their payout methods changed in the last 30 days: and 1 more."
+    assert alert == "Payout methods changed in the last 30 days: and 1 more."
 
 
 def hold_commission(scenario, amount, until, *, at=None, **conversion):
