@@ -39,7 +39,7 @@ Your balance from {from} to {to}:
 Before: {opening}
 Earned: {earned}
 Paid: {paid}
-Now: {closing}
+After: {closing}
 """
 STATEMENT_NAMES = ("opening", "earned", "paid", "closing")
 PLACEHOLDERS = (

@@ -79,7 +79,10 @@ class PaymentMailsPage(PayerSettingsPage):
         return self.render_to_response(context | build_preview(settings))
 
     def get_context_data(self, **kwargs):
+        """Add a preview of what is stored, unless the form shows something else."""
         context = super().get_context_data(**kwargs)
+        if context["errors"]:
+            return context
         return context | build_preview(get_payout_settings(self.account))
 
 

@@ -88,7 +88,9 @@ def test_shows_a_preview_and_stores_nothing(staff_client, account, url):
 @pytest.mark.parametrize("button", ["_save", "_preview"])
 def test_names_the_placeholders_that_exist(staff_client, account, url, button):
     entries = {"mail_subject": "{sum}", "mail_text": "{a} {b}", button: ""}
-    errors = switch_on(staff_client(), url, **entries).context["form"].errors
+    context = switch_on(staff_client(), url, **entries).context
+    assert "mail_text" not in context
+    errors = context["form"].errors
     assert errors["mail_subject"][0].startswith("There is no {sum}. You can use {aff")
     assert errors["mail_text"][0].startswith("There is no {a}. You can use {aff")
     assert not account.payout_settings.exists()

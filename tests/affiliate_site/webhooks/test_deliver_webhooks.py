@@ -19,6 +19,12 @@ from accounts.services.webhooks import create_webhook, disable_webhook
 from affiliate_site import env
 from affiliate_site.operations import health
 from affiliate_site.webhooks.worker import DeliveryWorker
+from payouts.services.payment_mails import update_payment_mails
+from payouts.services.payout_results import (
+    PayoutResult,
+    ResultState,
+    apply_payout_results,
+)
 from tests.command_line import (
     PROCESS_SECONDS,
     ROOT,
@@ -29,6 +35,7 @@ from tests.command_line import (
     run_json_command,
 )
 from tests.factories.accounts import AccountFactory
+from tests.payout_scenario import Paid, create_run, get_lines
 from tests.program_scenario import ProgramScenario
 from tests.webhook_receiver import respond_with
 from tracking.services.mails import queue_mail
@@ -157,6 +164,41 @@ def test_sends_mail_and_prints_neither_address_nor_error(
         f"failed mail {mail.pk} payment/pa_3 of harbor, next attempt"
     )
     assert "mails_failed: 1\nmails_waiting: 1" in output
+
+
+def test_a_bounce_stops_neither_a_run_nor_other_mail(scenario, mailoutbox, monkeypatch):
+    account, now = scenario.account, timezone.now()
+    scenario.create_enrolled_affiliate("Nils", "Berg", email="nils@notes.example.org")
+    changes = {"mails_payments": True, "mail_subject": "", "mail_text": ""}
+    update_payment_mails(account, changes=changes, at=now)
+    send_messages = locmem.EmailBackend.send_messages
+
+    def bounce_one(self, messages):
+        if messages[0].to == [scenario.mina.affiliate.email]:
+            raise SMTPRecipientsRefused({"mina": (550, b"no such user")})
+        return send_messages(self, messages)
+
+    monkeypatch.setattr(locmem.EmailBackend, "send_messages", bounce_one)
+    run = create_run(account, Paid("20"), Paid("7", slug="nilsberg"))
+    results = [
+        PayoutResult(line.payment.public_id, ResultState.SETTLED)
+        for line in get_lines(run)
+    ]
+    apply_payout_results(account, results, at=now)
+    assert run_json_command("deliver_webhooks", "--once") == {
+        "sent": 0,
+        "failed": 0,
+        "waiting": 0,
+        "mails_sent": 1,
+        "mails_failed": 1,
+        "mails_waiting": 0,
+    }
+    assert run.reload().state == "settled"
+    assert [mail.to for mail in mailoutbox] == [["nils@notes.example.org"]]
+    assert set(account.mails.values_list("recipient", "error", "due_at")) == {
+        (scenario.mina.affiliate.email, "refused: 550 no such user", None),
+        ("nils@notes.example.org", "", None),
+    }
 
 
 def test_json_requires_once(db):

@@ -70,7 +70,7 @@ def test_mails_a_payment_that_has_arrived(account, run):
         f"{account.name} paid you 20.00 EUR. The payment arrived on 2026-04-08.\n"
         f"Its reference: {payment.public_id}\n\n"
         "Your balance from 2026-03-01 to 2026-04-05:\n\n"
-        "Before: 0.00 EUR\nEarned: 30.00 EUR\nPaid: 20.00 EUR\nNow: 10.00 EUR\n"
+        "Before: 0.00 EUR\nEarned: 30.00 EUR\nPaid: 20.00 EUR\nAfter: 10.00 EUR\n"
     )
 
 
