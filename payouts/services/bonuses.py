@@ -8,6 +8,7 @@ longer met is put back to pending: docs/api-contract.md, section 7.10.
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -268,6 +269,24 @@ def list_period_ranges(
     while (end := get_next_period_start(period, start)) <= at.astimezone(UTC).date():
         yield PeriodRange(start, end)
         start = end
+
+
+def preview_bonus(
+    bonus: Bonus, *, at: datetime
+) -> tuple[PeriodRange, list[EarnedBonus]]:
+    """Return the last period that is over, and who would have earned the bonus in it.
+
+    For all time, who has earned it by now. Other bonuses are not considered.
+    """
+    period_range = PeriodRange(ALL_TIME_START, None)
+    if bonus.period != BonusPeriod.ALL_TIME:
+        end = get_period_start(bonus.period, at.astimezone(UTC).date())
+        start = get_period_start(bonus.period, end - timedelta(days=1))
+        period_range = PeriodRange(start, end)
+    earlier = copy(bonus)
+    earlier.created_at = _get_midnight(period_range.start)
+    findings = _list_findings(bonus.account, [GoalPeriod((earlier,), period_range)])
+    return period_range, [it for it in findings if isinstance(it, EarnedBonus)]
 
 
 def get_period_start(period: str, day: date) -> date:

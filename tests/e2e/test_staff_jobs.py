@@ -184,7 +184,7 @@ def test_sets_up_a_program(walk):
         walk.fill({"Rate": "4"})
         assert re.search(rf"{LEVEL}\s+Recruiter\s+4 %", walk.press("Save"))
 
-    with walk.job("add a bonus", clicks=2):
+    with walk.job("add a bonus", clicks=3):
         walk.follow("Add bonus")
         walk.fill(
             {
@@ -196,6 +196,7 @@ def test_sets_up_a_program(walk):
                 "Rate": "500",
             }
         )
+        assert "With this goal, from" in walk.press("Continue")
         text = walk.press("Add bonus")
     assert re.search(r"Ten a month\s+10 conversions in a month\s+500.00 SEK", text)
 

@@ -155,7 +155,7 @@ class ConfirmRunPage(DraftPage):
         return [build_totals_section(self.row)]
 
     def list_alerts(self):
-        alerts = []
+        alerts: list[str] = []
         if changes := describe_changes(self.row):
             link = format_html(
                 ALERT_LINK,

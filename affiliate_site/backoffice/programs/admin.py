@@ -171,7 +171,7 @@ class BonusAdmin(RateAdmin):
 
     columns = ("title", "program", "goal_type", "goal", "period", "kind", "value")
     list_select_related = ("program",)
-    row_pages = (rate_pages.EditRatePage, rate_pages.EndBonusPage)
+    row_pages = (rate_pages.EditBonusPage, rate_pages.EndBonusPage)
 
 
 def list_results(program: Program, at: datetime) -> dict[str, Any]:

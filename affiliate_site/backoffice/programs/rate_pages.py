@@ -6,26 +6,32 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.text import capfirst
 
+from accounts.days import A_DAY
 from affiliate_site.api.fields import parse_integer_id
 from affiliate_site.backoffice.form_pages import (
     EditPage,
     FormPage,
     RemovePage,
 )
+from affiliate_site.backoffice.formatters import format_money, format_person
 from affiliate_site.backoffice.forms import (
     DecimalField,
     NewIdField,
     RowChoiceField,
     ServiceForm,
 )
+from affiliate_site.backoffice.money_pages import MoneyFormPage
 from affiliate_site.backoffice.programs.program_pages import RATE_CHOICES
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.bonuses import Bonus, BonusPeriod, GoalType
 from payouts.models.commission_types import CommissionType, GroupRate, Level, RateKind
 from payouts.services import bonus_rules, rates
+from payouts.services.bonuses import EarnedBonus, PeriodRange, preview_bonus
+from tracking.money import ZERO, round_amount
 
 GOAL_CHOICES = (
     (GoalType.CONVERSIONS, "Number of conversions"),
@@ -42,6 +48,9 @@ FROM_NOW_ON = (
     "Sales from now on earn the new rate. Commissions that exist keep the rate that"
     " they were created with, also when their amount is corrected later."
 )
+
+
+MAX_PREVIEWED = 20  # affiliates
 
 
 class RateForm(ServiceForm):
@@ -242,17 +251,62 @@ class AddLevelPage(AddRatePage):
     service = staticmethod(rates.create_level)
 
 
-class AddBonusPage(AddRatePage):
+class BonusPage(MoneyFormPage):
+    """Shows whom a bonus would have paid before it is saved."""
+
+    form_class = BonusForm
+    confirm_button = "Save"
+
+    def must_be_confirmed(self, form):
+        return True
+
+    def list_facts(self, form, bonus):
+        period, earned = preview_bonus(bonus, at=timezone.now())
+        amounts = [round_amount(it.exact_amount, it.balance_key[1]) for it in earned]
+        total = format_money(sum(amounts, ZERO), bonus.program.currency)
+        affiliates = self.account.affiliates.in_bulk([it.affiliate_id for it in earned])
+        facts = [
+            (
+                format_person(affiliates[it.affiliate_id]),
+                f"{describe_progress(it)}: {format_money(amount, it.balance_key[1])}",
+            )
+            for it, amount in list(zip(earned, amounts, strict=True))[:MAX_PREVIEWED]
+        ]
+        number = f"{len(earned):,} affiliate{'s' * (len(earned) != 1)}"
+        return [
+            (
+                f"With this goal, {describe_period(period)}",
+                f"{number}, together {total}" if earned else "nobody",
+            ),
+            *facts,
+        ]
+
+
+def describe_period(period: PeriodRange) -> str:
+    """`from 2026-10-01 to 2026-10-31`, or `until now`."""
+    if period.end is None:
+        return "until now"
+    return f"from {period.start} to {period.end - A_DAY}"
+
+
+def describe_progress(earned: EarnedBonus) -> str:
+    """`12 conversions of 300.00 EUR`."""
+    progress, currency = earned.progress, earned.balance_key[1]
+    number = progress.conversion_count
+    amount = format_money(progress.conversion_amount, currency)
+    return f"{number:,} conversion{'s' * (number != 1)} of {amount}"
+
+
+class AddBonusPage(BonusPage, AddRatePage):
     """Create a bonus."""
 
     name = "add-bonus"
-    title = button = "Add bonus"
+    title = confirm_button = "Add bonus"
     feature = "bonuses"
     explanation = (
         "Granted once a period is over and none of its commissions is pending. Of"
         " several bonuses with the same goal and period, the highest reached counts."
     )
-    form_class = BonusForm
     service = staticmethod(bonus_rules.create_bonus)
 
     def get_values(self, form):
@@ -327,6 +381,10 @@ class EditRatePage(RatePage, EditPage):
     def save(self, form, at):
         update = RATES[type(self.row)].update
         return update(self.account, pk=self.row.pk, changes=form.cleaned_data, at=at)
+
+
+class EditBonusPage(BonusPage, EditRatePage):
+    """Change a bonus."""
 
 
 class RemoveRatePage(RatePage, RemovePage):

@@ -10,6 +10,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models.accounts import Plan
+from tests.affiliate_site.backoffice.money_forms import (
+    confirm,
+    submit,
+    submit_and_confirm,
+)
 from tests.affiliate_site.backoffice.test_form_pages import get_form
 from tests.program_scenario import ProgramScenario
 
@@ -17,6 +22,16 @@ pytestmark = [
     pytest.mark.usefixtures("shared_scenario"),
     pytest.mark.engine_independent,  # its queries are tested with services
 ]
+
+
+BONUS = {
+    "title": "Busy month",
+    "goal_type": "conversions",
+    "goal": "10",
+    "period": "month",
+    "kind": "fixed",
+    "value": "50",
+}
 
 
 def program_url(program, page="change"):
@@ -96,15 +111,8 @@ def test_adds_levels_and_bonuses_of_the_plan(staff_client, scenario, account):
     save(client, program_url(program, "add-level"), title="Parent", **rate)
     form = client.get(program_url(program, "add-bonus")).context["form"]
     assert "percent of the amount of the conversions" in form["value"].help_text
-    save(
-        *(client, program_url(program, "add-bonus")),
-        title="Busy month",
-        goal_type="conversions",
-        goal="10",
-        period="month",
-        kind="fixed",
-        value="50",
-    )
+    url = program_url(program, "add-bonus")
+    submit_and_confirm(client, url, **BONUS)
 
     page = read_page(client, program)
     assert "2: the affiliate's parent, if approved here" in unescape(page)
@@ -112,12 +120,60 @@ def test_adds_levels_and_bonuses_of_the_plan(staff_client, scenario, account):
     assert "10 conversions in a month" in page
     bonus = account.bonuses.get()
     edit_url = reverse("admin:payouts_bonus_edit", args=[bonus.pk])
-    save(client, edit_url, **get_form(client, edit_url) | {"goal": "12"})
+    submit_and_confirm(client, edit_url, goal="12")
+    assert account.bonuses.get().goal == 12
     save(client, reverse("admin:payouts_bonus_end", args=[bonus.pk]))
     level = account.levels.get()
     save(client, reverse("admin:payouts_level_remove", args=[level.pk]))
     assert not account.bonuses.exists()
     assert not account.levels.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "facts"),
+    [
+        (
+            {"goal": "2"},
+            {
+                "With this goal, from 2026-03-01 to 2026-03-31": (
+                    "1 affiliate, together 50.00 EUR"
+                ),
+                "Mina Kessler (minakessler)": "2 conversions of 300.00 EUR: 50.00 EUR",
+            },
+        ),
+        (
+            {"goal": "1", "period": "all_time", "kind": "percentage", "value": "5"},
+            {
+                "With this goal, until now": "2 affiliates, together 16.00 EUR",
+                "Mina Kessler (minakessler)": "2 conversions of 300.00 EUR: 15.00 EUR",
+                "Odette Varga (odettevarga)": "1 conversion of 20.00 EUR: 1.00 EUR",
+            },
+        ),
+        (
+            {"goal": "3"},
+            {"With this goal, from 2026-03-01 to 2026-03-31": "nobody"},
+        ),
+    ],
+)
+def test_shows_whom_a_bonus_would_have_paid(
+    staff_client, scenario, account, time_machine, changes, facts
+):
+    Plan.objects.filter(pk=account.plan_id).update(bonuses=True)
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    for amount, affiliate in (("100", None), ("200", None), ("20", odette)):
+        sale = scenario.create_conversion(amount, affiliate=affiliate)
+        scenario.approve(scenario.get_commission(sale))
+    time_machine.move_to("2026-04-07T12:00:00+00:00")
+    client, url = staff_client(), program_url(scenario.program, "add-bonus")
+
+    sent, shown = submit(client, url, **BONUS | changes)
+
+    assert dict(shown.context["effect_facts"]) == facts
+    assert not account.bonuses.exists()
+    confirm(client, url, sent, shown)
+    edit_url = reverse("admin:payouts_bonus_edit", args=[account.bonuses.get().pk])
+    _, shown = submit(client, edit_url, value="60")
+    assert len(shown.context["effect_facts"]) == len(facts)
 
 
 def test_shows_ended_bonuses_without_links(staff_client, scenario, account):

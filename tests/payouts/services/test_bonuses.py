@@ -9,7 +9,11 @@ import pytest
 
 from payouts.models.commission_types import RateKind
 from payouts.services import bonuses
-from payouts.services.bonuses import grant_bonuses, list_period_ranges
+from payouts.services.bonuses import (
+    grant_bonuses,
+    list_period_ranges,
+    preview_bonus,
+)
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import (
     add_commissions,
@@ -547,3 +551,31 @@ def test_stores_nothing_when_any_statement_fails(scenario, account):
 
     assert number > 10
     assert account.commissions.filter(kind="bonus").count() == 2
+
+
+# Whom a bonus would have paid.
+
+
+@pytest.mark.parametrize(
+    ("period", "at", "expected"),
+    [
+        ("month", APRIL, (MARCH, date(2026, 4, 1))),
+        ("month", APRIL - timedelta(seconds=1), (date(2026, 2, 1), MARCH)),
+        ("quarter", MAY, (date(2026, 1, 1), date(2026, 4, 1))),
+        ("week", APRIL, (date(2026, 3, 23), date(2026, 3, 30))),
+        ("all_time", MAY, (bonuses.ALL_TIME_START, None)),
+    ],
+)
+def test_previews_the_last_period_that_is_over(scenario, period, at, expected):
+    bonus = scenario.create_bonus(goal="1", value="50", period=period)
+    bonus.update_row(created_at=MAY)
+    scenario.create_conversion("200")
+
+    period_range, earned = preview_bonus(bonus, at=at)
+
+    assert (period_range.start, period_range.end) == expected
+    is_in_period = expected[0] <= CONVERSION_CREATED_AT.date() and (
+        expected[1] is None or CONVERSION_CREATED_AT.date() < expected[1]
+    )
+    assert [it.exact_amount for it in earned] == [50] * is_in_period
+    assert bonus.created_at == MAY
