@@ -293,7 +293,7 @@ def test_brings_affiliates_into_a_program(walk):
         walk.fill({"Method": "PayPal"})
         walk.fill({"E-mail address of the account": "hana@example.org"})
         text = walk.press("Save")
-    assert "email: hana@example.org" in text
+    assert "E-mail: hana@example.org" in text
     with walk.job("write a note", clicks=2):
         walk.follow("Add note")
         walk.fill({"Note": "Prefers calls in the morning."})
