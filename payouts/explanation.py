@@ -178,19 +178,21 @@ def explain_due(commission: dict[str, Any], *, at: datetime) -> str:
         or commission["status"] == CommissionStatus.DISAPPROVED
     ):
         return ""
+    is_pending = commission["status"] == CommissionStatus.PENDING
     if not hold:
-        when = "at once"
-        if commission["status"] == CommissionStatus.PENDING:
-            when = "once it is approved"
+        when = "once it is approved" if is_pending else "at once"
         return f"{when}, because neither program nor affiliate group holds sales"
     who = "program" if hold["from"] == "program" else "affiliate group"
     days = "1 day" if hold["days"] == 1 else f"{hold['days']} days"
     rule, day = f"the {who} holds sales for {days}", _format_time(due_at)
     if due_at > at:
         return f"not yet, on hold until {day}, because {rule}"
+    when = (
+        f"once it is approved: its hold ended {day}" if is_pending else f"since {day}"
+    )
     if commission["is_released"]:
-        return f"since {day}, because staff released it, though {rule}"
-    return f"since {day}, because {rule}"
+        return f"{when}, because staff released it, though {rule}"
+    return f"{when}, because {rule}"
 
 
 def translate_reason(code: str) -> str:

@@ -92,11 +92,11 @@ def test_says_why_a_commission_is_not_due_yet(scenario):
         " holds sales for 30 days"
     )
     assert line in render(conversion)
-    later = render(conversion, at=LATER + timedelta(days=29))
-    assert (
-        "  Due: since 2026-04-03 09:15:27 UTC, because the program holds sales for"
-        " 30 days"
-    ) in later
+    line = "2026-04-03 09:15:27 UTC, because the program holds sales for 30 days"
+    pending = render(conversion, at=LATER + timedelta(days=29))
+    assert f"  Due: once it is approved: its hold ended {line}" in pending
+    scenario.approve(scenario.get_commission(conversion))
+    assert f"  Due: since {line}" in render(conversion, at=LATER + timedelta(days=29))
     scenario.disapprove(scenario.get_commission(conversion))
     assert "  Due: " not in render(conversion)
 
@@ -116,6 +116,7 @@ def test_says_why_nothing_holds_a_commission(scenario, is_approved, when):
 def test_says_that_staff_released_a_commission(scenario):
     create_group_hold(scenario, days=1)
     conversion = scenario.create_conversion("200")
+    scenario.approve(scenario.get_commission(conversion))
     release_commission(
         scenario.account,
         commission_id=scenario.get_commission(conversion).pk,
