@@ -68,7 +68,7 @@ FIELD_NAMES = (
     FIELD_LABELS
     | {"payout": "payment status", "email_folded": "", "company_description": "company"}
     | dict.fromkeys(("address_two", "postal_code", "city", "state"), "address")
-    | {"country": "address"}
+    | {"country": "address", "mails_payments": "mail to paid affiliates"}
 )
 ACTOR_PATTERN = re.compile(r"(?:staff|operator) ([0-9]+)")
 SENTENCE_PARAMETER_PATTERN = re.compile(r"\{(\w+)\}")
@@ -208,6 +208,8 @@ def link_subject(entry, rows, *, has_amount: bool) -> SafeString | str:
         list_name, title = SUBJECT_LISTS[model_name]
         url, term = reverse(f"admin:{list_name}_changelist"), name.rstrip("…")
         return format_html('<a href="{}?q={}">{} {}</a>', url, term, title, name)
+    if name.replace(" ", "") == model_name:  # the only one of an account
+        return name
     return f"{model_name} {name}"
 
 

@@ -86,7 +86,7 @@ OTHER_COMMANDS = {
     "changepassword": "the service of a form",
     "check_ledger": "reads, and adds a digest by one statement",
     "create_staff": "the service of a form",
-    "deliver_webhooks": "delivers at least once: tests/concurrency/test_webhooks.py",
+    "deliver_webhooks": "tests/concurrency/test_webhooks.py, and test_mails.py",
     "doctor": "reads",
     "explain": "reads",
     "import_payout_results": "tests/payouts/services/test_payout_results.py",

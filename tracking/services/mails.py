@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import models, transaction
+from django.db import transaction
 
 from accounts.models.accounts import Account
 from accounts.services.retention import delete_in_batches
@@ -76,8 +76,8 @@ def withdraw_mail(account: Account, *, kind: str, about: str, reason: str) -> No
 
 def list_accounts_with_due_mails(*, due_before: datetime) -> list[Account]:
     """List the accounts that have mails due, in any order, so that none waits long."""
-    due = Mail.objects.filter(account=models.OuterRef("pk"), due_at__lte=due_before)
-    return list(Account.objects.filter(models.Exists(due)).order_by("?"))
+    due = Mail.objects.filter(due_at__lte=due_before)
+    return list(Account.objects.filter(pk__in=due.values("account")).order_by("?"))
 
 
 def claim_mail(account: Account, *, due_before: datetime) -> Mail | None:

@@ -106,6 +106,14 @@ def test_is_for_those_who_pay(staff_client, url, role):
     assert staff_client(role).get(url).status_code == 403
 
 
+def test_the_audit_log_names_what_was_changed(staff_client, url):
+    client = staff_client()
+    switch_on(client, url, mail_subject="Paid")
+    log = client.get(reverse("admin:accounts_auditlogentry_changelist"))
+    text = "changed the mail subject, mail to paid affiliates of payout settings"
+    assert text in log.content.decode()
+
+
 def test_changes_the_own_account_only(staff_client, other_account, url):
     switch_on(staff_client(), url)
     assert not other_account.payout_settings.exists()

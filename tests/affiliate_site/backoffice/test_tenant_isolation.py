@@ -56,7 +56,7 @@ MODELS_WITHOUT_ADMIN = {
     "tracking.AttributionRecord": "shown in the explanation of its conversion",
     "tracking.FormerExternalId": "recognizes repeated calls of pages",
     "tracking.LateChange": "internal marks for grant_bonuses",
-    "tracking.Mail": "shown with its payment",
+    "tracking.Mail": "shown on the page of its payment",
     "tracking.ReferralCode": "shown with its enrollment",
     "tracking.SearchSuffix": "what affiliates are found by",
     "tracking.Source": "part of a link, shown with its enrollment",
