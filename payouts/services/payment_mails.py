@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 
 from accounts.days import A_DAY
@@ -27,8 +28,10 @@ from tracking.services.mails import (
 )
 
 PAYMENT_MAIL = "payment"
-DEFAULT_SUBJECT = "{account} paid you {amount}"
-DEFAULT_TEXT = """\
+# By the columns of the settings.
+DEFAULT_TEXTS = {
+    "mail_subject": "{account} paid you {amount}",
+    "mail_text": """\
 Hello {affiliate},
 
 {account} paid you {amount}. The payment arrived on {date}.
@@ -40,7 +43,8 @@ Before: {opening}
 Earned: {earned}
 Paid: {paid}
 After: {closing}
-"""
+""",
+}
 STATEMENT_NAMES = ("opening", "earned", "paid", "closing")
 PLACEHOLDERS = (
     *("affiliate", "account", "amount", "date", "reference"),
@@ -68,18 +72,13 @@ def update_payment_mails(
     Raises `UnknownPlaceholder`.
     """
     changes = dict(changes)
-    for name, default in (
-        ("mail_subject", DEFAULT_SUBJECT),
-        ("mail_text", DEFAULT_TEXT),
-    ):
+    for name, default in DEFAULT_TEXTS.items():
         text = "\n".join(changes[name].splitlines()).strip()
         changes[name] = "" if text == default.strip() else text
     run_checks(
         *(
-            lambda path=path: validate_placeholders(
-                changes[path], names=PLACEHOLDERS, path=path
-            )
-            for path in ("mail_subject", "mail_text")
+            partial(validate_placeholders, changes[name], names=PLACEHOLDERS, path=name)
+            for name in DEFAULT_TEXTS
         )
     )
     return update_payout_settings(account, changes=changes, at=at)
@@ -88,9 +87,11 @@ def update_payment_mails(
 def write_mail(settings: PayoutSettings, values: Mapping[str, str]) -> tuple[str, str]:
     """Return the subject and the text of a mail with these values."""
     values = {"account": settings.account.name, **values}
-    subject = settings.mail_subject or DEFAULT_SUBJECT
-    text = settings.mail_text or DEFAULT_TEXT
-    return fill_placeholders(subject, values), fill_placeholders(text, values)
+    subject, text = (
+        fill_placeholders(getattr(settings, name) or default, values)
+        for name, default in DEFAULT_TEXTS.items()
+    )
+    return subject, text
 
 
 def queue_payment_mails(

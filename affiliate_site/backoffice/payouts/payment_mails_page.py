@@ -7,8 +7,7 @@ from accounts.services.notifications import can_send_mail
 from affiliate_site.backoffice.forms import MULTI_LINE, FieldSets, ServiceForm
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
 from payouts.services.payment_mails import (
-    DEFAULT_SUBJECT,
-    DEFAULT_TEXT,
+    DEFAULT_TEXTS,
     EXAMPLE,
     update_payment_mails,
     write_mail,
@@ -61,9 +60,10 @@ class PaymentMailsPage(PayerSettingsPage):
 
     def get_unlocked_initial(self, account):
         values = super().get_unlocked_initial(account)
-        values["mail_subject"] = values["mail_subject"] or DEFAULT_SUBJECT
-        values["mail_text"] = values["mail_text"] or DEFAULT_TEXT
-        return values
+        defaults = {
+            name: text for name, text in DEFAULT_TEXTS.items() if not values[name]
+        }
+        return values | defaults
 
     def save(self, form, at):
         settings = update_payment_mails(self.account, changes=form.cleaned_data, at=at)

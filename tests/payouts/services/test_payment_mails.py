@@ -6,8 +6,7 @@ import pytest
 
 from accounts.errors import ErrorList
 from payouts.services.payment_mails import (
-    DEFAULT_SUBJECT,
-    DEFAULT_TEXT,
+    DEFAULT_TEXTS,
     EXAMPLE,
     PLACEHOLDERS,
     find_payment_mail,
@@ -157,8 +156,8 @@ def list_names():
 
 
 def test_keeps_defaults_as_empty_texts(account):
-    crlf = DEFAULT_TEXT.replace("\n", "\r\n")
-    settings = switch_on(account, mail_subject=DEFAULT_SUBJECT, mail_text=crlf)
+    crlf = DEFAULT_TEXTS["mail_text"].replace("\n", "\r\n")
+    settings = switch_on(account, **DEFAULT_TEXTS | {"mail_text": crlf})
     assert (settings.mail_subject, settings.mail_text) == ("", "")
     switch_on(account, **OTHER_TEXTS)
     entry = account.audit_log.filter(kind="payout_settings.updated").latest("id")
