@@ -110,9 +110,27 @@ def build_files(run: PayoutRun, *, formats: Sequence[str]) -> list[PayoutFile]:
 
 def plan_files(run: PayoutRun, *, formats: Sequence[str]) -> list[PlannedFile]:
     """Return which line goes into which file, without writing them."""
+    return _plan_files(run, _list_lines(run), formats)
+
+
+def plan_default_files(run: PayoutRun) -> list[PlannedFile]:
+    """Return the files that together pay each line of a run once."""
+    lines = _list_lines(run)
+    files = _plan_files(run, lines, ("pain001", "paypal", "wise"))
+    paid = {line.pk for planned in files for line in planned.lines}
+    others = [line for line in lines if line.pk not in paid]
+    return [*files, *iterate_files(run, "csv", others)]
+
+
+def _list_lines(run: PayoutRun) -> list[PayoutLine]:
     if run.state in WITHOUT_FILES:
         raise PayoutRunNotConfirmed(run=run.public_id)
-    lines = list_paid_lines(run)
+    return list_paid_lines(run)
+
+
+def _plan_files(
+    run: PayoutRun, lines: Sequence[PayoutLine], formats: Sequence[str]
+) -> list[PlannedFile]:
     planned: list[PlannedFile] = []
     unfit: list[tuple[PayoutLine, str]] = []
     for name in dict.fromkeys(formats):
@@ -128,14 +146,6 @@ def plan_files(run: PayoutRun, *, formats: Sequence[str]) -> list[PlannedFile]:
             reasons = [(line, reasons_by_line[line]) for line in rest.lines]
             planned.append(replace(rest, unfit=tuple(reasons)))
     return planned
-
-
-def plan_default_files(run: PayoutRun) -> list[PlannedFile]:
-    """Return the files that together pay each line of a run once."""
-    files = plan_files(run, formats=("pain001", "paypal", "wise"))
-    paid = {line.pk for planned in files for line in planned.lines}
-    others = [line for line in list_paid_lines(run) if line.pk not in paid]
-    return [*files, *iterate_files(run, "csv", others)]
 
 
 def is_paid_by(file_format: FileFormat, method: str) -> bool:

@@ -41,6 +41,11 @@ RETURNED_WITHOUT_REASON = "Refused or returned, without a reason"
 NO_ANSWER = "no answer in this file"
 MAX_REASON_LENGTH = 500
 MAX_REFERENCE_LENGTH = 255
+# What a payout file needs of a line: ten thousand whole ones take 25 MB more.
+FILE_FIELDS = (
+    *("account", "run", "currency", "amount", "method", "state"),
+    *("receiver", "bank_reference"),
+)
 # Payments with their lines, if they have one, by id.
 Found = dict[str, tuple[Payment, PayoutLine | None]]
 
@@ -179,6 +184,7 @@ def list_paid_lines(run: PayoutRun) -> list[PayoutLine]:
             ~Q(state=PayoutLineState.RETURNED), payment__canceled_at__isnull=False
         )
         .select_related("payment", "affiliate")
+        .only(*FILE_FIELDS, "payment__public_id", "affiliate__slug")
         .order_by("id")
     )
 

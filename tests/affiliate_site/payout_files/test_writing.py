@@ -9,6 +9,7 @@ import pytest
 
 from affiliate_site.payout_files import writing
 from affiliate_site.payout_files.writing import (
+    CSV_COLUMNS,
     FORMATS,
     build_files,
     plan_default_files,
@@ -63,6 +64,17 @@ def test_pays_each_line_by_one_file(run):
     ]
     [rest] = [it for it in plan_default_files(run) if it.unfit]
     assert [reason for _, reason in rest.unfit] == ["SEPA pays in EUR only"]
+
+
+def test_reads_the_lines_once(run, capture_queries):
+    """Also what the files name of payments and affiliates."""
+    with capture_queries() as captured:
+        for planned in plan_default_files(run):
+            planned.build(run)
+            planned.list_written_names()
+            write_csv(run, planned.lines, tuple(CSV_COLUMNS))
+
+    assert len(captured) == 1
 
 
 def test_writes_the_formats_that_are_asked_for(run):
