@@ -184,7 +184,7 @@ class CommissionDraft:
             "approval_context": vars(self.approval_context)
             | {"warnings": list(self.approval_context.warnings)},
         }
-        if rate.hold.days:
+        if rate.hold.days or rate.hold.source == "group":
             data["hold"] = {"days": rate.hold.days, "from": rate.hold.source}
         if self.skipped:
             data["skipped"] = [

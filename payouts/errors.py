@@ -268,7 +268,8 @@ class ResultsOfOtherRun(InvalidInput):
 
     message = (
         "{payment} is not a payment of run {run}: the file belongs to another run or"
-        " account. Nothing of it was applied"
+        " account. Nothing of it was applied. If it answers other runs, too, allow"
+        " other payments: then each row that cannot be applied is listed"
     )
     property_path = "file"
 

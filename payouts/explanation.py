@@ -179,10 +179,12 @@ def explain_due(commission: dict[str, Any], *, at: datetime) -> str:
     ):
         return ""
     is_pending = commission["status"] == CommissionStatus.PENDING
+    when = "once it is approved" if is_pending else "at once"
     if not hold:
-        when = "once it is approved" if is_pending else "at once"
         return f"{when}, because neither program nor affiliate group holds sales"
-    who = "program" if hold["from"] == "program" else "affiliate group"
+    who = "program" if hold["from"] == "program" else "group of who referred the sale"
+    if not hold["days"]:
+        return f"{when}, because the {who} holds no sales"
     days = "1 day" if hold["days"] == 1 else f"{hold['days']} days"
     rule, day = f"the {who} holds sales for {days}", _format_time(due_at)
     if due_at > at:

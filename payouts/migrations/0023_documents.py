@@ -17,6 +17,11 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField(
+            model_name="payoutline",
+            name="settled_on",
+            field=models.DateField(null=True),
+        ),
+        migrations.AddField(
             model_name="payoutsettings",
             name="document_prefix",
             field=models.CharField(db_default="SB-", default="SB-", max_length=16),

@@ -194,6 +194,7 @@ class PayoutLine(TenantModel):
     bank_reference = models.CharField(max_length=255, blank=True)
     bank_reason = models.CharField(max_length=500, blank=True)
     answered_on = models.DateField(null=True)
+    settled_on = models.DateField(null=True)  # kept if it is returned later
 
     class Meta:
         default_related_name = "payout_lines"

@@ -111,6 +111,7 @@ class AppliedResults:
     unknown: list[ReportedPayment] = field(default_factory=list)
     unmatched: list[ReportedPayment] = field(default_factory=list)
     already_applied: int = 0
+    documents: int = 0  # that were issued
 
 
 @dataclass
@@ -145,13 +146,15 @@ class _Answer:
 
     def find_conflict(self) -> str:
         """Return how it can have arrived although it counts as canceled."""
-        day, canceled_at = self.result.day, self.payment.canceled_at
-        if canceled_at is None:
+        day, line = self.result.day, self.line
+        if self.payment.canceled_at is None:
             return ""
-        if self.line is None or self.line.state != PayoutLineState.RETURNED:
+        if line is None or line.state != PayoutLineState.RETURNED:
             return "it was canceled, but has arrived"
-        if day and self.line.answered_on and day > self.line.answered_on:
-            return f"it was returned on {self.line.answered_on}, but has arrived"
+        if line.settled_on is None:
+            return f"it was refused on {line.answered_on}, but has arrived"
+        if day and line.answered_on and day > line.answered_on:
+            return f"it was returned on {line.answered_on}, but has arrived"
         return ""
 
     @property
@@ -229,9 +232,9 @@ def apply_payout_results(
         if not is_dry_run and (settled or failed):
             _settle(account, settled, at=at)
             _return(account, failed, at=at)
-            _update_runs(account, [*settled, *failed], at=at)
+            _update_runs(account, [*settled, *failed], len(applied.unmatched), at=at)
             runs = {it.line.run_id for it in settled if it.line}
-            issue_documents(account, run_ids=runs, at=at)
+            applied.documents = len(issue_documents(account, run_ids=runs, at=at))
             queue_payment_mails(account, [it.payment for it in settled], at=at)
     return applied
 
@@ -382,6 +385,10 @@ def _store_lines(
 
 def _settle(account: Account, answers: Sequence[_Answer], *, at: datetime) -> None:
     _store_lines(account, answers, PayoutLineState.SETTLED, at)
+    days = [
+        (it.line.pk, it.result.day or account.get_day(at)) for it in answers if it.line
+    ]
+    update_each(PayoutLine, account.pk, ["settled_on"], days)
     events = [("payment.settled", answer.payment) for answer in answers]
     log_events(account, events, at=at)
 
@@ -419,8 +426,13 @@ def _hold_method(account: Account, answer: _Answer, reason: str) -> None:
     ).update(on_hold_reason=f"{payment.public_id}: {reason}"[:MAX_REASON_LENGTH])
 
 
-def _update_runs(account: Account, answers: Sequence[_Answer], *, at: datetime) -> None:
-    """Update the states of the runs, and log the answers about each."""
+def _update_runs(
+    account: Account, answers: Sequence[_Answer], unmatched: int, *, at: datetime
+) -> None:
+    """Update the states of the runs, and log the answers about each.
+
+    `unmatched` is the number of answers in the file that were not applied.
+    """
     groups: dict[int, list[ResultState]] = defaultdict(list)
     runs: dict[int, PayoutRun] = {}
     for answer in answers:
@@ -436,4 +448,5 @@ def _update_runs(account: Account, answers: Sequence[_Answer], *, at: datetime) 
             at=at,
             settled=groups[pk].count(ResultState.SETTLED),
             failed=groups[pk].count(ResultState.FAILED),
+            **({"not_applied": unmatched} if unmatched else {}),
         )

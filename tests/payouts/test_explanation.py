@@ -113,6 +113,16 @@ def test_says_why_nothing_holds_a_commission(scenario, is_approved, when):
     assert line in render(conversion)
 
 
+def test_says_that_a_group_holds_no_sales_though_the_program_does(scenario):
+    scenario.program.update_row(hold_days=30)
+    create_group_hold(scenario, days=0)
+    conversion = scenario.create_conversion("200")
+    scenario.approve(scenario.get_commission(conversion))
+
+    line = "  Due: at once, because the group of who referred the sale holds no sales"
+    assert line in render(conversion)
+
+
 def test_says_that_staff_released_a_commission(scenario):
     create_group_hold(scenario, days=1)
     conversion = scenario.create_conversion("200")
@@ -126,7 +136,7 @@ def test_says_that_staff_released_a_commission(scenario):
 
     line = (
         "  Due: since 2026-03-04 11:15:27 UTC, because staff released it, though the"
-        " affiliate group holds sales for 1 day"
+        " group of who referred the sale holds sales for 1 day"
     )
     assert line in render(conversion)
 

@@ -365,6 +365,14 @@ class PayoutMinimumAdmin(
     add_page = AddMinimumPage
     row_pages = MINIMUM_PAGES
 
+    def get_details(self, request, minimum):
+        affiliate = minimum.affiliate
+        applies_to = link_to(affiliate) or "all affiliates without one of their own"
+        return Details(
+            headline=format_money(minimum.amount, minimum.currency),
+            sections=[Section("Payout minimum", facts=[("Applies to", applies_to)])],
+        )
+
 
 @admin.register(PayoutMethod)
 class PayoutMethodAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):

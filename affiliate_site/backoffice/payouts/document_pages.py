@@ -180,12 +180,15 @@ class IssueDocumentsPage(FormPage):
             url = reverse("admin:self_billing")
             link = format_html(LINK_TEMPLATE, url, "Switch it on")
             return format_html("Self-billing is off. {}", link)
-        ready = sum(each.problem is None for each in self.unbilled)
+        ready = [each.payment for each in self.unbilled if each.problem is None]
         rest = count_unbilled(self.account) - len(self.unbilled)
-        more = f" {rest:,} more payments were not looked at yet." if rest else ""
-        return (
-            f"{ready:,} payment{'s' * (ready != 1)} can be billed now.{more} Those of a"
-            " payout run get a document when they are settled, others only here."
+        return format_html(
+            "{}.{} Those of a payout run get a document when they are settled, others"
+            " only here.",
+            describe_payments(f"{len(ready):,} can be billed now", ready)
+            if ready
+            else "No payment can be billed now",
+            f" {rest:,} more payments were not looked at yet." if rest else "",
         )
 
     def list_alerts(self):
@@ -196,7 +199,7 @@ class IssueDocumentsPage(FormPage):
 
         ordered = sorted(self.unbilled, key=get_problem)
         return [
-            describe_problem(problem, [each.payment for each in group])
+            describe_payments(problem, [each.payment for each in group])
             for problem, group in groupby(ordered, key=get_problem)
             if problem
         ]
@@ -212,7 +215,7 @@ class IssueDocumentsPage(FormPage):
         return self.get_list_url()
 
 
-def describe_problem(problem: str, payments) -> str:
+def describe_payments(what: str, payments) -> str:
     """`The affiliate has no tax data: Ada Stone (40.00 EUR), …`."""
     parts = [
         (link_to(it.affiliate), link_to(it, format_money(it.amount, it.currency)))
@@ -220,6 +223,4 @@ def describe_problem(problem: str, payments) -> str:
     ]
     rest = len(payments) - len(parts)
     names = format_html_join(", ", "{} ({})", parts)
-    return format_html(
-        "{}: {}{}", problem, names, f", and {rest:,} more" if rest else ""
-    )
+    return format_html("{}: {}{}", what, names, f", and {rest:,} more" if rest else "")

@@ -49,6 +49,12 @@ class AddMinimumPage(FormPage):
     def get_initial(self):
         return super().get_initial() | {"currency": get_usual_currency(self.account)}
 
+    def get_explanation(self):
+        kept = get_minimums(self.account, []).of_account
+        amounts = ", ".join(format_money(n, code) for code, n in sorted(kept.items()))
+        replaced = f" The present one of its currency is replaced: {amounts}."
+        return f"{self.explanation}{replaced if amounts else ''}"
+
     def get_done_url(self, result):
         return self.get_list_url()
 
@@ -86,6 +92,9 @@ class EditMinimumPage(MinimumPage, EditPage):
     form_class = AmountForm
     service = staticmethod(set_minimum)
     done_message = "The minimum of {result} was saved."
+
+    def get_unlocked_initial(self, minimum):
+        return {"amount": round_amount(minimum.amount, minimum.currency)}
 
 
 class RemoveMinimumPage(MinimumPage, RemovePage):

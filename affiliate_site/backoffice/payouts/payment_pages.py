@@ -4,6 +4,7 @@ from django import forms
 from django.db.models import Count
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.html import format_html
 
 from affiliate_site.backoffice.formatters import format_money
@@ -17,6 +18,8 @@ from affiliate_site.backoffice.payouts.due_texts import add_amounts_due, warn_of
 from affiliate_site.backoffice.payouts.payment_detail import list_balance_facts
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
 from affiliate_site.backoffice.theme import get_object_url
+from payouts.models.documents import DocumentKind
+from payouts.models.runs import PayoutLineState
 from payouts.services.payables import find_next_commission, get_payment_balance
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tracking.amounts import ExactSum
@@ -153,6 +156,18 @@ class CancelPaymentPage(MoneyFormPage):
     def is_offered(cls, payment):
         return payment.canceled_at is None
 
+    def list_alerts(self):
+        """That the bank says that it has arrived."""
+        line = self.account.payout_lines.filter(payment=self.row).first()
+        if line is None or line.state != PayoutLineState.SETTLED:
+            return []
+        return [
+            f"The bank says that this payment arrived on "
+            f"{date_format(line.settled_on or line.answered_on)}"
+            f" ({line.bank_reference or 'without a reference'}). If it did not come"
+            " back, the next payout run pays the amount a second time."
+        ]
+
     def save(self, form, at):
         """Return the number and the total of the commissions that it paid."""
         rows = self.account.commissions.filter(payment=self.row)
@@ -171,4 +186,11 @@ class CancelPaymentPage(MoneyFormPage):
         return [
             ("Reason", form.cleaned_data["reason"]),
             ("Commissions that count as unpaid", text if number else "none"),
+            *self.list_document_facts(),
         ]
+
+    def list_document_facts(self):
+        """What happens to the self-billing document, if there is one."""
+        rows = self.account.documents.filter(payment=self.row)
+        documents = rows.filter(kind=DocumentKind.SELF_BILLING)
+        return [("Document", f"{each} gets a correction") for each in documents]

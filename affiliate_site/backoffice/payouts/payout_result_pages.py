@@ -184,6 +184,8 @@ class ImportResultsPage(MoneyFormPage):
     def get_done_message(self, applied):
         counts = count_outcomes(applied).items()
         texts = [f"{title.lower()}: {number:,}" for title, number in counts if number]
+        if applied.documents:
+            texts.append(f"documents issued: {applied.documents:,}")
         return f"The results were applied: {', '.join(texts) or 'nothing new'}."
 
 

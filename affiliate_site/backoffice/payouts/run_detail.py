@@ -121,25 +121,29 @@ def build_left_out_sections(request, run) -> list[Section]:
 def build_left_out_section(request, run, reason, number, totals) -> Section:
     """The first affiliates that are left out for a reason."""
     can_change = run.state == PayoutRunState.DRAFT and request.user.has_perm(PERMISSION)
-    is_withheld = reason == LeftOutReason.WITHHELD
+    can_put_back = can_change and reason == LeftOutReason.WITHHELD
     rows = run.account.payout_lines.filter(run=run, reason=reason)
     rows = rows.select_related("affiliate").defer("receiver")
     lines = list(rows.order_by("affiliate_id", "currency")[:MAX_LEFT_OUT])
+    why = explain_left_out(run, reason, lines)
     more = number - len(lines)
     more_url = build_lines_url(run, reason__exact=reason)
     columns = [Column("Affiliate"), Column("Amount", is_amount=True), Column("Method")]
     return Section(
         f"Left out: {reason.label}",
         notes=[f"{number:,}, together {format_totals(totals)}"],
-        columns=[*columns, *([Column("Why"), Column("")] if is_withheld else [])],
+        columns=[*columns, *([Column("Why"), Column("")] if why else [])],
         rows=[
             (
                 link_to(line.affiliate, format_affiliate(line.affiliate)),
                 format_money(line.amount, line.currency),
                 line.get_method_display() or EMPTY_VALUE,
                 *(
-                    [line.note, link_to_put_back(line) if can_change else ""]
-                    if is_withheld
+                    [
+                        why.get(line.pk, ""),
+                        link_to_put_back(line) if can_put_back else "",
+                    ]
+                    if why
                     else []
                 ),
             )
@@ -149,6 +153,22 @@ def build_left_out_section(request, run, reason, number, totals) -> Section:
         if more > 0
         else "",
     )
+
+
+def explain_left_out(run, reason, lines) -> dict[int, str]:
+    """More words than those of the reason, by line; empty if there are none."""
+    if reason == LeftOutReason.WITHHELD:
+        return {line.pk: line.note for line in lines}
+    if reason != LeftOutReason.METHOD_ON_HOLD:
+        return {}
+    methods = run.account.payout_methods.filter(
+        affiliate__in=[line.affiliate_id for line in lines], is_primary=True
+    )
+    reasons = {
+        method.affiliate_id: link_to(method, method.on_hold_reason)
+        for method in methods.exclude(on_hold_reason="")
+    }
+    return {line.pk: reasons.get(line.affiliate_id, "looked at") for line in lines}
 
 
 def link_to_put_back(line) -> str:

@@ -48,6 +48,7 @@ class Command(AccountCommand):
             )
         rows = [(name, each) for name in LISTS for each in getattr(applied, name)]
         result = asdict(applied)
+        del result["documents"]
         for each in [row for name in LISTS for row in result[name]]:
             del each["currency"]
         self.write_table(

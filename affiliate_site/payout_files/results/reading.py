@@ -63,8 +63,8 @@ def decode(content: bytes) -> str:
             raise InvalidResultsFile(reason="The file is no valid UTF-16") from None
         row = content.count(b"\n", 0, error.start) + 1
         raise InvalidResultsFile(
-            reason=f"Row {row} is not UTF-8, but perhaps Windows-1252: save the file"
-            " as “CSV UTF-8”"
+            reason=f"Row {row} is not UTF-8. If this is a list, save it as “CSV UTF-8”;"
+            " pictures, PDFs and spreadsheets cannot be read"
         ) from None
     if "\x00" in text:
         raise InvalidResultsFile(reason="The file holds zero bytes: it is no text")

@@ -8,7 +8,11 @@ from affiliate_site.backoffice.payouts import document_files
 from affiliate_site.backoffice.payouts import documents as document_admin
 from payouts.services.payments import cancel_payment
 from tests.affiliate_site.backoffice.forms import get_form
-from tests.affiliate_site.backoffice.money_forms import list_messages, page_url
+from tests.affiliate_site.backoffice.money_forms import (
+    list_messages,
+    page_url,
+    submit,
+)
 from tests.affiliate_site.backoffice.test_exports import export_csv
 from tests.document_scenario import AT, set_rule, set_taxes, settle, switch_on
 from tests.payout_scenario import Paid, create_run
@@ -66,7 +70,7 @@ def test_finance_bills_a_payment_from_nothing(staff_client, scenario, account, r
 
     page = get_page(client, issue)
     affiliate = scenario.mina.affiliate
-    assert "0 payments can be billed now." in page
+    assert "No payment can be billed now." in page
     assert "The affiliate has no tax data: <a" in page
     assert page_url(affiliate, "change") in page
     tax_data = {"is_business": "yes", "country": "AT", "vat_id": "U12345675"}
@@ -81,12 +85,12 @@ def test_finance_bills_a_payment_from_nothing(staff_client, scenario, account, r
     saved = post(client, reverse("admin:payouts_taxrule_add"), **rule)
     assert list_messages(saved) == ["The tax rule was saved."]
 
-    assert "1 payment can be billed now." in get_page(client, issue)
+    assert "1 can be billed now: <a" in get_page(client, issue)
     assert list_messages(post(client, issue)) == ["1 document was issued."]
     document = account.documents.get()
     assert str(document).startswith("HAR-20")
     assert str(document) in get_page(client, reverse(f"{LIST}_changelist"))
-    assert "0 payments can be billed now." in get_page(client, issue)
+    assert "No payment can be billed now." in get_page(client, issue)
 
 
 @pytest.mark.parametrize(
@@ -134,6 +138,16 @@ def test_shows_a_document_and_its_correction(staff_client, account, document):
 def test_the_payment_leads_to_its_documents(staff_client, document):
     page = get_page(staff_client(), page_url(document.payment, "change"))
     assert page_url(document, "change") in page
+
+
+def test_canceling_says_what_the_bank_and_the_document_say(staff_client, document):
+    client, url = staff_client(), page_url(document.payment, "cancel")
+    assert "The bank says that this payment arrived on 2026-04-08" in get_page(
+        client, url
+    )
+    _, shown = submit(client, url, reason="It came back")
+    facts = dict(shown.context["effect_facts"])
+    assert facts["Document"] == f"{document} gets a correction"
 
 
 def test_downloads_the_document(staff_client, document, monkeypatch):

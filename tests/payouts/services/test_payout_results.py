@@ -216,6 +216,24 @@ def test_names_a_canceled_payment_that_arrived(account, run):
     assert apply(account, answer(first, FAILED)).already_applied == 1
 
 
+def test_names_a_refused_payment_that_arrived_after_all(account, run):
+    """It is owed again: who paid it a second time would lose the money."""
+    first, *_ = get_lines(run)
+    apply(account, answer(first, FAILED, day=DAY))
+    for result in (answer(first), answer(first, day=DAY)):
+        applied = apply(account, result)
+        [reported] = applied.unmatched
+        assert reported.reason == f"it was refused on {DAY}, but has arrived"
+        assert applied.already_applied == 0
+
+
+def test_the_history_of_a_run_tells_what_was_not_applied(account, run):
+    first, second, _ = get_lines(run)
+    apply(account, answer(first), answer(second, amount=Decimal("30.01")))
+    entry = account.audit_log.get(kind="payout_run.results_imported")
+    assert entry.details == {"settled": 1, "failed": 0, "not_applied": 1}
+
+
 def test_lists_payments_without_a_word_as_unknown(account, run):
     first, second, third = get_lines(run)
     applied = apply(account, answer(first))
