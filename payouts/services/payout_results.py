@@ -311,8 +311,9 @@ def _expand_messages(
 
 def _find_payments(account: Account, names: Sequence[str]) -> Found:
     """Lock the runs of these payments; return them and their lines by their ids."""
+    # Encrypted columns of payments and lines are not read: no answer depends on them.
     batches = [
-        account.payments.filter(public_id__in=batch)
+        account.payments.filter(public_id__in=batch).defer("payout_details")
         for batch in split_into_batches(names)
     ]
     run_ids: set[int] = set()
@@ -324,7 +325,8 @@ def _find_payments(account: Account, names: Sequence[str]) -> Found:
     found: Found = {}
     for payments in batches:
         by_payment = {}
-        for line in account.payout_lines.filter(payment__in=payments):
+        lines = account.payout_lines.filter(payment__in=payments).defer("receiver")
+        for line in lines:
             line.run = runs[line.run_id]
             by_payment[line.payment_id] = line
         # Read after the lock: the payment is as the last import left it.
