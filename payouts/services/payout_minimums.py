@@ -8,7 +8,6 @@ from decimal import Decimal
 from django.db import transaction
 from django.db.models import Q
 
-from accounts.db_compat import BATCH_SIZE
 from accounts.errors import InvalidSetting
 from accounts.exact_json import format_decimal
 from accounts.models.accounts import Account
@@ -40,17 +39,19 @@ class Minimums:
         return self.of_affiliates.get(balance_key, by_currency.get(currency))
 
 
-def get_minimums(account: Account, affiliate_ids: Collection[int]) -> Minimums:
-    """Return the minimums of the account and of these affiliates."""
-    pks = sorted(set(affiliate_ids))
+def get_minimums(
+    account: Account, affiliate_ids: Collection[int] | None = None
+) -> Minimums:
+    """Return the minimums of the account and of affiliates: of these, else of all."""
+    rows = account.payout_minimums.order_by()
+    if affiliate_ids is not None:
+        rows = rows.filter(Q(affiliate=None) | Q(affiliate__in=affiliate_ids))
     minimums = Minimums()
-    for start in range(0, max(len(pks), 1), BATCH_SIZE):
-        of_batch = Q(affiliate__in=pks[start : start + BATCH_SIZE])
-        for row in account.payout_minimums.filter(Q(affiliate=None) | of_batch):
-            if row.affiliate_id is None:
-                minimums.of_account[row.currency] = row.amount
-            else:
-                minimums.of_affiliates[row.affiliate_id, row.currency] = row.amount
+    for row in rows:
+        if row.affiliate_id is None:
+            minimums.of_account[row.currency] = row.amount
+        else:
+            minimums.of_affiliates[row.affiliate_id, row.currency] = row.amount
     return minimums
 
 

@@ -34,6 +34,7 @@ from payouts.models.runs import (
     PayoutRunState,
 )
 from payouts.services.payables import load_payable_balances
+from payouts.services.payout_minimums import get_minimums
 from payouts.services.payout_settings import (
     get_payer,
 )
@@ -129,10 +130,7 @@ def _list_lines(run: PayoutRun) -> list[PayoutLine]:
     """Return the lines of a draft, sorted by affiliate and currency."""
     account, selection = run.account, Selection(run)
     recipients = Recipients(account)
-    minimums = {
-        (row.affiliate_id, row.currency): row.amount
-        for row in account.payout_minimums.order_by()
-    }
+    minimums = get_minimums(account)
     of_run = {currency: Decimal(n) for currency, n in run.basis["minimums"].items()}
     lines = []
     balances = load_payable_balances(account, **selection.conditions)
@@ -141,8 +139,7 @@ def _list_lines(run: PayoutRun) -> list[PayoutLine]:
         kind = recipients.get_kind(affiliate_id)
         if kind and selection.kinds and kind not in selection.kinds:
             continue
-        of_all = of_run.get(currency, minimums.get((None, currency), ZERO))
-        minimum = minimums.get((affiliate_id, currency), of_all)
+        minimum = minimums.find(candidate.balance_key, of_run=of_run) or ZERO
         reason = amount = None
         if candidate.amount > 0:
             amount = candidate.amount
