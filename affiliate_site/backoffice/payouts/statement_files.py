@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from io import BytesIO
+from threading import local
 from typing import Any
 
 from django.template.loader import render_to_string
@@ -24,6 +25,7 @@ CELLS = (
     Cell("Amount", (), is_amount=True),
     Cell(CURRENCY_TITLE.format(title="Amount"), ()),
 )
+thread = local()
 
 
 @cache
@@ -115,7 +117,19 @@ def write_pdf(template: str, context: dict[str, Any]) -> bytes:
     text = render_to_string(template, context)
     weasyprint = find_weasyprint()
     refuse_all = weasyprint.urls.URLFetcher(allowed_protocols=())
-    return weasyprint.HTML(string=text, url_fetcher=refuse_all).write_pdf()
+    html = weasyprint.HTML(string=text, url_fetcher=refuse_all)
+    return html.write_pdf(font_config=get_fonts())
+
+
+def get_fonts() -> Any:
+    """The fonts of this thread: Pango does not share them between threads.
+
+    Fonts that are loaded for each PDF take a third of its time, and 0.2 MB of memory
+    that is never freed.
+    """
+    if not hasattr(thread, "fonts"):
+        thread.fonts = find_weasyprint().text.fonts.FontConfiguration()
+    return thread.fonts
 
 
 RENDERERS = {"csv": render_csv, "xlsx": render_xlsx, "pdf": render_pdf}

@@ -1,6 +1,8 @@
 """The statements of all affiliates of a payout run in a ZIP file."""
 
 from io import BytesIO
+from threading import local
+from unittest.mock import Mock
 from zipfile import ZipFile
 
 import pytest
@@ -67,6 +69,18 @@ def test_offers_pdf_first_where_it_can_be_made(staff_client, run, monkeypatch):
     assert "pdf is not one of the available choices" in page
 
 
+def test_loads_the_fonts_once(staff_client, run, monkeypatch):
+    fonts = statement_files.find_weasyprint().text.fonts
+    load = Mock(wraps=fonts.FontConfiguration)
+    monkeypatch.setattr(fonts, "FontConfiguration", load)
+    monkeypatch.setattr(statement_files, "thread", local())
+
+    archive, _ = download(staff_client(), run, "pdf")
+
+    assert len(archive.namelist()) == 2
+    assert load.call_count == 1
+
+
 def test_sends_each_statement_when_it_is_made(staff_client, run, capture_queries):
     response = staff_client().get(get_url(run), DAYS | {"format": "csv"})
     chunks = iter(response.streaming_content)
@@ -75,6 +89,7 @@ def test_sends_each_statement_when_it_is_made(staff_client, run, capture_queries
     with capture_queries() as captured:
         next(chunks)
 
+    response.close()
     assert 0 < len(captured) <= 8  # of one statement
 
 
