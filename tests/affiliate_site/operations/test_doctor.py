@@ -18,7 +18,11 @@ from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry, CommandRun
 from accounts.models.webhooks import WebhookEndpoint
 from accounts.replica import UnusableReplica
-from accounts.services.command_runs import get_command_runs, record_command_run
+from accounts.services.command_runs import (
+    WORKER_NAME,
+    get_command_runs,
+    record_command_run,
+)
 from accounts.services.webhooks import create_webhook
 from affiliate_site.operations import doctor, health, probe
 from tests.command_line import (
@@ -53,7 +57,8 @@ def installation(settings, monkeypatch):
 
 @pytest.fixture
 def nightly_runs(db):
-    for name in (*NIGHTLY, "backup"):
+    """Nightly commands, and the worker, which webhooks of other tests may need."""
+    for name in (*NIGHTLY, "backup", WORKER_NAME):
         record_command_run(name, at=timezone.now())
 
 
