@@ -67,6 +67,9 @@ def set_tax_data(
         reason = "Private persons have no VAT ID"
         raise InvalidTaxData(reason=reason, path="vat_id")
     vat_id = normalize_vat_id(country, vat_id, path="vat_id")
+    if vat_id and account.payout_settings.filter(payer_vat_id=vat_id).exists():
+        reason = "This is the VAT ID of your own company"
+        raise InvalidTaxData(reason=reason, path="vat_id")
     if consented_on and consented_on > account.get_day(at):
         reason = "The day of consent is yet to come"
         raise InvalidTaxData(reason=reason, path="consented_on")

@@ -365,6 +365,10 @@ class PayoutMinimumAdmin(
     add_page = AddMinimumPage
     row_pages = MINIMUM_PAGES
 
+    def find_neighbors(self, minimum):
+        """None: minimums have no order in time."""
+        return None, None
+
     def get_details(self, request, minimum):
         affiliate = minimum.affiliate
         applies_to = link_to(affiliate) or "all affiliates without one of their own"

@@ -22,6 +22,7 @@ from payouts.services.documents import count_unbilled, issue_documents, list_unb
 from payouts.services.payout_settings import get_payout_settings
 from payouts.services.tax_data import remove_tax_rule, set_tax_data, set_tax_rule
 
+OTHERS = "others"
 MAX_LISTED = 500  # payments without a document
 MAX_NAMED = 10  # of those with the same problem
 KINDS = [("yes", "Business"), ("no", "Private person")]
@@ -77,7 +78,11 @@ class TaxRuleForm(ServiceForm):
 
     is_business = build_kind_field()
     country = forms.ChoiceField(
-        required=False, choices=list_countries("All other countries")
+        choices=lambda: [
+            ("", "Choose a country"),
+            (OTHERS, "All other countries"),
+            *countries,
+        ]
     )
     rate = DecimalField(
         label="VAT in percent",
@@ -89,6 +94,10 @@ class TaxRuleForm(ServiceForm):
         widget=MULTI_LINE({"rows": 2}),
         help_text="On the document. Needed without VAT, such as: Reverse charge.",
     )
+
+    def clean_country(self) -> str:
+        """Empty for all other countries."""
+        return self.cleaned_data["country"].removeprefix(OTHERS)
 
 
 class AddTaxRulePage(FormPage):

@@ -4,6 +4,7 @@ from django import forms
 from django.urls import reverse
 from django_countries import countries
 
+from accounts.models.api_keys import Role
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from payouts.services.payout_settings import (
@@ -66,6 +67,15 @@ class PayerSettingsPage(FormPage):
     def dispatch(self, request, *args, **kwargs):
         self.row = request.user.account
         return super().dispatch(request, *args, **kwargs)
+
+    def get_form(self, *args, **kwargs):
+        """Only owners decide who confirms: finance is who it watches."""
+        form = super().get_form(*args, **kwargs)
+        field = form.fields.get("requires_second_person")
+        if field and getattr(self.request.user, "role", "") != Role.OWNER:
+            field.disabled = True
+            field.help_text += " Only an owner changes this."
+        return form
 
     def get_unlocked_initial(self, account):
         settings = get_payout_settings(account)

@@ -17,11 +17,17 @@ from affiliate_site.backoffice.money_pages import (
 from affiliate_site.backoffice.payouts.due_texts import add_amounts_due, warn_of_holds
 from affiliate_site.backoffice.payouts.payment_detail import list_balance_facts
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
+from affiliate_site.backoffice.payouts.run_parts import (
+    describe_age,
+    list_changed_methods,
+)
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.documents import DocumentKind
 from payouts.models.runs import PayoutLineState
+from payouts.services.amounts_due import get_amounts_due
 from payouts.services.payables import find_next_commission, get_payment_balance
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payout_settings import get_payout_settings
 from tracking.amounts import ExactSum
 from tracking.money import MAX_INTEGER_DIGITS
 
@@ -69,7 +75,7 @@ class PayBalancePage(MoneyFormPage):
         affiliate, at = self.row.affiliate, timezone.now()
         add_amounts_due([self.row], at=at)
         held = warn_of_holds([self.row])
-        alerts = [held] if held else []
+        alerts = [*([held] if held else []), *self.list_method_alerts()]
         if get_payout_text(self.row, self.request.user):
             return alerts
         if affiliate.deleted_at:
@@ -85,9 +91,30 @@ class PayBalancePage(MoneyFormPage):
             ),
         ]
 
+    def list_method_alerts(self) -> list[str]:
+        """What a payout run would not pay, or would have somebody else confirm."""
+        alerts = []
+        if get_payout_settings(self.account).requires_second_person:
+            alerts.append(
+                "Payout runs are confirmed by a second person; a payment by hand is"
+                " confirmed by nobody."
+            )
+        methods = self.account.payout_methods.filter(affiliate=self.row.affiliate)
+        method = methods.filter(is_primary=True).first()
+        if method and method.on_hold_reason:
+            alerts.append(f"Look at the payout method first: {method.on_hold_reason}")
+        for changed in list_changed_methods(self.account, [self.row.affiliate_id]):
+            age = describe_age(changed)
+            alerts.append(f"The payout method was changed {age}: ask about it.")
+        return alerts
+
     def get_unlocked_initial(self, ledger_account):
-        balance, currency = ledger_account.balance, ledger_account.currency
-        return {"amount": get_amount_initial(balance, currency)}
+        """What is due; all of it if that is on hold."""
+        row, at = ledger_account, timezone.now()
+        key = (row.affiliate_id, row.currency)
+        amounts = get_amounts_due(self.account, [row.affiliate_id], at=at).get(key)
+        due = amounts.due if amounts and amounts.due > 0 else row.balance
+        return {"amount": get_amount_initial(due, row.currency)}
 
     def lock_row(self, at):
         """Not locked: the service locks all balances of the payment in one order."""

@@ -49,7 +49,9 @@ def build_lines_section(request, run) -> Section:
     affiliates = [line.affiliate_id for line in page.rows]
     changed = {
         method.affiliate_id: f"method changed {describe_age(method)}"
-        for method in (list_changed_methods(run, affiliates) if is_draft else ())
+        for method in (
+            list_changed_methods(run.account, affiliates) if is_draft else ()
+        )
     }
     written = find_written_names(run, page.rows) if is_draft else {}
     rests, note = find_rests(run, affiliates), describe_rests(run)

@@ -188,6 +188,7 @@ class RemakeRunPage(DraftPage):
 
     name = "remake"
     title = "Re-make"
+    button = "Re-make draft"
     service = staticmethod(remake_draft)
     explanation = (
         "Selects again, by the commissions, balances and payout methods of now. Whom"
@@ -220,6 +221,7 @@ class DiscardRunPage(DraftPage):
 
     name = "discard"
     title = "Discard"
+    button = "Discard draft"
     is_dangerous = True
     service = staticmethod(discard_run)
     explanation = "Nothing is paid. What is due stays due, and is in the next draft."

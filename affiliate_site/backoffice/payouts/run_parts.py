@@ -110,12 +110,12 @@ def list_methods_to_check(run, lines) -> list[str]:
     return [format_html(text, names, more)]
 
 
-def list_changed_methods(run, affiliates) -> list[PayoutMethod]:
+def list_changed_methods(account, affiliates) -> list[PayoutMethod]:
     """The primary methods that were changed lately, newest first.
 
     `affiliates` are primary keys, or a query for them.
     """
-    methods = run.account.payout_methods.filter(
+    methods = account.payout_methods.filter(
         affiliate__in=affiliates,
         is_primary=True,
         details_changed_at__gte=timezone.now() - CHANGED_RECENTLY,
@@ -134,7 +134,7 @@ def describe_age(method: PayoutMethod) -> str:
 def warn_of_changed_methods(run) -> list[str]:
     """Whose payout methods were changed lately, of those who are paid."""
     lines = run.account.payout_lines.filter(run=run, state=PayoutLineState.INCLUDED)
-    changed = list_changed_methods(run, lines.values("affiliate"))
+    changed = list_changed_methods(run.account, lines.values("affiliate"))
     if not changed:
         return []
     texts = [f"{method.affiliate} {describe_age(method)}" for method in changed]

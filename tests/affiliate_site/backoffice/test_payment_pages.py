@@ -1,10 +1,12 @@
 """Staff pay one balance, and cancel one payment."""
 
 import pytest
+from django.utils import timezone
 
 from payouts.models.ledger import LedgerAccount
 from payouts.services.commissions import approve_commission
 from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.payout_settings import update_payout_settings
 from tests.affiliate_site.backoffice.money_forms import (
     confirm,
     list_messages,
@@ -197,3 +199,32 @@ def test_the_back_button_does_not_pay_the_next_balance(
 
     assert "already" in list_messages(response)[-1]
     assert account.payments.count() == 1
+
+
+def test_pays_what_is_due_and_says_what_a_run_would_not_pay(
+    staff_client, account, scenario, balance
+):
+    scenario.program.update_row(hold_days=30)
+    sale = scenario.create_conversion("300", at=timezone.now())
+    scenario.approve(scenario.get_commission(sale), at=timezone.now())
+    update_payout_settings(
+        account, changes={"requires_second_person": True}, at=timezone.now()
+    )
+    account.payout_methods.create(
+        affiliate=scenario.mina.affiliate,
+        kind="paypal",
+        details={"email": "a@x.example"},
+        is_primary=True,
+        on_hold_reason="pa_1: AC04: account closed",
+        details_changed_at=timezone.now(),
+    )
+    response = staff_client().get(page_url(balance, "pay"))
+    assert response.context["form"].initial["amount"] == 20
+    page = response.content.decode()
+    for text in (
+        "On hold, but paid with it: minakessler: 30.00 EUR.",
+        "a payment by hand is confirmed by nobody",
+        "Look at the payout method first: pa_1: AC04: account closed",
+        "The payout method was changed today",
+    ):
+        assert text in page

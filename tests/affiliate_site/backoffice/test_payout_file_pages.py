@@ -273,3 +273,20 @@ def test_changes_who_pays(staff_client, account):
     assert (build_payer(settings), settings.requires_second_person) == (PAYER, True)
     assert get_entries(client, url)["payer_city"] == "Amsterdam"
     assert staff_client("manager").get(url).status_code == 403
+
+
+def test_only_an_owner_decides_who_confirms(staff_client, account):
+    url = reverse("admin:payer_settings")
+    payer = {f"payer_{name}": text for name, text in PAYER.items()}
+    clients = {role: staff_client(role) for role in ("finance", "owner")}
+    for role, is_set in (("finance", False), ("owner", True)):
+        client = clients[role]
+        entries = get_entries(client, url) | payer | {"requires_second_person": "on"}
+        assert client.post(url, entries).status_code == 302
+        settings = account.payout_settings.get()
+        assert settings.requires_second_person == is_set
+    client = clients["finance"]
+    entries = get_entries(client, url) | payer
+    entries.pop("requires_second_person")
+    assert client.post(url, entries).status_code == 302
+    assert account.payout_settings.get().requires_second_person
