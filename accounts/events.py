@@ -94,6 +94,7 @@ EVENT_SENTENCES = {
     ),
     "payout_run.taken_out": "took an affiliate out of {}",
     "payout_settings.updated": "changed the payer settings",
+    "portal.set": "changed the settings of the portal",
     "program.archived": "archived {}",
     "program.created": "created {}",
     "program.unarchived": "unarchived {}",

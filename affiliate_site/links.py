@@ -1,13 +1,20 @@
-"""Affiliate links: the landing page of the program with tracking parameters."""
+"""Affiliate links, which are landing pages with tracking parameters, and the portal."""
 
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from django.conf import settings
 
+from accounts.models.accounts import Account
+
 
 def build_referral_link(landing_page: str, code: str) -> str:
     """Append `ref=<code>` as the last parameter; API clients split the link there."""
     return append_query_parameters(landing_page, ref=code)
+
+
+def build_portal_url(account: Account, path: str = "") -> str:
+    """Return the address of a page of the portal: `password/<token>/`."""
+    return f"{settings.PUBLIC_URL}/partners/{account.slug}/{path}"
 
 
 def build_asset_link(landing_page: str, asset: str, source: str) -> str:

@@ -231,6 +231,27 @@ class FormPage(FormView):
         }
 
 
+class SettingsPage(FormPage):
+    """Settings of the own account, at an address without an object."""
+
+    template_name = "admin/account_settings.html"
+    url_name = ""  # such as "account_settings"
+    done_message = "The settings were saved."
+
+    def dispatch(self, request, *args, **kwargs):
+        self.row = request.user.account
+        return super().dispatch(request, *args, **kwargs)
+
+    def get_back_url(self):
+        return reverse(f"admin:{self.url_name}")
+
+    def get_context_data(self, **kwargs):
+        """Leave out the links to a list of accounts, which staff have not."""
+        context = super().get_context_data(**kwargs)
+        title = {"content_title": self.title, "opts": None, "original": None}
+        return context | title | {"back_url": reverse("admin:index")}
+
+
 class EditPage(FormPage):
     """Changes columns of the object that have the names of the fields."""
 

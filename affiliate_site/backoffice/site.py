@@ -26,6 +26,7 @@ from accounts.models.accounts import Account
 from accounts.services.staff import log_password_change
 from affiliate_site.backoffice.account.account_pages import AccountSettingsPage
 from affiliate_site.backoffice.account.invitation_pages import invitation_view
+from affiliate_site.backoffice.affiliates.portal_pages import PortalSettingsPage
 from affiliate_site.backoffice.base import ThemedModelAdmin
 from affiliate_site.backoffice.dashboard.onboarding import dismiss_view
 from affiliate_site.backoffice.formatters import format_datetime
@@ -99,11 +100,13 @@ class BackOfficeAdminSite(UnfoldAdminSite):
         payer_view = PayerSettingsPage.as_view(model_admin=model_admin)
         self_billing_view = SelfBillingPage.as_view(model_admin=model_admin)
         mails_view = PaymentMailsPage.as_view(model_admin=model_admin)
+        portal_view = PortalSettingsPage.as_view(model_admin=model_admin)
         views = {
             "account_settings": ("settings/", settings_view),
             "payer_settings": ("payer-settings/", payer_view),
             "self_billing": ("self-billing/", self_billing_view),
             "payment_mails": ("payment-mails/", mails_view),
+            "portal_settings": ("portal-settings/", portal_view),
             "dismiss_onboarding": ("onboarding/dismiss/", dismiss_view),
         }
         return [

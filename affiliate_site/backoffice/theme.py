@@ -191,6 +191,12 @@ def list_navigation(request) -> list[dict]:
                 build_sidebar_item(
                     "Custom fields", "dynamic_form", "tracking_customfield"
                 ),
+                build_settings_item(
+                    "Portal settings",
+                    "door_open",
+                    "portal_settings",
+                    "tracking.change_portalsettings",
+                ),
             ],
         },
         {

@@ -46,6 +46,7 @@ DOCUMENTED = {
         " [--auto-approve-browser-sales] [--no-auto-approve-browser-sales]"
         " [--trust-browser-customers] [--no-trust-browser-customers]"
     ),
+    "enable_portal": "ACCOUNT [--open | --off]",
     "set_customer_email_keys": "ACCOUNT [--meta-data-key KEY]",
     "archive_program": "ACCOUNT PROGRAM",
     "unarchive_program": "ACCOUNT PROGRAM",

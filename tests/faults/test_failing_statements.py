@@ -69,6 +69,7 @@ COMMANDS = {
     "create_webhook": ("https://other.example/",),
     "disable_webhook": ("{webhook}",),
     "enable_webhook": ("{webhook}",),
+    "enable_portal": ("--open",),
     "erase_person": ("{customer_public_id}",),
     "fund_payouts": ("25", "EUR"),
     "lock_account": (),

@@ -17,6 +17,7 @@ from tracking.models.customers import Customer
 from tracking.models.enrollments import Enrollment, ReferralCode
 from tracking.models.late_changes import LateChange
 from tracking.models.mails import Mail
+from tracking.models.portal import PortalLink, PortalSession, PortalSettings
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
 from tracking.models.sources import Asset, Coupon, Source
@@ -38,6 +39,9 @@ __all__ = [
     "LateChange",
     "Mail",
     "Note",
+    "PortalLink",
+    "PortalSession",
+    "PortalSettings",
     "Program",
     "Prospect",
     "ReferralCode",

@@ -4,11 +4,10 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.conf import settings
-from django.urls import reverse
 
 from accounts.errors import InvalidSetting
 from accounts.services.accounts import MAX_LOGO_BYTES, detect_media_type, set_logo
-from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.forms import COLOR, FieldSets, ServiceForm
 from tracking.money import list_currencies
 from tracking.services.account_settings import update_account_settings
@@ -135,18 +134,13 @@ class AccountSettingsForm(ServiceForm):
         return [key.strip() for key in keys if key.strip()]
 
 
-class AccountSettingsPage(FormPage):
+class AccountSettingsPage(SettingsPage):
     """Change the settings of the own account."""
 
-    template_name = "admin/account_settings.html"
     title = "Account settings"
+    url_name = "account_settings"
     permission = "accounts.change_account"
     form_class = AccountSettingsForm
-    done_message = "The settings were saved."
-
-    def dispatch(self, request, *args, **kwargs):
-        self.row = request.user.account
-        return super().dispatch(request, *args, **kwargs)
 
     def get_unlocked_initial(self, account):
         names = set(self.form_class.base_fields) - LOGO_FIELDS
@@ -159,12 +153,3 @@ class AccountSettingsPage(FormPage):
         if image or is_removed:
             set_logo(self.account, image=image, at=at)
         return update_account_settings(self.account, changes=changes, at=at)
-
-    def get_back_url(self):
-        return reverse("admin:account_settings")
-
-    def get_context_data(self, **kwargs):
-        """Leave out the links to a list of accounts, which staff have not."""
-        context = super().get_context_data(**kwargs)
-        title = {"content_title": self.title, "opts": None, "original": None}
-        return context | title | {"back_url": reverse("admin:index")}

@@ -1,11 +1,10 @@
 """Who pays: the settings of an account for bank files and payout runs."""
 
 from django import forms
-from django.urls import reverse
 from django_countries import countries
 
 from accounts.models.api_keys import Role
-from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from payouts.services.payout_settings import (
     get_payout_settings,
@@ -54,19 +53,13 @@ class PayerSettingsForm(ServiceForm):
     )
 
 
-class PayerSettingsPage(FormPage):
+class PayerSettingsPage(SettingsPage):
     """Change who pays."""
 
-    template_name = "admin/account_settings.html"
     title = "Payer settings"
     url_name = "payer_settings"
     permission = "payouts.change_payoutsettings"
     form_class: type[ServiceForm] = PayerSettingsForm
-    done_message = "The settings were saved."
-
-    def dispatch(self, request, *args, **kwargs):
-        self.row = request.user.account
-        return super().dispatch(request, *args, **kwargs)
 
     def get_form(self, *args, **kwargs):
         """Only owners decide who confirms: finance is who it watches."""
@@ -83,12 +76,3 @@ class PayerSettingsPage(FormPage):
 
     def save(self, form, at):
         return update_payout_settings(self.account, changes=form.cleaned_data, at=at)
-
-    def get_back_url(self):
-        return reverse(f"admin:{self.url_name}")
-
-    def get_context_data(self, **kwargs):
-        """Leave out the links to a list of accounts, which staff have not."""
-        context = super().get_context_data(**kwargs)
-        title = {"content_title": self.title, "opts": None, "original": None}
-        return context | title | {"back_url": reverse("admin:index")}

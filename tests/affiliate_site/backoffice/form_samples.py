@@ -25,6 +25,7 @@ from accounts.services.invitations import create_invitation
 from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.account.account_pages import AccountSettingsPage
+from affiliate_site.backoffice.affiliates.portal_pages import PortalSettingsPage
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import DecimalField, RowChoiceField
 from affiliate_site.backoffice.payouts.document_pages import SelfBillingPage
@@ -48,6 +49,7 @@ SETTINGS_PAGES = {
     PayerSettingsPage: "payer_settings",
     SelfBillingPage: "self_billing",
     PaymentMailsPage: "payment_mails",
+    PortalSettingsPage: "portal_settings",
 }
 LAST_ROW = object()  # the last one that a field offers
 # Values that the type of a field does not tell, by name, or by page and name.

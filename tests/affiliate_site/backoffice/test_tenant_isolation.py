@@ -257,6 +257,7 @@ def test_tests_cover_all_urls():
         "account_settings",  # Tested in test_account_settings.py
         "payer_settings",  # Tested in test_payout_file_pages.py
         *("self_billing", "document_pdf"),  # Tested in test_document_pages.py
+        "portal_settings",  # Tested in test_portal_pages.py
         "payment_mails",  # Tested in test_payment_mails_page.py
         # Tested in test_second_factor.py
         *("second_factor", "second_factor_begin", "second_factor_codes"),
