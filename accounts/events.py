@@ -20,6 +20,8 @@ EVENT_SENTENCES = {
     "affiliate.deleted": "removed {}",
     "affiliate.disapproved": "disapproved {} for program {program}",
     "affiliate.erased": "erased {}",
+    "affiliate.invited": "invited {} to the portal",
+    "affiliate.password_set": "set the portal password of {}",
     "affiliate.updated": "changed {}",
     "affiliate_group.created": "created {}",
     "affiliate_group.deleted": "removed {}",

@@ -285,6 +285,35 @@ class DuplicateEmail(InvalidInput):
     property_path = "email"
 
 
+class SignInRefused(InvalidInput):
+    """No affiliate has this address and password; nothing tells which one is wrong."""
+
+    message = "The e-mail address or the password is wrong. Check both and try again."
+
+
+class WrongPassword(InvalidInput):
+    """The present password of an affiliate is another one."""
+
+    message = "This is not your present password."
+    property_path = "old_password"
+
+
+class WeakPassword(InvalidInput):
+    """The new password of an affiliate is easy to guess."""
+
+    message = "{reason}"
+    property_path = "password"
+
+
+class LinkExpired(Conflict):
+    """The link is unknown, used, replaced by a newer one, or too old."""
+
+    message = (
+        "This link does not work any more: it was used, replaced by a newer one, or is"
+        " too old. Ask for a new one."
+    )
+
+
 class UnknownPlaceholder(InvalidInput):
     """A text of mail names a value that does not exist; `known` lists the others."""
 

@@ -95,6 +95,16 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             .values("label", "issued_on", "currency", "total", "supplier")
         ),
         "mails": list(account.mails.filter(**own).order_by("pk").values(*MAIL_COLUMNS)),
+        "portal_sessions": list(
+            account.portal_sessions.filter(**own)
+            .order_by("pk")
+            .values("created_at", "expires_at")
+        ),
+        "portal_links": list(
+            account.portal_links.filter(**own)
+            .order_by("pk")
+            .values("purpose", "created_at", "expires_at", "used_at")
+        ),
         "events": _list_audit_entries(account, f"affiliate:{affiliate.pk}"),
     }
 

@@ -66,6 +66,7 @@ MODULES_USING_ACTOR = {
     "payouts/services/ledger.py",  # who caused a transfer
     "payouts/services/payout_runs.py",  # who drafted
     "payouts/services/run_confirmation.py",  # and who confirmed
+    "tracking/services/portal_access.py",  # an affiliate, known by a link
 }
 
 LEDGER_SETS = {"transfers", "ledger_accounts"}

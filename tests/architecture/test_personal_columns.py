@@ -72,8 +72,6 @@ OTHER_COLUMNS = {
     "tracking.Customer": "warnings",
     "tracking.FailedPageCall": "reason page",
     "tracking.Mail": "kind about",
-    "tracking.PortalLink": "token_hash",
-    "tracking.PortalSession": "token_hash",
     "tracking.PortalSettings": "welcome_text",
     "tracking.Program": "slug title landing_page program_group",
     "tracking.Source": "hex",

@@ -104,6 +104,8 @@ def update_affiliate(
             }
             if values:
                 affiliate.update_row(**values)
+                if "email" in values:
+                    _end_portal_links(account, affiliate, at=at)
                 if not SEARCHED_FIELDS.isdisjoint(values):
                     update_suffixes(account, affiliate_id=affiliate.pk)
                 fields = sorted(values)
@@ -263,6 +265,12 @@ def _get_column_values(
             {**affiliate.custom_fields, **changed}
         )
     return values
+
+
+def _end_portal_links(account: Account, affiliate: Affiliate, *, at: datetime) -> None:
+    """End the links that the former e-mail address may have received."""
+    links = account.portal_links.filter(affiliate=affiliate, used_at=None)
+    links.update(used_at=at)
 
 
 def _insert_with_slug(account: Account, affiliate: Affiliate) -> None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 
@@ -24,6 +25,7 @@ RETRY_DELAYS = (
     timedelta(hours=2),
     timedelta(hours=8),
 )
+PORTAL_LINK_MAIL = "portal_link"  # its text is a secret until the link is used
 MAIL_RETENTION = timedelta(days=90)
 MAX_SUBJECT_LENGTH = MAX_ERROR_LENGTH = 255
 OUTCOME_UNKNOWN = "it is being sent, or the worker has stopped: it may have arrived"
@@ -95,14 +97,16 @@ def claim_mail(account: Account, *, due_before: datetime) -> Mail | None:
 
 def record_mail_result(mail: Mail, result: MailResult, *, at: datetime) -> None:
     """Record how an attempt ended, and schedule the next one if there may be one."""
+    secret: dict[str, Any] = {"text": ""} if mail.kind == PORTAL_LINK_MAIL else {}
     if not result.error:
-        mail.update_row(sent_at=at, error="")
+        mail.update_row(sent_at=at, error="", **secret)
         return
     can_retry = result.can_retry and mail.attempts <= len(RETRY_DELAYS)
     mail.update_row(
         expected={"error": OUTCOME_UNKNOWN},  # else it was withdrawn meanwhile
         error=result.error[:MAX_ERROR_LENGTH],
         due_at=at + RETRY_DELAYS[mail.attempts - 1] if can_retry else None,
+        **({} if can_retry else secret),
     )
 
 

@@ -13,6 +13,7 @@ from payouts.services.erasure import erase_again
 from payouts.services.statistics import store_recent_days
 from payouts.services.stored_days import refresh_stale_days
 from tracking.services.mails import delete_expired_mails
+from tracking.services.portal_access import delete_expired_portal_rows
 from tracking.services.retention import (
     anonymize_visitor_data,
     delete_expired_attempts,
@@ -48,6 +49,7 @@ class Command(JsonCommand):
             "invitations": sum_up(delete_expired_invitations),
             "deliveries": sum_up(delete_expired_deliveries),
             "mails": sum_up(delete_expired_mails),
+            "portal": sum_up(delete_expired_portal_rows),
             "changed_days": refresh_stale_days(accounts, **kwargs),
             "sign_ins": delete_expired_sessions(**kwargs),
             "visitors": sum_up(delete_expired_visitors),

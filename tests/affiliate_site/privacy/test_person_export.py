@@ -13,6 +13,7 @@ from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
 from tracking.services.mails import queue_mail
 from tracking.services.notes import create_note
+from tracking.services.portal_access import create_portal_link
 
 EMAIL = "mina@notes.example.org"
 
@@ -43,8 +44,12 @@ def test_exports_an_affiliate(account, scenario, api):
         at=NOW,
     )
 
+    create_portal_link(scenario.mina.affiliate, purpose="sign_in", at=NOW)
+
     (affiliate,) = run_json_command("export_person", "harbor", EMAIL)["affiliates"]
 
+    assert affiliate["portal_sessions"] == []
+    assert [link["purpose"] for link in affiliate["portal_links"]] == ["sign_in"]
     by_api = api.get("/affiliates/minakessler/").json()
     assert affiliate | by_api == affiliate
     assert affiliate["payout_methods"][0]["details"] == {"account": EMAIL}

@@ -130,6 +130,12 @@ def fill_mail(account, slug):
     )
 
 
+def fill_portal(account, slug):
+    own = {"affiliate": account.affiliates.get(slug=slug), "token_hash": MARK}
+    account.portal_sessions.create(**own, expires_at=NOW)
+    account.portal_links.create(**own, purpose="sign_in", expires_at=NOW)
+
+
 class MarkedPerson:
     """An affiliate who was a prospect, and a customer with the same address."""
 
@@ -253,6 +259,7 @@ class MarkedPerson:
         tax_data = {"is_business": True, "country": "US", "vat_id": MARK}
         account.tax_data.create(affiliate=affiliate, **tax_data)
         fill_mail(account, self.slug)
+        fill_portal(account, self.slug)
         canceled = account.payments.get(amount=1).public_id
         cancel_payment(account, payment_id=canceled, reason=MARK, at=NOW)
         # As a parent that is not approved, it is skipped by Mina's commissions.

@@ -1,0 +1,336 @@
+"""Who gets into the portal: passwords, sessions, and links that work once.
+
+Tokens have 256 random bits, and only their digests are stored. Passwords are hashed
+outside of transactions, because that is slow by design.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.contrib.auth.hashers import check_password, make_password
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import QuerySet
+
+from accounts.actor import get_actor, use_actor
+from accounts.compiled_queries import compiled
+from accounts.models.accounts import Account
+from accounts.services.api_keys import calculate_digest
+from accounts.services.changes import log_event
+from accounts.services.notifications import can_send_mail
+from accounts.services.retention import delete_in_batches
+from tracking.errors import LinkExpired, SignInRefused, WeakPassword, WrongPassword
+from tracking.models.affiliates import Affiliate
+from tracking.models.portal import LinkPurpose, PortalLink, PortalSession
+from tracking.services.affiliates import get_affiliate
+from tracking.services.mails import PORTAL_LINK_MAIL, queue_mail
+
+SESSION_LIFETIME = timedelta(days=30)
+LINK_LIFETIMES = {
+    LinkPurpose.SIGN_IN: timedelta(minutes=15),
+    LinkPurpose.SET_PASSWORD: timedelta(days=7),
+}
+# Anybody can ask for mail to an affiliate. The last link works when the window ends.
+MAX_MAILS_PER_WINDOW = 3
+MAIL_WINDOW = timedelta(minutes=15)
+NO_PASSWORD = "!"  # noqa: S105 - no password has this hash
+SUBJECTS = {
+    LinkPurpose.SIGN_IN: "Sign in to {account}",
+    LinkPurpose.SET_PASSWORD: "Set your password for {account}",
+}
+TEXTS = {
+    LinkPurpose.SIGN_IN: "Sign in within 15 minutes",
+    LinkPurpose.SET_PASSWORD: "Set your password within 7 days",
+}
+
+
+@dataclass(frozen=True)
+class PortalInvitation:
+    """The token of a link to set a password; it works once until `expires_at`."""
+
+    affiliate: Affiliate
+    token: str = field(repr=False)
+    expires_at: datetime
+
+
+def sign_in(account: Account, *, email: str, password: str, at: datetime) -> str:
+    """Return the token of a new session.
+
+    Raises `SignInRefused` whatever is wrong. One password is hashed in any case: the
+    time does not tell whether the affiliate exists.
+    """
+    affiliate = _find_by_email(account, email)
+    hashed = _check_password(affiliate, password)
+    if affiliate is None or hashed is None:
+        raise SignInRefused
+    with transaction.atomic():
+        locked = _lock(affiliate)
+        if locked is None or locked.password != affiliate.password:
+            raise SignInRefused
+        if hashed != locked.password:
+            locked.update_row(password=hashed)
+        return _create_session(locked, at=at)
+
+
+@compiled
+def open_session(
+    account: Account, digest: str, at: datetime
+) -> QuerySet[PortalSession]:
+    """The session with this digest, with its affiliate, unless it is over."""
+    sessions = PortalSession.objects.of(account).select_related("affiliate")
+    return sessions.filter(
+        token_hash=digest, expires_at__gt=at, affiliate__deleted_at=None
+    )
+
+
+def find_session(account: Account, token: str, *, at: datetime) -> Affiliate | None:
+    """Return who is signed in with this token."""
+    digest = calculate_digest(token)
+    session = open_session.first(account=account, digest=digest, at=at)
+    if session is None:
+        return None
+    session.affiliate.account = account
+    return session.affiliate
+
+
+def sign_out(account: Account, token: str) -> None:
+    """End the session with this token."""
+    account.portal_sessions.filter(token_hash=calculate_digest(token)).delete()
+
+
+def sign_out_everywhere(affiliate: Affiliate) -> None:
+    """End all sessions of an affiliate."""
+    affiliate.account.portal_sessions.filter(affiliate=affiliate).delete()
+
+
+def create_portal_link(affiliate: Affiliate, *, purpose: str, at: datetime) -> str:
+    """Create a link and return its token.
+
+    A link to set a password replaces earlier ones that were not used.
+    """
+    with transaction.atomic():
+        return _create_link(affiliate, LinkPurpose(purpose), at=at)[1]
+
+
+def invite_affiliate(
+    account: Account,
+    *,
+    affiliate_id: str,
+    mail_url: Callable[[str], str] | None = None,
+    at: datetime,
+) -> PortalInvitation:
+    """Create a link to set a password, for staff to hand out.
+
+    With `mail_url`, which returns the address for a token, it is mailed, too. Raises
+    `AffiliateNotFound`.
+    """
+    purpose = LinkPurpose.SET_PASSWORD
+    with transaction.atomic():
+        affiliate = get_affiliate(account, affiliate_id, lock=True)
+        affiliate.account = account
+        link, token = _create_link(affiliate, purpose, at=at)
+        if mail_url and affiliate.email:
+            _queue_link(link, mail_url(token), at=at)
+        log_event(account, "affiliate.invited", affiliate, at=at)
+    return PortalInvitation(affiliate, token, link.expires_at)
+
+
+def send_portal_link(
+    account: Account,
+    *,
+    email: str,
+    purpose: str,
+    url_for: Callable[[str], str],
+    at: datetime,
+) -> None:
+    """Mail a link to the affiliate with this address, if there is one.
+
+    `url_for` returns the address for a token. Hashing takes most of the time, so that
+    it does not tell whether the affiliate exists.
+    """
+    make_password(secrets.token_urlsafe())
+    affiliate = _find_by_email(account, email)
+    if affiliate is None or not can_send_mail():
+        return
+    links = account.portal_links.filter(affiliate=affiliate, purpose=purpose)
+    with transaction.atomic():
+        locked = _lock(affiliate)
+        recent = links.filter(created_at__gt=at - MAIL_WINDOW)
+        if locked is None or recent.count() >= MAX_MAILS_PER_WINDOW:
+            return
+        link, token = _create_link(locked, LinkPurpose(purpose), at=at)
+        _queue_link(link, url_for(token), at=at)
+
+
+def use_sign_in_link(account: Account, token: str, *, at: datetime) -> str:
+    """Use a link to sign in; return the token of a new session.
+
+    Raises `LinkExpired`.
+    """
+    link = _get_link(account, token, LinkPurpose.SIGN_IN, at=at)
+    with transaction.atomic():
+        return _create_session(_use_link(link, at=at), at=at)
+
+
+def set_portal_password(
+    account: Account, token: str, *, password: str, at: datetime
+) -> str:
+    """Set the password with a link for that; return the token of a new session.
+
+    All other sessions and links of the affiliate end. Raises `LinkExpired` and
+    `WeakPassword`.
+    """
+    link = _get_link(account, token, LinkPurpose.SET_PASSWORD, at=at)
+    hashed = _hash_new_password(link.affiliate, password)
+    with transaction.atomic():
+        return _set_password(_use_link(link, at=at), hashed, at=at)
+
+
+def change_portal_password(
+    affiliate: Affiliate, *, old_password: str, password: str, at: datetime
+) -> str:
+    """Change the password; return the token of a new session.
+
+    All other sessions and links of the affiliate end. Raises `WrongPassword` and
+    `WeakPassword`.
+    """
+    if _check_password(affiliate, old_password) is None:
+        raise WrongPassword
+    hashed = _hash_new_password(affiliate, password)
+    with transaction.atomic():
+        locked = _lock(affiliate)
+        if locked is None or locked.password != affiliate.password:
+            raise WrongPassword
+        return _set_password(locked, hashed, at=at)
+
+
+def delete_expired_portal_rows(account: Account, *, at: datetime, dry_run: bool) -> int:
+    """Delete sessions and links that are over; return their number."""
+    tables = (account.portal_sessions, account.portal_links)
+    return sum(
+        delete_in_batches(rows.filter(expires_at__lte=at), dry_run=dry_run)
+        for rows in tables
+    )
+
+
+def _find_by_email(account: Account, email: str) -> Affiliate | None:
+    """Return the affiliate with this address, of whom there is one at most."""
+    rows = account.affiliates.not_deleted().with_email(email.strip())
+    return rows.select_related("account").first()
+
+
+def _check_password(affiliate: Affiliate | None, password: str) -> str | None:
+    """Return the hash to keep if the password is right, else None.
+
+    It is another one if passwords are hashed in another way now.
+    """
+    stored = affiliate.password if affiliate else NO_PASSWORD
+    renewed: list[str] = []
+
+    def renew(raw_password: str) -> None:
+        renewed.append(make_password(raw_password))
+
+    if not check_password(password, stored, renew):
+        return None
+    return renewed[0] if renewed else stored
+
+
+def _hash_new_password(affiliate: Affiliate, password: str) -> str:
+    try:
+        validate_password(password, affiliate)  # type: ignore[arg-type]  # has `email`
+    except ValidationError as error:
+        raise WeakPassword(reason=" ".join(error.messages)) from None
+    return make_password(password)
+
+
+def _lock(affiliate: Affiliate) -> Affiliate | None:
+    """Lock the affiliate, as it is now; None if it is deleted."""
+    rows = affiliate.account.affiliates.not_deleted().filter(pk=affiliate.pk)
+    locked: Affiliate | None = rows.select_for_update(no_key=True).first()
+    if locked is not None:
+        locked.account = affiliate.account
+    return locked
+
+
+def _create_session(affiliate: Affiliate, *, at: datetime) -> str:
+    token = secrets.token_urlsafe(32)
+    affiliate.account.portal_sessions.create(
+        affiliate=affiliate,
+        token_hash=calculate_digest(token),
+        created_at=at,
+        expires_at=at + SESSION_LIFETIME,
+    )
+    return token
+
+
+def _create_link(
+    affiliate: Affiliate, purpose: LinkPurpose, *, at: datetime
+) -> tuple[PortalLink, str]:
+    links = affiliate.account.portal_links
+    if purpose == LinkPurpose.SET_PASSWORD:
+        earlier = links.filter(affiliate=affiliate, purpose=purpose, used_at=None)
+        earlier.update(used_at=at)
+    token = secrets.token_urlsafe(32)
+    link = links.create(
+        affiliate=affiliate,
+        purpose=purpose,
+        token_hash=calculate_digest(token),
+        created_at=at,
+        expires_at=at + LINK_LIFETIMES[purpose],
+    )
+    return link, token
+
+
+def _queue_link(link: PortalLink, url: str, *, at: datetime) -> None:
+    affiliate, purpose = link.affiliate, LinkPurpose(link.purpose)
+    text = (
+        f"Hello {affiliate.firstname},\n\n"
+        f"{TEXTS[purpose]}; the link works once:\n{url}\n\n"
+        "If you did not expect this mail, ignore it.\n"
+    )
+    queue_mail(
+        affiliate,
+        kind=PORTAL_LINK_MAIL,
+        about=str(link.pk),
+        subject=SUBJECTS[purpose].format(account=affiliate.account.name),
+        text=text,
+        at=at,
+    )
+
+
+def _get_link(
+    account: Account, token: str, purpose: LinkPurpose, *, at: datetime
+) -> PortalLink:
+    links = account.portal_links.select_related("affiliate", "account")
+    link: PortalLink | None = links.filter(
+        token_hash=calculate_digest(token),
+        purpose=purpose,
+        used_at=None,
+        expires_at__gt=at,
+    ).first()
+    if link is None:
+        raise LinkExpired
+    link.affiliate.account = account
+    return link
+
+
+def _use_link(link: PortalLink, *, at: datetime) -> Affiliate:
+    """Lock the affiliate of a link and use the link up."""
+    affiliate = _lock(link.affiliate)
+    if affiliate is None or not link.update_row(expected={"used_at": None}, used_at=at):
+        raise LinkExpired
+    return affiliate
+
+
+def _set_password(affiliate: Affiliate, hashed: str, *, at: datetime) -> str:
+    """Store a hash, end what the old password allowed, and start a session."""
+    affiliate.update_row(password=hashed)
+    sign_out_everywhere(affiliate)
+    links = affiliate.account.portal_links.filter(affiliate=affiliate, used_at=None)
+    links.update(used_at=at)
+    with use_actor(f"affiliate {affiliate.pk}", get_actor().trace_id):
+        log_event(affiliate.account, "affiliate.password_set", affiliate, at=at)
+    return _create_session(affiliate, at=at)
