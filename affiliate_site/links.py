@@ -13,8 +13,13 @@ def build_referral_link(landing_page: str, code: str) -> str:
 
 
 def build_portal_url(account: Account, path: str = "") -> str:
-    """Return the address of a page of the portal: `password/<token>/`."""
+    """Return the address of a page of the portal."""
     return f"{settings.PUBLIC_URL}/partners/{account.slug}/{path}"
+
+
+def build_password_url(account: Account, token: str) -> str:
+    """Return the address where an affiliate sets a password."""
+    return build_portal_url(account, f"password/{token}/")
 
 
 def build_asset_link(landing_page: str, asset: str, source: str) -> str:

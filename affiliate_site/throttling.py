@@ -75,17 +75,21 @@ def count_browser_call(request, name: str) -> bool:
     return _count_hit(request, f"track-{name}", BROWSER_CALLS)
 
 
-def count_sign_in_attempt(request, email: str) -> bool:
-    """Count one sign-in attempt; return whether a limit is exceeded.
+def count_sign_in_attempt(
+    request, email: str, *, group: str = "sign-ins", account: str = ""
+) -> bool:
+    """Count one sign-in attempt of a group; return whether a limit is exceeded.
 
     Both limits depend on the IP, so nobody can lock out the user of an e-mail address.
+    With `account`, an address has a counter for each account.
     """
     # Normalized as the form does it: other spellings share one counter.
     normalized = unicodedata.normalize("NFKC", email).strip().casefold()
+    subject = f"{account} {normalized}" if account else normalized
     # Both are counted, even if the first one is exceeded.
     exceeded = [
-        _count_hit(request, "sign-ins", SIGN_INS),
-        _count_hit(request, "sign-ins-per-email", SIGN_INS_PER_EMAIL, normalized),
+        _count_hit(request, group, SIGN_INS),
+        _count_hit(request, f"{group}-per-email", SIGN_INS_PER_EMAIL, subject),
     ]
     return any(exceeded)
 

@@ -47,6 +47,7 @@ DOCUMENTED = {
         " [--trust-browser-customers] [--no-trust-browser-customers]"
     ),
     "enable_portal": "ACCOUNT [--open | --off]",
+    "invite_affiliate": "ACCOUNT AFFILIATE",
     "set_customer_email_keys": "ACCOUNT [--meta-data-key KEY]",
     "archive_program": "ACCOUNT PROGRAM",
     "unarchive_program": "ACCOUNT PROGRAM",

@@ -78,6 +78,7 @@ def main() -> None:
     from tests.concurrency.affiliate_tasks import AFFILIATE_TASKS
     from tests.concurrency.conversion_tasks import CONVERSION_TASKS
     from tests.concurrency.payment_tasks import PAYMENT_TASKS
+    from tests.concurrency.portal_tasks import PORTAL_TASKS
     from tests.concurrency.staff_tasks import STAFF_TASKS
     from tests.program_scenario import build_line_items
     from tracking.attribution import TrackingParameters
@@ -102,7 +103,12 @@ def main() -> None:
         "set_statuses": set_statuses_task,
     }
     tasks = merge_tasks(
-        own_tasks, PAYMENT_TASKS, AFFILIATE_TASKS, CONVERSION_TASKS, STAFF_TASKS
+        own_tasks,
+        PAYMENT_TASKS,
+        AFFILIATE_TASKS,
+        CONVERSION_TASKS,
+        STAFF_TASKS,
+        PORTAL_TASKS,
     )
     connection.ensure_connection()
     sys.stdout.write("ready\n")

@@ -72,6 +72,7 @@ COMMANDS = {
     "enable_portal": ("--open",),
     "erase_person": ("{customer_public_id}",),
     "fund_payouts": ("25", "EUR"),
+    "invite_affiliate": ("{affiliate}",),
     "lock_account": (),
     "payout_run": ("--until", "2100-01-01", "--confirm"),
     "revoke_api_key": ("{key_prefix}",),

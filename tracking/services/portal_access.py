@@ -22,7 +22,13 @@ from accounts.services.api_keys import calculate_digest
 from accounts.services.changes import log_event
 from accounts.services.notifications import can_send_mail
 from accounts.services.retention import delete_in_batches
-from tracking.errors import LinkExpired, SignInRefused, WeakPassword, WrongPassword
+from tracking.errors import (
+    AffiliateNotFound,
+    LinkExpired,
+    SignInRefused,
+    WeakPassword,
+    WrongPassword,
+)
 from tracking.models.affiliates import Affiliate
 from tracking.models.portal import LinkPurpose, PortalLink, PortalSession
 from tracking.services.affiliates import get_affiliate
@@ -109,10 +115,14 @@ def sign_out_everywhere(affiliate: Affiliate) -> None:
 def create_portal_link(affiliate: Affiliate, *, purpose: str, at: datetime) -> str:
     """Create a link and return its token.
 
-    A link to set a password replaces earlier ones that were not used.
+    A link to set a password replaces earlier ones that were not used. Raises
+    `AffiliateNotFound` if the affiliate is deleted.
     """
     with transaction.atomic():
-        return _create_link(affiliate, LinkPurpose(purpose), at=at)[1]
+        locked = _lock(affiliate)
+        if locked is None:
+            raise AffiliateNotFound
+        return _create_link(locked, LinkPurpose(purpose), at=at)[1]
 
 
 def invite_affiliate(
@@ -269,6 +279,7 @@ def _create_session(affiliate: Affiliate, *, at: datetime) -> str:
 def _create_link(
     affiliate: Affiliate, purpose: LinkPurpose, *, at: datetime
 ) -> tuple[PortalLink, str]:
+    """Create a link of an affiliate that is locked."""
     links = affiliate.account.portal_links
     if purpose == LinkPurpose.SET_PASSWORD:
         earlier = links.filter(affiliate=affiliate, purpose=purpose, used_at=None)

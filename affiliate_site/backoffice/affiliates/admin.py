@@ -35,6 +35,7 @@ from affiliate_site.backoffice.affiliates.new_affiliate_page import AddAffiliate
 from affiliate_site.backoffice.affiliates.note_pages import NOTE_PAGES, AddNotePage
 from affiliate_site.backoffice.affiliates.payout_method_pages import SetPayoutMethodPage
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
+from affiliate_site.backoffice.affiliates.portal_pages import InviteToPortalPage
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
@@ -179,6 +180,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         SetPayoutMethodPage,
         SetOwnMinimumPage,
         SetTaxDataPage,
+        InviteToPortalPage,
         *PERSONAL_DATA_PAGES,
     )
 

@@ -160,6 +160,8 @@ def test_removal_ends_sessions_and_links(account, affiliate):
         use_sign_in_link(account, link, at=NOW)
     with pytest.raises(LinkExpired):
         set_password(account, password_link)
+    with pytest.raises(AffiliateNotFound):
+        make_link(affiliate)
 
 
 def test_stores_and_logs_no_token(account, affiliate):

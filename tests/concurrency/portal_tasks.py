@@ -1,0 +1,52 @@
+"""Tasks about the portal: affiliates sign in and set passwords."""
+
+from datetime import UTC, datetime
+
+from tracking.services.affiliates import get_affiliate
+from tracking.services.portal_access import (
+    change_portal_password,
+    create_portal_link,
+    set_portal_password,
+    sign_in,
+    use_sign_in_link,
+)
+
+AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
+
+
+def use_sign_in_link_task(account, *, token):
+    """Sign in with a link."""
+    use_sign_in_link(account, token, at=AT)
+
+
+def set_portal_password_task(account, *, token, password):
+    """Set the password with a link."""
+    set_portal_password(account, token, password=password, at=AT)
+
+
+def change_portal_password_task(account, *, affiliate_id, old_password, password):
+    """Change the password."""
+    affiliate = get_affiliate(account, affiliate_id)
+    change_portal_password(
+        affiliate, old_password=old_password, password=password, at=AT
+    )
+
+
+def create_portal_link_task(account, *, affiliate_id):
+    """Create a link to set a password; return its token."""
+    affiliate = get_affiliate(account, affiliate_id)
+    return create_portal_link(affiliate, purpose="set_password", at=AT)
+
+
+def sign_in_task(account, *, email, password):
+    """Sign in with a password; return the token of the session."""
+    return sign_in(account, email=email, password=password, at=AT)
+
+
+PORTAL_TASKS = {
+    "use_sign_in_link": use_sign_in_link_task,
+    "set_portal_password": set_portal_password_task,
+    "change_portal_password": change_portal_password_task,
+    "create_portal_link": create_portal_link_task,
+    "sign_in": sign_in_task,
+}

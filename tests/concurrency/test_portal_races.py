@@ -1,0 +1,96 @@
+"""Links that are used at once work once, and no session outlives a new password."""
+
+from collections import Counter
+
+import pytest
+from django.contrib.auth.hashers import Argon2PasswordHasher, make_password
+
+from tests.concurrency.worker import PROCESSES
+from tests.conftest import NOW
+from tracking.errors import SignInRefused
+from tracking.models.portal import LinkPurpose
+from tracking.services.portal_access import create_portal_link, find_session
+
+pytestmark = pytest.mark.integration
+
+ROUNDS = 4
+EMAIL = "mina@notes.example.org"
+OLD, NEW = "lamps-at-the-harbor", "boats-at-the-harbor"
+
+HASHER = Argon2PasswordHasher()  # that of the processes
+
+
+def hash_password(password):
+    return make_password(password, hasher=HASHER)
+
+
+@pytest.fixture
+def affiliate(scenario):
+    affiliate = scenario.mina.affiliate
+    affiliate.update_row(email=EMAIL, email_folded=EMAIL, password=hash_password(OLD))
+    return affiliate
+
+
+def build_task(name, account, **values):
+    return {"task": name, "account": account.slug} | values
+
+
+def test_a_link_that_is_used_at_once_signs_in_once(workers, scenario, affiliate):
+    account = scenario.account
+    for number in range(ROUNDS):
+        token = create_portal_link(affiliate, purpose=LinkPurpose.SIGN_IN, at=NOW)
+        task = build_task("use_sign_in_link", account, token=token)
+
+        results = Counter(workers.run(*[task] * PROCESSES))
+
+        assert results == {"done": 1, "LinkExpired": PROCESSES - 1}
+        assert account.portal_sessions.count() == number + 1
+
+
+def test_a_link_that_is_used_at_once_sets_one_password(workers, scenario, affiliate):
+    account = scenario.account
+    passwords = [f"{NEW}-{number}" for number in range(PROCESSES)]
+    for _ in range(ROUNDS):
+        token = create_portal_link(affiliate, purpose=LinkPurpose.SET_PASSWORD, at=NOW)
+        tasks = [
+            build_task("set_portal_password", account, token=token, password=password)
+            for password in passwords
+        ]
+
+        results = workers.run(*tasks)
+
+        assert Counter(results) == {"done": 1, "LinkExpired": PROCESSES - 1}
+        kept = affiliate.reload().password
+        assert HASHER.verify(passwords[results.index("done")], kept)
+        assert account.portal_sessions.count() == 1
+
+
+def test_links_that_are_made_at_once_leave_one(workers, scenario, affiliate):
+    account = scenario.account
+    task = build_task("create_portal_link", account, affiliate_id=affiliate.slug)
+    for _ in range(ROUNDS):
+        workers.run(*[task] * PROCESSES)
+
+        assert account.portal_links.filter(used_at=None).count() == 1
+
+
+def test_no_session_outlives_a_new_password(workers, scenario, affiliate):
+    account = scenario.account
+    for _ in range(ROUNDS):
+        affiliate.update_row(password=hash_password(OLD))
+        sign_in = build_task("sign_in", account, email=EMAIL, password=OLD)
+        change = build_task(
+            "change_portal_password",
+            account,
+            affiliate_id=affiliate.slug,
+            old_password=OLD,
+            password=NEW,
+        )
+
+        tokens = workers.run(sign_in, change, sign_in, sign_in)
+
+        assert tokens.pop(1) == "done"
+        for token in tokens:
+            is_refused = token == SignInRefused.__name__
+            assert is_refused or find_session(account, token, at=NOW) is None
+        assert account.portal_sessions.count() == 1
