@@ -21,8 +21,9 @@ START_SECONDS = 120
 class Proxy:
     """A running proxy and the server behind it."""
 
-    def __init__(self, name: str, http_port: int, https_port: int) -> None:
+    def __init__(self, name: str, directory, http_port: int, https_port: int) -> None:
         self.name = name
+        self.directory = directory  # of its configuration and logs
         self.http_port = http_port
         self.https_port = https_port
 
@@ -142,7 +143,7 @@ def run_proxy(name: str, directory, upstream: str):
         pytest.skip(f"{name} is not installed")
     (directory / "staticfiles").mkdir()
     (directory / "staticfiles" / "a.css").write_text("a {}")
-    proxy = Proxy(name, find_free_port(), find_free_port())
+    proxy = Proxy(name, directory, find_free_port(), find_free_port())
     program, *arguments = BUILDERS[name](directory, proxy, upstream)
     with subprocess.Popen(  # noqa: S603 - our own command
         [shutil.which(program), *arguments],

@@ -143,7 +143,7 @@ class run_nginx:  # noqa: N801 - a context manager
     """nginx with the shipped configuration and an upstream of several hosts."""
 
     def __init__(self, folder, hosts):
-        self.proxy = Proxy("nginx", find_free_port(), find_free_port())
+        self.proxy = Proxy("nginx", folder, find_free_port(), find_free_port())
         (folder / "staticfiles").mkdir()
         first, *others = (f"127.0.0.1:{host.port}" for host in hosts)
         upstream = "".join([first, *(f" fail_timeout=0;\nserver {o}" for o in others)])

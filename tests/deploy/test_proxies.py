@@ -115,6 +115,23 @@ def test_serves_static_files_of_nginx(proxy):
     assert "max-age=315360000" in headers["Cache-Control"]
 
 
+def test_logs_neither_queries_nor_links_of_the_portal(proxy):
+    if proxy.name != "nginx":
+        pytest.skip("Caddy logs no requests")
+
+    for path in ("password/secret/", "sign-in/secret/", "sales/?q=secret", "password/"):
+        proxy.request("GET", f"/partners/harbor/{path}")
+    proxy.request("GET", "/")  # the requests before it are logged now
+
+    log = (proxy.directory / "affiliate-site.log").read_text()
+    assert "secret" not in log
+    paths = [line.split()[2] for line in log.splitlines() if "/partners/" in line]
+    assert paths == [
+        f"/partners/harbor/{page}/"
+        for page in ("password", "sign-in", "sales", "password")
+    ]
+
+
 def test_absent_service_is_an_error_of_the_api(proxy, monkeypatch):
     """Behind the proxy, everything that arrives is cut off."""
 
