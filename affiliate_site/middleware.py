@@ -27,6 +27,7 @@ SECURITY_HEADERS = {
     ),
 }
 ADMIN_PREFIX = "/admin/"
+PORTAL_PREFIX = "/partners/"
 # The theme of the back office needs `eval`; inline scripts stay forbidden.
 ADMIN_CONTENT_SECURITY_POLICY = SECURITY_HEADERS["Content-Security-Policy"].replace(
     "script-src 'self'", "script-src 'self' 'unsafe-eval'"
@@ -80,11 +81,15 @@ def limit_to_paths(middleware, *prefixes):
 
 
 SecurityMiddleware = limit_to_paths(
-    security.SecurityMiddleware, ADMIN_PREFIX, "/docs/", "/openapi.json"
+    security.SecurityMiddleware, ADMIN_PREFIX, PORTAL_PREFIX, "/docs/", "/openapi.json"
 )
 SessionMiddleware = limit_to_paths(sessions.SessionMiddleware, ADMIN_PREFIX)
-CommonMiddleware = limit_to_paths(common.CommonMiddleware, ADMIN_PREFIX.rstrip("/"))
-CsrfViewMiddleware = limit_to_paths(csrf.CsrfViewMiddleware, ADMIN_PREFIX)
+CommonMiddleware = limit_to_paths(
+    common.CommonMiddleware, ADMIN_PREFIX.rstrip("/"), PORTAL_PREFIX
+)
+CsrfViewMiddleware = limit_to_paths(
+    csrf.CsrfViewMiddleware, ADMIN_PREFIX, PORTAL_PREFIX
+)
 AuthenticationMiddleware = limit_to_paths(auth.AuthenticationMiddleware, ADMIN_PREFIX)
 MessageMiddleware = limit_to_paths(messages.MessageMiddleware, ADMIN_PREFIX)
 

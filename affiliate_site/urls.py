@@ -65,6 +65,7 @@ urlpatterns = [
     path("tap.js", browser.serve_script),
     path("demo/", demo_shop),
     path("admin/", admin.site.urls),
+    path("partners/<slug:account>/", include("affiliate_site.portal.urls")),
     path("docs/", show_reference),
     path("docs/guide/", show_guide),
     path("docs/guide/<slug:page>/", show_guide),

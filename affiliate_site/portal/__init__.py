@@ -1,0 +1,1 @@
+"""The affiliates' side: plain pages at /partners/<account>/ on services that exist."""

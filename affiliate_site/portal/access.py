@@ -1,0 +1,113 @@
+"""Who opens a page of the portal: its account, and the affiliate who is signed in.
+
+A session of an affiliate is a cookie of its account's path, and no session of staff.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models.accounts import Account
+from affiliate_site import http_errors
+from tracking.models.affiliates import Affiliate
+from tracking.services.portal_access import SESSION_LIFETIME, find_session
+from tracking.services.portal_settings import get_portal_settings
+
+COOKIE = "__Secure-partner" if settings.SESSION_COOKIE_SECURE else "partner"
+View = Callable[..., HttpResponse]
+
+
+def portal_page(*methods: str, is_public: bool = False) -> Callable[[View], View]:
+    """Decorate a view: `request.account`, `request.portal`, `request.affiliate`.
+
+    An account without portal has no such pages. Strangers are led to the sign-in,
+    unless the page `is_public`: then `request.affiliate` may be None.
+    """
+
+    def wrap(view: View) -> View:
+        @wraps(view)
+        @http_errors.allow_methods(*(methods or ("GET", "HEAD")))
+        def wrapped(request: Any, account: str, **kwargs: Any) -> HttpResponse:
+            found = Account.objects.filter(slug=account, locked_at=None).first()
+            portal = get_portal_settings(found) if found else None
+            if found is None or portal is None or not portal.is_on:
+                return http_errors.not_found(request)
+            token = request.COOKIES.get(COOKIE, "")
+            request.account, request.portal = found, portal
+            request.affiliate = (
+                find_session(found, token, at=timezone.now()) if token else None
+            )
+            if request.affiliate is None and not is_public:
+                return redirect(build_url(found, "sign_in"))
+            with timezone.override(found.zone):
+                response = view(request, **kwargs)
+            response["Cache-Control"] = "no-store"
+            return response
+
+        return wrapped
+
+    return wrap
+
+
+def build_url(account: Account, name: str, **kwargs: Any) -> str:
+    """The path of a page of the portal."""
+    return reverse(f"portal:{name}", kwargs={"account": account.slug, **kwargs})
+
+
+def show(
+    request: Any, template: str, context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    """Render a page with what all of them show."""
+    affiliate: Affiliate | None = request.affiliate
+    pages = PAGES if affiliate else {}
+    everywhere = {
+        "account": request.account,
+        "portal": request.portal,
+        "affiliate": affiliate,
+        "home_url": build_url(request.account, "home"),
+        "sign_in_url": build_url(request.account, "sign_in"),
+        "sign_out_url": build_url(request.account, "sign_out"),
+        "pages": [
+            (title, url := build_url(request.account, name), request.path == url)
+            for name, title in pages.items()
+        ],
+    }
+    path = f"portal/{template}.html"
+    return render(request, path, everywhere | context, status=status)
+
+
+PAGES = {
+    "home": "Overview",
+    "links": "Links",
+    "sales": "Sales",
+    "payments": "Payments",
+    "profile": "Profile",
+}
+
+
+def start_session(account: Account, token: str) -> HttpResponse:
+    """Lead to the overview, signed in by the token of a new session."""
+    response = redirect(build_url(account, "home"))
+    response.set_cookie(
+        COOKIE,
+        token,
+        max_age=SESSION_LIFETIME,
+        path=build_url(account, "home"),
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+    return response
+
+
+def end_session(account: Account, page: str) -> HttpResponse:
+    """Lead to a page without the cookie."""
+    response = redirect(build_url(account, page))
+    response.delete_cookie(COOKIE, path=build_url(account, "home"), samesite="Lax")
+    return response

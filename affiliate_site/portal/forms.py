@@ -1,0 +1,64 @@
+"""Forms of the portal."""
+
+from django import forms
+
+MAX_PASSWORD_LENGTH = 1000  # hashing longer ones would take long
+
+
+class EmailForm(forms.Form):
+    """An e-mail address."""
+
+    email = forms.EmailField(
+        label="E-mail address",
+        max_length=254,
+        widget=forms.EmailInput({"autocomplete": "username"}),
+    )
+
+
+class SignInForm(EmailForm):
+    """E-mail address and password."""
+
+    password = forms.CharField(
+        max_length=MAX_PASSWORD_LENGTH,
+        strip=False,
+        widget=forms.PasswordInput({"autocomplete": "current-password"}),
+    )
+
+
+class NewPasswordForm(forms.Form):
+    """A new password."""
+
+    password = forms.CharField(
+        label="New password",
+        max_length=MAX_PASSWORD_LENGTH,
+        strip=False,
+        widget=forms.PasswordInput({"autocomplete": "new-password"}),
+    )
+
+
+class ChangePasswordForm(NewPasswordForm):
+    """The present password and a new one."""
+
+    old_password = forms.CharField(
+        label="Present password",
+        max_length=MAX_PASSWORD_LENGTH,
+        strip=False,
+        widget=forms.PasswordInput({"autocomplete": "current-password"}),
+    )
+
+    field_order = ("old_password", "password")
+
+
+class DeepLinkForm(forms.Form):
+    """A page of the shop."""
+
+    page = forms.URLField(
+        label="Page of the shop", max_length=2000, assume_scheme="https"
+    )
+
+
+class PeriodForm(forms.Form):
+    """Days, both included."""
+
+    start = forms.DateField(label="From", widget=forms.DateInput({"type": "date"}))
+    end = forms.DateField(label="To", widget=forms.DateInput({"type": "date"}))

@@ -1,0 +1,149 @@
+"""What affiliates earned and why, in words that name nobody else."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from accounts.models.accounts import Account
+from payouts.models.commission_types import RateKind
+from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
+from payouts.services.amounts_due import is_on_hold
+from payouts.services.explanation import explain_commission, explain_conversion
+from tracking.models.affiliates import Affiliate
+from tracking.models.conversions import Conversion
+from tracking.models.portal import OrderIds
+from tracking.money import format_amount
+
+# Why a sale is the affiliate's, by the parameter that won.
+WINNERS = {
+    "coupon": "The customer used your coupon {value}.",
+    "referral_code": "The shop reported the sale with your referral code {value}.",
+    "click_id": "The customer had followed your link on {day}.",
+    "tracking_id": "The customer had followed your link on {day}.",
+    "asset_id": "The shop reported the sale with your link.",
+    "customer": "The customer is yours: an earlier referral of you won them.",
+    "staff": "The company credited the sale to you.",
+}
+STATES = {
+    "pending": "Waits for approval",
+    "on_hold": "On hold",
+    "due": "Due",
+    "paid": "Paid",
+    "disapproved": "Disapproved",
+    "removed": "Removed",
+}
+KINDS = {
+    CommissionKind.REGULAR: "Sale",
+    CommissionKind.LEVEL: "Sale of somebody you recruited",
+    CommissionKind.BONUS: "Bonus",
+}
+
+
+@dataclass(frozen=True)
+class Earning:
+    """A commission as its affiliate sees it."""
+
+    commission: Commission
+    day: date
+    what: str
+    order_id: str
+    amount: str
+    state: str
+    due_on: date | None  # while it is on hold
+
+    @property
+    def state_label(self) -> str:
+        return STATES[self.state]
+
+
+def list_earnings(
+    affiliate: Affiliate, rows: Iterable[Commission], order_ids: str, *, at: datetime
+) -> list[Earning]:
+    """What the pages show of commissions, which come with their conversions."""
+    account = affiliate.account
+    return [
+        Earning(
+            commission=row,
+            day=account.get_day(row.created_at),
+            what=KINDS[CommissionKind(row.kind)],
+            order_id=shorten_order_id(row.conversion, order_ids),
+            amount=format_amount(row.amount, row.currency),
+            state=(state := get_state(row, at=at)),
+            due_on=account.get_day(row.due_at)
+            if state == "on_hold" and row.due_at
+            else None,
+        )
+        for row in rows
+    ]
+
+
+def get_state(commission: Commission, *, at: datetime) -> str:
+    """A key of `STATES`."""
+    if commission.deleted_at:
+        return "removed"
+    if commission.payment_id:
+        return "paid"
+    if commission.status != CommissionStatus.APPROVED:
+        return str(commission.status)
+    return "on_hold" if is_on_hold(commission, at=at) else "due"
+
+
+def shorten_order_id(conversion: Conversion | None, order_ids: str) -> str:
+    """The shop's order ID as far as the account shows it; empty without one."""
+    order_id = (conversion and conversion.external_id) or ""
+    if not order_id or order_ids == OrderIds.NONE:
+        return ""
+    if order_ids == OrderIds.WHOLE or len(order_id) <= 4:
+        return order_id if order_ids == OrderIds.WHOLE else "…"
+    return f"…{order_id[-4:]}"
+
+
+def explain_sale(
+    affiliate: Affiliate, conversion: Conversion, commissions: Sequence[Commission]
+) -> list[str]:
+    """Why the affiliate earns from a sale: sentences."""
+    if any(row.kind == CommissionKind.REGULAR for row in commissions):
+        return [explain_referral(affiliate, conversion)]
+    return ["Somebody whom you recruited referred the customer."]
+
+
+def explain_referral(affiliate: Affiliate, conversion: Conversion) -> str:
+    """Which link or coupon won, and when."""
+    account = affiliate.account
+    attribution = explain_conversion(account, conversion_id=conversion.pk).attribution
+    parameter = attribution["winner"]["parameter"]
+    winner: dict[str, Any] = next(
+        (
+            each
+            for each in attribution["candidates"]
+            if each["parameter"] == parameter and each["affiliate"] == affiliate.slug
+        ),
+        {},
+    )
+    clicked_at = winner.get("clicked_at")
+    if clicked_at and parameter not in {"coupon", "referral_code", "customer"}:
+        day = account.get_day(datetime.fromisoformat(clicked_at))
+        return f"The customer had followed your link on {day:%-d %B %Y}."
+    text = WINNERS.get(parameter, "The sale was attributed to you.")
+    if "{day}" in text or ("{value}" in text and not winner.get("value")):
+        return "The customer had followed your link."
+    return text.format(value=winner.get("value"))
+
+
+def explain_amount(account: Account, commission: Commission) -> str:
+    """`10 % of 199.99 EUR are 19.999 EUR, rounded to 20.00 EUR.`"""
+    explained = explain_commission(commission)
+    currency = commission.currency
+    amount = format_amount(explained["amount"], currency)
+    if explained["is_overridden"]:
+        return f"{amount} as the company set it."
+    if commission.rate_kind == RateKind.FIXED or commission.sub_amount is None:
+        return f"{amount}: a fixed amount for each sale."
+    exact: Decimal = explained["exact_amount"]
+    base = format_amount(commission.sub_amount, currency)
+    text = f"{commission.rate.normalize():f} % of {base} are"
+    if exact == explained["amount"]:
+        return f"{text} {amount}."
+    return f"{text} {exact.normalize():f} {currency}, rounded to {amount}."

@@ -1,0 +1,39 @@
+"""Affiliates at the portal, as browsers send requests."""
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from affiliate_site.portal.access import COOKIE
+from tracking.models.portal import LinkPurpose
+from tracking.services.portal_access import create_portal_link, set_portal_password
+from tracking.services.portal_settings import update_portal_settings
+
+PASSWORD = "harbor-lamps-12"
+
+
+@pytest.fixture
+def portal(account):
+    """The path of the portal of the account, which is on."""
+    update_portal_settings(account, changes={"is_on": True}, at=timezone.now())
+    return f"/partners/{account.slug}/"
+
+
+@pytest.fixture
+def set_up_password(account):
+    """Give an affiliate the password, which starts a session."""
+
+    def set_up(affiliate):
+        at = timezone.now()
+        link = create_portal_link(affiliate, purpose=LinkPurpose.SET_PASSWORD, at=at)
+        return set_portal_password(affiliate.account, link, password=PASSWORD, at=at)
+
+    return set_up
+
+
+@pytest.fixture
+def mina(scenario, portal, set_up_password):
+    """The browser of Mina, who is signed in."""
+    client = Client()
+    client.cookies[COOKIE] = set_up_password(scenario.mina.affiliate)
+    return client

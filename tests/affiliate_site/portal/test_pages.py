@@ -1,0 +1,164 @@
+"""What affiliates see: their own numbers with the reasons, and nothing of others."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+
+from payouts.services.payout_minimums import set_minimum
+from tests.program_scenario import ProgramScenario
+from tracking.services.portal_settings import update_portal_settings
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
+
+def get_page(client, url, status=200):
+    response = client.get(url)
+    assert response.status_code == status, url
+    return " ".join(response.content.decode().split())
+
+
+def earn(scenario, amount="200", *, approve=True, **options):
+    sale = scenario.create_conversion(amount, at=timezone.now(), **options)
+    if approve:
+        scenario.approve(scenario.get_commission(sale), at=timezone.now())
+    return sale
+
+
+def test_the_public_page_tells_the_terms_by_the_rules(
+    client, account, portal, scenario
+):
+    scenario.program.update_row(hold_days=30, cookie_time=1)
+    set_minimum(account, currency="EUR", amount=Decimal(50), at=timezone.now())
+    welcome = {"welcome_text": "Sell <b>lamps</b>\nwith us"}
+    update_portal_settings(account, changes=welcome, at=timezone.now())
+    page = get_page(client, portal)
+    for text in (
+        "Sell &lt;b&gt;lamps&lt;/b&gt;<br>with us",
+        "You earn 10 % of each sale.",
+        "followed your link at most 1 day before",
+        "Commissions are due 30 days after the sale.",
+        "Payments are made from 50.00 EUR.",
+    ):
+        assert text in page
+
+
+def test_shows_what_is_due_on_hold_and_pending_and_why_it_waits(
+    mina, account, portal, scenario
+):
+    set_minimum(account, currency="EUR", amount=Decimal(50), at=timezone.now())
+    earn(scenario, "100")
+    earn(scenario, "70", approve=False)
+    scenario.program.update_row(hold_days=30)
+    earn(scenario, "300")
+    page = get_page(mina, portal)
+    for text in (
+        "<dt>Due</dt><dd>10.00 EUR</dd>",
+        "<dt>On hold</dt><dd>30.00 EUR</dd>",
+        "<dt>Waits for approval</dt><dd>7.00 EUR</dd>",
+        "You are paid once 50.00 EUR are due.",
+    ):
+        assert text in page
+    until = account.get_day(timezone.now() + timedelta(days=30))
+    assert f"is due on {until:%-d %B %Y}" in page
+
+
+def test_gives_links_and_coupons(mina, portal, scenario):
+    page = get_page(mina, f"{portal}links/")
+    assert f"https://shop.example.net/?ref={scenario.mina.code}" in page
+    assert f"<strong>{scenario.mina.coupon}</strong>" in page
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "https://evil.example/lamps",
+        "https://shop.example.net.evil.example/",
+        "https://shop.example.net@evil.example/",
+        "https://x@shop.example.net/",
+        "ftp://shop.example.net/",
+    ],
+)
+def test_makes_links_to_pages_of_the_shop_only(mina, portal, scenario, page):
+    own = get_page(mina, f"{portal}links/?page=https://shop.example.net/desk?a=1")
+    assert f"https://shop.example.net/desk?a=1&amp;ref={scenario.mina.code}" in own
+    other = get_page(mina, f"{portal}links/?page={page}")
+    assert "Your link to this page" not in other
+    assert 'class="error"' in other
+
+
+@pytest.mark.parametrize(
+    ("setting", "shown"), [("none", ""), ("last_four", "…7788"), ("whole", "ab7788")]
+)
+def test_shows_order_ids_as_far_as_the_account_allows(
+    mina, account, portal, scenario, setting, shown
+):
+    changes = {"order_ids": setting}
+    update_portal_settings(account, changes=changes, at=timezone.now())
+    sale = earn(scenario, external_id="ab7788")
+    for url in ("sales/", f"sales/{sale.pk}/", "statement/"):
+        page = get_page(mina, f"{portal}{url}")
+        assert ("ab7788" in page) == (setting == "whole")
+        assert shown in page
+
+
+def test_explains_a_sale(mina, portal, scenario):
+    sale = earn(scenario, "199.99")
+    page = get_page(mina, f"{portal}sales/{sale.pk}/")
+    assert "The customer had followed your link" in page or "your coupon" in page
+    assert "10 % of 199.99 EUR are 19.999 EUR, rounded to 20.00 EUR." in page
+    assert f"{portal}sales/{sale.pk}/" in get_page(mina, f"{portal}sales/")
+
+
+def test_shows_nothing_of_others(mina, portal, scenario, other_account):
+    nils = scenario.create_enrolled_affiliate("Nils", "Berg")
+    theirs = earn(scenario, affiliate=nils, external_id="zz-order")
+    foreign = ProgramScenario(other_account, prefix="zz-marker-")
+    far = foreign.create_conversion("10", at=timezone.now())
+    for sale in (theirs, far):
+        get_page(mina, f"{portal}sales/{sale.pk}/", status=404)
+    get_page(mina, f"{portal}sales/{2**70}/", status=404)
+    for page in ("", "sales/", "payments/", "links/", "statement/"):
+        text = get_page(mina, f"{portal}{page}")
+        assert "zz-" not in text
+        assert "Nils" not in text
+        assert nils.code not in text
+
+
+def test_shows_payments_and_the_statement(mina, account, portal, scenario):
+    earn(scenario, "200")
+    payment = scenario.pay(Decimal(20))
+    page = get_page(mina, f"{portal}payments/")
+    assert payment.public_id in page
+    assert "20.00 EUR" in page
+    start = account.get_day(payment.created_at) - timedelta(days=1)
+    end = account.get_day(timezone.now())
+    page = get_page(mina, f"{portal}statement/?start={start}&end={end}")
+    assert "-20.00 EUR" in page
+    assert payment.public_id in page
+    wrong = get_page(mina, f"{portal}statement/?start=2026-02-30&end=x")
+    assert wrong.count('class="error"') == 2
+
+
+def test_lists_fifty_sales_at_a_time(mina, portal, scenario):
+    sales = [earn(scenario, "10", approve=False) for _ in range(51)]
+    page = get_page(mina, f"{portal}sales/")
+    oldest = scenario.get_commission(sales[0])
+    assert page.count(">Why?<") == 50
+    assert f"?before={oldest.pk + 1}" in page
+    assert get_page(mina, f"{portal}sales/?before={oldest.pk + 1}").count(">Why?<") == 1
+
+
+@pytest.mark.parametrize(
+    "page", ["", "sales/", "payments/", "links/", "statement/", "profile/"]
+)
+def test_pages_are_small_and_take_few_statements(
+    mina, portal, scenario, capture_queries, page
+):
+    for _ in range(15):
+        earn(scenario, "10")
+    with capture_queries() as captured:
+        response = mina.get(f"{portal}{page}")
+    assert len(captured) <= 12
+    assert len(response.content) < 60_000

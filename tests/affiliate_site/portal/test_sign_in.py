@@ -1,0 +1,191 @@
+"""Affiliates get in by a password or a link, and out; strangers learn nothing."""
+
+import re
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.utils import timezone
+
+from accounts.models.accounts import Account
+from accounts.services.staff import create_staff_user
+from affiliate_site.portal.access import COOKIE
+from tests.affiliate_site.portal.conftest import PASSWORD
+from tracking.models.portal import LinkPurpose
+from tracking.services.portal_access import create_portal_link
+from tracking.services.portal_settings import update_portal_settings
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
+EMAIL = "mina@notes.example.org"
+WRONG = "E-mail address or password is wrong."
+
+
+def read(response):
+    return " ".join(response.content.decode().split())
+
+
+def sign_in(client, portal, email=EMAIL, password=PASSWORD):
+    entries = {"email": email, "password": password}
+    return client.post(f"{portal}sign-in/", entries)
+
+
+@pytest.mark.parametrize("page", ["links", "sales", "payments", "statement", "profile"])
+def test_leads_strangers_to_the_sign_in(client, portal, page):
+    response = client.get(f"{portal}{page}/")
+    assert response.status_code == 302
+    assert response["Location"] == f"{portal}sign-in/"
+
+
+def test_there_is_no_portal_until_it_is_switched_on(client, account, portal):
+    pages = [portal, f"{portal}sign-in/", f"{portal}password/", f"{portal}links/"]
+    update_portal_settings(account, changes={"is_on": False}, at=timezone.now())
+    assert [client.get(page).status_code for page in pages] == [404] * 4
+    assert client.get("/partners/nobody/").status_code == 404
+
+
+def test_a_locked_account_has_no_portal(client, account, portal):
+    Account.objects.filter(pk=account.pk).update(locked_at=timezone.now())
+    assert client.get(portal).status_code == 404
+
+
+def test_signs_in_by_password_and_out(
+    client, account, portal, scenario, set_up_password
+):
+    set_up_password(scenario.mina.affiliate)
+    response = sign_in(client, portal, email=f" {EMAIL.upper()} ")
+    assert response["Location"] == portal
+    cookie = response.cookies[COOKIE]
+    assert (cookie["path"], cookie["httponly"], cookie["samesite"]) == (
+        portal,
+        True,
+        "Lax",
+    )
+    assert "Hello Mina" in read(client.get(portal))
+    response = client.post(f"{portal}sign-out/")
+    assert response["Location"] == f"{portal}sign-in/"
+    assert response.cookies[COOKIE].value == ""
+    client.cookies[COOKIE] = cookie.value  # kept by a thief
+    assert client.get(f"{portal}links/").status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("email", "password"),
+    [(EMAIL, "wrong"), ("nobody@notes.example.org", PASSWORD)],
+)
+def test_the_answer_does_not_tell_what_is_wrong(
+    client, portal, scenario, set_up_password, email, password
+):
+    set_up_password(scenario.mina.affiliate)
+    response = sign_in(client, portal, email, password)
+    assert response.status_code == 200
+    assert WRONG in read(response)
+    assert COOKIE not in response.cookies
+
+
+def test_limits_attempts_by_address_of_the_network(
+    client, portal, scenario, set_up_password
+):
+    set_up_password(scenario.mina.affiliate)
+    answers = [sign_in(client, portal, password="wrong").status_code for _ in range(7)]
+    assert answers == [200] * 5 + [429] * 2
+    elsewhere = Client(REMOTE_ADDR="203.0.113.9")
+    assert sign_in(elsewhere, portal).status_code == 302
+
+
+def test_signs_in_by_a_link_once_and_only_by_its_button(
+    client, account, portal, scenario
+):
+    link = create_portal_link(
+        scenario.mina.affiliate, purpose=LinkPurpose.SIGN_IN, at=timezone.now()
+    )
+    page = f"{portal}sign-in/{link}/"
+    for _ in range(2):  # as mail programs look at links
+        assert "You opened a link" in read(client.get(page))
+    assert client.post(page)["Location"] == portal
+    assert "Hello Mina" in read(client.get(portal))
+    again = Client().post(page)
+    assert again.status_code == 200
+    assert 'role="alert"' in read(again)
+    assert COOKIE not in again.cookies
+
+
+def test_sets_a_password_by_a_link(client, portal, scenario):
+    link = create_portal_link(
+        scenario.mina.affiliate, purpose=LinkPurpose.SET_PASSWORD, at=timezone.now()
+    )
+    page = f"{portal}password/{link}/"
+    weak = client.post(page, {"password": "12345678"})
+    assert 'class="error"' in read(weak)
+    assert client.post(page, {"password": PASSWORD})["Location"] == portal
+    assert sign_in(Client(), portal).status_code == 302
+
+
+def test_mails_a_link_and_answers_strangers_alike(
+    client, account, portal, scenario, settings
+):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    pages = []
+    for email in (EMAIL, "nobody@notes.example.org"):
+        response = client.post(f"{portal}password/", {"email": email})
+        pages.append(re.sub(r'value="[^"]*"', "", read(response)))
+    assert pages[0] == pages[1]
+    mail = account.mails.get()
+    [path] = re.findall(rf"{re.escape(settings.PUBLIC_URL)}(\S+)", mail.text)
+    assert client.post(path)["Location"] == portal
+
+
+def test_the_address_in_a_mail_is_not_that_of_the_request(
+    client, account, portal, scenario, settings
+):
+    settings.ALLOWED_HOSTS = ["*"]
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    client.post(
+        f"{portal}password/", {"email": EMAIL}, headers={"host": "evil.example"}
+    )
+    assert "evil.example" not in account.mails.get().text
+
+
+def test_needs_a_token_against_forged_requests(portal, scenario, set_up_password):
+    set_up_password(scenario.mina.affiliate)
+    client = Client(enforce_csrf_checks=True)
+    assert sign_in(client, portal).status_code == 403
+
+
+def test_a_session_is_not_one_of_another_account_or_of_staff(
+    mina, portal, account, other_account
+):
+    update_portal_settings(other_account, changes={"is_on": True}, at=timezone.now())
+    response = mina.get(f"/partners/{other_account.slug}/links/")
+    assert response.status_code == 302
+    assert mina.get("/admin/").status_code == 302
+    owner, _ = create_staff_user(
+        account, email="o@e.example", role="owner", password=None, at=timezone.now()
+    )
+    staff = Client()
+    staff.force_login(owner)
+    assert staff.get("/admin/").status_code == 200
+    assert staff.get(f"{portal}links/").status_code == 302
+
+
+def test_signs_out_everywhere(mina, portal, scenario, set_up_password):
+    phone = Client()
+    phone.cookies[COOKIE] = mina.cookies[COOKIE].value
+    assert mina.post(f"{portal}sign-out/", {"everywhere": "1"}).status_code == 302
+    assert phone.get(f"{portal}sales/").status_code == 302
+
+
+def test_changes_the_password(mina, portal):
+    wrong = {"old_password": "wrong", "password": "harbor-lamps-13"}
+    assert 'class="error"' in read(mina.post(f"{portal}profile/", wrong))
+    right = wrong | {"old_password": PASSWORD}
+    assert mina.post(f"{portal}profile/", right)["Location"] == portal
+    assert sign_in(Client(), portal, password="harbor-lamps-13").status_code == 302
+
+
+def test_headers_of_pages(mina, portal):
+    response = mina.get(portal)
+    assert response["Cache-Control"] == "no-store"
+    assert "script-src 'self'" in response["Content-Security-Policy"]
+    assert response["X-Frame-Options"] == "DENY"
+    assert settings.SESSION_COOKIE_NAME not in response.cookies
