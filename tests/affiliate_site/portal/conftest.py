@@ -5,8 +5,7 @@ from django.test import Client
 from django.utils import timezone
 
 from affiliate_site.portal.access import COOKIE
-from tracking.models.portal import LinkPurpose
-from tracking.services.portal_access import create_portal_link, set_portal_password
+from tracking.services.portal_access import invite_affiliate, set_portal_password
 from tracking.services.portal_settings import update_portal_settings
 
 PASSWORD = "harbor-lamps-12"
@@ -25,8 +24,9 @@ def set_up_password(account):
 
     def set_up(affiliate):
         at = timezone.now()
-        link = create_portal_link(affiliate, purpose=LinkPurpose.SET_PASSWORD, at=at)
-        return set_portal_password(affiliate.account, link, password=PASSWORD, at=at)
+        invitation = invite_affiliate(account, affiliate_id=affiliate.slug, at=at)
+        token = invitation.token
+        return set_portal_password(account, token, password=PASSWORD, at=at)
 
     return set_up
 

@@ -11,8 +11,7 @@ from accounts.models.accounts import Account
 from accounts.services.staff import create_staff_user
 from affiliate_site.portal.access import COOKIE
 from tests.affiliate_site.portal.conftest import PASSWORD
-from tracking.models.portal import LinkPurpose
-from tracking.services.portal_access import create_portal_link
+from tracking.services.portal_access import invite_affiliate
 from tracking.services.portal_settings import update_portal_settings
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -23,6 +22,17 @@ WRONG = "E-mail address or password is wrong."
 
 def read(response):
     return " ".join(response.content.decode().split())
+
+
+@pytest.fixture
+def can_mail(settings):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+
+
+def find_link(mail):
+    """The path of the link in a mail."""
+    [path] = re.findall(rf"{re.escape(settings.PUBLIC_URL)}(\S+)", mail.text)
+    return path
 
 
 def sign_in(client, portal, email=EMAIL, password=PASSWORD):
@@ -94,12 +104,11 @@ def test_limits_attempts_by_address_of_the_network(
 
 
 def test_signs_in_by_a_link_once_and_only_by_its_button(
-    client, account, portal, scenario
+    client, account, portal, scenario, can_mail
 ):
-    link = create_portal_link(
-        scenario.mina.affiliate, purpose=LinkPurpose.SIGN_IN, at=timezone.now()
-    )
-    page = f"{portal}sign-in/{link}/"
+    client.post(f"{portal}password/", {"email": EMAIL})
+    page = find_link(account.mails.get())
+    assert page.startswith(f"{portal}sign-in/")
     for _ in range(2):  # as mail programs look at links
         assert "You opened a link" in read(client.get(page))
     assert client.post(page)["Location"] == portal
@@ -110,11 +119,10 @@ def test_signs_in_by_a_link_once_and_only_by_its_button(
     assert COOKIE not in again.cookies
 
 
-def test_sets_a_password_by_a_link(client, portal, scenario):
-    link = create_portal_link(
-        scenario.mina.affiliate, purpose=LinkPurpose.SET_PASSWORD, at=timezone.now()
-    )
-    page = f"{portal}password/{link}/"
+def test_sets_a_password_by_a_link(client, account, portal, scenario):
+    at = timezone.now()
+    invitation = invite_affiliate(account, affiliate_id=scenario.mina.slug, at=at)
+    page = f"{portal}password/{invitation.token}/"
     weak = client.post(page, {"password": "12345678"})
     assert 'class="error"' in read(weak)
     assert client.post(page, {"password": PASSWORD})["Location"] == portal
@@ -122,24 +130,22 @@ def test_sets_a_password_by_a_link(client, portal, scenario):
 
 
 def test_mails_a_link_and_answers_strangers_alike(
-    client, account, portal, scenario, settings
+    client, account, portal, scenario, can_mail
 ):
-    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
     pages = []
     for email in (EMAIL, "nobody@notes.example.org"):
-        response = client.post(f"{portal}password/", {"email": email})
+        entries = {"email": email, "password": "1"}
+        response = client.post(f"{portal}password/", entries)
         pages.append(re.sub(r'value="[^"]*"', "", read(response)))
     assert pages[0] == pages[1]
-    mail = account.mails.get()
-    [path] = re.findall(rf"{re.escape(settings.PUBLIC_URL)}(\S+)", mail.text)
-    assert client.post(path)["Location"] == portal
+    page = find_link(account.mails.get())
+    assert client.post(page, {"password": PASSWORD})["Location"] == portal
 
 
 def test_the_address_in_a_mail_is_not_that_of_the_request(
-    client, account, portal, scenario, settings
+    client, account, portal, scenario, settings, can_mail
 ):
     settings.ALLOWED_HOSTS = ["*"]
-    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
     client.post(
         f"{portal}password/", {"email": EMAIL}, headers={"host": "evil.example"}
     )
