@@ -1,11 +1,9 @@
 """Sign in by password or by a link in a mail, sign out, and set a password."""
 
-from functools import partial
-
-from django.conf import settings
 from django.utils import timezone
 
 from accounts.services.notifications import can_send_mail
+from affiliate_site.links import build_portal_url
 from affiliate_site.portal.access import (
     COOKIE,
     build_url,
@@ -15,22 +13,16 @@ from affiliate_site.portal.access import (
     start_session,
 )
 from affiliate_site.portal.forms import EmailForm, NewPasswordForm, SignInForm
-from affiliate_site.throttling import count_sign_in_attempt
+from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
 from tracking.errors import LinkExpired, SignInRefused, WeakPassword
 from tracking.models.portal import LinkPurpose
 from tracking.services import portal_access
 
-TOO_MANY_ATTEMPTS = "Too many attempts. Try again in a minute."
 REFUSED = "E-mail address or password is wrong."
 LINK_SENT = (
     "If this address belongs to an affiliate, a mail with a link is on its way. Look"
     " into your spam folder, too."
 )
-
-
-def count_attempt(request, email: str) -> bool:
-    """Count an attempt of this IP, and of the address in this account."""
-    return count_sign_in_attempt(request, f"{request.account.slug} {email}")
 
 
 @portal_page("GET", "HEAD", "POST", is_public=True)
@@ -40,7 +32,7 @@ def sign_in(request):
     status = 200
     if request.method == "POST" and form.is_valid():
         email, password = form.cleaned_data["email"], form.cleaned_data["password"]
-        if count_attempt(request, email):
+        if is_sign_in_throttled(request, request.account, email):
             form.add_error(None, TOO_MANY_ATTEMPTS)
             status = 429
         else:
@@ -66,22 +58,22 @@ def ask_for_link(request):
 
     The answer is the same for addresses that nobody has.
     """
-    form = EmailForm(request.POST or None)
+    account, form = request.account, EmailForm(request.POST or None)
     message, status = "", 200
     if request.method == "POST" and form.is_valid():
         email = form.cleaned_data["email"]
-        if count_attempt(request, email):
+        if is_sign_in_throttled(request, request.account, email):
             form.add_error(None, TOO_MANY_ATTEMPTS)
             status = 429
         else:
-            purpose, name = LinkPurpose.SIGN_IN, "use_link"
+            purpose, path = LinkPurpose.SIGN_IN, "sign-in"
             if "password" in request.POST:
-                purpose, name = LinkPurpose.SET_PASSWORD, "set_password"
+                purpose, path = LinkPurpose.SET_PASSWORD, "password"
             portal_access.send_portal_link(
-                request.account,
+                account,
                 email=email,
                 purpose=purpose,
-                url_for=partial(build_absolute_url, request.account, name),
+                url_for=lambda token: build_portal_url(account, f"{path}/{token}/"),
                 at=timezone.now(),
             )
             message = LINK_SENT
@@ -92,11 +84,6 @@ def ask_for_link(request):
         "can_send_mail": can_send_mail(),
     }
     return show(request, "ask_for_link", context, status=status)
-
-
-def build_absolute_url(account, name: str, token: str) -> str:
-    """The address of a link with a token, for a mail; never that of the `Host`."""
-    return f"{settings.PUBLIC_URL}{build_url(account, name, token=token)}"
 
 
 @portal_page("GET", "HEAD", "POST", is_public=True)

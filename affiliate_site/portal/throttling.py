@@ -2,6 +2,8 @@
 
 from affiliate_site.throttling import count_sign_in_attempt
 
+TOO_MANY_ATTEMPTS = "Too many attempts. Try again in a minute."
+
 
 def is_sign_in_throttled(request, account, email: str) -> bool:
     """Count one attempt to sign in, or to ask for a link; is a limit exceeded?

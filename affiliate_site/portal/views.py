@@ -22,9 +22,11 @@ from affiliate_site.portal.sales import (
     list_earnings,
     shorten_order_id,
 )
+from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
 from payouts.errors import InvalidPeriod
 from payouts.models.commission_types import RateKind
 from payouts.services.amounts_due import AmountsDue, get_amounts_due
+from payouts.services.payout_minimums import get_minimums
 from payouts.services.programs import STANDARD_COMMISSION_TYPE
 from payouts.services.statements import get_statement
 from tracking.errors import WeakPassword, WrongPassword
@@ -65,10 +67,7 @@ def select_earnings(affiliate):
 def list_offers(account) -> list[dict[str, Any]]:
     """The terms of each program, derived from its rules."""
     programs = account.programs.filter(archived_at=None).order_by("title")
-    minimums = {
-        row.currency: row.amount
-        for row in account.payout_minimums.filter(affiliate=None)
-    }
+    minimums = get_minimums(account, []).of_account
     rates = {
         row.program_id: row
         for row in account.commission_types.filter(identifier=STANDARD_COMMISSION_TYPE)
@@ -99,17 +98,11 @@ def list_balances(affiliate, *, at) -> list[dict[str, Any]]:
     """What is due, on hold and pending in each currency, and what the due waits for."""
     account = affiliate.account
     amounts = get_amounts_due(account, [affiliate.pk], at=at)
-    minimums = {
-        (row.affiliate_id, row.currency): row.amount
-        for row in account.payout_minimums.filter(affiliate__in=[affiliate.pk])
-        | account.payout_minimums.filter(affiliate=None)
-    }
-    balances = []
-    for (_, currency), each in sorted(amounts.items()):
-        of_all = minimums.get((None, currency))
-        minimum = minimums.get((affiliate.pk, currency), of_all)
-        balances.append(build_balance(account, currency, each, minimum))
-    return balances
+    minimums = get_minimums(account, [affiliate.pk])
+    return [
+        build_balance(account, key[1], each, minimums.find(key))
+        for key, each in sorted(amounts.items())
+    ]
 
 
 def build_balance(account, currency: str, amounts: AmountsDue, minimum):
@@ -295,8 +288,14 @@ def build_statement(request, statement) -> dict[str, Any]:
 @portal_page("GET", "HEAD", "POST")
 def profile(request):
     """Who is signed in; a new password; sign out everywhere."""
-    form = ChangePasswordForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
+    form, status = ChangePasswordForm(request.POST or None), 200
+    email = request.affiliate.email or request.affiliate.slug
+    if request.method != "POST" or not form.is_valid():
+        pass
+    elif is_sign_in_throttled(request, request.account, email):
+        form.add_error(None, TOO_MANY_ATTEMPTS)
+        status = 429
+    else:
         try:
             token = change_portal_password(
                 request.affiliate, **form.cleaned_data, at=timezone.now()
@@ -312,4 +311,4 @@ def profile(request):
         "form": form,
         "rules": password_validators_help_texts(),
     }
-    return show(request, "profile", context)
+    return show(request, "profile", context, status=status)
