@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime
 
+from tests.portal_links import create_portal_link
 from tracking.services.affiliates import get_affiliate
 from tracking.services.portal_access import (
     change_portal_password,
-    create_portal_link,
     set_portal_password,
     sign_in,
     use_sign_in_link,

@@ -7,9 +7,10 @@ from django.contrib.auth.hashers import Argon2PasswordHasher, make_password
 
 from tests.concurrency.worker import PROCESSES
 from tests.conftest import NOW
+from tests.portal_links import create_portal_link
 from tracking.errors import SignInRefused
 from tracking.models.portal import LinkPurpose
-from tracking.services.portal_access import create_portal_link, find_session
+from tracking.services.portal_access import find_session
 
 pytestmark = pytest.mark.integration
 

@@ -23,7 +23,6 @@ from accounts.services.changes import log_event
 from accounts.services.notifications import can_send_mail
 from accounts.services.retention import delete_in_batches
 from tracking.errors import (
-    AffiliateNotFound,
     LinkExpired,
     SignInRefused,
     WeakPassword,
@@ -110,19 +109,6 @@ def sign_out(account: Account, token: str) -> None:
 def sign_out_everywhere(affiliate: Affiliate) -> None:
     """End all sessions of an affiliate."""
     affiliate.account.portal_sessions.filter(affiliate=affiliate).delete()
-
-
-def create_portal_link(affiliate: Affiliate, *, purpose: str, at: datetime) -> str:
-    """Create a link and return its token.
-
-    A link to set a password replaces earlier ones that were not used. Raises
-    `AffiliateNotFound` if the affiliate is deleted.
-    """
-    with transaction.atomic():
-        locked = _lock(affiliate)
-        if locked is None:
-            raise AffiliateNotFound
-        return _create_link(locked, LinkPurpose(purpose), at=at)[1]
 
 
 def invite_affiliate(

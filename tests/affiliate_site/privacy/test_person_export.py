@@ -10,10 +10,10 @@ from payouts.services.payments import cancel_payment
 from payouts.services.refunds import refund_conversion
 from tests.command_line import run_command, run_failing_command, run_json_command
 from tests.conftest import NOW
+from tests.portal_links import create_portal_link
 from tests.program_scenario import ProgramScenario
 from tracking.services.mails import queue_mail
 from tracking.services.notes import create_note
-from tracking.services.portal_access import create_portal_link
 
 EMAIL = "mina@notes.example.org"
 

@@ -8,6 +8,7 @@ from django.contrib.auth.hashers import make_password
 
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory
+from tests.portal_links import create_portal_link
 from tracking.errors import (
     AffiliateNotFound,
     LinkExpired,
@@ -25,7 +26,6 @@ from tracking.services.portal_access import (
     MAX_MAILS_PER_WINDOW,
     SESSION_LIFETIME,
     change_portal_password,
-    create_portal_link,
     delete_expired_portal_rows,
     find_session,
     invite_affiliate,
@@ -161,7 +161,7 @@ def test_removal_ends_sessions_and_links(account, affiliate):
     with pytest.raises(LinkExpired):
         set_password(account, password_link)
     with pytest.raises(AffiliateNotFound):
-        make_link(affiliate)
+        make_link(affiliate, LinkPurpose.SET_PASSWORD)
 
 
 def test_stores_and_logs_no_token(account, affiliate):
