@@ -62,6 +62,10 @@ def render_banner(address: str) -> str:
         if demo.finance_email:
             finance = f"{demo.finance_email}   {demo.finance_password}"
             lines.insert(3, f"   as finance  {finance}")
+        if demo.affiliate_email:
+            affiliate = f"{demo.affiliate_email}   {demo.affiliate_password}"
+            url = f"{address}/partners/{demo.account}/"
+            lines.insert(4, f"  Affiliates   {url}   {affiliate}")
         lines.insert(2, f"  Key          {demo.key}")
         titles = ("Try", "", "", "")
         lines += [

@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.ids import generate_random_text
 from accounts.models.accounts import Account
 from accounts.models.api_keys import Role
 from accounts.models.users import User
@@ -21,10 +22,14 @@ from affiliate_site.demo.history import (
     get_first_moment,
 )
 from affiliate_site.env import VAR_DIR, open_private_file
+from tracking.services.portal_access import invite_affiliate, set_portal_password
+from tracking.services.portal_settings import update_portal_settings
 
 ACCOUNT_SLUG = "demo"
 EMAIL = "demo@example.org"
 FINANCE_EMAIL = "finance@example.org"
+PASSWORD_LENGTH = 20
+WELCOME_TEXT = "Recommend our lamps and earn from every sale."
 CREDENTIALS_FILE = VAR_DIR / "demo.json"
 
 
@@ -40,6 +45,9 @@ class DemoCredentials:
     # Of the role finance; empty in a file of an earlier version.
     finance_email: str = ""
     finance_password: str = ""
+    # Of an affiliate at the portal; as empty.
+    affiliate_email: str = ""
+    affiliate_password: str = ""
 
 
 def get_or_load_demo() -> DemoCredentials | None:
@@ -73,6 +81,7 @@ def load_demo(
             account = create_demo_account(scale=scale, at=at, progress=progress)
         demo = find_saved_credentials()
         if demo is None:
+            affiliate_email, affiliate_password = reset_affiliate_login(account, at=at)
             demo = DemoCredentials(
                 account=account.slug,
                 key=create_api_key(account, name="demo", role=Role.OWNER, at=at)[1],
@@ -83,6 +92,8 @@ def load_demo(
                 finance_password=create_or_reset_login(
                     account, FINANCE_EMAIL, Role.FINANCE, at=at
                 ),
+                affiliate_email=affiliate_email,
+                affiliate_password=affiliate_password,
             )
             save_credentials(demo)
     return demo
@@ -109,6 +120,8 @@ def create_demo_account(
         pending_as_null=False,
         at=get_first_moment(at),
     )
+    portal = {"is_on": True, "welcome_text": WELCOME_TEXT}
+    update_portal_settings(account, changes=portal, at=get_first_moment(at))
     create_history(account, scale=scale, at=at, progress=progress)
     return account
 
@@ -123,6 +136,15 @@ def create_or_reset_login(
         account, email=email, role=role, password=None, at=at
     )
     return password or ""
+
+
+def reset_affiliate_login(account: Account, *, at: datetime) -> tuple[str, str]:
+    """Set a password of the first affiliate; returns its e-mail address and that."""
+    affiliate = account.affiliates.order_by("id")[0]
+    invitation = invite_affiliate(account, affiliate_id=affiliate.slug, at=at)
+    password = generate_random_text(PASSWORD_LENGTH)
+    set_portal_password(account, invitation.token, password=password, at=at)
+    return affiliate.email or "", password
 
 
 def get_first_referral_code(account: Account) -> str:

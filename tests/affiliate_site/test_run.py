@@ -46,23 +46,25 @@ def run_curl_line(line):
 def test_prints_addresses_credentials_and_examples(demo):
     lines = run.render_banner(ADDRESS).splitlines()
 
-    assert lines[:7] == [
+    assert lines[:8] == [
         "Affiliate Site is ready",
         "  API          http://127.0.0.1:9000/1.6/",
         f"  Key          {demo.key}",
         "  Back office  http://127.0.0.1:9000/admin/login/"
         f"?account={demo.account}   {demo.email}   {demo.password}",
         f"   as finance  finance@example.org   {demo.finance_password}",
+        "  Affiliates   http://127.0.0.1:9000/partners/demo/"
+        f"   ada@notes.example.org   {demo.affiliate_password}",
         "  Reference    http://127.0.0.1:9000/docs/",
         "  Guide        http://127.0.0.1:9000/docs/guide/",
     ]
-    assert [line[:15] for line in lines[7:]] == ["  Try          ", " " * 15] + [
+    assert [line[:15] for line in lines[8:]] == ["  Try          ", " " * 15] + [
         " " * 15
     ] * 2
 
 
 def test_printed_examples_work_in_their_order(demo):
-    lines = [line[15:] for line in run.render_banner(ADDRESS).splitlines()[7:]]
+    lines = [line[15:] for line in run.render_banner(ADDRESS).splitlines()[8:]]
 
     programs, click, conversion, conversions = (run_curl_line(line) for line in lines)
 
@@ -139,4 +141,6 @@ def test_stores_demo_credentials(demo):
         "password": demo.password,
         "finance_email": "finance@example.org",
         "finance_password": demo.finance_password,
+        "affiliate_email": "ada@notes.example.org",
+        "affiliate_password": demo.affiliate_password,
     }

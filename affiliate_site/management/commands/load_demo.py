@@ -31,7 +31,8 @@ class Command(JsonCommand):
         demo = load_demo(scale=scale, at=at, progress=progress)
         self.write_result(
             f"{demo.account}\n{demo.key}\n{demo.email} {demo.password}\n"
-            f"{demo.finance_email} {demo.finance_password}",
+            f"{demo.finance_email} {demo.finance_password}\n"
+            f"{demo.affiliate_email} {demo.affiliate_password}",
             account=demo.account,
             key=demo.key,
             admin_url=f"{settings.PUBLIC_URL}/admin/",
@@ -39,6 +40,8 @@ class Command(JsonCommand):
             password=demo.password,
             finance_email=demo.finance_email,
             finance_password=demo.finance_password,
+            affiliate_email=demo.affiliate_email,
+            affiliate_password=demo.affiliate_password,
         )
 
 

@@ -104,7 +104,7 @@ def run_load_demo(*arguments):
 
 
 def test_prints_the_same_again_as_json(demo_file):
-    _, key, sign_in, finance = run_load_demo().splitlines()
+    _, key, sign_in, finance, affiliate = run_load_demo().splitlines()
 
     assert json.loads(run_load_demo("--json")) == {
         "account": "demo",
@@ -114,4 +114,6 @@ def test_prints_the_same_again_as_json(demo_file):
         "password": sign_in.split()[1],
         "finance_email": "finance@example.org",
         "finance_password": finance.split()[1],
+        "affiliate_email": "ada@notes.example.org",
+        "affiliate_password": affiliate.split()[1],
     }

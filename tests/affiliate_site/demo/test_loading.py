@@ -82,8 +82,9 @@ def run_load_demo(*arguments):
 def test_prints_account_and_key(db):
     credentials = run_load_demo()
 
-    account, key, sign_in, finance = credentials.splitlines()
+    account, key, sign_in, finance, affiliate = credentials.splitlines()
     assert account == "demo"
     assert sign_in.startswith("demo@example.org ")
     assert finance.startswith("finance@example.org ")
+    assert affiliate.startswith("ada@notes.example.org ")
     assert find_api_key(key).account.slug == "demo"
