@@ -11,20 +11,22 @@ from payouts.models.commission_types import RateKind
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
 from payouts.services.amounts_due import is_on_hold
 from payouts.services.explanation import explain_commission, explain_conversion
+from tracking.attribution import STAFF
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
 from tracking.models.portal import OrderIds
 from tracking.money import format_amount
 
 # Why a sale is the affiliate's, by the parameter that won.
+ATTRIBUTED = "The sale is attributed to you."
 WINNERS = {
     "coupon": "The customer used your coupon {value}.",
     "referral_code": "The shop reported the sale with your referral code {value}.",
-    "click_id": "The customer had followed your link on {day}.",
-    "tracking_id": "The customer had followed your link on {day}.",
+    "click_id": "The customer had followed your link.",
+    "tracking_id": "The customer had followed your link.",
     "asset_id": "The shop reported the sale with your link.",
     "customer": "The customer is yours: an earlier referral of you won them.",
-    "staff": "The company credited the sale to you.",
+    STAFF: "The company credited the sale to you.",
 }
 STATES = {
     "pending": "Waits for approval",
@@ -36,7 +38,7 @@ STATES = {
 }
 KINDS = {
     CommissionKind.REGULAR: "Sale",
-    CommissionKind.LEVEL: "Sale of somebody you recruited",
+    CommissionKind.LEVEL: "Sale by a recruit",
     CommissionKind.BONUS: "Bonus",
 }
 
@@ -68,7 +70,7 @@ def list_earnings(
             commission=row,
             day=account.get_day(row.created_at),
             what=KINDS[CommissionKind(row.kind)],
-            order_id=shorten_order_id(row.conversion, order_ids),
+            order_id=find_order_id(row, order_ids),
             amount=format_amount(row.amount, row.currency),
             state=(state := get_state(row, at=at)),
             due_on=account.get_day(row.due_at)
@@ -90,10 +92,15 @@ def get_state(commission: Commission, *, at: datetime) -> str:
     return "on_hold" if is_on_hold(commission, at=at) else "due"
 
 
-def shorten_order_id(conversion: Conversion | None, order_ids: str) -> str:
-    """The shop's order ID as far as the account shows it; empty without one."""
+def find_order_id(commission: Commission, order_ids: str) -> str:
+    """The shop's order ID as far as the account shows it; empty without one.
+
+    That of a sale which somebody else referred is not shown.
+    """
+    conversion = commission.conversion
     order_id = (conversion and conversion.external_id) or ""
-    if not order_id or order_ids == OrderIds.NONE:
+    is_own = commission.kind == CommissionKind.REGULAR
+    if not order_id or not is_own or order_ids == OrderIds.NONE:
         return ""
     if order_ids == OrderIds.WHOLE or len(order_id) <= 4:
         return order_id if order_ids == OrderIds.WHOLE else "…"
@@ -104,9 +111,12 @@ def explain_sale(
     affiliate: Affiliate, conversion: Conversion, commissions: Sequence[Commission]
 ) -> list[str]:
     """Why the affiliate earns from a sale: sentences."""
-    if any(row.kind == CommissionKind.REGULAR for row in commissions):
-        return [explain_referral(affiliate, conversion)]
-    return ["Somebody whom you recruited referred the customer."]
+    live = [row for row in commissions if row.deleted_at is None] or commissions
+    if all(row.kind == CommissionKind.LEVEL for row in live):
+        return ["An affiliate whom you or your recruits recruited referred the sale."]
+    if conversion.affiliate_id != affiliate.pk:
+        return ["Another referral won this sale: you earn nothing."]
+    return [explain_referral(affiliate, conversion)]
 
 
 def explain_referral(affiliate: Affiliate, conversion: Conversion) -> str:
@@ -126,10 +136,9 @@ def explain_referral(affiliate: Affiliate, conversion: Conversion) -> str:
     if clicked_at and parameter not in {"coupon", "referral_code", "customer"}:
         day = account.get_day(datetime.fromisoformat(clicked_at))
         return f"The customer had followed your link on {day:%-d %B %Y}."
-    text = WINNERS.get(parameter, "The sale was attributed to you.")
-    if "{day}" in text or ("{value}" in text and not winner.get("value")):
-        return "The customer had followed your link."
-    return text.format(value=winner.get("value"))
+    if winner or parameter == STAFF:
+        return WINNERS.get(parameter, ATTRIBUTED).format(value=winner.get("value"))
+    return ATTRIBUTED
 
 
 def explain_amount(account: Account, commission: Commission) -> str:
@@ -137,6 +146,8 @@ def explain_amount(account: Account, commission: Commission) -> str:
     explained = explain_commission(commission)
     currency = commission.currency
     amount = format_amount(explained["amount"], currency)
+    if commission.kind == CommissionKind.LEVEL:
+        return f"{amount}: your share of the sale."
     if explained["is_overridden"]:
         return f"{amount} as the company set it."
     if commission.rate_kind == RateKind.FIXED or commission.sub_amount is None:

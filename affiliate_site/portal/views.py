@@ -19,8 +19,8 @@ from affiliate_site.portal.forms import ChangePasswordForm, DeepLinkForm, Period
 from affiliate_site.portal.sales import (
     explain_amount,
     explain_sale,
+    find_order_id,
     list_earnings,
-    shorten_order_id,
 )
 from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
 from payouts.errors import InvalidPeriod
@@ -42,12 +42,10 @@ MAX_ID = 2**63 - 1  # of a row
 @portal_page(is_public=True)
 def home(request):
     """For strangers what the account offers, for affiliates what they earn."""
+    account = request.account
     if request.affiliate is None:
-        context = {
-            "title": request.account.name,
-            "offers": list_offers(request.account),
-        }
-        return show(request, "welcome", context)
+        offers = list_offers(account) if request.portal.is_open else []
+        return show(request, "welcome", {"title": account.name, "offers": offers})
     affiliate, at = request.affiliate, timezone.now()
     newest = select_earnings(affiliate)[:NEWEST]
     context = {
@@ -122,7 +120,8 @@ def build_balance(account, currency: str, amounts: AmountsDue, minimum):
 def links(request):
     """The referral link and coupon of each program, and links to other pages."""
     affiliate = request.affiliate
-    rows = affiliate.account.enrollments.filter(affiliate=affiliate).for_links()
+    enrollments = affiliate.account.enrollments.filter(affiliate=affiliate)
+    rows = enrollments.filter(program__archived_at=None).for_links()
     coupons = dict(
         affiliate.account.coupons.filter(enrollment__affiliate=affiliate).values_list(
             "enrollment", "code"
@@ -137,8 +136,9 @@ def links(request):
     if form.is_bound and form.is_valid():
         deep_link = build_deep_link(form.cleaned_data["page"], programs)
         if not deep_link:
-            hosts = sorted({each["host"] for each in programs if each["host"]})
-            form.add_error("page", f"Links lead to {' or '.join(hosts)} only.")
+            hosts = {it["host"] for it in programs if it["host"] and it["approved"]}
+            named = " or ".join(sorted(hosts)) or "no shop yet"
+            form.add_error("page", f"Your links lead to {named}, to no other host.")
     context = {
         "title": "Links",
         "programs": programs,
@@ -154,19 +154,27 @@ def build_program(row, coupon: str) -> dict[str, Any]:
     return {
         "title": row["program__title"],
         "approved": row["approved"],
-        "host": urlsplit(landing_page).hostname,
+        "host": get_host(landing_page),
         "link": build_referral_link(landing_page, code),
         "code": code,
         "coupon": coupon,
     }
 
 
+def get_host(landing_page: str) -> str:
+    """Host and port; empty if there is none."""
+    try:
+        return urlsplit(landing_page).netloc.lower()
+    except ValueError:
+        return ""
+
+
 def build_deep_link(page: str, programs) -> str:
     """The link to a page of the shop; empty if no approved program is at its host."""
     parts = urlsplit(page)
     for program in programs:
-        is_of_program = parts.hostname == program["host"] and program["approved"]
-        if is_of_program and parts.scheme in {"http", "https"} and not parts.username:
+        is_of_program = parts.netloc.lower() == program["host"] and program["approved"]
+        if is_of_program and parts.scheme in {"http", "https"}:
             return build_referral_link(page, program["code"])
     return ""
 
@@ -204,9 +212,11 @@ def sale(request, sale: int):
     conversion = commissions[0].conversion
     earnings = list_earnings(affiliate, commissions, request.portal.order_ids, at=at)
     refunds = account.refunds.filter(conversion=conversion).order_by("id")
+    if conversion.affiliate_id != affiliate.pk:
+        refunds = refunds.none()
     context = {
         "title": "Why this sale",
-        "order_id": shorten_order_id(conversion, request.portal.order_ids),
+        "order_id": earnings[0].order_id,
         "program": conversion.program.title,
         "day": account.get_day(conversion.created_at),
         "sentences": explain_sale(affiliate, conversion, commissions),
@@ -274,9 +284,10 @@ def build_statement(request, statement) -> dict[str, Any]:
                 "day": account.get_day(line.at),
                 "what": line.kind.label,
                 "reference": line.payment_id
-                or shorten_order_id(
-                    line.commission and line.commission.conversion,
-                    request.portal.order_ids,
+                or (
+                    find_order_id(line.commission, request.portal.order_ids)
+                    if line.commission
+                    else ""
                 ),
                 "amount": format_amount(line.amount, currency),
             }

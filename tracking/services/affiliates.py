@@ -105,7 +105,7 @@ def update_affiliate(
             if values:
                 affiliate.update_row(**values)
                 if "email" in values:
-                    _end_portal_links(account, affiliate, at=at)
+                    _end_portal_access(account, affiliate, at=at)
                 if not SEARCHED_FIELDS.isdisjoint(values):
                     update_suffixes(account, affiliate_id=affiliate.pk)
                 fields = sorted(values)
@@ -267,10 +267,11 @@ def _get_column_values(
     return values
 
 
-def _end_portal_links(account: Account, affiliate: Affiliate, *, at: datetime) -> None:
-    """End the links that the former e-mail address may have received."""
+def _end_portal_access(account: Account, affiliate: Affiliate, *, at: datetime) -> None:
+    """End the links that the former address may have received, and all sessions."""
     links = account.portal_links.filter(affiliate=affiliate, used_at=None)
     links.update(used_at=at)
+    account.portal_sessions.filter(affiliate=affiliate).delete()
 
 
 def _insert_with_slug(account: Account, affiliate: Affiliate) -> None:

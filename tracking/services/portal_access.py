@@ -118,7 +118,7 @@ def invite_affiliate(
     mail_url: Callable[[str], str] | None = None,
     at: datetime,
 ) -> PortalInvitation:
-    """Create a link to set a password, for staff to hand out.
+    """Create a link to set a password, for staff to hand out; earlier ones end.
 
     With `mail_url`, which returns the address for a token, it is mailed, too. Raises
     `AffiliateNotFound`.
@@ -127,6 +127,8 @@ def invite_affiliate(
     with transaction.atomic():
         affiliate = get_affiliate(account, affiliate_id, lock=True)
         affiliate.account = account
+        earlier = account.portal_links.filter(affiliate=affiliate, used_at=None)
+        earlier.filter(purpose=purpose).update(used_at=at)
         link, token = _create_link(affiliate, purpose, at=at)
         if mail_url and affiliate.email:
             _queue_link(link, mail_url(token), at=at)
@@ -267,9 +269,6 @@ def _create_link(
 ) -> tuple[PortalLink, str]:
     """Create a link of an affiliate that is locked."""
     links = affiliate.account.portal_links
-    if purpose == LinkPurpose.SET_PASSWORD:
-        earlier = links.filter(affiliate=affiliate, purpose=purpose, used_at=None)
-        earlier.update(used_at=at)
     token = secrets.token_urlsafe(32)
     link = links.create(
         affiliate=affiliate,

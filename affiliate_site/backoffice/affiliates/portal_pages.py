@@ -26,16 +26,16 @@ class PortalSettingsForm(ServiceForm):
         required=False,
     )
     is_open = forms.BooleanField(
-        label="Accept applications",
+        label="Show programs to everybody",
         required=False,
-        help_text="Anybody can apply to become an affiliate.",
+        help_text="The public page names the programs and their terms.",
     )
     welcome_text = forms.CharField(
         label="Welcome",
         max_length=2000,
         required=False,
         widget=MULTI_LINE({"rows": 4}),
-        help_text="Shown above the form for signing in.",
+        help_text="On the public page.",
     )
     order_ids = forms.ChoiceField(
         label="Show order IDs",

@@ -10,7 +10,7 @@ class Command(AccountCommand):
         super().add_arguments(parser)
         group = parser.add_mutually_exclusive_group()
         group.add_argument(
-            "--open", action="store_true", help="accept applications, too"
+            "--open", action="store_true", help="show the programs to everybody, too"
         )
         group.add_argument("--off", action="store_true", help="switch it off instead")
 

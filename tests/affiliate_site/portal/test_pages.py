@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
+from payouts.services.corrections import reattribute_conversion
 from payouts.services.payout_minimums import set_minimum
 from tests.program_scenario import ProgramScenario
 from tracking.services.portal_settings import update_portal_settings
@@ -33,6 +34,9 @@ def test_the_public_page_tells_the_terms_by_the_rules(
     set_minimum(account, currency="EUR", amount=Decimal(50), at=timezone.now())
     welcome = {"welcome_text": "Sell <b>lamps</b>\nwith us"}
     update_portal_settings(account, changes=welcome, at=timezone.now())
+    assert "You earn" not in get_page(client, portal)
+    is_open = {"is_open": True}
+    update_portal_settings(account, changes=is_open, at=timezone.now())
     page = get_page(client, portal)
     for text in (
         "Sell &lt;b&gt;lamps&lt;/b&gt;<br>with us",
@@ -162,3 +166,38 @@ def test_pages_are_small_and_take_few_statements(
         response = mina.get(f"{portal}{page}")
     assert len(captured) <= 12
     assert len(response.content) < 60_000
+
+
+def test_says_that_a_sale_is_no_longer_ones_own(mina, account, portal, scenario):
+    nils = scenario.create_enrolled_affiliate("Nils", "Berg")
+    sale = earn(scenario, external_id="ab7788")
+    reattribute_conversion(
+        account,
+        conversion_id=sale.pk,
+        affiliate_id=nils.slug,
+        reason="Nils wrote the review",
+        at=timezone.now(),
+    )
+    page = get_page(mina, f"{portal}sales/{sale.pk}/")
+    assert "Another referral won this sale: you earn nothing." in page
+    assert "Nils" not in page
+
+
+def test_tells_nothing_about_the_sales_of_recruits(mina, account, portal, scenario):
+    whole = {"order_ids": "whole"}
+    update_portal_settings(account, changes=whole, at=timezone.now())
+    scenario.create_level(2, "1")
+    nils = scenario.create_enrolled_affiliate("Nils", "Berg")
+    scenario.add_child(nils, scenario.mina)
+    sale = earn(scenario, affiliate=nils, external_id="zz-order", approve=False)
+    for url in ("", "sales/", f"sales/{sale.pk}/", "statement/"):
+        page = get_page(mina, f"{portal}{url}")
+        for text in ("Nils", "zz-order", "200.00 EUR"):
+            assert text not in page
+    page = get_page(mina, f"{portal}sales/{sale.pk}/")
+    assert "2.00 EUR: your share of the sale." in page
+
+
+def test_shows_no_links_of_archived_programs(mina, portal, scenario):
+    scenario.program.update_row(archived_at=timezone.now())
+    assert scenario.mina.code not in get_page(mina, f"{portal}links/")
