@@ -1,7 +1,10 @@
 """Forms of the portal."""
 
+from typing import Any
+
 from django import forms
 
+MAX_DAYS = 366  # of a statement
 MAX_PASSWORD_LENGTH = 1000  # hashing longer ones would take long
 
 
@@ -62,3 +65,11 @@ class PeriodForm(forms.Form):
 
     start = forms.DateField(label="From", widget=forms.DateInput({"type": "date"}))
     end = forms.DateField(label="To", widget=forms.DateInput({"type": "date"}))
+
+    def clean(self) -> dict[str, Any]:
+        """At most a year: a page lists all that happened."""
+        days = super().clean() or {}
+        start, end = days.get("start"), days.get("end")
+        if start and end and (end - start).days > MAX_DAYS:
+            self.add_error("end", f"A statement is of at most {MAX_DAYS} days.")
+        return days

@@ -25,6 +25,7 @@ from affiliate_site.portal.sales import (
 from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
 from payouts.errors import InvalidPeriod
 from payouts.models.commission_types import RateKind
+from payouts.models.runs import PayoutLineState
 from payouts.services.amounts_due import AmountsDue, get_amounts_due
 from payouts.services.payout_minimums import get_minimums
 from payouts.services.programs import STANDARD_COMMISSION_TYPE
@@ -236,6 +237,9 @@ def payments(request):
     affiliate, at = request.affiliate, timezone.now()
     account = affiliate.account
     rows = account.payments.filter(affiliate=affiliate).order_by("-created_at", "-id")
+    shown = list(rows[:PAGE_SIZE])
+    lines = account.payout_lines.filter(payment__in=shown)
+    states = dict(lines.values_list("payment", "state"))
     context = {
         "title": "Payments",
         "balances": list_balances(affiliate, at=at),
@@ -245,8 +249,9 @@ def payments(request):
                 "day": account.get_day(row.created_at),
                 "amount": format_amount(row.amount, row.currency),
                 "is_canceled": row.canceled_at is not None,
+                "is_on_its_way": states.get(row.pk) == PayoutLineState.UNKNOWN,
             }
-            for row in rows[:PAGE_SIZE]
+            for row in shown
         ],
         "statement_url": build_url(account, "statement"),
     }

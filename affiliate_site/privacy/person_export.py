@@ -30,6 +30,7 @@ from tracking.models.affiliates import Affiliate
 from tracking.models.customers import Customer
 from tracking.models.prospects import Prospect
 from tracking.services.erasure import find_clicks
+from tracking.services.mails import PORTAL_LINK_MAIL
 
 VISITOR_DATA = ("ip", "user_agent")
 TAX_COLUMNS = ("is_business", "country", "vat_id", "consented_on")
@@ -94,7 +95,12 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             .order_by("pk")
             .values("label", "issued_on", "currency", "total", "supplier")
         ),
-        "mails": list(account.mails.filter(**own).order_by("pk").values(*MAIL_COLUMNS)),
+        "mails": list(
+            account.mails.filter(**own)
+            .exclude(kind=PORTAL_LINK_MAIL, sent_at=None)  # its link still works
+            .order_by("pk")
+            .values(*MAIL_COLUMNS)
+        ),
         "portal_sessions": list(
             account.portal_sessions.filter(**own)
             .order_by("pk")

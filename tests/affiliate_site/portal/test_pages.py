@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from payouts.services.corrections import reattribute_conversion
 from payouts.services.payout_minimums import set_minimum
+from tests.payout_scenario import Paid, create_run
 from tests.program_scenario import ProgramScenario
 from tracking.services.portal_settings import update_portal_settings
 
@@ -143,6 +144,16 @@ def test_shows_payments_and_the_statement(mina, account, portal, scenario):
     assert payment.public_id in page
     wrong = get_page(mina, f"{portal}statement/?start=2026-02-30&end=x")
     assert wrong.count('class="error"') == 2
+    long = get_page(mina, f"{portal}statement/?start=2020-01-01&end=2026-01-01")
+    assert "A statement is of at most 366 days." in long
+
+
+def test_a_payment_is_on_its_way_until_the_bank_answers(mina, account, portal):
+    run = create_run(account, Paid("20"))
+    page = f"{portal}payments/"
+    assert "On its way" in get_page(mina, page)
+    account.payout_lines.filter(run=run).update(state="settled")
+    assert "On its way" not in get_page(mina, page)
 
 
 def test_lists_fifty_sales_at_a_time(mina, portal, scenario):

@@ -35,14 +35,15 @@ def test_exports_an_affiliate(account, scenario, api):
     payment = scenario.pay(1, at=NOW)
     reason = f"Sent to {EMAIL} instead"
     cancel_payment(account, payment_id=payment.public_id, reason=reason, at=NOW)
-    queue_mail(
-        scenario.mina.affiliate,
-        kind="payment",
-        about=payment.public_id,
-        subject="You were paid",
-        text="Hello Mina",
-        at=NOW,
-    )
+    for kind, text in (("payment", "Hello Mina"), ("portal_link", "a secret link")):
+        queue_mail(
+            scenario.mina.affiliate,
+            kind=kind,
+            about=payment.public_id,
+            subject="You were paid",
+            text=text,
+            at=NOW,
+        )
 
     create_portal_link(scenario.mina.affiliate, purpose="sign_in", at=NOW)
 
