@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from django.utils import timezone
@@ -132,6 +133,21 @@ def bill_noah(walk):
         assert "The tax data of noahvarga were saved." in walk.press("Save")
 
 
+def download_statements(walk, run):
+    """Download the statements of all, and read how many there are."""
+    walk.go("Payout runs")
+    walk.follow(str(run))
+    with walk.job("download all statements", clicks=2):
+        walk.follow("Of all affiliates as a ZIP file")
+        walk.find_field("Format").select_option("csv")
+        walk.click_count += 1
+        with walk.page.expect_download() as download_info:
+            walk.find("button", "Download").click()
+    with ZipFile(download_info.value.path()) as archive:
+        assert len(archive.namelist()) == 3
+    assert "3 of 3 statements" in walk.page.locator("#progress").inner_text()
+
+
 def get_owed(walk):
     return {
         slug: balances["EUR"]
@@ -202,6 +218,7 @@ def test_pays_a_month(walk):
         text = walk.press("Show")
     assert "order-noah" in text
 
+    download_statements(walk, run)
     with walk.job("find the document and its correction", clicks=2):
         text = walk.go("Documents")
         assert "Self-billing document".upper() in text.upper()

@@ -8,6 +8,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from django import forms
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, StreamingHttpResponse
 
 from affiliate_site.backoffice.lists.exports import iterate_chunks_of_ids
@@ -23,6 +24,7 @@ from affiliate_site.backoffice.payouts.statement_files import (
 )
 from payouts.models.runs import LEFT_OUT_STATES, PayoutRun
 from payouts.services.statements import Statement, get_statement
+from tracking.models.affiliates import Affiliate
 
 
 class RunStatementsForm(PeriodForm):
@@ -58,6 +60,7 @@ def run_statements_view(model_admin, request, object_id: int):
         f"Statements of payout run {run}",
         form,
         button="Download",
+        has_progress=True,
         note=(
             "One statement for each affiliate that the run pays, in a ZIP file. Days of"
             f" {run.account.time_zone}."
@@ -73,14 +76,22 @@ def download_statements(
     return StreamingHttpResponse(
         iterate_zip(iterate_statements(run, start, end), format),
         content_type="application/zip",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        headers={
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "X-File-Count": str(filter_affiliates(run).count()),  # for the progress
+        },
     )
+
+
+def filter_affiliates(run: PayoutRun) -> QuerySet[Affiliate]:
+    """The affiliates that a run pays."""
+    lines = run.account.payout_lines.filter(run=run).exclude(state__in=LEFT_OUT_STATES)
+    return run.account.affiliates.filter(pk__in=lines.values("affiliate"))
 
 
 def iterate_statements(run: PayoutRun, start: date, end: date) -> Iterator[Statement]:
     """The statements of the affiliates that a run pays."""
-    lines = run.account.payout_lines.filter(run=run).exclude(state__in=LEFT_OUT_STATES)
-    affiliates = run.account.affiliates.filter(pk__in=lines.values("affiliate"))
+    affiliates = filter_affiliates(run)
     for pks in iterate_chunks_of_ids(affiliates.order_by("pk")):
         for affiliate in affiliates.filter(pk__in=pks).order_by("pk"):
             affiliate.account = run.account

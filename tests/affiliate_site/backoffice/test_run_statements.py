@@ -50,6 +50,7 @@ def test_downloads_a_statement_of_each_affiliate(staff_client, run):
     text = archive.read(f"{NAMES[1]}.csv").decode()
     assert all(f'-{amount},"' in text for amount in ("30", "5"))
     assert "-20" not in text
+    assert response.headers["X-File-Count"] == "2"
     assert response.headers["Content-Disposition"] == (
         f'attachment; filename="statements-{run}-2026-01-01-to-2026-12-31.zip"'
     )
