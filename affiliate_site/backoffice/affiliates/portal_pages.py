@@ -90,7 +90,7 @@ class InviteToPortalPage(AffiliatePage):
     title = button = "Invite to portal"
     explanation = (
         "You get a link by which the affiliate sets a password. It works once, for 7"
-        " days, and replaces an earlier one. Whoever has it can sign in as the"
+        " days, and replaces an earlier one. Anybody who has it can sign in as the"
         " affiliate."
     )
     form_class = InvitationForm
