@@ -1,6 +1,6 @@
 """What affiliates earned and why, in words that name nobody else."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -9,6 +9,7 @@ from typing import Any
 from accounts.models.accounts import Account
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
+from payouts.models.runs import PayoutLineState
 from payouts.services.amounts_due import is_on_hold
 from payouts.services.explanation import explain_commission, explain_conversion
 from tracking.attribution import STAFF
@@ -32,6 +33,7 @@ STATES = {
     "pending": "Waits for approval",
     "on_hold": "On hold",
     "due": "Due",
+    "on_its_way": "On its way",
     "paid": "Paid",
     "disapproved": "Disapproved",
     "removed": "Removed",
@@ -64,7 +66,10 @@ def list_earnings(
     affiliate: Affiliate, rows: Iterable[Commission], order_ids: str, *, at: datetime
 ) -> list[Earning]:
     """What the pages show of commissions, which come with their conversions."""
-    account = affiliate.account
+    account, rows = affiliate.account, list(rows)
+    open_payments = find_open_payments(
+        account, {row.payment_id for row in rows if row.payment_id}
+    )
     return [
         Earning(
             commission=row,
@@ -72,7 +77,7 @@ def list_earnings(
             what=KINDS[CommissionKind(row.kind)],
             order_id=find_order_id(row, order_ids),
             amount=format_amount(row.amount, row.currency),
-            state=(state := get_state(row, at=at)),
+            state=(state := get_state(row, open_payments, at=at)),
             due_on=account.get_day(row.due_at)
             if state == "on_hold" and row.due_at
             else None,
@@ -81,12 +86,20 @@ def list_earnings(
     ]
 
 
-def get_state(commission: Commission, *, at: datetime) -> str:
+def find_open_payments(account: Account, pks: Collection[int]) -> set[int]:
+    """Return those of these payments about which the bank has not answered."""
+    lines = account.payout_lines.filter(payment__in=pks, state=PayoutLineState.UNKNOWN)
+    return {pk for pk in lines.values_list("payment", flat=True) if pk}
+
+
+def get_state(
+    commission: Commission, open_payments: Collection[int], *, at: datetime
+) -> str:
     """A key of `STATES`."""
     if commission.deleted_at:
         return "removed"
     if commission.payment_id:
-        return "paid"
+        return "on_its_way" if commission.payment_id in open_payments else "paid"
     if commission.status != CommissionStatus.APPROVED:
         return str(commission.status)
     return "on_hold" if is_on_hold(commission, at=at) else "due"

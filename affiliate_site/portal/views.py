@@ -19,13 +19,13 @@ from affiliate_site.portal.forms import ChangePasswordForm, DeepLinkForm, Period
 from affiliate_site.portal.sales import (
     explain_amount,
     explain_sale,
+    find_open_payments,
     find_order_id,
     list_earnings,
 )
 from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
 from payouts.errors import InvalidPeriod
 from payouts.models.commission_types import RateKind
-from payouts.models.runs import PayoutLineState
 from payouts.services.amounts_due import AmountsDue, get_amounts_due
 from payouts.services.payout_minimums import get_minimums
 from payouts.services.programs import STANDARD_COMMISSION_TYPE
@@ -238,8 +238,7 @@ def payments(request):
     account = affiliate.account
     rows = account.payments.filter(affiliate=affiliate).order_by("-created_at", "-id")
     shown = list(rows[:PAGE_SIZE])
-    lines = account.payout_lines.filter(payment__in=shown)
-    states = dict(lines.values_list("payment", "state"))
+    open_payments = find_open_payments(account, [row.pk for row in shown])
     context = {
         "title": "Payments",
         "balances": list_balances(affiliate, at=at),
@@ -249,7 +248,7 @@ def payments(request):
                 "day": account.get_day(row.created_at),
                 "amount": format_amount(row.amount, row.currency),
                 "is_canceled": row.canceled_at is not None,
-                "is_on_its_way": states.get(row.pk) == PayoutLineState.UNKNOWN,
+                "is_on_its_way": row.pk in open_payments,
             }
             for row in shown
         ],

@@ -148,12 +148,19 @@ def test_shows_payments_and_the_statement(mina, account, portal, scenario):
     assert "A statement is of at most 366 days." in long
 
 
-def test_a_payment_is_on_its_way_until_the_bank_answers(mina, account, portal):
+def test_a_payment_is_on_its_way_until_the_bank_answers(
+    mina, account, portal, scenario
+):
+    sale = earn(scenario, "200")
     run = create_run(account, Paid("20"))
-    page = f"{portal}payments/"
-    assert "On its way" in get_page(mina, page)
+    pages = [f"{portal}{url}" for url in ("payments/", "sales/", f"sales/{sale.pk}/")]
+    for page in pages:
+        assert "On its way" in get_page(mina, page)
     account.payout_lines.filter(run=run).update(state="settled")
-    assert "On its way" not in get_page(mina, page)
+    for page in pages:
+        text = get_page(mina, page)
+        assert "On its way" not in text
+        assert ">Paid<" in text
 
 
 def test_lists_fifty_sales_at_a_time(mina, portal, scenario):
