@@ -80,6 +80,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            "libraries": {"portal_formats": "affiliate_site.portal.formats"},
         },
     }
 ]
@@ -154,12 +155,21 @@ if replica := env.get_replica_settings():
 
 
 # Time and language: always UTC and English, as the API 1.6 specification words it. The
-# back office shows moments in the time zone of the account.
+# back office shows moments in the time zone of the account. Only the portal has other
+# languages: without LocaleMiddleware its pages and mails choose theirs.
 
 USE_TZ = True
 TIME_ZONE = "UTC"
-USE_I18N = False
+USE_I18N = True
 LANGUAGE_CODE = "en"
+LANGUAGES = [
+    ("en", "English"),
+    ("de", "Deutsch"),
+    ("fr", "Français"),
+    ("es", "Español"),
+]
+LANGUAGE_COOKIE_NAME = "language"
+LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = "affiliate_site.formats"  # of the back office; not of the API
 
 # Back office and sign-in.

@@ -11,7 +11,8 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models.accounts import Account
 from affiliate_site import http_errors
@@ -45,7 +46,8 @@ def portal_page(*methods: str, is_public: bool = False) -> Callable[[View], View
             )
             if request.affiliate is None and not is_public:
                 return redirect(build_url(found, "sign_in"))
-            with timezone.override(found.zone):
+            language = choose_language(request)
+            with timezone.override(found.zone), translation.override(language):
                 response = view(request, **kwargs)
             response["Cache-Control"] = "no-store"
             return response
@@ -53,6 +55,13 @@ def portal_page(*methods: str, is_public: bool = False) -> Callable[[View], View
         return wrapped
 
     return wrap
+
+
+def choose_language(request: Any) -> str:
+    """The language that the affiliate chose, else that of the browser."""
+    affiliate: Affiliate | None = request.affiliate
+    chosen = affiliate.language if affiliate else None
+    return chosen or translation.get_language_from_request(request)
 
 
 def build_url(account: Account, name: str, **kwargs: Any) -> str:
@@ -73,6 +82,9 @@ def show(
         "home_url": build_url(request.account, "home"),
         "sign_in_url": build_url(request.account, "sign_in"),
         "sign_out_url": build_url(request.account, "sign_out"),
+        "language": translation.get_language(),
+        "languages": settings.LANGUAGES,
+        "language_url": build_url(request.account, "set_language"),
         "pages": [
             (title, url := build_url(request.account, name), request.path == url)
             for name, title in pages.items()
@@ -83,11 +95,11 @@ def show(
 
 
 PAGES = {
-    "home": "Overview",
-    "links": "Links",
-    "sales": "Sales",
-    "payments": "Payments",
-    "profile": "Profile",
+    "home": _("Overview"),
+    "links": _("Links"),
+    "sales": _("Sales"),
+    "payments": _("Payments"),
+    "profile": _("Profile"),
 }
 
 

@@ -2,20 +2,29 @@
 
 from django.urls import path
 
-from affiliate_site.portal import sign_in, views
+from affiliate_site.portal import (
+    home,
+    languages,
+    link_pages,
+    payment_pages,
+    profile_pages,
+    sale_pages,
+    sign_in,
+)
 
 app_name = "portal"
 urlpatterns = [
-    path("", views.home, name="home"),
+    path("", home.home, name="home"),
     path("sign-in/", sign_in.sign_in, name="sign_in"),
     path("sign-in/<str:token>/", sign_in.use_link, name="use_link"),
     path("sign-out/", sign_in.sign_out, name="sign_out"),
     path("password/", sign_in.ask_for_link, name="ask_for_link"),
     path("password/<str:token>/", sign_in.set_password, name="set_password"),
-    path("links/", views.links, name="links"),
-    path("sales/", views.sales, name="sales"),
-    path("sales/<int:sale>/", views.sale, name="sale"),
-    path("payments/", views.payments, name="payments"),
-    path("statement/", views.statement, name="statement"),
-    path("profile/", views.profile, name="profile"),
+    path("links/", link_pages.links, name="links"),
+    path("sales/", sale_pages.sales, name="sales"),
+    path("sales/<int:sale>/", sale_pages.sale, name="sale"),
+    path("payments/", payment_pages.payments, name="payments"),
+    path("statement/", payment_pages.statement, name="statement"),
+    path("language/", languages.choose, name="set_language"),
+    path("profile/", profile_pages.profile, name="profile"),
 ]

@@ -120,6 +120,7 @@ class Affiliate(Person):
         db_index=False,
     )
     promotion_method = models.CharField(max_length=16, null=True)  # noqa: DJ001
+    language = models.CharField(max_length=8, null=True)  # noqa: DJ001
 
     objects: ClassVar = PersonQuerySet.as_manager()
 

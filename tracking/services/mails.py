@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
+from django.utils import translation
 
 from accounts.models.accounts import Account
 from accounts.services.retention import delete_in_batches
@@ -39,6 +41,11 @@ class MailResult:
 
     error: str = ""
     can_retry: bool = False
+
+
+def use_language_of(affiliate: Affiliate) -> translation.override:
+    """Translate into the language of an affiliate; English before they chose one."""
+    return translation.override(affiliate.language or settings.LANGUAGE_CODE)
 
 
 def queue_mail(

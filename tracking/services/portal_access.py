@@ -14,6 +14,8 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts.actor import get_actor, use_actor
 from accounts.compiled_queries import compiled
@@ -31,7 +33,7 @@ from tracking.errors import (
 from tracking.models.affiliates import Affiliate
 from tracking.models.portal import LinkPurpose, PortalLink, PortalSession
 from tracking.services.affiliates import get_affiliate
-from tracking.services.mails import PORTAL_LINK_MAIL, queue_mail
+from tracking.services.mails import PORTAL_LINK_MAIL, queue_mail, use_language_of
 
 SESSION_LIFETIME = timedelta(days=30)
 LINK_LIFETIMES = {
@@ -43,12 +45,14 @@ MAX_MAILS_PER_WINDOW = 3
 MAIL_WINDOW = timedelta(minutes=15)
 NO_PASSWORD = "!"  # noqa: S105 - no password has this hash
 SUBJECTS = {
-    LinkPurpose.SIGN_IN: "Sign in to {account}",
-    LinkPurpose.SET_PASSWORD: "Set your password for {account}",
+    LinkPurpose.SIGN_IN: gettext_lazy("Sign in to {account}"),
+    LinkPurpose.SET_PASSWORD: gettext_lazy("Set your password for {account}"),
 }
 TEXTS = {
-    LinkPurpose.SIGN_IN: "Sign in within 15 minutes",
-    LinkPurpose.SET_PASSWORD: "Set your password within 7 days",
+    LinkPurpose.SIGN_IN: gettext_lazy("Sign in within 15 minutes at this address:"),
+    LinkPurpose.SET_PASSWORD: gettext_lazy(
+        "Set your password within 7 days at this address:"
+    ),
 }
 
 
@@ -282,16 +286,16 @@ def _create_link(
 
 def _queue_link(link: PortalLink, url: str, *, at: datetime) -> None:
     affiliate, purpose = link.affiliate, LinkPurpose(link.purpose)
-    text = (
-        f"Hello {affiliate.firstname},\n\n"
-        f"{TEXTS[purpose]}; the link works once:\n{url}\n\n"
-        "If you did not expect this mail, ignore it.\n"
-    )
+    with use_language_of(affiliate):
+        hello = _("Hello {name},").format(name=affiliate.firstname)
+        once = _("It works once. If you did not expect this mail, ignore it.")
+        text = f"{hello}\n\n{TEXTS[purpose]}\n{url}\n\n{once}\n"
+        subject = SUBJECTS[purpose].format(account=affiliate.account.name)
     queue_mail(
         affiliate,
         kind=PORTAL_LINK_MAIL,
         about=str(link.pk),
-        subject=SUBJECTS[purpose].format(account=affiliate.account.name),
+        subject=subject,
         text=text,
         at=at,
     )

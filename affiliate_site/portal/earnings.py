@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from accounts.models.accounts import Account
+from affiliate_site.portal.formats import format_money
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
 from payouts.models.runs import PayoutLineState
@@ -16,7 +17,6 @@ from tracking.attribution import STAFF
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
 from tracking.models.portal import OrderIds
-from tracking.money import format_amount
 
 # Why a sale is the affiliate's, by the parameter that won.
 ATTRIBUTED = "The sale is attributed to you."
@@ -62,6 +62,12 @@ class Earning:
         return STATES[self.state]
 
 
+def select_earnings(affiliate):
+    """The commissions of an affiliate, newest first."""
+    rows = affiliate.account.commissions.filter(affiliate=affiliate)
+    return rows.select_related("conversion").order_by("-created_at", "-id")
+
+
 def list_earnings(
     affiliate: Affiliate, rows: Iterable[Commission], order_ids: str, *, at: datetime
 ) -> list[Earning]:
@@ -76,7 +82,7 @@ def list_earnings(
             day=account.get_day(row.created_at),
             what=KINDS[CommissionKind(row.kind)],
             order_id=find_order_id(row, order_ids),
-            amount=format_amount(row.amount, row.currency),
+            amount=format_money(row.amount, row.currency),
             state=(state := get_state(row, open_payments, at=at)),
             due_on=account.get_day(row.due_at)
             if state == "on_hold" and row.due_at
@@ -158,7 +164,7 @@ def explain_amount(account: Account, commission: Commission) -> str:
     """`10 % of 199.99 EUR are 19.999 EUR, rounded to 20.00 EUR.`"""
     explained = explain_commission(commission)
     currency = commission.currency
-    amount = format_amount(explained["amount"], currency)
+    amount = format_money(explained["amount"], currency)
     if commission.kind == CommissionKind.LEVEL:
         return f"{amount}: your share of the sale."
     if explained["is_overridden"]:
@@ -166,7 +172,7 @@ def explain_amount(account: Account, commission: Commission) -> str:
     if commission.rate_kind == RateKind.FIXED or commission.sub_amount is None:
         return f"{amount}: a fixed amount for each sale."
     exact: Decimal = explained["exact_amount"]
-    base = format_amount(commission.sub_amount, currency)
+    base = format_money(commission.sub_amount, currency)
     text = f"{commission.rate.normalize():f} % of {base} are"
     if exact == explained["amount"]:
         return f"{text} {amount}."

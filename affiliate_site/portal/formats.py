@@ -1,0 +1,45 @@
+"""Days, amounts and shares as the reader's language writes them."""
+
+from datetime import date
+from decimal import Decimal
+
+from babel import Locale
+from babel.dates import format_date
+from babel.numbers import format_decimal
+from django.template import Library
+from django.utils.translation import get_language
+
+from tracking.money import get_exponent
+
+register = Library()
+MAX_DECIMALS = 4  # of a commission
+
+
+def get_locale() -> Locale:
+    """The language of the page; English days are British: `25 Nov 2026`."""
+    language = get_language() or "en"
+    return Locale.parse("en_GB" if language == "en" else language)
+
+
+@register.filter
+def day(value: date) -> str:
+    """`25 Nov 2026`."""
+    return format_date(value, "medium", locale=get_locale())
+
+
+@register.filter
+def long_day(value: date) -> str:
+    """`25 November 2026`."""
+    return format_date(value, "long", locale=get_locale())
+
+
+def format_money(amount: Decimal, currency: str) -> str:
+    """`1,250.50 EUR`; no decimal that counts is left out."""
+    exponent = get_exponent(currency)
+    pattern = f"#,##0.{'0' * exponent}{'#' * (MAX_DECIMALS - exponent)}"
+    return f"{format_decimal(amount, pattern, locale=get_locale())} {currency}"
+
+
+def format_number(number: Decimal | int) -> str:
+    """`1,250.5`, with as many decimals as it has."""
+    return format_decimal(number, locale=get_locale(), decimal_quantization=False)

@@ -1,0 +1,27 @@
+"""The public page of the portal, and the overview of an affiliate."""
+
+from django.utils import timezone
+
+from affiliate_site.portal.access import portal_page, show
+from affiliate_site.portal.balances import list_balances
+from affiliate_site.portal.earnings import list_earnings, select_earnings
+from affiliate_site.portal.programs import list_offers
+
+NEWEST = 10
+
+
+@portal_page(is_public=True)
+def home(request):
+    """For strangers what the account offers, for affiliates what they earn."""
+    account = request.account
+    if request.affiliate is None:
+        offers = list_offers(account) if request.portal.is_open else []
+        return show(request, "welcome", {"title": account.name, "offers": offers})
+    affiliate, at = request.affiliate, timezone.now()
+    newest = select_earnings(affiliate)[:NEWEST]
+    context = {
+        "title": "Overview",
+        "balances": list_balances(affiliate, at=at),
+        "earnings": list_earnings(affiliate, newest, request.portal.order_ids, at=at),
+    }
+    return show(request, "home", context)

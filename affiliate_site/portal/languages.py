@@ -1,0 +1,35 @@
+"""The choice of a language."""
+
+from django.conf import settings
+from django.shortcuts import redirect
+
+from affiliate_site.portal.access import build_url, portal_page
+from tracking.services.portal_profiles import set_language
+
+COOKIE_AGE = 365 * 24 * 3600
+
+
+@portal_page("POST", is_public=True)
+def choose(request):
+    """Remember a language, for this browser and for the affiliate."""
+    home = build_url(request.account, "home")
+    page = request.POST.get("page", "")
+    is_page_of_portal = (
+        page.startswith(home) and page.isprintable() and "\\" not in page
+    )
+    response = redirect(page if is_page_of_portal else home)
+    language = request.POST.get("language")
+    if language not in dict(settings.LANGUAGES):
+        return response
+    if request.affiliate is not None:
+        set_language(request.affiliate, language)
+    response.set_cookie(
+        settings.LANGUAGE_COOKIE_NAME,
+        language,
+        max_age=COOKIE_AGE,
+        path=home,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+    return response
