@@ -9,6 +9,11 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 
+def gettext_noop(message: str) -> str:
+    """Mark a message that affiliates see for translation; errors know no Django."""
+    return message
+
+
 class DomainError(Exception):
     """A business error; `text` is the message for the caller."""
 

@@ -1,6 +1,6 @@
 """Errors of tracking, with messages as in docs/api-contract.md, section 1.7."""
 
-from accounts.errors import Conflict, InvalidInput, NotFound
+from accounts.errors import Conflict, InvalidInput, NotFound, gettext_noop
 
 
 class ProgramNotFound(NotFound):
@@ -288,13 +288,15 @@ class DuplicateEmail(InvalidInput):
 class SignInRefused(InvalidInput):
     """No affiliate has this address and password; nothing tells which one is wrong."""
 
-    message = "The e-mail address or the password is wrong. Check both and try again."
+    message = gettext_noop(
+        "The e-mail address or the password is wrong. Check both and try again."
+    )
 
 
 class WrongPassword(InvalidInput):
     """The present password of an affiliate is another one."""
 
-    message = "This is not your present password."
+    message = gettext_noop("This is not your present password.")
     property_path = "old_password"
 
 
@@ -308,7 +310,7 @@ class WeakPassword(InvalidInput):
 class LinkExpired(Conflict):
     """The link is unknown, used, replaced by a newer one, or too old."""
 
-    message = (
+    message = gettext_noop(
         "This link does not work any more: it was used, replaced by a newer one, or is"
         " too old. Ask for a new one."
     )

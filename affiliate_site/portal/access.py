@@ -12,8 +12,10 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone, translation
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from accounts.errors import DomainError
 from accounts.models.accounts import Account
 from affiliate_site import http_errors
 from tracking.models.affiliates import Affiliate
@@ -62,6 +64,11 @@ def choose_language(request: Any) -> str:
     affiliate: Affiliate | None = request.affiliate
     chosen = affiliate.language if affiliate else None
     return chosen or translation.get_language_from_request(request)
+
+
+def translate_error(error: DomainError) -> str:
+    """The message of a business error in the language of the page."""
+    return gettext(error.message).format(**error.params)
 
 
 def build_url(account: Account, name: str, **kwargs: Any) -> str:

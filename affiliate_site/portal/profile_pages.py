@@ -3,7 +3,12 @@
 from django.contrib.auth.password_validation import password_validators_help_texts
 from django.utils import timezone
 
-from affiliate_site.portal.access import portal_page, show, start_session
+from affiliate_site.portal.access import (
+    portal_page,
+    show,
+    start_session,
+    translate_error,
+)
 from affiliate_site.portal.forms import ChangePasswordForm
 from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
 from tracking.errors import WeakPassword, WrongPassword
@@ -26,9 +31,9 @@ def profile(request):
                 request.affiliate, **form.cleaned_data, at=timezone.now()
             )
         except WrongPassword as error:
-            form.add_error("old_password", str(error))
+            form.add_error("old_password", translate_error(error))
         except WeakPassword as error:
-            form.add_error("password", str(error))
+            form.add_error("password", translate_error(error))
         else:
             return start_session(request.account, token)
     context = {

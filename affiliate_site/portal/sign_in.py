@@ -11,6 +11,7 @@ from affiliate_site.portal.access import (
     portal_page,
     show,
     start_session,
+    translate_error,
 )
 from affiliate_site.portal.forms import EmailForm, NewPasswordForm, SignInForm
 from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
@@ -96,7 +97,7 @@ def use_link(request, token: str):
                 request.account, token, at=timezone.now()
             )
         except LinkExpired as error:
-            message = str(error)
+            message = translate_error(error)
         else:
             return start_session(request.account, session)
     return show(request, "use_link", {"title": "Sign in", "message": message})
@@ -115,9 +116,9 @@ def set_password(request, token: str):
                 at=timezone.now(),
             )
         except LinkExpired as error:
-            form.add_error(None, str(error))
+            form.add_error(None, translate_error(error))
         except WeakPassword as error:
-            form.add_error("password", str(error))
+            form.add_error("password", translate_error(error))
         else:
             return start_session(request.account, session)
     return show(request, "set_password", {"title": "Set a password", "form": form})
