@@ -6,8 +6,11 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from accounts.models.accounts import Account
-from affiliate_site.portal.formats import format_money
+from affiliate_site.portal.formats import format_money, format_number, long_day
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
 from payouts.models.runs import PayoutLineState
@@ -19,29 +22,33 @@ from tracking.models.conversions import Conversion
 from tracking.models.portal import OrderIds
 
 # Why a sale is the affiliate's, by the parameter that won.
-ATTRIBUTED = "The sale is attributed to you."
+ATTRIBUTED = gettext_lazy("The sale is attributed to you.")
 WINNERS = {
-    "coupon": "The customer used your coupon {value}.",
-    "referral_code": "The shop reported the sale with your referral code {value}.",
-    "click_id": "The customer had followed your link.",
-    "tracking_id": "The customer had followed your link.",
-    "asset_id": "The shop reported the sale with your link.",
-    "customer": "The customer is yours: an earlier referral of you won them.",
-    STAFF: "The company credited the sale to you.",
+    "coupon": gettext_lazy("The customer used your coupon {value}."),
+    "referral_code": gettext_lazy(
+        "The shop reported the sale with your referral code {value}."
+    ),
+    "click_id": gettext_lazy("The customer had followed your link."),
+    "tracking_id": gettext_lazy("The customer had followed your link."),
+    "asset_id": gettext_lazy("The shop reported the sale with your link."),
+    "customer": gettext_lazy(
+        "The customer is yours: an earlier referral of you won them."
+    ),
+    STAFF: gettext_lazy("The company credited the sale to you."),
 }
 STATES = {
-    "pending": "Waits for approval",
-    "on_hold": "On hold",
-    "due": "Due",
-    "on_its_way": "On its way",
-    "paid": "Paid",
-    "disapproved": "Disapproved",
-    "removed": "Removed",
+    "pending": gettext_lazy("Waits for approval"),
+    "on_hold": gettext_lazy("On hold"),
+    "due": gettext_lazy("Due"),
+    "on_its_way": gettext_lazy("On its way"),
+    "paid": gettext_lazy("Paid"),
+    "disapproved": gettext_lazy("Disapproved"),
+    "removed": gettext_lazy("Removed"),
 }
 KINDS = {
-    CommissionKind.REGULAR: "Sale",
-    CommissionKind.LEVEL: "Sale by a recruit",
-    CommissionKind.BONUS: "Bonus",
+    CommissionKind.REGULAR: gettext_lazy("Sale"),
+    CommissionKind.LEVEL: gettext_lazy("Sale by a recruit"),
+    CommissionKind.BONUS: gettext_lazy("Bonus"),
 }
 
 
@@ -59,7 +66,7 @@ class Earning:
 
     @property
     def state_label(self) -> str:
-        return STATES[self.state]
+        return str(STATES[self.state])
 
 
 def select_earnings(affiliate):
@@ -80,7 +87,7 @@ def list_earnings(
         Earning(
             commission=row,
             day=account.get_day(row.created_at),
-            what=KINDS[CommissionKind(row.kind)],
+            what=str(KINDS[CommissionKind(row.kind)]),
             order_id=find_order_id(row, order_ids),
             amount=format_money(row.amount, row.currency),
             state=(state := get_state(row, open_payments, at=at)),
@@ -132,9 +139,11 @@ def explain_sale(
     """Why the affiliate earns from a sale: sentences."""
     live = [row for row in commissions if row.deleted_at is None] or commissions
     if all(row.kind == CommissionKind.LEVEL for row in live):
-        return ["An affiliate whom you or your recruits recruited referred the sale."]
+        return [
+            _("An affiliate whom you or your recruits recruited referred the sale.")
+        ]
     if conversion.affiliate_id != affiliate.pk:
-        return ["Another referral won this sale: you earn nothing."]
+        return [_("Another referral won this sale: you earn nothing.")]
     return [explain_referral(affiliate, conversion)]
 
 
@@ -154,10 +163,13 @@ def explain_referral(affiliate: Affiliate, conversion: Conversion) -> str:
     clicked_at = winner.get("clicked_at")
     if clicked_at and parameter not in {"coupon", "referral_code", "customer"}:
         day = account.get_day(datetime.fromisoformat(clicked_at))
-        return f"The customer had followed your link on {day:%-d %B %Y}."
+        return _("The customer had followed your link on {day}.").format(
+            day=long_day(day)
+        )
     if winner or parameter == STAFF:
-        return WINNERS.get(parameter, ATTRIBUTED).format(value=winner.get("value"))
-    return ATTRIBUTED
+        text = WINNERS.get(parameter, ATTRIBUTED)
+        return str(text.format(value=winner.get("value")))
+    return str(ATTRIBUTED)
 
 
 def explain_amount(account: Account, commission: Commission) -> str:
@@ -166,14 +178,20 @@ def explain_amount(account: Account, commission: Commission) -> str:
     currency = commission.currency
     amount = format_money(explained["amount"], currency)
     if commission.kind == CommissionKind.LEVEL:
-        return f"{amount}: your share of the sale."
+        return _("{amount}: your share of the sale.").format(amount=amount)
     if explained["is_overridden"]:
-        return f"{amount} as the company set it."
+        return _("{amount} as the company set it.").format(amount=amount)
     if commission.rate_kind == RateKind.FIXED or commission.sub_amount is None:
-        return f"{amount}: a fixed amount for each sale."
+        return _("{amount}: a fixed amount for each sale.").format(amount=amount)
     exact: Decimal = explained["exact_amount"]
     base = format_money(commission.sub_amount, currency)
-    text = f"{commission.rate.normalize():f} % of {base} are"
+    percent = format_number(commission.rate)
     if exact == explained["amount"]:
-        return f"{text} {amount}."
-    return f"{text} {exact.normalize():f} {currency}, rounded to {amount}."
+        text = _("{percent} % of {base} are {amount}.")
+        return text.format(percent=percent, base=base, amount=amount)
+    return _("{percent} % of {base} are {exact}, rounded to {amount}.").format(
+        percent=percent,
+        base=base,
+        exact=f"{format_number(exact)} {currency}",
+        amount=amount,
+    )

@@ -1,6 +1,7 @@
 """The public page of the portal, and the overview of an affiliate."""
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from affiliate_site.portal.access import portal_page, show
 from affiliate_site.portal.balances import list_balances
@@ -20,7 +21,7 @@ def home(request):
     affiliate, at = request.affiliate, timezone.now()
     newest = select_earnings(affiliate)[:NEWEST]
     context = {
-        "title": "Overview",
+        "title": _("Overview"),
         "balances": list_balances(affiliate, at=at),
         "earnings": list_earnings(affiliate, newest, request.portal.order_ids, at=at),
     }

@@ -3,6 +3,8 @@
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.utils.translation import gettext as _
+
 from affiliate_site.links import build_referral_link
 from affiliate_site.portal.access import portal_page, show
 from affiliate_site.portal.forms import DeepLinkForm
@@ -29,10 +31,11 @@ def links(request):
         deep_link = build_deep_link(form.cleaned_data["page"], programs)
         if not deep_link:
             hosts = {it["host"] for it in programs if it["host"] and it["approved"]}
-            named = " or ".join(sorted(hosts)) or "no shop yet"
-            form.add_error("page", f"Your links lead to {named}, to no other host.")
+            named = ", ".join(sorted(hosts))
+            message = _("Your links lead to these hosts only: {hosts}")
+            form.add_error("page", message.format(hosts=named or "-"))
     context = {
-        "title": "Links",
+        "title": _("Links"),
         "programs": programs,
         "form": form,
         "deep_link": deep_link,

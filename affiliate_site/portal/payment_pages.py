@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from affiliate_site.portal.access import build_url, portal_page, show
 from affiliate_site.portal.balances import list_balances
@@ -26,7 +27,7 @@ def payments(request):
     shown = list(rows[:PAGE_SIZE])
     open_payments = find_open_payments(account, [row.pk for row in shown])
     context = {
-        "title": "Payments",
+        "title": _("Payments"),
         "balances": list_balances(affiliate, at=at),
         "payments": [
             {
@@ -58,7 +59,7 @@ def statement(request):
             form.add_error("end", str(error))
         else:
             currencies = [build_statement(request, each) for each in found.currencies]
-    context = {"title": "Statement", "form": form, "currencies": currencies}
+    context = {"title": _("Statement"), "form": form, "currencies": currencies}
     return show(request, "statement", context)
 
 

@@ -2,6 +2,7 @@
 
 from django.contrib.auth.password_validation import password_validators_help_texts
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from affiliate_site.portal.access import (
     portal_page,
@@ -37,7 +38,7 @@ def profile(request):
         else:
             return start_session(request.account, token)
     context = {
-        "title": "Profile",
+        "title": _("Profile"),
         "form": form,
         "rules": password_validators_help_texts(),
     }

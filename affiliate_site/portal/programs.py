@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from affiliate_site.portal.formats import format_money
+from django.utils.translation import gettext as _
+
+from affiliate_site.portal.formats import format_money, format_number
 from payouts.models.commission_types import RateKind
 from payouts.services.payout_minimums import get_minimums
 from payouts.services.programs import STANDARD_COMMISSION_TYPE
@@ -30,9 +32,13 @@ def list_offers(account) -> list[dict[str, Any]]:
 
 
 def describe_rate(rate, currency: str) -> str:
-    """`10 % of each sale`, or a fixed amount."""
+    """`You earn 10 % of each sale.`, or a fixed amount."""
     if rate is None:
         return ""
     if rate.kind == RateKind.FIXED:
-        return f"{format_money(rate.value, currency)} for each sale"
-    return f"{rate.value.normalize():f} % of each sale"
+        return _("You earn {amount} for each sale.").format(
+            amount=format_money(rate.value, currency)
+        )
+    return _("You earn {percent} % of each sale.").format(
+        percent=format_number(rate.value)
+    )

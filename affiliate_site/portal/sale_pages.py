@@ -2,6 +2,7 @@
 
 from django.http import Http404
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from affiliate_site.portal.access import build_url, portal_page, show
 from affiliate_site.portal.earnings import (
@@ -26,7 +27,7 @@ def sales(request):
     found = list(rows[: PAGE_SIZE + 1])
     shown = found[:PAGE_SIZE]
     context = {
-        "title": "Sales",
+        "title": _("Sales"),
         "earnings": list_earnings(affiliate, shown, request.portal.order_ids, at=at),
         "before": shown[-1].pk if len(found) > PAGE_SIZE else "",
     }
@@ -50,7 +51,7 @@ def sale(request, sale: int):
     if conversion.affiliate_id != affiliate.pk:
         refunds = refunds.none()
     context = {
-        "title": "Why this sale",
+        "title": _("Why this sale"),
         "order_id": earnings[0].order_id,
         "program": conversion.program.title,
         "day": account.get_day(conversion.created_at),

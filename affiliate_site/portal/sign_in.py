@@ -1,6 +1,7 @@
 """Sign in by password or by a link in a mail, sign out, and set a password."""
 
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from accounts.services.notifications import can_send_mail
 from affiliate_site.links import build_portal_url
@@ -19,8 +20,8 @@ from tracking.errors import LinkExpired, SignInRefused, WeakPassword
 from tracking.models.portal import LinkPurpose
 from tracking.services import portal_access
 
-REFUSED = "E-mail address or password is wrong."
-LINK_SENT = (
+REFUSED = _("E-mail address or password is wrong.")
+LINK_SENT = _(
     "If this address belongs to an affiliate, a mail with a link is on its way. Look"
     " into your spam folder, too."
 )
@@ -46,7 +47,7 @@ def sign_in(request):
             else:
                 return start_session(request.account, token)
     context = {
-        "title": "Sign in",
+        "title": _("Sign in"),
         "form": form,
         "link_url": build_url(request.account, "ask_for_link"),
     }
@@ -60,7 +61,8 @@ def ask_for_link(request):
     The answer is the same for addresses that nobody has.
     """
     account, form = request.account, EmailForm(request.POST or None)
-    message, status = "", 200
+    message: str = ""
+    status = 200
     if request.method == "POST" and form.is_valid():
         email = form.cleaned_data["email"]
         if is_sign_in_throttled(request, request.account, email):
@@ -77,9 +79,9 @@ def ask_for_link(request):
                 url_for=lambda token: build_portal_url(account, f"{path}/{token}/"),
                 at=timezone.now(),
             )
-            message = LINK_SENT
+            message = str(LINK_SENT)
     context = {
-        "title": "Get a link",
+        "title": _("Get a link"),
         "form": form,
         "message": message,
         "can_send_mail": can_send_mail(),
@@ -100,7 +102,7 @@ def use_link(request, token: str):
             message = translate_error(error)
         else:
             return start_session(request.account, session)
-    return show(request, "use_link", {"title": "Sign in", "message": message})
+    return show(request, "use_link", {"title": _("Sign in"), "message": message})
 
 
 @portal_page("GET", "HEAD", "POST", is_public=True)
@@ -121,7 +123,7 @@ def set_password(request, token: str):
             form.add_error("password", translate_error(error))
         else:
             return start_session(request.account, session)
-    return show(request, "set_password", {"title": "Set a password", "form": form})
+    return show(request, "set_password", {"title": _("Set a password"), "form": form})
 
 
 @portal_page("POST", is_public=True)

@@ -1,8 +1,10 @@
 """Rate limits of the portal."""
 
+from django.utils.translation import gettext_lazy as _
+
 from affiliate_site.throttling import count_sign_in_attempt
 
-TOO_MANY_ATTEMPTS = "Too many attempts. Try again in a minute."
+TOO_MANY_ATTEMPTS = _("Too many attempts. Try again in a minute.")
 
 
 def is_sign_in_throttled(request, account, email: str) -> bool:
