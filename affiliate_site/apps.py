@@ -1,6 +1,6 @@
 """Django app configurations of the site and of its back office."""
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.contrib.admin.apps import SimpleAdminConfig
 
 
@@ -11,7 +11,10 @@ class AffiliateSiteConfig(AppConfig):
     default = True
 
     def ready(self):
-        import affiliate_site.operations.checks  # noqa: F401 - the import registers the checks
+        import affiliate_site.operations.checks
+
+        if apps.is_installed("anymail"):
+            import affiliate_site.webhooks.bounces  # noqa: F401 - so does this one
 
 
 class BackOfficeConfig(SimpleAdminConfig):

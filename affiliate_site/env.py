@@ -198,7 +198,20 @@ def get_trusted_origins() -> list[str]:
 
 
 def get_email_settings() -> dict[str, Any]:
-    """Return the settings of the mail server; without `EMAIL_URL` no mail is sent."""
+    """Return the settings of the mail server, or of the API of a mail provider.
+
+    Without `EMAIL_URL` and `ANYMAIL_PROVIDER` no mail is sent.
+    """
+    if provider := get_text("ANYMAIL_PROVIDER"):
+        backend = f"anymail.backends.{provider}"
+        if find_spec("anymail") is None or find_spec(backend) is None:
+            raise ImproperlyConfigured(
+                "ANYMAIL_PROVIDER must be one that django-anymail knows, such as"
+                " postmark, and django-anymail must be installed"
+            )
+        names = {it.removesuffix("_FILE") for it in os.environ if it[:8] == "ANYMAIL_"}
+        options = {name.removeprefix("ANYMAIL_"): get_secret(name) for name in names}
+        return {"EMAIL_BACKEND": f"{backend}.EmailBackend", "ANYMAIL": options}
     if not EMAIL_URL:
         return {"EMAIL_BACKEND": "django.core.mail.backends.dummy.EmailBackend"}
     try:

@@ -281,6 +281,8 @@ COMMAND_FAILURE_REPORTER = (
 # E-mail to the owners of an account.
 
 vars().update(env.EMAIL)
+if "ANYMAIL" in env.EMAIL:
+    INSTALLED_APPS += ["anymail"]
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.DEFAULT_FROM_EMAIL
 

@@ -1,5 +1,6 @@
 """URL configuration; the health checks are served by middleware.py."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -71,3 +72,5 @@ urlpatterns = [
     path("docs/guide/<slug:page>/", show_guide),
     path("openapi.json", openapi),
 ]
+if getattr(settings, "ANYMAIL", {}).get("WEBHOOK_SECRET"):
+    urlpatterns.append(path("anymail/", include("anymail.urls")))  # bounces

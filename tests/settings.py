@@ -45,7 +45,8 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 }
 
-INSTALLED_APPS = [*INSTALLED_APPS, "django_migration_linter"]  # for `make check`
+# For `make check`, and for tests of bounces.
+INSTALLED_APPS = [*INSTALLED_APPS, "django_migration_linter", "anymail"]
 
 # Otherwise each test client would scan all collected files.
 WHITENOISE_AUTOREFRESH = True

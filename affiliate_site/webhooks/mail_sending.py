@@ -2,6 +2,8 @@
 
 from contextlib import suppress
 from email.utils import formataddr, parseaddr
+from http import HTTPStatus
+from importlib.util import find_spec
 from smtplib import (
     SMTPException,
     SMTPNotSupportedError,
@@ -9,13 +11,21 @@ from smtplib import (
     SMTPResponseException,
 )
 
+from css_inline import CSSInliner
 from django.conf import settings
-from django.core.mail import EmailMessage, get_connection
+from django.core.mail import EmailMultiAlternatives, get_connection
+from django.template.loader import render_to_string
 
 from tracking.models.mails import Mail
 from tracking.services.mails import MailResult, write_in_one_line
 
-TEMPORARY = range(400, 500)
+TEMPORARY = REFUSED = range(400, 500)  # by SMTP; by HTTP
+INLINER = CSSInliner(load_remote_stylesheets=False)
+PROVIDER_ERRORS: tuple[type[Exception], ...] = ()
+if find_spec("anymail"):
+    from anymail.exceptions import AnymailError
+
+    PROVIDER_ERRORS = (AnymailError,)
 NO_ANSWER = "the mail server gave no answer, so it may have arrived"
 
 
@@ -26,13 +36,14 @@ def send_mail(mail: Mail) -> MailResult:
     an answer nobody knows, so it is not.
     """
     connection = get_connection()
-    message = EmailMessage(
+    message = EmailMultiAlternatives(
         mail.subject,
         mail.text,
         format_sender(mail.account.name),
         [mail.recipient],
         headers={"Auto-Submitted": "auto-generated"},
     )
+    message.attach_alternative(render_html(mail), "text/html")
     try:
         try:
             connection.open()
@@ -43,6 +54,8 @@ def send_mail(mail: Mail) -> MailResult:
         return refuse(*next(iter(error.recipients.values())))
     except SMTPResponseException as error:
         return refuse(error.smtp_code, error.smtp_error)
+    except PROVIDER_ERRORS as error:
+        return read_provider_error(error)
     except (ValueError, SMTPNotSupportedError) as error:
         return MailResult(f"this address cannot be written to: {describe(error)}")
     except (OSError, SMTPException) as error:
@@ -51,6 +64,25 @@ def send_mail(mail: Mail) -> MailResult:
         with suppress(OSError, SMTPException):
             connection.close()
     return MailResult()
+
+
+def render_html(mail: Mail) -> str:
+    """The text of a mail under the name and in the color of the account.
+
+    Mail programs ignore style sheets: each element carries its styles.
+    """
+    return INLINER.inline(render_to_string("mails/mail.html", {"mail": mail}))
+
+
+def read_provider_error(error: Exception) -> MailResult:
+    """What an error of a provider's API means; its text quotes the mail."""
+    name, status = type(error).__name__, getattr(error, "status_code", None)
+    if name == "AnymailRecipientsRefused":
+        return MailResult(f"refused: {name}")
+    if status is None or status not in REFUSED:
+        return MailResult(f"{NO_ANSWER}: {name} {status or ''}".strip())
+    can_retry = status == HTTPStatus.TOO_MANY_REQUESTS
+    return MailResult(f"refused: {name} {status}", can_retry=can_retry)
 
 
 def format_sender(name: str) -> str:

@@ -276,6 +276,19 @@ def test_errors_and_traces_are_sent_only_where_they_are_asked_for(load_env):
     assert (dsn, True) == (loaded.SENTRY_DSN, loaded.IS_TRACING_ON)
 
 
+def test_reads_the_settings_of_a_mail_provider(load_env, monkeypatch):
+    loaded = load_env(ANYMAIL_PROVIDER="postmark", ANYMAIL_POSTMARK_SERVER_TOKEN="t0")
+    assert loaded.EMAIL == {
+        "EMAIL_BACKEND": "anymail.backends.postmark.EmailBackend",
+        "ANYMAIL": {"PROVIDER": "postmark", "POSTMARK_SERVER_TOKEN": "t0"},
+    }
+    with pytest.raises(ImproperlyConfigured, match="one that django-anymail knows"):
+        load_env(ANYMAIL_PROVIDER="pigeons")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImproperlyConfigured, match="must be installed"):
+        load_env(ANYMAIL_PROVIDER="postmark")
+
+
 @pytest.mark.parametrize("name", ["SENTRY_DSN", "OTEL_EXPORTER_OTLP_ENDPOINT"])
 def test_reports_and_traces_need_their_packages(load_env, monkeypatch, name):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

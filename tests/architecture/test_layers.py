@@ -47,6 +47,7 @@ LOCAL_IMPORTS = {
         "affiliate_site.operations.checks",
     ): "apps must be ready first",
     ("affiliate_site/apps.py", "affiliate_site.admin"): "apps must be ready first",
+    ("affiliate_site/apps.py", "affiliate_site.webhooks.bounces"): "needs anymail",
     (
         "affiliate_site/run.py",
         "affiliate_site.demo.loading",

@@ -121,6 +121,8 @@ class Affiliate(Person):
     )
     promotion_method = models.CharField(max_length=16, null=True)  # noqa: DJ001
     language = models.CharField(max_length=8, null=True)  # noqa: DJ001
+    # The e-mail address, folded, to which mail could not be delivered.
+    bounced_email = models.CharField(max_length=762, null=True)  # noqa: DJ001
 
     objects: ClassVar = PersonQuerySet.as_manager()
 
@@ -151,6 +153,11 @@ class Affiliate(Person):
     def log_id(self) -> int:
         """The ID in the audit log: the slug is made of the affiliate's name."""
         return self.pk
+
+    @property
+    def has_bounced(self) -> bool:
+        """Mail to the present address could not be delivered."""
+        return bool(self.email) and self.bounced_email == self.email_folded
 
 
 class SearchSuffix(TenantModel):

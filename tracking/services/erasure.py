@@ -66,6 +66,7 @@ def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
         **ERASED_PERSON,
         slug=erased_id,
         password=UNUSABLE_PASSWORD,
+        bounced_email=None,
     )
     enrollments = account.enrollments.filter(affiliate=affiliate)
     count += account.coupons.filter(enrollment__in=enrollments).delete()[0]

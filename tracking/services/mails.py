@@ -59,8 +59,11 @@ def queue_mail(
 ) -> bool:
     """Store a mail to an affiliate, who has an e-mail address.
 
-    Returns False if there is one of this kind about the same thing already.
+    Returns False if there is one of this kind about the same thing already, or if mail
+    to this address could not be delivered; a link that somebody asked for is tried.
     """
+    if affiliate.has_bounced and kind != PORTAL_LINK_MAIL:
+        return False
     account = affiliate.account
     mail = Mail(
         account=account,
@@ -126,6 +129,15 @@ def delete_expired_mails(account: Account, *, at: datetime, dry_run: bool) -> in
     """Delete mails that are older than `MAIL_RETENTION`, sent or not."""
     expired = account.mails.filter(created_at__lte=at - MAIL_RETENTION)
     return delete_in_batches(expired, dry_run=dry_run)
+
+
+def record_bounce(recipient: str) -> None:
+    """Mark an address to which mail could not be delivered, in all accounts."""
+    folded = recipient.casefold()
+    mails = Mail.objects.filter(recipient__iexact=recipient)
+    for account in Account.objects.filter(pk__in=mails.values("account")):
+        rows = account.affiliates.filter(email_folded=folded, deleted_at=None)
+        rows.update(bounced_email=folded)
 
 
 def validate_placeholders(text: str, *, names: Collection[str], path: str) -> None:

@@ -1,11 +1,21 @@
 """One mail: what the answers of the mail server mean, and what it gets."""
 
 import pytest
+from anymail.exceptions import (
+    AnymailAPIError,
+    AnymailRecipientsRefused,
+    AnymailRequestsAPIError,
+)
+from anymail.signals import AnymailTrackingEvent, tracking
+from django.core.mail.backends.locmem import EmailBackend
 
 from accounts.models.accounts import Account
 from affiliate_site.webhooks.mail_sending import NO_ANSWER, format_sender, send_mail
+from tests.conftest import NOW
+from tests.factories.tracking import AffiliateFactory
 from tests.mail_server import GREETING, MESSAGE, run_mail_server
 from tracking.models.mails import Mail
+from tracking.services.mails import MailResult, queue_mail
 
 
 @pytest.fixture
@@ -27,10 +37,11 @@ def build_mail(**values):
     return Mail(account=account, **values)
 
 
-def test_sends_plain_text_by_the_name_of_the_account(mail_server):
+def test_sends_text_and_html_by_the_name_of_the_account(mail_server):
     assert send_mail(build_mail()).error == ""
     (message,) = mail_server.messages
-    assert message.get_content_type() == "text/plain"
+    assert message.get_content_type() == "multipart/alternative"
+    text, page = message.iter_parts()
     assert message["Subject"] == "Harbor paid you 20.00 €"
     assert message["To"] == "mina@notes.example.org"
     (sender,) = message["From"].addresses
@@ -40,7 +51,37 @@ def test_sends_plain_text_by_the_name_of_the_account(mail_server):
     )
     assert message["Bcc"] is None
     assert message["Auto-Submitted"] == "auto-generated"
-    assert "Hello Mina Keßler,\r\n" in message.get_content()
+    assert "Hello Mina Keßler,\r\n" in text.get_content()
+    assert "Hello Mina Keßler," in page.get_content()
+
+
+def test_html_has_the_color_of_the_account_and_no_markup_of_others(mail_server):
+    text = "Hello <b>,\n\nhttps://aff.example.net/partners/harbor/ is yours.\n"
+    assert send_mail(build_mail(text=text)).error == ""
+    (message,) = mail_server.messages
+    page = message.get_body(("html",)).get_content()
+    assert "border-top: 4px solid #000000" in page
+    assert "<style" not in page
+    assert "Hello &lt;b&gt;," in page
+    assert '<a href="https://aff.example.net/partners/harbor/"' in page
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "can_retry"),
+    [
+        (AnymailRecipientsRefused(), "refused: AnymailRecipientsRefused", False),
+        (AnymailAPIError(status_code=422), "refused: AnymailAPIError 422", False),
+        (AnymailAPIError(status_code=429), "refused: AnymailAPIError 429", True),
+        (AnymailAPIError(status_code=503), f"{NO_ANSWER}: AnymailAPIError 503", False),
+        (AnymailRequestsAPIError(), f"{NO_ANSWER}: AnymailRequestsAPIError", False),
+    ],
+)
+def test_reads_the_answers_of_a_provider(monkeypatch, error, text, can_retry):
+    def refuse(backend, messages):
+        raise error
+
+    monkeypatch.setattr(EmailBackend, "send_messages", refuse)
+    assert send_mail(build_mail()) == MailResult(text, can_retry=can_retry)
 
 
 def test_the_sender_may_have_no_name(settings):
@@ -91,3 +132,17 @@ def test_an_address_that_cannot_be_written_to(mail_server, recipient):
     assert result.error.startswith("this address cannot be written to: ")
     assert mail_server.messages == []
     assert not result.can_retry
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("event_type", "has_bounced"), [("bounced", True), ("delivered", False)]
+)
+def test_a_provider_reports_bounces(account, event_type, has_bounced):
+    affiliate = AffiliateFactory(account=account, email="mina@notes.example.org")
+    mail = {"kind": "payment", "about": "pa_1", "subject": "Paid", "text": "Paid"}
+    queue_mail(affiliate, **mail, at=NOW)
+    event = AnymailTrackingEvent(event_type=event_type, recipient=affiliate.email)
+    tracking.send(sender=None, event=event, esp_name="Postmark")
+    affiliate.refresh_from_db()
+    assert affiliate.has_bounced == has_bounced

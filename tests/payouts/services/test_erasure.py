@@ -119,8 +119,10 @@ def fill_payout_line(account, slug):
 
 
 def fill_mail(account, slug):
+    affiliate = account.affiliates.get(slug=slug)
+    affiliate.update_row(bounced_email=MARK)
     account.mails.create(
-        affiliate=account.affiliates.get(slug=slug),
+        affiliate=affiliate,
         kind="payment",
         about="pa_1",
         recipient=EMAIL,

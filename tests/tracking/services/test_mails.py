@@ -7,8 +7,10 @@ import pytest
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory
 from tracking.errors import UnknownPlaceholder
+from tracking.services.affiliates import update_affiliate
 from tracking.services.mails import (
     OUTCOME_UNKNOWN,
+    PORTAL_LINK_MAIL,
     RETRY_DELAYS,
     MailResult,
     claim_mail,
@@ -17,6 +19,7 @@ from tracking.services.mails import (
     fill_placeholders,
     list_accounts_with_due_mails,
     queue_mail,
+    record_bounce,
     record_mail_result,
     validate_placeholders,
     withdraw_mail,
@@ -46,6 +49,22 @@ def test_stores_a_mail_once(account, affiliate):
     mail = get_mail(account)
     assert (mail.recipient, mail.subject) == (affiliate.email, "You were paid")
     assert (mail.due_at, mail.sent_at, mail.attempts) == (NOW, None, 0)
+
+
+def test_writes_no_more_to_an_address_that_bounced(account, affiliate):
+    record_bounce("Mina@notes.example.org")  # nothing was sent there
+    queue(affiliate)
+    record_bounce("Mina@notes.example.org")
+    affiliate.refresh_from_db()
+    assert affiliate.has_bounced
+    assert not queue(affiliate, about="pa_2")
+    link = {"kind": PORTAL_LINK_MAIL, "about": "1", "subject": "Sign in", "text": "x"}
+    assert queue_mail(affiliate, **link, at=NOW)
+
+    data = {"email": "mina@new.example.org"}
+    update_affiliate(account, affiliate_id=affiliate.slug, changes=data, at=NOW)
+    affiliate.refresh_from_db()
+    assert queue(affiliate, about="pa_2")
 
 
 def test_no_text_adds_a_header(account, affiliate):
