@@ -21,6 +21,7 @@ EVENT_SENTENCES = {
     "affiliate.disapproved": "disapproved {} for program {program}",
     "affiliate.erased": "erased {}",
     "affiliate.invited": "invited {} to the portal",
+    "affiliate.viewed": "saw the portal as {}",
     "affiliate.password_set": "set the portal password of {}",
     "affiliate.updated": "changed {}",
     "affiliate_group.created": "created {}",

@@ -22,6 +22,11 @@ def build_password_url(account: Account, token: str) -> str:
     return build_portal_url(account, f"password/{token}/")
 
 
+def build_view_url(account: Account, token: str) -> str:
+    """Return the address where staff see the portal as an affiliate does."""
+    return build_portal_url(account, f"view/{token}/")
+
+
 def build_asset_link(landing_page: str, asset: str, source: str) -> str:
     """Append the asset (`tap_a`) and the source of the affiliate (`tap_s`)."""
     return append_query_parameters(landing_page, tap_a=asset, tap_s=source)

@@ -26,11 +26,14 @@ COOKIE = "__Secure-partner" if settings.SESSION_COOKIE_SECURE else "partner"
 View = Callable[..., HttpResponse]
 
 
-def portal_page(*methods: str, is_public: bool = False) -> Callable[[View], View]:
+def portal_page(
+    *methods: str, is_public: bool = False, is_for_staff: bool = False
+) -> Callable[[View], View]:
     """Decorate a view: `request.account`, `request.portal`, `request.affiliate`.
 
     An account without portal has no such pages. Strangers are led to the sign-in,
-    unless the page `is_public`: then `request.affiliate` may be None.
+    unless the page `is_public`: then `request.affiliate` may be None. Staff who see the
+    portal as an affiliate (`request.viewed_by`) send no forms but those `is_for_staff`.
     """
 
     def wrap(view: View) -> View:
@@ -43,11 +46,14 @@ def portal_page(*methods: str, is_public: bool = False) -> Callable[[View], View
                 return http_errors.not_found(request)
             token = request.COOKIES.get(COOKIE, "")
             request.account, request.portal = found, portal
-            request.affiliate = (
-                find_session(found, token, at=timezone.now()) if token else None
-            )
+            session = find_session(found, token, at=timezone.now()) if token else None
+            request.affiliate = session and session.affiliate
+            request.viewed_by = session and session.viewed_by
             if request.affiliate is None and not is_public:
                 return redirect(build_url(found, "sign_in"))
+            if request.viewed_by and request.method == "POST" and not is_for_staff:
+                title = {"title": "Nothing was changed"}
+                return show(request, "read_only", title, status=403)
             language = choose_language(request)
             with timezone.override(found.zone), translation.override(language):
                 response = view(request, **kwargs)
@@ -86,6 +92,7 @@ def show(
         "account": request.account,
         "portal": request.portal,
         "affiliate": affiliate,
+        "viewed_by": request.viewed_by,
         "home_url": build_url(request.account, "home"),
         "sign_in_url": build_url(request.account, "sign_in"),
         "sign_out_url": build_url(request.account, "sign_out"),

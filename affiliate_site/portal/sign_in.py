@@ -126,10 +126,22 @@ def set_password(request, token: str):
     return show(request, "set_password", {"title": _("Set a password"), "form": form})
 
 
-@portal_page("POST", is_public=True)
+@portal_page(is_public=True)
+def view_as(request, token: str):
+    """Show staff what an affiliate sees, by a link from the back office."""
+    try:
+        session = portal_access.start_view(request.account, token, at=timezone.now())
+    except LinkExpired as error:
+        context = {"title": _("Sign in"), "message": translate_error(error)}
+        return show(request, "use_link", context, status=410)
+    return start_session(request.account, session)
+
+
+@portal_page("POST", is_public=True, is_for_staff=True)
 def sign_out(request):
     """End this session, or all of them."""
-    if request.affiliate is not None and "everywhere" in request.POST:
+    is_own = request.affiliate is not None and request.viewed_by is None
+    if is_own and "everywhere" in request.POST:
         portal_access.sign_out_everywhere(request.affiliate)
     else:
         portal_access.sign_out(request.account, request.COOKIES.get(COOKIE, ""))

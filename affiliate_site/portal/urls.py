@@ -20,6 +20,7 @@ urlpatterns = [
     path("sign-out/", sign_in.sign_out, name="sign_out"),
     path("password/", sign_in.ask_for_link, name="ask_for_link"),
     path("password/<str:token>/", sign_in.set_password, name="set_password"),
+    path("view/<str:token>/", sign_in.view_as, name="view_as"),
     path("links/", link_pages.links, name="links"),
     path("sales/", sale_pages.sales, name="sales"),
     path("sales/<int:sale>/", sale_pages.sale, name="sale"),

@@ -8,9 +8,9 @@ from django.contrib.auth.hashers import Argon2PasswordHasher, make_password
 from tests.concurrency.worker import PROCESSES
 from tests.conftest import NOW
 from tests.portal_links import create_portal_link
+from tests.portal_sessions import find_signed_in
 from tracking.errors import SignInRefused
 from tracking.models.portal import LinkPurpose
-from tracking.services.portal_access import find_session
 
 pytestmark = pytest.mark.integration
 
@@ -93,5 +93,5 @@ def test_no_session_outlives_a_new_password(workers, scenario, affiliate):
         assert tokens.pop(1) == "done"
         for token in tokens:
             is_refused = token == SignInRefused.__name__
-            assert is_refused or find_session(account, token, at=NOW) is None
+            assert is_refused or find_signed_in(account, token, at=NOW) is None
         assert account.portal_sessions.count() == 1

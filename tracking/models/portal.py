@@ -4,6 +4,7 @@ from django.db import models
 from django.utils import timezone
 
 from accounts.models.accounts import TenantModel
+from accounts.models.users import User
 from tracking.models.affiliates import Affiliate
 
 DIGEST_LENGTH = 64  # of SHA-256, in hex
@@ -40,10 +41,16 @@ class PortalSettings(TenantModel):
 
 
 class PortalSession(TenantModel):
-    """An affiliate that is signed in; the token itself is not stored."""
+    """An affiliate that is signed in; the token itself is not stored.
+
+    With `viewed_by` it is no affiliate but staff, who see the same and change nothing.
+    """
 
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="+", db_index=False
+    )
+    viewed_by = models.ForeignKey(
+        User, models.PROTECT, null=True, related_name="+", db_index=False
     )
     token_hash = models.CharField(max_length=DIGEST_LENGTH)
     created_at = models.DateTimeField(default=timezone.now)
@@ -71,6 +78,7 @@ class LinkPurpose(models.TextChoices):
 
     SIGN_IN = "sign_in"
     SET_PASSWORD = "set_password"  # noqa: S105 - no password
+    VIEW = "view"  # for staff
 
 
 class PortalLink(TenantModel):
@@ -78,6 +86,9 @@ class PortalLink(TenantModel):
 
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="+", db_index=False
+    )
+    viewed_by = models.ForeignKey(
+        User, models.PROTECT, null=True, related_name="+", db_index=False
     )
     purpose = models.CharField(max_length=16, choices=LinkPurpose)
     token_hash = models.CharField(max_length=DIGEST_LENGTH)

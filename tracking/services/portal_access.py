@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy
 from accounts.actor import get_actor, use_actor
 from accounts.compiled_queries import compiled
 from accounts.models.accounts import Account
+from accounts.models.users import User
 from accounts.services.api_keys import calculate_digest
 from accounts.services.changes import log_event
 from accounts.services.notifications import can_send_mail
@@ -39,7 +40,9 @@ SESSION_LIFETIME = timedelta(days=30)
 LINK_LIFETIMES = {
     LinkPurpose.SIGN_IN: timedelta(minutes=15),
     LinkPurpose.SET_PASSWORD: timedelta(days=7),
+    LinkPurpose.VIEW: timedelta(minutes=1),
 }
+VIEW_LIFETIME = timedelta(minutes=30)
 # Anybody can ask for mail to an affiliate. The last link works when the window ends.
 MAX_MAILS_PER_WINDOW = 3
 MAIL_WINDOW = timedelta(minutes=15)
@@ -89,20 +92,24 @@ def open_session(
     account: Account, digest: str, at: datetime
 ) -> QuerySet[PortalSession]:
     """The session with this digest, with its affiliate, unless it is over."""
-    sessions = PortalSession.objects.of(account).select_related("affiliate")
+    sessions = PortalSession.objects.of(account)
+    sessions = sessions.select_related("affiliate", "viewed_by")
     return sessions.filter(
         token_hash=digest, expires_at__gt=at, affiliate__deleted_at=None
     )
 
 
-def find_session(account: Account, token: str, *, at: datetime) -> Affiliate | None:
-    """Return who is signed in with this token."""
+def find_session(account: Account, token: str, *, at: datetime) -> PortalSession | None:
+    """Return the session with this token and its affiliate.
+
+    That of staff ends when they lose their access.
+    """
     digest = calculate_digest(token)
     session = open_session.first(account=account, digest=digest, at=at)
-    if session is None:
+    if session is None or (session.viewed_by and not session.viewed_by.is_active):
         return None
     session.affiliate.account = account
-    return session.affiliate
+    return session
 
 
 def sign_out(account: Account, token: str) -> None:
@@ -138,6 +145,31 @@ def invite_affiliate(
             _queue_link(link, mail_url(token), at=at)
         log_event(account, "affiliate.invited", affiliate, at=at)
     return PortalInvitation(affiliate, token, link.expires_at)
+
+
+def create_view_link(
+    account: Account, *, affiliate_id: str, viewed_by: User, at: datetime
+) -> str:
+    """Return the token of a link by which staff see the portal as an affiliate does.
+
+    The audit log gets it. Raises `AffiliateNotFound`.
+    """
+    with transaction.atomic():
+        affiliate = get_affiliate(account, affiliate_id, lock=True)
+        affiliate.account = account
+        _, token = _create_link(affiliate, LinkPurpose.VIEW, viewed_by, at=at)
+        log_event(account, "affiliate.viewed", affiliate, at=at)
+    return token
+
+
+def start_view(account: Account, token: str, *, at: datetime) -> str:
+    """Use a link to see the portal as an affiliate; return the token of a session.
+
+    Raises `LinkExpired`.
+    """
+    link = _get_link(account, token, LinkPurpose.VIEW, at=at)
+    with transaction.atomic():
+        return _create_session(_use_link(link, at=at), link.viewed_by, at=at)
 
 
 def send_portal_link(
@@ -257,25 +289,34 @@ def _lock(affiliate: Affiliate) -> Affiliate | None:
     return locked
 
 
-def _create_session(affiliate: Affiliate, *, at: datetime) -> str:
+def _create_session(
+    affiliate: Affiliate, viewed_by: User | None = None, *, at: datetime
+) -> str:
+    lifetime = VIEW_LIFETIME if viewed_by else SESSION_LIFETIME
     token = secrets.token_urlsafe(32)
     affiliate.account.portal_sessions.create(
         affiliate=affiliate,
+        viewed_by=viewed_by,
         token_hash=calculate_digest(token),
         created_at=at,
-        expires_at=at + SESSION_LIFETIME,
+        expires_at=at + lifetime,
     )
     return token
 
 
 def _create_link(
-    affiliate: Affiliate, purpose: LinkPurpose, *, at: datetime
+    affiliate: Affiliate,
+    purpose: LinkPurpose,
+    viewed_by: User | None = None,
+    *,
+    at: datetime,
 ) -> tuple[PortalLink, str]:
     """Create a link of an affiliate that is locked."""
     links = affiliate.account.portal_links
     token = secrets.token_urlsafe(32)
     link = links.create(
         affiliate=affiliate,
+        viewed_by=viewed_by,
         purpose=purpose,
         token_hash=calculate_digest(token),
         created_at=at,
@@ -304,7 +345,7 @@ def _queue_link(link: PortalLink, url: str, *, at: datetime) -> None:
 def _get_link(
     account: Account, token: str, purpose: LinkPurpose, *, at: datetime
 ) -> PortalLink:
-    links = account.portal_links.select_related("affiliate", "account")
+    links = account.portal_links.select_related("affiliate", "account", "viewed_by")
     link: PortalLink | None = links.filter(
         token_hash=calculate_digest(token),
         purpose=purpose,

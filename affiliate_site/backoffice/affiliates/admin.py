@@ -35,7 +35,10 @@ from affiliate_site.backoffice.affiliates.new_affiliate_page import AddAffiliate
 from affiliate_site.backoffice.affiliates.note_pages import NOTE_PAGES, AddNotePage
 from affiliate_site.backoffice.affiliates.payout_method_pages import SetPayoutMethodPage
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
-from affiliate_site.backoffice.affiliates.portal_pages import InviteToPortalPage
+from affiliate_site.backoffice.affiliates.portal_pages import (
+    InviteToPortalPage,
+    ViewPortalPage,
+)
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
@@ -181,6 +184,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         SetOwnMinimumPage,
         SetTaxDataPage,
         InviteToPortalPage,
+        ViewPortalPage,
         *PERSONAL_DATA_PAGES,
     )
 

@@ -1,17 +1,20 @@
 """The settings of the portal, and invitations of affiliates to it."""
 
 from functools import partial
+from typing import cast
 
 from django import forms
+from django.shortcuts import redirect
 
+from accounts.models.users import User
 from accounts.services.notifications import can_send_mail
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
 from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.forms import MULTI_LINE, FieldSets, ServiceForm
 from affiliate_site.backoffice.secret_page import render_secret
-from affiliate_site.links import build_password_url, build_portal_url
+from affiliate_site.links import build_password_url, build_portal_url, build_view_url
 from tracking.models.portal import OrderIds
-from tracking.services.portal_access import invite_affiliate
+from tracking.services.portal_access import create_view_link, invite_affiliate
 from tracking.services.portal_settings import (
     get_portal_settings,
     update_portal_settings,
@@ -70,6 +73,13 @@ class PortalSettingsPage(SettingsPage):
         return update_portal_settings(self.account, changes=form.cleaned_data, at=at)
 
 
+def list_portal_alerts(account) -> list[str]:
+    """What stands above pages that lead to the portal."""
+    if get_portal_settings(account).is_on:
+        return []
+    return ["The portal is off: the link works when it is switched on."]
+
+
 class InvitationForm(ServiceForm):
     """Whether the link is mailed, too."""
 
@@ -81,6 +91,32 @@ class InvitationForm(ServiceForm):
             self.fields["send_mail"].help_text = f"To {self.row.email}."
         else:
             del self.fields["send_mail"]
+
+
+class ViewPortalPage(AffiliatePage):
+    """See the portal as an affiliate does."""
+
+    name = "view_portal"
+    title = button = "View as affiliate"
+    explanation = (
+        "You see the portal as the affiliate sees it, for 30 minutes. You cannot change"
+        " anything there. The audit log keeps that you looked."
+    )
+    form_class = ServiceForm
+
+    def list_alerts(self):
+        return list_portal_alerts(self.account)
+
+    def save(self, form, at):
+        return create_view_link(
+            self.account,
+            affiliate_id=self.row.slug,
+            viewed_by=cast(User, self.request.user),
+            at=at,
+        )
+
+    def respond(self, form, token):
+        return redirect(build_view_url(self.account, token))
 
 
 class InviteToPortalPage(AffiliatePage):
@@ -96,9 +132,7 @@ class InviteToPortalPage(AffiliatePage):
     form_class = InvitationForm
 
     def list_alerts(self):
-        if get_portal_settings(self.account).is_on:
-            return []
-        return ["The portal is off: the link works when it is switched on."]
+        return list_portal_alerts(self.account)
 
     def save(self, form, at):
         build_url = partial(build_password_url, self.account)

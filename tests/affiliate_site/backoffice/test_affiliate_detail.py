@@ -272,7 +272,7 @@ def test_viewers_see_no_buttons_and_managers_cannot_pay(
     assert viewer.context["pay_url"] == manager.context["pay_url"] == ""
     assert set(manager.context["page_urls"]) == {
         *("edit", "group", "parent", "remove", "program", "note", "payout"),
-        *("minimum", "tax", "invite"),
+        *("minimum", "tax", "invite", "view_portal"),
     }
 
 

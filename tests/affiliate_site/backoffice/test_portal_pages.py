@@ -1,13 +1,18 @@
 """The settings of the portal, and invitations of affiliates to it."""
 
+from datetime import timedelta
+from urllib.parse import urlsplit
+
 import pytest
+from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from tests.affiliate_site.backoffice.forms import get_form
 from tests.affiliate_site.backoffice.money_forms import list_messages
 from tests.conftest import NOW
-from tracking.services.portal_access import find_session, set_portal_password
+from tests.portal_sessions import find_signed_in
+from tracking.services.portal_access import invite_affiliate, set_portal_password
 from tracking.services.portal_settings import (
     get_portal_settings,
     update_portal_settings,
@@ -73,7 +78,7 @@ def test_shows_a_link_once(staff_client, account, scenario, invite_url):
     token = set_portal_password(
         account, read_token(response), password="lamps-at-the-harbor", at=timezone.now()
     )
-    assert find_session(account, token, at=timezone.now()) == scenario.mina.affiliate
+    assert find_signed_in(account, token, at=timezone.now()) == scenario.mina.affiliate
     assert not account.mails.exists()
     assert account.audit_log.filter(kind="affiliate.invited").count() == 1
 
@@ -110,3 +115,77 @@ def test_says_that_the_portal_is_off(staff_client, account, invite_url):
 @pytest.mark.parametrize("role", ["viewer", "finance"])
 def test_other_roles_invite_nobody(staff_client, invite_url, role):
     assert staff_client(role).get(invite_url).status_code == 403
+
+
+@pytest.fixture
+def create_link(account, scenario):
+    """Let staff create a link to see the portal as Mina: `create_link(client)`."""
+    update_portal_settings(account, changes={"is_on": True}, at=NOW)
+
+    def create(client):
+        pk = scenario.mina.affiliate.pk
+        url = reverse("admin:tracking_affiliate_view_portal", args=[pk])
+        return urlsplit(client.post(url, get_form(client, url)).url).path
+
+    return create
+
+
+@pytest.fixture
+def view_portal(create_link):
+    """Look at the portal as Mina does: `view_portal(client)`, the page."""
+    return lambda client: client.get(create_link(client), follow=True)
+
+
+def test_staff_see_what_an_affiliate_sees(staff_client, account, scenario, view_portal):
+    client = staff_client("manager")
+    page = view_portal(client).content.decode()
+    affiliate = scenario.mina.affiliate
+    name = f"{affiliate.firstname} {affiliate.lastname}"
+    assert f"You see what {name} sees. You cannot change anything here." in page
+    entry = account.audit_log.get(kind="affiliate.viewed")
+    assert entry.actor.startswith("staff ")
+    session = account.portal_sessions.get()
+    assert session.expires_at - session.created_at == timedelta(minutes=30)
+
+
+@pytest.mark.parametrize("path", ["profile/", "language/"])
+def test_staff_change_nothing_there(staff_client, account, view_portal, path):
+    client = staff_client("manager")
+    view_portal(client)
+    url = f"/partners/{account.slug}/{path}"
+    response = client.post(url, {"language": "de", "password": "x" * 12})
+    assert response.status_code == 403
+    assert "Only the affiliate can do this." in response.content.decode()
+
+
+def test_staff_stop_to_look(staff_client, account, scenario, view_portal):
+    own, at = scenario.mina.affiliate, timezone.now()
+    token = invite_affiliate(account, affiliate_id=own.slug, at=at).token
+    password = "lamps-at-the-harbor"
+    set_portal_password(account, token, password=password, at=at)
+    client = staff_client("manager")
+    view_portal(client)
+    client.post(f"/partners/{account.slug}/sign-out/", {"everywhere": "1"})
+    assert account.portal_sessions.get().viewed_by is None
+
+
+def test_a_view_ends_with_the_access_of_staff(staff_client, account, view_portal):
+    client = staff_client("manager")
+    view_portal(client)
+    account.staff.update(is_active=False)
+    response = client.get(f"/partners/{account.slug}/links/")
+    assert response.url == f"/partners/{account.slug}/sign-in/"
+
+
+def test_a_link_to_look_works_once(staff_client, create_link):
+    link = create_link(staff_client("manager"))
+    assert Client().get(link).status_code == 302
+    response = Client().get(link)
+    assert response.status_code == 410
+    assert "This link does not work any more" in response.content.decode()
+
+
+def test_viewers_may_not_look(staff_client, scenario):
+    pk = scenario.mina.affiliate.pk
+    url = reverse("admin:tracking_affiliate_view_portal", args=[pk])
+    assert staff_client("viewer").get(url).status_code == 403
