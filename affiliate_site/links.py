@@ -5,6 +5,7 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 from django.conf import settings
 
 from accounts.models.accounts import Account
+from tracking.services.portal_settings import get_portal_settings
 
 
 def build_referral_link(landing_page: str, code: str) -> str:
@@ -13,8 +14,11 @@ def build_referral_link(landing_page: str, code: str) -> str:
 
 
 def build_portal_url(account: Account, path: str = "") -> str:
-    """Return the address of a page of the portal."""
-    return f"{settings.PUBLIC_URL}/partners/{account.slug}/{path}"
+    """Return the address of a page of the portal, at the host that the account set."""
+    base, host = settings.PUBLIC_URL, get_portal_settings(account).host
+    if host:
+        base = urlunsplit(urlsplit(base)._replace(netloc=host))
+    return f"{base}/partners/{account.slug}/{path}"
 
 
 def build_password_url(account: Account, token: str) -> str:

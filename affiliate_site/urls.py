@@ -17,6 +17,7 @@ from affiliate_site.postbacks.views import (
     CustomerPostbackViewSet,
 )
 from affiliate_site.reference import show_reference
+from tracking.services.portal_settings import find_account_of_host
 
 handler400 = http_errors.bad_request
 handler403 = http_errors.forbidden
@@ -26,7 +27,9 @@ handler500 = http_errors.server_error
 
 @http_errors.allow_methods("GET", "HEAD")
 def home(request):
-    """Lead browsers to the back office, which asks them to sign in."""
+    """Lead browsers to the portal of the host, else to the sign-in of staff."""
+    if account := find_account_of_host(request.get_host().lower()):
+        return redirect("portal:home", account=account.slug)
     if http_errors.accepts_page(request):
         return redirect("admin:index")
     return http_errors.not_found(request)

@@ -316,6 +316,13 @@ class LinkExpired(Conflict):
     )
 
 
+class HostTaken(InvalidInput):
+    """The portal of another account has this host as its own."""
+
+    message = "Another account uses {host}."
+    property_path = "host"
+
+
 class UnknownPlaceholder(InvalidInput):
     """A text of mail names a value that does not exist; `known` lists the others."""
 

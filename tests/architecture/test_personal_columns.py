@@ -72,7 +72,7 @@ OTHER_COLUMNS = {
     "tracking.Customer": "warnings",
     "tracking.FailedPageCall": "reason page",
     "tracking.Mail": "kind about",
-    "tracking.PortalSettings": "welcome_text",
+    "tracking.PortalSettings": "host welcome_text",
     "tracking.Program": "slug title landing_page program_group",
     "tracking.Source": "hex",
 }

@@ -24,6 +24,7 @@ class PortalSettings(TenantModel):
     is_on = models.BooleanField(default=False)
     is_open = models.BooleanField(default=False)  # everybody sees the programs
     welcome_text = models.TextField(blank=True)
+    host = models.CharField(max_length=253, null=True)  # noqa: DJ001 - of the company
     order_ids = models.CharField(
         max_length=16, choices=OrderIds, default=OrderIds.LAST_FOUR
     )

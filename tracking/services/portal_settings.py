@@ -8,6 +8,7 @@ from django.db import transaction
 
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
+from tracking.errors import HostTaken
 from tracking.models.portal import PortalSettings
 
 
@@ -17,10 +18,24 @@ def get_portal_settings(account: Account) -> PortalSettings:
     return row or PortalSettings(account=account)
 
 
+def find_account_of_host(host: str) -> Account | None:
+    """Return the account whose portal has this host as its own."""
+    rows = PortalSettings.objects.filter(host=host, is_on=True)
+    row = rows.select_related("account").order_by("id").first()
+    return row.account if row else None
+
+
 def update_portal_settings(
     account: Account, *, changes: Mapping[str, Any], at: datetime
 ) -> PortalSettings:
-    """Change columns of the settings; the audit log gets their names."""
+    """Change columns of the settings; the audit log gets their names.
+
+    Raises `HostTaken`.
+    """
+    host = changes.get("host")
+    others = PortalSettings.objects.exclude(account=account)
+    if host and others.filter(host=host).exists():
+        raise HostTaken(host=host)
     with transaction.atomic():
         account.portal_settings.insert_or_ignore(
             PortalSettings(account=account), unique_fields=("account",)

@@ -4,6 +4,8 @@ from functools import partial
 from typing import cast
 
 from django import forms
+from django.conf import settings
+from django.http.request import validate_host
 from django.shortcuts import redirect
 
 from accounts.models.users import User
@@ -40,6 +42,12 @@ class PortalSettingsForm(ServiceForm):
         widget=MULTI_LINE({"rows": 4}),
         help_text="On the public page.",
     )
+    host = forms.CharField(
+        label="Own host",
+        max_length=253,
+        required=False,
+        help_text="Such as partners.example.com. Your operator prepares it first.",
+    )
     order_ids = forms.ChoiceField(
         label="Show order IDs",
         choices=OrderIds.choices,
@@ -47,7 +55,7 @@ class PortalSettingsForm(ServiceForm):
     )
 
     fieldsets: FieldSets = (
-        ("Access", ("is_on", "is_open")),
+        ("Access", ("is_on", "is_open", "host")),
         ("Pages", ("welcome_text", "order_ids")),
     )
 
@@ -55,6 +63,16 @@ class PortalSettingsForm(ServiceForm):
         super().__init__(*args, **kwargs)
         url = build_portal_url(self.account)
         self.fields["is_on"].help_text = f"They see what they earned at {url}"
+
+    def clean_host(self):
+        """A host of this service, in lower case; None without one."""
+        host = self.cleaned_data["host"].strip().lower()
+        if host and not validate_host(host.partition(":")[0], settings.ALLOWED_HOSTS):
+            raise forms.ValidationError(
+                f"This service does not answer at {host} yet. Your operator points the"
+                " name at it and adds it to ALLOWED_HOSTS."
+            )
+        return host or None
 
 
 class PortalSettingsPage(SettingsPage):

@@ -8,10 +8,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from affiliate_site.links import build_portal_url
 from tests.affiliate_site.backoffice.forms import get_form
 from tests.affiliate_site.backoffice.money_forms import list_messages
 from tests.conftest import NOW
 from tests.portal_sessions import find_signed_in
+from tracking.errors import HostTaken
 from tracking.services.portal_access import invite_affiliate, set_portal_password
 from tracking.services.portal_settings import (
     get_portal_settings,
@@ -43,6 +45,25 @@ def test_switches_the_portal_on(staff_client, account, url, role):
         "none",
     )
     assert settings.welcome_text.splitlines() == ["Hello", "you"]
+
+
+def test_a_portal_has_a_host_of_its_own(
+    staff_client, account, other_account, url, settings
+):
+    client, host = staff_client(), "partners.harbor.example"
+    unknown = client.post(url, get_form(client, url) | {"host": host})
+    assert "adds it to ALLOWED_HOSTS." in unknown.content.decode()
+
+    settings.ALLOWED_HOSTS = ["testserver", host]
+    client.post(url, get_form(client, url) | {"host": host.upper(), "is_on": "on"})
+    assert build_portal_url(account) == f"http://{host}/partners/{account.slug}/"
+    assert build_portal_url(other_account).startswith(settings.PUBLIC_URL)
+    assert client.get("/", headers={"host": host, "accept": "text/html"}).url == (
+        f"/partners/{account.slug}/"
+    )
+    assert client.get("/", headers={"accept": "text/html"}).url == "/admin/"
+    with pytest.raises(HostTaken):
+        update_portal_settings(other_account, changes={"host": host}, at=NOW)
 
 
 @pytest.mark.parametrize("role", ["viewer", "finance"])
