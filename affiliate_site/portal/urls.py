@@ -22,6 +22,7 @@ urlpatterns = [
     path("password/<str:token>/", sign_in.set_password, name="set_password"),
     path("view/<str:token>/", sign_in.view_as, name="view_as"),
     path("links/", link_pages.links, name="links"),
+    path("links/qr/", link_pages.qr_code, name="qr_code"),
     path("sales/", sale_pages.sales, name="sales"),
     path("sales/<int:sale>/", sale_pages.sale, name="sale"),
     path("payments/", payment_pages.payments, name="payments"),
