@@ -307,6 +307,19 @@ class WeakPassword(InvalidInput):
     property_path = "password"
 
 
+class CodeRequired(Conflict):
+    """The affiliate has a second factor: the code is due; `token` is that of a link."""
+
+    message = "The code of the second factor is missing."
+
+
+class WrongCode(InvalidInput):
+    """The code of the second factor is wrong, used, or too old."""
+
+    message = gettext_noop("This code is wrong or was used. Enter the present one.")
+    property_path = "code"
+
+
 class LinkExpired(Conflict):
     """The link is unknown, used, replaced by a newer one, or too old."""
 

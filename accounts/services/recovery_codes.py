@@ -6,6 +6,7 @@ a device.
 
 import hashlib
 import hmac
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -22,29 +23,21 @@ GROUP_LENGTH = 4
 
 def create_recovery_codes(user: User, *, at: datetime) -> list[str]:
     """Replace the recovery codes of a user; return the new ones."""
-    codes = [
-        generate_random_text(CODE_LENGTH, ALPHABET) for _ in range(NUMBER_OF_CODES)
-    ]
+    codes, digests = generate_codes()
     with transaction.atomic():
-        _store_digests(user, [calculate_digest(code) for code in codes])
+        _store_digests(user, digests)
         log_second_factor_change(user, "staff.second_factor_codes_created", at=at)
-    return [format_code(code) for code in codes]
+    return codes
 
 
 def use_recovery_code(user: User, code: str, *, at: datetime) -> bool:
     """Use up a recovery code; return whether it was valid."""
-    normalized = normalize_code(code)
-    if len(normalized) != CODE_LENGTH:
+    if not is_recovery_code(code):
         return False
-    digest = calculate_digest(normalized)
     with transaction.atomic():
         stored = User.objects.select_for_update(no_key=True).get(pk=user.pk)
-        others = [
-            each
-            for each in stored.recovery_codes
-            if not hmac.compare_digest(each, digest)
-        ]
-        if len(others) == len(stored.recovery_codes):
+        others = take_code(stored.recovery_codes, code)
+        if others is None:
             return False
         _store_digests(user, others)
         log_second_factor_change(user, "staff.second_factor_code_used", at=at)
@@ -54,6 +47,26 @@ def use_recovery_code(user: User, code: str, *, at: datetime) -> bool:
 def delete_recovery_codes(user: User) -> None:
     """Delete the recovery codes of a user whose device is removed."""
     _store_digests(user, [])
+
+
+def generate_codes() -> tuple[list[str], list[str]]:
+    """Return new codes, and the digests to store."""
+    codes = [
+        generate_random_text(CODE_LENGTH, ALPHABET) for _ in range(NUMBER_OF_CODES)
+    ]
+    return [format_code(code) for code in codes], [*map(calculate_digest, codes)]
+
+
+def is_recovery_code(code: str) -> bool:
+    """Whether a code has the form of a recovery code."""
+    return len(normalize_code(code)) == CODE_LENGTH
+
+
+def take_code(digests: Sequence[str], code: str) -> list[str] | None:
+    """Return the digests of the other codes; None if the code is none of them."""
+    digest = calculate_digest(normalize_code(code))
+    others = [each for each in digests if not hmac.compare_digest(each, digest)]
+    return others if len(others) < len(digests) else None
 
 
 def normalize_code(code: str) -> str:

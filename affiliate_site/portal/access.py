@@ -4,6 +4,7 @@ A session of an affiliate is a cookie of its account's path, and no session of s
 """
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import wraps
 from typing import Any
 
@@ -19,7 +20,11 @@ from accounts.errors import DomainError
 from accounts.models.accounts import Account
 from affiliate_site import http_errors
 from tracking.models.affiliates import Affiliate
-from tracking.services.portal_access import SESSION_LIFETIME, find_session
+from tracking.services.portal_access import (
+    SESSION_LIFETIME,
+    find_session,
+    use_actor_of,
+)
 from tracking.services.portal_settings import get_portal_settings
 
 COOKIE = "__Secure-partner" if settings.SESSION_COOKIE_SECURE else "partner"
@@ -55,7 +60,11 @@ def portal_page(
                 title = {"title": "Nothing was changed"}
                 return show(request, "read_only", title, status=403)
             language = choose_language(request)
-            with timezone.override(found.zone), translation.override(language):
+            with ExitStack() as stack:
+                stack.enter_context(timezone.override(found.zone))
+                stack.enter_context(translation.override(language))
+                if request.affiliate and not request.viewed_by:
+                    stack.enter_context(use_actor_of(request.affiliate))
                 response = view(request, **kwargs)
             response["Cache-Control"] = "no-store"
             return response

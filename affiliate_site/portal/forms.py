@@ -32,6 +32,18 @@ class SignInForm(EmailForm):
     )
 
 
+class CodeForm(forms.Form):
+    """A code of the second factor."""
+
+    code = forms.CharField(
+        label=_("Code"),
+        max_length=40,
+        widget=forms.TextInput(
+            {"autocomplete": "one-time-code", "autocapitalize": "none"}
+        ),
+    )
+
+
 class NewPasswordForm(forms.Form):
     """A new password."""
 

@@ -15,8 +15,9 @@ from affiliate_site.portal.access import (
     translate_error,
 )
 from affiliate_site.portal.forms import EmailForm, NewPasswordForm, SignInForm
+from affiliate_site.portal.second_factor_pages import ask_for_code
 from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
-from tracking.errors import LinkExpired, SignInRefused, WeakPassword
+from tracking.errors import CodeRequired, LinkExpired, SignInRefused, WeakPassword
 from tracking.models.portal import LinkPurpose
 from tracking.services import portal_access
 
@@ -42,6 +43,8 @@ def sign_in(request):
                 token = portal_access.sign_in(
                     request.account, email=email, password=password, at=timezone.now()
                 )
+            except CodeRequired as error:
+                return ask_for_code(request.account, error)
             except SignInRefused:
                 form.add_error(None, REFUSED)
             else:
@@ -98,6 +101,8 @@ def use_link(request, token: str):
             session = portal_access.use_sign_in_link(
                 request.account, token, at=timezone.now()
             )
+        except CodeRequired as error:
+            return ask_for_code(request.account, error)
         except LinkExpired as error:
             message = translate_error(error)
         else:
@@ -117,6 +122,8 @@ def set_password(request, token: str):
                 password=form.cleaned_data["password"],
                 at=timezone.now(),
             )
+        except CodeRequired as error:
+            return ask_for_code(request.account, error)
         except LinkExpired as error:
             form.add_error(None, translate_error(error))
         except WeakPassword as error:

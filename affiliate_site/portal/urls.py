@@ -9,6 +9,7 @@ from affiliate_site.portal import (
     payment_pages,
     profile_pages,
     sale_pages,
+    second_factor_pages,
     sign_in,
 )
 
@@ -17,6 +18,8 @@ urlpatterns = [
     path("", home.home, name="home"),
     path("sign-in/", sign_in.sign_in, name="sign_in"),
     path("sign-in/<str:token>/", sign_in.use_link, name="use_link"),
+    path("sign-in/code/<str:token>/", second_factor_pages.code, name="enter_code"),
+    path("second-factor/", second_factor_pages.second_factor, name="second_factor"),
     path("sign-out/", sign_in.sign_out, name="sign_out"),
     path("password/", sign_in.ask_for_link, name="ask_for_link"),
     path("password/<str:token>/", sign_in.set_password, name="set_password"),

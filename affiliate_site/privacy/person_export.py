@@ -106,6 +106,9 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             .order_by("pk")
             .values("created_at", "expires_at")
         ),
+        "portal_second_factors": list(
+            account.portal_second_factors.filter(**own).values("confirmed_at")
+        ),
         "portal_links": list(
             account.portal_links.filter(**own)
             .order_by("pk")

@@ -3,6 +3,7 @@
 from django.db import models
 from django.utils import timezone
 
+from accounts.encryption import EncryptedTextField
 from accounts.models.accounts import TenantModel
 from accounts.models.users import User
 from tracking.models.affiliates import Affiliate
@@ -74,12 +75,36 @@ class PortalSession(TenantModel):
         return str(self.pk)
 
 
+class PortalSecondFactor(TenantModel):
+    """An app of an affiliate that shows codes, asked for after the password."""
+
+    affiliate = models.ForeignKey(
+        Affiliate, models.PROTECT, related_name="+", db_index=False
+    )
+    secret = EncryptedTextField()  # Base32
+    confirmed_at = models.DateTimeField(null=True)  # before that it is not asked for
+    last_step = models.BigIntegerField(default=0)  # of a code: each works once
+    recovery_codes = models.JSONField(default=list)  # digests of the unused ones
+
+    class Meta:
+        default_related_name = "portal_second_factors"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "affiliate"], name="one_second_factor_per_affiliate"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
 class LinkPurpose(models.TextChoices):
     """What a link is for."""
 
     SIGN_IN = "sign_in"
     SET_PASSWORD = "set_password"  # noqa: S105 - no password
     VIEW = "view"  # for staff
+    SECOND_FACTOR = "second_factor"  # the password was right
 
 
 class PortalLink(TenantModel):

@@ -72,7 +72,13 @@ def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
     count += account.coupons.filter(enrollment__in=enrollments).delete()[0]
     count += _erase_codes(account, Q(enrollment__in=enrollments))
     count += account.notes.filter(affiliate=affiliate).delete()[0]
-    for rows in (account.mails, account.portal_sessions, account.portal_links):
+    tables = (
+        account.mails,
+        account.portal_sessions,
+        account.portal_links,
+        account.portal_second_factors,
+    )
+    for rows in tables:
         count += rows.filter(affiliate=affiliate).delete()[0]
     count += _erase_links(account.clicks.filter(affiliate=affiliate))
     update_suffixes(account, affiliate_id=affiliate.pk)

@@ -6,6 +6,7 @@ outside of transactions, because that is slow by design.
 
 import secrets
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -26,6 +27,7 @@ from accounts.services.changes import log_event
 from accounts.services.notifications import can_send_mail
 from accounts.services.retention import delete_in_batches
 from tracking.errors import (
+    CodeRequired,
     LinkExpired,
     SignInRefused,
     WeakPassword,
@@ -35,12 +37,14 @@ from tracking.models.affiliates import Affiliate
 from tracking.models.portal import LinkPurpose, PortalLink, PortalSession
 from tracking.services.affiliates import get_affiliate
 from tracking.services.mails import PORTAL_LINK_MAIL, queue_mail, use_language_of
+from tracking.services.second_factor import has_second_factor, use_code
 
 SESSION_LIFETIME = timedelta(days=30)
 LINK_LIFETIMES = {
     LinkPurpose.SIGN_IN: timedelta(minutes=15),
     LinkPurpose.SET_PASSWORD: timedelta(days=7),
     LinkPurpose.VIEW: timedelta(minutes=1),
+    LinkPurpose.SECOND_FACTOR: timedelta(minutes=5),
 }
 VIEW_LIFETIME = timedelta(minutes=30)
 # Anybody can ask for mail to an affiliate. The last link works when the window ends.
@@ -72,7 +76,8 @@ def sign_in(account: Account, *, email: str, password: str, at: datetime) -> str
     """Return the token of a new session.
 
     Raises `SignInRefused` whatever is wrong. One password is hashed in any case: the
-    time does not tell whether the affiliate exists.
+    time does not tell whether the affiliate exists. Raises `CodeRequired` as all
+    functions that start a session of an affiliate who has a second factor.
     """
     affiliate = _find_by_email(account, email)
     hashed = _check_password(affiliate, password)
@@ -84,7 +89,8 @@ def sign_in(account: Account, *, email: str, password: str, at: datetime) -> str
             raise SignInRefused
         if hashed != locked.password:
             locked.update_row(password=hashed)
-        return _create_session(locked, at=at)
+        entry = _enter(locked, at=at)
+    return _open(entry)
 
 
 @compiled
@@ -206,6 +212,18 @@ def use_sign_in_link(account: Account, token: str, *, at: datetime) -> str:
     """
     link = _get_link(account, token, LinkPurpose.SIGN_IN, at=at)
     with transaction.atomic():
+        entry = _enter(_use_link(link, at=at), at=at)
+    return _open(entry)
+
+
+def enter_code(account: Account, token: str, *, code: str, at: datetime) -> str:
+    """Finish a sign-in by a code of the second factor; return the token of a session.
+
+    `token` is that of `CodeRequired`. Raises `WrongCode` and `LinkExpired`.
+    """
+    link = _get_link(account, token, LinkPurpose.SECOND_FACTOR, at=at)
+    with transaction.atomic(), use_actor_of(link.affiliate):
+        use_code(link.affiliate, code=code, at=at)
         return _create_session(_use_link(link, at=at), at=at)
 
 
@@ -220,7 +238,10 @@ def set_portal_password(
     link = _get_link(account, token, LinkPurpose.SET_PASSWORD, at=at)
     hashed = _hash_new_password(link.affiliate, password)
     with transaction.atomic():
-        return _set_password(_use_link(link, at=at), hashed, at=at)
+        affiliate = _use_link(link, at=at)
+        _set_password(affiliate, hashed, at=at)
+        entry = _enter(affiliate, at=at)
+    return _open(entry)
 
 
 def change_portal_password(
@@ -238,7 +259,13 @@ def change_portal_password(
         locked = _lock(affiliate)
         if locked is None or locked.password != affiliate.password:
             raise WrongPassword
-        return _set_password(locked, hashed, at=at)
+        _set_password(locked, hashed, at=at)
+        return _create_session(locked, at=at)
+
+
+def use_actor_of(affiliate: Affiliate) -> AbstractContextManager[None]:
+    """Let the audit log name an affiliate, who acts in the portal."""
+    return use_actor(f"affiliate {affiliate.pk}", get_actor().trace_id)
 
 
 def delete_expired_portal_rows(account: Account, *, at: datetime, dry_run: bool) -> int:
@@ -304,6 +331,21 @@ def _create_session(
     return token
 
 
+def _enter(affiliate: Affiliate, *, at: datetime) -> tuple[str, bool]:
+    """Return the token of a session, or of a link at which the code is due; which."""
+    if not has_second_factor(affiliate):
+        return _create_session(affiliate, at=at), True
+    return _create_link(affiliate, LinkPurpose.SECOND_FACTOR, at=at)[1], False
+
+
+def _open(entry: tuple[str, bool]) -> str:
+    """Return the token of a session, after the transaction; raise `CodeRequired`."""
+    token, is_session = entry
+    if not is_session:
+        raise CodeRequired(token=token)
+    return token
+
+
 def _create_link(
     affiliate: Affiliate,
     purpose: LinkPurpose,
@@ -366,12 +408,11 @@ def _use_link(link: PortalLink, *, at: datetime) -> Affiliate:
     return affiliate
 
 
-def _set_password(affiliate: Affiliate, hashed: str, *, at: datetime) -> str:
-    """Store a hash, end what the old password allowed, and start a session."""
+def _set_password(affiliate: Affiliate, hashed: str, *, at: datetime) -> None:
+    """Store a hash, and end what the old password allowed."""
     affiliate.update_row(password=hashed)
     sign_out_everywhere(affiliate)
     links = affiliate.account.portal_links.filter(affiliate=affiliate, used_at=None)
     links.update(used_at=at)
-    with use_actor(f"affiliate {affiliate.pk}", get_actor().trace_id):
+    with use_actor_of(affiliate):
         log_event(affiliate.account, "affiliate.password_set", affiliate, at=at)
-    return _create_session(affiliate, at=at)

@@ -21,6 +21,7 @@ from tracking.services.portal_settings import (
     get_portal_settings,
     update_portal_settings,
 )
+from tracking.services.second_factor import delete_second_factor, has_second_factor
 
 
 class PortalSettingsForm(ServiceForm):
@@ -99,8 +100,13 @@ def list_portal_alerts(account) -> list[str]:
 
 
 class InvitationForm(ServiceForm):
-    """Whether the link is mailed, too."""
+    """Whether the link is mailed, too, and the second factor removed."""
 
+    remove_second_factor = forms.BooleanField(
+        label="Remove the second factor",
+        required=False,
+        help_text="Else a code is asked for. Make sure that the affiliate asks you.",
+    )
     send_mail = forms.BooleanField(label="Send it by e-mail", required=False)
 
     def __init__(self, *args, **kwargs):
@@ -109,6 +115,8 @@ class InvitationForm(ServiceForm):
             self.fields["send_mail"].help_text = f"To {self.row.email}."
         else:
             del self.fields["send_mail"]
+        if not has_second_factor(self.row):
+            del self.fields["remove_second_factor"]
 
 
 class ViewPortalPage(AffiliatePage):
@@ -153,6 +161,8 @@ class InviteToPortalPage(AffiliatePage):
         return list_portal_alerts(self.account)
 
     def save(self, form, at):
+        if form.cleaned_data.get("remove_second_factor"):
+            delete_second_factor(self.account, self.row, at=at)
         build_url = partial(build_password_url, self.account)
         return invite_affiliate(
             self.account,

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("tracking", "0023_affiliate_language")]
+    dependencies = [("tracking", "0027_portal_second_factor")]
 
     operations = [
         migrations.AddField(

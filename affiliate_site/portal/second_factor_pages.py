@@ -1,0 +1,87 @@
+"""The second factor of an affiliate: switch it on and off, and enter a code."""
+
+import pyotp
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from affiliate_site.portal.access import (
+    build_url,
+    portal_page,
+    show,
+    start_session,
+    translate_error,
+)
+from affiliate_site.portal.forms import CodeForm
+from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
+from affiliate_site.qr_codes import render_inline_svg
+from tracking.errors import CodeRequired, LinkExpired, WrongCode
+from tracking.services.portal_access import enter_code
+from tracking.services.second_factor import (
+    confirm_second_factor,
+    get_second_factor,
+    remove_second_factor,
+    start_second_factor,
+)
+
+
+def ask_for_code(account, error: CodeRequired):
+    """Lead to the page that asks for the code of a sign-in."""
+    return redirect(build_url(account, "enter_code", token=error.params["token"]))
+
+
+@portal_page("GET", "HEAD", "POST", is_public=True)
+def code(request, token: str):
+    """Finish a sign-in by a code."""
+    form, status = CodeForm(request.POST or None), 200
+    if request.method == "POST" and form.is_valid():
+        code = form.cleaned_data["code"]
+        if is_sign_in_throttled(request, request.account, token):
+            form.add_error(None, TOO_MANY_ATTEMPTS)
+            status = 429
+        else:
+            try:
+                session = enter_code(
+                    request.account, token, code=code, at=timezone.now()
+                )
+            except (WrongCode, LinkExpired) as error:
+                form.add_error("code", translate_error(error))
+            else:
+                return start_session(request.account, session)
+    context = {"title": _("Enter the code"), "form": form}
+    return show(request, "enter_code", context, status=status)
+
+
+@portal_page("GET", "HEAD", "POST")
+def second_factor(request):
+    """Switch the second factor on, which shows the recovery codes once, or off."""
+    affiliate = request.affiliate
+    if "start" in request.POST:
+        start_second_factor(affiliate)
+        return redirect(request.path)
+    app = get_second_factor(affiliate)
+    is_on = app is not None and app.confirmed_at is not None
+    form, status = CodeForm(request.POST or None), 200
+    context = {"title": _("Second factor"), "form": form, "is_on": is_on}
+    if request.method == "POST" and form.is_valid():
+        code = form.cleaned_data["code"]
+        if is_sign_in_throttled(request, request.account, affiliate.slug):
+            form.add_error(None, TOO_MANY_ATTEMPTS)
+            status = 429
+        else:
+            try:
+                if is_on:
+                    remove_second_factor(affiliate, code=code, at=timezone.now())
+                    return redirect(request.path)
+                codes = confirm_second_factor(affiliate, code=code, at=timezone.now())
+            except WrongCode as error:
+                form.add_error("code", translate_error(error))
+            else:
+                return show(request, "recovery_codes", context | {"codes": codes})
+    if app and not is_on and not request.viewed_by:
+        name = affiliate.email or affiliate.slug
+        uri = pyotp.TOTP(app.secret).provisioning_uri(
+            name=name, issuer_name=request.account.name
+        )
+        context |= {"secret": app.secret, "qr_code": render_inline_svg(uri)}
+    return show(request, "second_factor", context, status=status)

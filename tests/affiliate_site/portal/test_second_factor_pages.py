@@ -1,0 +1,88 @@
+"""The second factor of an affiliate, as browsers see it."""
+
+import html
+import re
+from datetime import timedelta
+
+import pyotp
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from affiliate_site.portal.access import COOKIE
+from tests.affiliate_site.portal.conftest import PASSWORD
+from tracking.services.second_factor import get_second_factor, has_second_factor
+
+EMAIL = "mina@notes.example.org"
+LATER = timedelta(seconds=30)
+
+
+@pytest.fixture
+def app(mina, scenario, portal):
+    """The app of Mina, who has switched the second factor on."""
+    affiliate = scenario.mina.affiliate
+    affiliate.update_row(email=EMAIL, email_folded=EMAIL)
+    mina.post(f"{portal}second-factor/", {"start": "1"})
+    page = mina.get(f"{portal}second-factor/").content.decode()
+    secret = get_second_factor(affiliate).secret
+    assert f"<code>{secret}</code>" in page
+    assert "<svg" in page
+    app = pyotp.TOTP(secret)
+    code = app.at(timezone.now() - LATER)
+    response = mina.post(f"{portal}second-factor/", {"code": code})
+    codes = re.findall(r"<code>([a-z0-9-]{19})</code>", response.content.decode())
+    assert len(codes) == 10
+    app.recovery_codes = codes
+    return app
+
+
+def sign_in(portal):
+    client = Client()
+    form = {"email": EMAIL, "password": PASSWORD}
+    response = client.post(f"{portal}sign-in/", form)
+    assert response.url.startswith(f"{portal}sign-in/code/")
+    assert COOKIE not in response.cookies
+    return client, response.url
+
+
+def test_signs_in_by_password_and_code(app, portal):
+    client, url = sign_in(portal)
+    page = client.post(url, {"code": "000000"}).content.decode()
+    assert "This code is wrong or was used. Enter the present one." in page
+    response = client.post(url, {"code": app.at(timezone.now())})
+    assert response.url == portal
+    assert COOKIE in response.cookies
+
+
+def test_a_recovery_code_replaces_the_app(app, portal):
+    client, url = sign_in(portal)
+    response = client.post(url, {"code": app.recovery_codes[0]})
+    assert COOKIE in response.cookies
+
+
+def test_attempts_are_limited(app, portal):
+    client, url = sign_in(portal)
+    statuses = [client.post(url, {"code": "000000"}).status_code for _ in range(12)]
+    assert statuses[0] == 200
+    assert statuses[-1] == 429
+    client, url = sign_in(portal)
+    assert client.post(url, {"code": app.recovery_codes[1]}).status_code == 302
+
+
+def test_switches_it_off_by_a_code(app, mina, portal, scenario):
+    url, affiliate = f"{portal}second-factor/", scenario.mina.affiliate
+    page = mina.get(url).content.decode()
+    assert "The second factor is on" in html.unescape(page)
+    mina.post(url, {"code": "000000"})
+    assert has_second_factor(affiliate)
+    assert mina.post(url, {"code": app.at(timezone.now())}).url == url
+    assert not has_second_factor(affiliate)
+
+
+def test_a_wrong_code_does_not_switch_it_on(mina, portal, scenario):
+    url = f"{portal}second-factor/"
+    assert "<svg" not in mina.get(url).content.decode()
+    mina.post(url, {"start": "1"})
+    page = mina.post(url, {"code": "000000"}).content.decode()
+    assert "This code is wrong or was used. Enter the present one." in page
+    assert not has_second_factor(scenario.mina.affiliate)

@@ -1,0 +1,154 @@
+"""The second factor of affiliates: codes of an app, each once, and recovery codes."""
+
+from datetime import timedelta
+
+import pyotp
+import pytest
+from django.contrib.auth.hashers import make_password
+
+from tests.conftest import NOW
+from tests.factories.tracking import AffiliateFactory
+from tests.portal_sessions import find_signed_in
+from tracking.errors import CodeRequired, LinkExpired, WrongCode
+from tracking.services.portal_access import (
+    LINK_LIFETIMES,
+    LinkPurpose,
+    enter_code,
+    invite_affiliate,
+    set_portal_password,
+    sign_in,
+)
+from tracking.services.second_factor import (
+    confirm_second_factor,
+    delete_second_factor,
+    get_second_factor,
+    has_second_factor,
+    remove_second_factor,
+    start_second_factor,
+    use_code,
+)
+
+EMAIL = "mina@notes.example.org"
+PASSWORD = "lamps-at-the-harbor"
+STEP = timedelta(seconds=30)
+
+
+@pytest.fixture
+def affiliate(account):
+    return AffiliateFactory(
+        account=account, email=EMAIL, password=make_password(PASSWORD)
+    )
+
+
+@pytest.fixture
+def app(affiliate):
+    """The app of the affiliate, which is not confirmed yet."""
+    return pyotp.TOTP(start_second_factor(affiliate).secret)
+
+
+@pytest.fixture
+def recovery_codes(affiliate, app):
+    return confirm_second_factor(affiliate, code=app.at(NOW), at=NOW)
+
+
+def enter(account, at=NOW):
+    return sign_in(account, email=EMAIL, password=PASSWORD, at=at)
+
+
+def get_step_token(account, at=NOW):
+    with pytest.raises(CodeRequired) as error:
+        enter(account, at=at)
+    return error.value.params["token"]
+
+
+def test_is_asked_for_only_once_it_is_confirmed(account, affiliate, app):
+    assert find_signed_in(account, enter(account), at=NOW) == affiliate
+    assert start_second_factor(affiliate).secret == app.secret
+    with pytest.raises(WrongCode):
+        confirm_second_factor(affiliate, code="000000", at=NOW)
+    assert not has_second_factor(affiliate)
+    codes = confirm_second_factor(affiliate, code=app.at(NOW), at=NOW)
+    assert len(set(codes)) == 10
+    assert has_second_factor(affiliate)
+    with pytest.raises(WrongCode):  # nobody replaces the recovery codes
+        confirm_second_factor(affiliate, code=app.at(NOW + STEP), at=NOW + STEP)
+
+
+@pytest.mark.usefixtures("recovery_codes")
+def test_signs_in_by_password_and_code(account, affiliate, app):
+    at = NOW + STEP
+    token = get_step_token(account, at=at)
+    assert find_signed_in(account, token, at=at) is None
+    with pytest.raises(WrongCode):
+        enter_code(account, token, code="000000", at=at)
+    session = enter_code(account, token, code=f" {app.at(at)} ", at=at)
+    assert find_signed_in(account, session, at=at) == affiliate
+    with pytest.raises(LinkExpired):
+        enter_code(account, token, code=app.at(at + STEP), at=at + STEP)
+
+
+@pytest.mark.usefixtures("recovery_codes")
+def test_the_code_is_due_within_five_minutes(account, app):
+    token, end = get_step_token(account), NOW + LINK_LIFETIMES["second_factor"]
+    with pytest.raises(LinkExpired):
+        enter_code(account, token, code=app.at(end), at=end)
+
+
+@pytest.mark.usefixtures("recovery_codes")
+@pytest.mark.parametrize("steps", [-2, 0, 2])
+def test_refuses_codes_of_another_time_and_used_ones(affiliate, app, steps):
+    """The code of step 0 confirmed the app."""
+    with pytest.raises(WrongCode):
+        use_code(affiliate, code=app.at(NOW + steps * STEP), at=NOW)
+
+
+@pytest.mark.usefixtures("recovery_codes")
+def test_accepts_a_clock_that_differs_by_a_step(affiliate, app):
+    use_code(affiliate, code=app.at(NOW + STEP), at=NOW)
+
+
+def test_each_recovery_code_works_once(account, affiliate, recovery_codes):
+    token = get_step_token(account)
+    code = recovery_codes[3].upper()
+    session = enter_code(account, token, code=code, at=NOW)
+    assert find_signed_in(account, session, at=NOW) == affiliate
+    with pytest.raises(WrongCode):
+        enter_code(account, get_step_token(account), code=code, at=NOW)
+    assert len(get_second_factor(affiliate).recovery_codes) == 9
+    kind = "affiliate.second_factor_code_used"
+    assert account.audit_log.get(kind=kind).actor == f"affiliate {affiliate.pk}"
+
+
+@pytest.mark.usefixtures("recovery_codes")
+def test_a_new_password_does_not_replace_it(account, affiliate):
+    token = invite_affiliate(account, affiliate_id=affiliate.slug, at=NOW).token
+    with pytest.raises(CodeRequired):
+        set_portal_password(account, token, password="boats-at-the-harbor", at=NOW)
+    with pytest.raises(CodeRequired):
+        sign_in(account, email=EMAIL, password="boats-at-the-harbor", at=NOW)
+
+
+def test_is_removed_by_a_code_or_by_staff(account, affiliate, app, recovery_codes):
+    with pytest.raises(WrongCode):
+        remove_second_factor(affiliate, code="000000", at=NOW)
+    remove_second_factor(affiliate, code=recovery_codes[0], at=NOW)
+    assert find_signed_in(account, enter(account), at=NOW) == affiliate
+
+    app = pyotp.TOTP(start_second_factor(affiliate).secret)
+    confirm_second_factor(affiliate, code=app.at(NOW), at=NOW)
+    delete_second_factor(account, affiliate, at=NOW)
+    assert not has_second_factor(affiliate)
+
+
+@pytest.mark.usefixtures("recovery_codes")
+def test_a_step_of_another_account_opens_nothing(account, other_account, app):
+    token, at = get_step_token(account), NOW + STEP
+    with pytest.raises(LinkExpired):
+        enter_code(other_account, token, code=app.at(at), at=at)
+
+
+def test_the_secret_is_encrypted(account, affiliate, app):
+    rows = account.portal_second_factors.extra(select={"stored": "secret || ''"})
+    (stored,) = rows.values_list("stored", flat=True)
+    assert app.secret not in stored
+    assert LinkPurpose.SECOND_FACTOR not in stored

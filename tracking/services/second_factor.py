@@ -1,0 +1,117 @@
+"""The second factor of affiliates: an app that shows codes, and recovery codes."""
+
+from datetime import datetime, timedelta
+
+import pyotp
+from django.db import transaction
+
+from accounts.models.accounts import Account
+from accounts.services.changes import log_event
+from accounts.services.recovery_codes import (
+    generate_codes,
+    is_recovery_code,
+    take_code,
+)
+from tracking.errors import WrongCode
+from tracking.models.affiliates import Affiliate
+from tracking.models.portal import PortalSecondFactor
+
+STEP = timedelta(seconds=30)
+DRIFTS = (0, -1, 1)  # steps by which a clock may differ
+
+
+def start_second_factor(affiliate: Affiliate) -> PortalSecondFactor:
+    """Return the app to confirm, with a new secret; one that is on stays."""
+    account = affiliate.account
+    row = PortalSecondFactor(
+        account=account, affiliate=affiliate, secret=pyotp.random_base32()
+    )
+    account.portal_second_factors.insert_or_ignore(
+        row, unique_fields=("account", "affiliate")
+    )
+    return get_second_factor(affiliate) or row
+
+
+def get_second_factor(affiliate: Affiliate) -> PortalSecondFactor | None:
+    """Return the app of an affiliate, confirmed or not."""
+    rows = affiliate.account.portal_second_factors.filter(affiliate=affiliate)
+    row: PortalSecondFactor | None = rows.first()
+    return row
+
+
+def has_second_factor(affiliate: Affiliate) -> bool:
+    """Whether a code is asked for."""
+    rows = affiliate.account.portal_second_factors.filter(affiliate=affiliate)
+    return bool(rows.filter(confirmed_at__isnull=False).exists())
+
+
+def confirm_second_factor(
+    affiliate: Affiliate, *, code: str, at: datetime
+) -> list[str]:
+    """Switch the second factor on; return its recovery codes.
+
+    Raises `WrongCode`.
+    """
+    codes, digests = generate_codes()
+    with transaction.atomic():
+        row = _lock(affiliate)
+        step = find_step(row.secret, code, at=at) if row else None
+        if row is None or row.confirmed_at or step is None:
+            raise WrongCode
+        row.update_row(confirmed_at=at, last_step=step, recovery_codes=digests)
+        log_event(affiliate.account, "affiliate.second_factor_added", affiliate, at=at)
+    return codes
+
+
+def use_code(affiliate: Affiliate, *, code: str, at: datetime) -> None:
+    """Use up a code of the app, or a recovery code. Raises `WrongCode`."""
+    with transaction.atomic():
+        row = _lock(affiliate)
+        if row is None or row.confirmed_at is None:
+            return
+        if is_recovery_code(code):
+            others = take_code(row.recovery_codes, code)
+            if others is None:
+                raise WrongCode
+            row.update_row(recovery_codes=others)
+            log_event(
+                affiliate.account, "affiliate.second_factor_code_used", affiliate, at=at
+            )
+            return
+        step = find_step(row.secret, code, at=at)
+        if step is None or step <= row.last_step:
+            raise WrongCode
+        row.update_row(last_step=step)
+
+
+def remove_second_factor(affiliate: Affiliate, *, code: str, at: datetime) -> None:
+    """Switch the second factor off. Raises `WrongCode`."""
+    with transaction.atomic():
+        use_code(affiliate, code=code, at=at)
+        delete_second_factor(affiliate.account, affiliate, at=at)
+
+
+def delete_second_factor(
+    account: Account, affiliate: Affiliate, *, at: datetime
+) -> None:
+    """Remove the second factor of an affiliate who lost it; the caller is trusted."""
+    rows = account.portal_second_factors.filter(affiliate=affiliate)
+    if rows.delete()[0]:
+        log_event(account, "affiliate.second_factor_removed", affiliate, at=at)
+
+
+def find_step(secret: str, code: str, *, at: datetime) -> int | None:
+    """Return the step of 30 seconds to which a code belongs, None for a wrong code."""
+    app = pyotp.TOTP(secret, interval=int(STEP.total_seconds()))
+    digits = "".join(code.split())
+    for drift in DRIFTS:
+        moment = at + drift * STEP
+        if pyotp.utils.strings_equal(digits, app.at(moment)):
+            return app.timecode(moment)
+    return None
+
+
+def _lock(affiliate: Affiliate) -> PortalSecondFactor | None:
+    rows = affiliate.account.portal_second_factors.filter(affiliate=affiliate)
+    row: PortalSecondFactor | None = rows.select_for_update(no_key=True).first()
+    return row
