@@ -81,6 +81,7 @@ EVENT_SENTENCES = {
     "payment.settled": "booked {} as settled",
     "payout_balance.topped_up": "topped up the payout balance by {amount} {currency}",
     "payout_method.released": "ended the hold of the payout method {method} of {}",
+    "payout_method.removed": "removed the payout method {method} of {}",
     "payout_method.set": "set the payout method {method} of {}",
     "payout_minimum.removed": "removed the payout minimum of {}: {minimum}",
     "payout_minimum.set": "set the payout minimum of {} to {minimum}",

@@ -4,14 +4,17 @@ from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from affiliate_site.portal.access import build_url, portal_page, show
 from affiliate_site.portal.balances import list_balances
 from affiliate_site.portal.earnings import find_open_payments, find_order_id
-from affiliate_site.portal.formats import format_money
+from affiliate_site.portal.formats import format_money, long_day
 from affiliate_site.portal.forms import PeriodForm
+from affiliate_site.portal.payout_method_pages import list_methods, list_new_methods
 from payouts.errors import InvalidPeriod
 from payouts.services.statements import get_statement
+from tracking.services.portal_settings import find_next_payout_day
 
 PAGE_SIZE = 50
 STATEMENT_DAYS = 90
@@ -25,8 +28,18 @@ def payments(request):
     rows = account.payments.filter(affiliate=affiliate).order_by("-created_at", "-id")
     shown = list(rows[:PAGE_SIZE])
     open_payments = find_open_payments(account, [row.pk for row in shown])
+    methods = list_methods(affiliate)
+    next_day = find_next_payout_day(request.portal, today=account.get_day(at))
     context = {
-        "title": "Payments",
+        "title": _("Payments"),
+        "is_saved": "saved" in request.GET,
+        "next_payments": _("The next payments are planned for {day}.").format(
+            day=long_day(next_day)
+        )
+        if next_day
+        else "",
+        "methods": methods,
+        "new_methods": list_new_methods(affiliate, methods),
         "balances": list_balances(affiliate, at=at),
         "payments": [
             {

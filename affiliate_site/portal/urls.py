@@ -7,6 +7,7 @@ from affiliate_site.portal import (
     languages,
     link_pages,
     payment_pages,
+    payout_method_pages,
     profile_pages,
     sale_pages,
     sign_in,
@@ -24,6 +25,19 @@ urlpatterns = [
     path("sales/", sale_pages.sales, name="sales"),
     path("sales/<int:sale>/", sale_pages.sale, name="sale"),
     path("payments/", payment_pages.payments, name="payments"),
+    path(
+        "payout-methods/<str:kind>/", payout_method_pages.set_method, name="set_method"
+    ),
+    path(
+        "payout-methods/<str:kind>/primary/",
+        payout_method_pages.make_primary,
+        name="primary_method",
+    ),
+    path(
+        "payout-methods/<str:kind>/remove/",
+        payout_method_pages.remove_method,
+        name="remove_method",
+    ),
     path("statement/", payment_pages.statement, name="statement"),
     path("language/", languages.choose, name="set_language"),
     path("profile/", profile_pages.profile, name="profile"),

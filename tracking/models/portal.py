@@ -27,6 +27,9 @@ class PortalSettings(TenantModel):
         max_length=16, choices=OrderIds, default=OrderIds.LAST_FOUR
     )
 
+    # When payments are planned, of a month; null: affiliates are not told.
+    payout_day = models.PositiveSmallIntegerField(null=True)
+
     class Meta:
         default_related_name = "portal_settings"
         constraints = [

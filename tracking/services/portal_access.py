@@ -5,7 +5,8 @@ outside of transactions, because that is slow by design.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -209,6 +210,29 @@ def change_portal_password(
         return _set_password(locked, hashed, at=at)
 
 
+@contextmanager
+def act_as(affiliate: Affiliate) -> Iterator[None]:
+    """Make the affiliate the actor of the audit log within the block."""
+    with use_actor(f"affiliate {affiliate.pk}", get_actor().trace_id):
+        yield
+
+
+@contextmanager
+def confirm_password(affiliate: Affiliate, password: str) -> Iterator[Affiliate]:
+    """Run a block in a transaction, as the affiliate, whom it locks.
+
+    A session alone is not enough for what the block does. Raises `WrongPassword`, also
+    if the password changed meanwhile.
+    """
+    if _check_password(affiliate, password) is None:
+        raise WrongPassword
+    with transaction.atomic(), act_as(affiliate):
+        locked = _lock(affiliate)
+        if locked is None or locked.password != affiliate.password:
+            raise WrongPassword
+        yield locked
+
+
 def delete_expired_portal_rows(account: Account, *, at: datetime, dry_run: bool) -> int:
     """Delete sessions and links that are over; return their number."""
     tables = (account.portal_sessions, account.portal_links)
@@ -331,6 +355,6 @@ def _set_password(affiliate: Affiliate, hashed: str, *, at: datetime) -> str:
     sign_out_everywhere(affiliate)
     links = affiliate.account.portal_links.filter(affiliate=affiliate, used_at=None)
     links.update(used_at=at)
-    with use_actor(f"affiliate {affiliate.pk}", get_actor().trace_id):
+    with act_as(affiliate):
         log_event(affiliate.account, "affiliate.password_set", affiliate, at=at)
     return _create_session(affiliate, at=at)
