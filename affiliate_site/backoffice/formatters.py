@@ -13,6 +13,8 @@ from django.utils.text import capfirst
 from affiliate_site.cells import EMPTY_VALUE, Money, format_money
 from tracking.money import ZERO
 
+__all__ = ["EMPTY_VALUE", "Money", "format_money"]  # for the pages, with all below
+
 AMOUNT_SPACE_PATTERN = re.compile(r"(?<=\d)(?<!:\d\d) (?=[A-Z]{3}\b)")
 # Colours of the status labels, by the name of the status.
 STATUS_COLORS = {

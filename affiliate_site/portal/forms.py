@@ -3,6 +3,8 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 MAX_DAYS = 366  # of a statement
 MAX_PASSWORD_LENGTH = 1000  # hashing longer ones would take long
@@ -63,13 +65,16 @@ class DeepLinkForm(forms.Form):
 class PeriodForm(forms.Form):
     """Days, both included."""
 
-    start = forms.DateField(label="From", widget=forms.DateInput({"type": "date"}))
-    end = forms.DateField(label="To", widget=forms.DateInput({"type": "date"}))
+    start = forms.DateField(label=_("From"), widget=forms.DateInput({"type": "date"}))
+    end = forms.DateField(label=_("To"), widget=forms.DateInput({"type": "date"}))
 
     def clean(self) -> dict[str, Any]:
         """At most a year: a page lists all that happened."""
         days = super().clean() or {}
         start, end = days.get("start"), days.get("end")
         if start and end and (end - start).days > MAX_DAYS:
-            self.add_error("end", f"A statement is of at most {MAX_DAYS} days.")
+            self.add_error(
+                "end",
+                gettext("A statement is of at most {days} days.").format(days=MAX_DAYS),
+            )
         return days

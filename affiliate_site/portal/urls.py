@@ -38,6 +38,7 @@ urlpatterns = [
         payout_method_pages.remove_method,
         name="remove_method",
     ),
+    path("documents/<int:document>/", payment_pages.document, name="document"),
     path("statement/", payment_pages.statement, name="statement"),
     path("language/", languages.choose, name="set_language"),
     path("profile/", profile_pages.profile, name="profile"),
