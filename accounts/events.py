@@ -19,6 +19,8 @@ EVENT_SENTENCES = {
     "affiliate.created": "created {}",
     "affiliate.deleted": "removed {}",
     "affiliate.disapproved": "disapproved {} for program {program}",
+    "affiliate.email_change_asked": "asked for another e-mail address of {}",
+    "affiliate.email_change_canceled": "canceled the other e-mail address of {}",
     "affiliate.erased": "erased {}",
     "affiliate.invited": "invited {} to the portal",
     "affiliate.password_set": "set the portal password of {}",

@@ -5,10 +5,11 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.hashers import is_password_usable
+from django.http import HttpResponse
 from django.utils.translation import gettext_lazy as _
 
 from accounts.errors import DomainError
-from affiliate_site.portal.access import translate_error
+from affiliate_site.portal.access import build_url, show, translate_error
 from affiliate_site.portal.forms import MAX_PASSWORD_LENGTH
 from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
 
@@ -53,6 +54,28 @@ def run_confirmed(
     return 0
 
 
-def has_password(request: Any) -> bool:
-    """Whether the affiliate can confirm anything."""
-    return is_password_usable(request.affiliate.password)
+def show_form(
+    request: Any,
+    title: str,
+    form: forms.Form,
+    button: str,
+    *,
+    text: str = "",
+    back: str = "payments",
+    status: int = 200,
+    **context: Any,
+) -> HttpResponse:
+    """A page with a form; who has no password to confirm it sets one first."""
+    is_confirmed = isinstance(form, ConfirmedForm)
+    is_usable = not is_confirmed or is_password_usable(request.affiliate.password)
+    context |= {
+        "title": title,
+        "form": form,
+        "button": button,
+        "text": text,
+        "is_confirmed": is_confirmed,
+        "is_usable": is_usable,
+        "back_url": build_url(request.account, back),
+        "password_url": build_url(request.account, "ask_for_link"),
+    }
+    return show(request, "form_page", context, status=status)

@@ -9,11 +9,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from affiliate_site import http_errors
-from affiliate_site.portal.access import build_url, portal_page, show
+from affiliate_site.portal.access import build_url, portal_page
 from affiliate_site.portal.confirmations import (
     ConfirmedForm,
-    has_password,
     run_confirmed,
+    show_form,
 )
 from payouts.errors import PayoutMethodIncomplete, PayoutMethodNotFound
 from payouts.models.payments import PayoutMethodKind
@@ -206,17 +206,3 @@ def confirm_change(request, kind: str, service, title: str, button: str):
 def redirect_to_payments(request):
     """Lead to the payments, which say that it was saved."""
     return redirect(f"{build_url(request.account, 'payments')}?saved=1")
-
-
-def show_form(request, title, form, button, *, text="", status=200):
-    """A form that the password confirms; who has none sets one first."""
-    context = {
-        "title": title,
-        "form": form,
-        "button": button,
-        "text": text,
-        "has_password": has_password(request),
-        "back_url": build_url(request.account, "payments"),
-        "password_url": build_url(request.account, "ask_for_link"),
-    }
-    return show(request, "confirmed_form", context, status=status)

@@ -42,4 +42,7 @@ urlpatterns = [
     path("statement/", payment_pages.statement, name="statement"),
     path("language/", languages.choose, name="set_language"),
     path("profile/", profile_pages.profile, name="profile"),
+    path("profile/edit/", profile_pages.edit_profile, name="edit_profile"),
+    path("profile/email/", profile_pages.change_email, name="change_email"),
+    path("email/<str:token>/", profile_pages.confirm_email, name="confirm_email"),
 ]

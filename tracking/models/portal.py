@@ -74,6 +74,9 @@ class LinkPurpose(models.TextChoices):
 
     SIGN_IN = "sign_in"
     SET_PASSWORD = "set_password"  # noqa: S105 - no password
+    # Another e-mail address, which both links confirm.
+    LEAVE_EMAIL = "leave_email"  # sent to the present address
+    ENTER_EMAIL = "enter_email"  # sent to the new one
 
 
 class PortalLink(TenantModel):
@@ -87,6 +90,7 @@ class PortalLink(TenantModel):
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
+    new_email = models.CharField(max_length=254, null=True)  # noqa: DJ001
 
     class Meta:
         default_related_name = "portal_links"

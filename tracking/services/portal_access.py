@@ -40,6 +40,8 @@ SESSION_LIFETIME = timedelta(days=30)
 LINK_LIFETIMES = {
     LinkPurpose.SIGN_IN: timedelta(minutes=15),
     LinkPurpose.SET_PASSWORD: timedelta(days=7),
+    LinkPurpose.LEAVE_EMAIL: timedelta(hours=24),
+    LinkPurpose.ENTER_EMAIL: timedelta(hours=24),
 }
 # Anybody can ask for mail to an affiliate. The last link works when the window ends.
 MAX_MAILS_PER_WINDOW = 3
@@ -134,7 +136,7 @@ def invite_affiliate(
         affiliate.account = account
         earlier = account.portal_links.filter(affiliate=affiliate, used_at=None)
         earlier.filter(purpose=purpose).update(used_at=at)
-        link, token = _create_link(affiliate, purpose, at=at)
+        link, token = create_link(affiliate, purpose, at=at)
         if mail_url and affiliate.email:
             _queue_link(link, mail_url(token), at=at)
         log_event(account, "affiliate.invited", affiliate, at=at)
@@ -164,7 +166,7 @@ def send_portal_link(
         recent = links.filter(created_at__gt=at - MAIL_WINDOW)
         if locked is None or recent.count() >= MAX_MAILS_PER_WINDOW:
             return
-        link, token = _create_link(locked, LinkPurpose(purpose), at=at)
+        link, token = create_link(locked, LinkPurpose(purpose), at=at)
         _queue_link(link, url_for(token), at=at)
 
 
@@ -173,9 +175,9 @@ def use_sign_in_link(account: Account, token: str, *, at: datetime) -> str:
 
     Raises `LinkExpired`.
     """
-    link = _get_link(account, token, LinkPurpose.SIGN_IN, at=at)
+    link = get_link(account, token, LinkPurpose.SIGN_IN, at=at)
     with transaction.atomic():
-        return _create_session(_use_link(link, at=at), at=at)
+        return _create_session(use_link(link, at=at), at=at)
 
 
 def set_portal_password(
@@ -186,10 +188,10 @@ def set_portal_password(
     All other sessions and links of the affiliate end. Raises `LinkExpired` and
     `WeakPassword`.
     """
-    link = _get_link(account, token, LinkPurpose.SET_PASSWORD, at=at)
+    link = get_link(account, token, LinkPurpose.SET_PASSWORD, at=at)
     hashed = _hash_new_password(link.affiliate, password)
     with transaction.atomic():
-        return _set_password(_use_link(link, at=at), hashed, at=at)
+        return _set_password(use_link(link, at=at), hashed, at=at)
 
 
 def change_portal_password(
@@ -292,10 +294,14 @@ def _create_session(affiliate: Affiliate, *, at: datetime) -> str:
     return token
 
 
-def _create_link(
-    affiliate: Affiliate, purpose: LinkPurpose, *, at: datetime
+def create_link(
+    affiliate: Affiliate,
+    purpose: LinkPurpose,
+    *,
+    new_email: str | None = None,
+    at: datetime,
 ) -> tuple[PortalLink, str]:
-    """Create a link of an affiliate that is locked."""
+    """Create a link of an affiliate that is locked; return it with its token."""
     links = affiliate.account.portal_links
     token = secrets.token_urlsafe(32)
     link = links.create(
@@ -304,6 +310,7 @@ def _create_link(
         token_hash=calculate_digest(token),
         created_at=at,
         expires_at=at + LINK_LIFETIMES[purpose],
+        new_email=new_email,
     )
     return link, token
 
@@ -325,13 +332,14 @@ def _queue_link(link: PortalLink, url: str, *, at: datetime) -> None:
     )
 
 
-def _get_link(
-    account: Account, token: str, purpose: LinkPurpose, *, at: datetime
+def get_link(
+    account: Account, token: str, *purposes: LinkPurpose, at: datetime
 ) -> PortalLink:
+    """Return a link for one of these purposes; raise `LinkExpired`."""
     links = account.portal_links.select_related("affiliate", "account")
     link: PortalLink | None = links.filter(
         token_hash=calculate_digest(token),
-        purpose=purpose,
+        purpose__in=purposes,
         used_at=None,
         expires_at__gt=at,
     ).first()
@@ -341,7 +349,7 @@ def _get_link(
     return link
 
 
-def _use_link(link: PortalLink, *, at: datetime) -> Affiliate:
+def use_link(link: PortalLink, *, at: datetime) -> Affiliate:
     """Lock the affiliate of a link and use the link up."""
     affiliate = _lock(link.affiliate)
     if affiliate is None or not link.update_row(expected={"used_at": None}, used_at=at):
