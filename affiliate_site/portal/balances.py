@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy
 from affiliate_site.portal.formats import format_money, long_day
 from payouts.models.runs import LeftOutReason
 from payouts.services.amounts_due import AmountsDue, get_amounts_due
+from payouts.services.own_payout_methods import list_own_methods
 from payouts.services.payout_methods import find_obstacle
 from payouts.services.payout_minimums import get_minimums
 
@@ -26,13 +27,17 @@ OBSTACLES = {
 }
 
 
-def list_balances(affiliate, *, at) -> list[dict[str, Any]]:
-    """What is due, on hold and pending in each currency, and what the due waits for."""
+def list_balances(affiliate, *, at, methods=None) -> list[dict[str, Any]]:
+    """What is due, on hold and pending in each currency, and what the due waits for.
+
+    `methods` are the payout methods of the affiliate, if they are known.
+    """
     account = affiliate.account
     amounts = get_amounts_due(account, [affiliate.pk], at=at)
     minimums = get_minimums(account, [affiliate.pk])
-    methods = account.payout_methods.filter(affiliate=affiliate, is_primary=True)
-    obstacle = find_obstacle(methods.first()) if amounts else ""
+    if methods is None:
+        methods = list_own_methods(affiliate)
+    obstacle = find_obstacle(next((it for it in methods if it.is_primary), None))
     return [
         build_balance(account, key[1], each, minimums.find(key), obstacle)
         for key, each in sorted(amounts.items())

@@ -16,7 +16,10 @@ from affiliate_site.portal.balances import list_balances
 from affiliate_site.portal.earnings import find_open_payments
 from affiliate_site.portal.formats import format_money, long_day
 from affiliate_site.portal.forms import PeriodForm
-from affiliate_site.portal.payout_method_pages import list_methods, list_new_methods
+from affiliate_site.portal.payout_method_pages import (
+    describe_methods,
+    list_new_methods,
+)
 from affiliate_site.portal.statement_files import (
     CONTENT_TYPES,
     MOVEMENTS,
@@ -25,7 +28,9 @@ from affiliate_site.portal.statement_files import (
     list_formats,
     render,
 )
+from affiliate_site.portal.tax_pages import describe_obstacle
 from payouts.errors import InvalidPeriod
+from payouts.services.own_payout_methods import list_own_methods
 from payouts.services.statements import get_statement
 from tracking.services.portal_settings import find_next_payout_day
 
@@ -45,7 +50,7 @@ def payments(request):
         rows = rows.filter(pk__lt=min(int(before[:20]), MAX_ID))
     found = list(rows[: PAGE_SIZE + 1])
     shown = found[:PAGE_SIZE]
-    methods = list_methods(affiliate)
+    methods = list_own_methods(affiliate)
     next_day = find_next_payout_day(request.portal, today=account.get_day(at))
     context = {
         "title": _("Payments"),
@@ -55,9 +60,10 @@ def payments(request):
         )
         if next_day
         else "",
-        "methods": methods,
-        "new_methods": list_new_methods(affiliate, methods),
-        "balances": list_balances(affiliate, at=at),
+        "methods": describe_methods(account, methods),
+        "new_methods": list_new_methods(account, methods),
+        "balances": list_balances(affiliate, at=at, methods=methods),
+        "missing": describe_obstacle(affiliate),
         "payments": list_payments(account, shown),
         "before": shown[-1].pk if len(found) > PAGE_SIZE else "",
         "is_first_page": not before,

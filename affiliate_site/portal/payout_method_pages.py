@@ -21,7 +21,6 @@ from payouts.payout_details import DETAIL_NAMES, mask_details
 from payouts.services.own_payout_methods import (
     OWN_KINDS,
     get_own_method,
-    list_own_methods,
     make_own_method_primary,
     remove_own_method,
     set_own_method,
@@ -122,9 +121,8 @@ class PayoutMethodForm(ConfirmedForm):
             self.add_error(name if name in self.fields else None, texts[name])
 
 
-def list_methods(affiliate) -> list[dict[str, Any]]:
-    """The payout methods as texts that name no account."""
-    account = affiliate.account
+def describe_methods(account, methods) -> list[dict[str, Any]]:
+    """Payout methods as texts that name no account."""
     return [
         {
             "kind": KINDS[method.kind],
@@ -137,17 +135,17 @@ def list_methods(affiliate) -> list[dict[str, Any]]:
             "primary_url": build_url(account, "primary_method", kind=method.kind),
             "remove_url": build_url(account, "remove_method", kind=method.kind),
         }
-        for method in list_own_methods(affiliate)
+        for method in methods
     ]
 
 
-def list_new_methods(affiliate, methods) -> list[tuple[str, str]]:
+def list_new_methods(account, methods) -> list[tuple[str, str]]:
     """The kinds that the affiliate can add, and their pages."""
-    present = {method["kind"] for method in methods}
+    present = {method.kind for method in methods}
     return [
-        (KINDS[kind], build_url(affiliate.account, "set_method", kind=kind))
+        (KINDS[kind], build_url(account, "set_method", kind=kind))
         for kind in OWN_KINDS
-        if KINDS[kind] not in present
+        if kind not in present
     ]
 
 

@@ -18,6 +18,7 @@ from affiliate_site.portal.confirmations import run_confirmed, show_form
 from affiliate_site.portal.forms import ChangePasswordForm
 from affiliate_site.portal.profile_forms import EmailChangeForm, ProfileForm
 from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
+from payouts.services.own_tax_data import issues_documents
 from tracking.errors import (
     EmailNotAvailable,
     LinkExpired,
@@ -90,6 +91,8 @@ def list_pages(account):
         "edit_profile": _("Change name and address"),
         "change_email": _("Change e-mail address"),
     }
+    if issues_documents(account):
+        titles["tax_data"] = _("Tax data")
     return [(title, build_url(account, name)) for name, title in titles.items()]
 
 

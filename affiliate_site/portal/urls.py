@@ -11,6 +11,7 @@ from affiliate_site.portal import (
     profile_pages,
     sale_pages,
     sign_in,
+    tax_pages,
 )
 
 app_name = "portal"
@@ -44,5 +45,6 @@ urlpatterns = [
     path("profile/", profile_pages.profile, name="profile"),
     path("profile/edit/", profile_pages.edit_profile, name="edit_profile"),
     path("profile/email/", profile_pages.change_email, name="change_email"),
+    path("profile/taxes/", tax_pages.tax_data, name="tax_data"),
     path("email/<str:token>/", profile_pages.confirm_email, name="confirm_email"),
 ]
