@@ -90,6 +90,7 @@ def list_pages(account):
     titles = {
         "edit_profile": _("Change name and address"),
         "change_email": _("Change e-mail address"),
+        "notices": _("Mails"),
     }
     if issues_documents(account):
         titles["tax_data"] = _("Tax data")

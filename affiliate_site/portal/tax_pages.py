@@ -93,7 +93,8 @@ def tax_data(request):
     text = _(
         "Self-billing means: {account} writes the invoice for your commissions in your"
         " name and gives you a copy, so you write none. Without your consent no"
-        " document is issued. You can withdraw it here at any time; documents that exist stay."
+        " document is issued. You can withdraw it here at any time; documents that"
+        " exist stay."
     ).format(account=account.name)
     return show_form(request, _("Tax data"), form, _("Save"), text=text, back="profile")
 

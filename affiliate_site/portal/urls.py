@@ -6,6 +6,7 @@ from affiliate_site.portal import (
     home,
     languages,
     link_pages,
+    notice_pages,
     payment_pages,
     payout_method_pages,
     profile_pages,
@@ -46,5 +47,6 @@ urlpatterns = [
     path("profile/edit/", profile_pages.edit_profile, name="edit_profile"),
     path("profile/email/", profile_pages.change_email, name="change_email"),
     path("profile/taxes/", tax_pages.tax_data, name="tax_data"),
+    path("profile/mails/", notice_pages.notices, name="notices"),
     path("email/<str:token>/", profile_pages.confirm_email, name="confirm_email"),
 ]

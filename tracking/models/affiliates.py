@@ -121,6 +121,8 @@ class Affiliate(Person):
     )
     promotion_method = models.CharField(max_length=16, null=True)  # noqa: DJ001
     language = models.CharField(max_length=8, null=True)  # noqa: DJ001
+    # Which mails are wanted, by `Notice`; others as usual.
+    notices = models.JSONField(null=True)
 
     objects: ClassVar = PersonQuerySet.as_manager()
 

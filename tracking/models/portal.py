@@ -17,6 +17,16 @@ class OrderIds(models.TextChoices):
     WHOLE = "whole", "whole"
 
 
+class Notice(models.TextChoices):
+    """What affiliates can have mail about."""
+
+    APPROVED = "approved"  # or disapproved, in a program
+    NEW_SALES = "new_sales"  # of a day
+    PAID = "paid"
+    NEW_CREATIVE = "new_creative"
+    ANSWER = "answer"  # of staff
+
+
 class PortalSettings(TenantModel):
     """Whether the affiliates of an account can sign in, and what they see."""
 

@@ -58,12 +58,10 @@ def ask_for_email_change(
         raise MailNotSent
     with confirm_password(affiliate, password) as locked:
         account = locked.account
-        asked = account.audit_log.filter(
-            kind="affiliate.email_change_asked", subject=f"affiliate:{locked.pk}"
-        )
+        asked = _list_links(locked).filter(purpose=LinkPurpose.ENTER_EMAIL)
         if asked.filter(created_at__gt=at - WINDOW).count() >= MAX_CHANGES_PER_WINDOW:
             raise TooManyEmailChanges
-        _list_links(locked).delete()
+        _list_waiting(locked, at=at).update(expires_at=at)
         for purpose in PURPOSES if locked.email else (LinkPurpose.ENTER_EMAIL,):
             link, token = create_link(locked, purpose, new_email=email, at=at)
             _queue_mail(link, url_for(token), at=at)
@@ -77,8 +75,7 @@ def get_email_link(account: Account, token: str, *, at: datetime) -> PortalLink:
 
 def find_email_change(affiliate: Affiliate, *, at: datetime) -> str:
     """Return the new address that waits to be confirmed; empty without one."""
-    waiting = _list_links(affiliate).filter(used_at=None, expires_at__gt=at)
-    link: PortalLink | None = waiting.first()
+    link: PortalLink | None = _list_waiting(affiliate, at=at).first()
     return (link and link.new_email) or ""
 
 
@@ -91,7 +88,7 @@ def confirm_email_change(account: Account, token: str, *, at: datetime) -> bool:
     link = get_email_link(account, token, at=at)
     with transaction.atomic():
         affiliate = use_link(link, at=at)
-        if _list_links(affiliate).filter(used_at=None).exists():
+        if _list_waiting(affiliate, at=at).exists():
             return False
         try:
             with act_as(affiliate):
@@ -111,7 +108,7 @@ def cancel_email_change(account: Account, token: str, *, at: datetime) -> None:
     link = get_email_link(account, token, at=at)
     with transaction.atomic():
         affiliate = use_link(link, at=at)
-        _list_links(affiliate).delete()
+        _list_waiting(affiliate, at=at).update(expires_at=at)
         with act_as(affiliate):
             log_event(account, "affiliate.email_change_canceled", affiliate, at=at)
 
@@ -119,6 +116,11 @@ def cancel_email_change(account: Account, token: str, *, at: datetime) -> None:
 def _list_links(affiliate: Affiliate) -> QuerySet[PortalLink]:
     links: QuerySet[PortalLink] = affiliate.account.portal_links.all()
     return links.filter(affiliate=affiliate, purpose__in=PURPOSES)
+
+
+def _list_waiting(affiliate: Affiliate, *, at: datetime) -> QuerySet[PortalLink]:
+    """The links of the present change that were not used: a new one ends the others."""
+    return _list_links(affiliate).filter(used_at=None, expires_at__gt=at)
 
 
 def _queue_mail(link: PortalLink, url: str, *, at: datetime) -> None:

@@ -155,3 +155,16 @@ def test_a_link_of_another_account_does_nothing(
     other_account.portal_settings.create(is_on=True)
     path = find_link(account, OLD).replace(account.slug, other_account.slug)
     assert "does not work any more" in read(Client().post(path))
+
+
+def test_switches_mails_on_and_off(mina, portal, affiliate):
+    page = read(mina.get(f"{portal}profile/mails/"))
+    assert 'name="paid" id="id_paid" checked' in page
+    assert 'name="new_sales" id="id_new_sales">' in page
+    response = mina.post(f"{portal}profile/mails/", {"new_sales": "on", "paid": "on"})
+    assert response["Location"] == f"{portal}profile/?saved=1"
+    wanted = {"new_sales": True, "paid": True}
+    unwanted = dict.fromkeys(("approved", "new_creative", "answer"), False)
+    assert affiliate.reload().notices == wanted | unwanted
+    mina.post(f"{portal}profile/mails/")
+    assert not any(affiliate.reload().notices.values())

@@ -1,6 +1,6 @@
 """Tax data in the portal, and consent to self-billing."""
 
-from datetime import date, timedelta
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
@@ -37,8 +37,8 @@ def test_explains_and_stores_the_consent(mina, account, portal, url, scenario):
     assert (
         f"Self-billing means: {account.name} writes the invoice for your commissions in"
         " your name and gives you a copy, so you write none. Without your consent no"
-        " document is issued. You can withdraw it here at any time; documents that exist"
-        " stay."
+        " document is issued. You can withdraw it here at any time; documents that"
+        " exist stay."
     ) in read(mina.get(url))
 
     mina.post(url, BUSINESS)
@@ -57,7 +57,7 @@ def test_explains_and_stores_the_consent(mina, account, portal, url, scenario):
 
 def test_a_consent_keeps_its_day_and_can_be_withdrawn(mina, account, url):
     mina.post(url, BUSINESS | {"has_consented": "on"})
-    earlier = date.today() - timedelta(days=90)
+    earlier = account.get_day(timezone.now()) - timedelta(days=90)
     account.tax_data.update(consented_on=earlier)
     mina.post(url, {"is_business": "False", "country": "DE", "has_consented": "on"})
     row = account.tax_data.get()
