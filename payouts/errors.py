@@ -1,6 +1,8 @@
 """Business errors of payouts, with the messages of docs/api-contract.md."""
 
-from accounts.errors import Conflict, InvalidInput, NotFound
+from collections.abc import Mapping
+
+from accounts.errors import Conflict, InvalidInput, NotFound, gettext_noop
 
 
 class CommissionNotFound(NotFound):
@@ -19,6 +21,16 @@ class PayoutMethodNotFound(NotFound):
     """The payout method does not exist, or the affiliate has not set it."""
 
     message = "Payout method not found"
+
+
+class PayoutMethodIncomplete(InvalidInput):
+    """Details of a payout method are missing or wrong: `problems` by their names."""
+
+    message = gettext_noop("Details of the payout method are missing or wrong.")
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        super().__init__()
+        self.problems = problems
 
 
 class InvalidPeriod(InvalidInput):

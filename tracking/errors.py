@@ -442,3 +442,33 @@ class NegativeAmount(InvalidInput):
     """An amount is below zero."""
 
     message = "This value should be 0 or more."
+
+
+class SameEmail(InvalidInput):
+    """The affiliate has this e-mail address already."""
+
+    message = gettext_noop("This is your e-mail address already.")
+    property_path = "email"
+
+
+class EmailNotAvailable(Conflict):
+    """Another affiliate has the address. Who reads its mail may know."""
+
+    message = gettext_noop(
+        "This e-mail address cannot be used here: it belongs to another affiliate."
+        " Nothing was changed."
+    )
+
+
+class TooManyEmailChanges(Conflict):
+    """Mail to addresses of strangers is limited."""
+
+    message = gettext_noop("You have asked too often. Try again tomorrow.")
+
+
+class MailNotSent(Conflict):
+    """No mail server is configured."""
+
+    message = gettext_noop(
+        "No mail can be sent at the moment, so the address cannot be confirmed."
+    )

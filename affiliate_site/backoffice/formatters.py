@@ -3,17 +3,18 @@
 import re
 from collections.abc import Iterable
 from datetime import datetime
-from decimal import Decimal
 
 from django.apps import apps
 from django.utils import timezone
-from django.utils.html import conditional_escape, format_html, format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
-from tracking.money import ZERO, get_exponent
+from affiliate_site.cells import EMPTY_VALUE, Money, format_money
+from tracking.money import ZERO
 
-EMPTY_VALUE = mark_safe('<span class="empty">-</span>')  # cards leave it out
+__all__ = ["EMPTY_VALUE", "Money", "format_money"]  # for the pages, with all below
+
 AMOUNT_SPACE_PATTERN = re.compile(r"(?<=\d)(?<!:\d\d) (?=[A-Z]{3}\b)")
 # Colours of the status labels, by the name of the status.
 STATUS_COLORS = {
@@ -48,28 +49,6 @@ STATUS_COLORS = {
     "no answer yet": "warning",
     "refused or returned": "danger",
 }
-
-
-class Money(SafeString):
-    """An amount as text, with its number for spreadsheets; None if there is none."""
-
-    amount: Decimal | None
-    currency: str
-
-    def __new__(cls, text: str, amount: Decimal | None = None, currency: str = ""):
-        money = super().__new__(cls, text)
-        money.amount, money.currency = amount, currency
-        return money
-
-
-def format_money(amount, currency: str) -> Money:
-    """`4,263.74 EUR`; more decimals than the currency has are kept."""
-    if amount is None:
-        return Money(EMPTY_VALUE)
-    whole, _, decimals = f"{amount:,f}".partition(".")
-    decimals = decimals.rstrip("0").ljust(get_exponent(currency), "0")
-    number = f"{whole}.{decimals}" if decimals else whole
-    return Money(f"{number} {conditional_escape(currency)}", amount, currency)
 
 
 def format_labels(labels: Iterable[tuple[str, str]]) -> SafeString:

@@ -22,8 +22,8 @@ from affiliate_site import http_errors
 from tracking.models.affiliates import Affiliate
 from tracking.services.portal_access import (
     SESSION_LIFETIME,
+    act_as,
     find_session,
-    use_actor_of,
 )
 from tracking.services.portal_settings import get_portal_settings
 
@@ -64,7 +64,7 @@ def portal_page(
                 stack.enter_context(timezone.override(found.zone))
                 stack.enter_context(translation.override(language))
                 if request.affiliate and not request.viewed_by:
-                    stack.enter_context(use_actor_of(request.affiliate))
+                    stack.enter_context(act_as(request.affiliate))
                 response = view(request, **kwargs)
             response["Cache-Control"] = "no-store"
             return response

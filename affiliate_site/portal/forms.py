@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from tracking.services.clicks import SUB_ID_PATTERN
@@ -101,6 +102,7 @@ class PeriodForm(forms.Form):
         start, end = days.get("start"), days.get("end")
         if start and end and (end - start).days > MAX_DAYS:
             self.add_error(
-                "end", _("A statement is of at most {days} days.").format(days=MAX_DAYS)
+                "end",
+                gettext("A statement is of at most {days} days.").format(days=MAX_DAYS),
             )
         return days

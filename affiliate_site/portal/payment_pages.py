@@ -1,65 +1,150 @@
-"""The payments of an affiliate, and statements."""
+"""The payments of an affiliate, their documents, and statements."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
+from django.http import Http404, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts.days import A_DAY
+from affiliate_site.document_files import render_document
+from affiliate_site.pdf import find_weasyprint
 from affiliate_site.portal.access import build_url, portal_page, show
 from affiliate_site.portal.balances import list_balances
-from affiliate_site.portal.earnings import find_open_payments, find_order_id
-from affiliate_site.portal.formats import format_money
+from affiliate_site.portal.earnings import find_open_payments
+from affiliate_site.portal.formats import format_money, long_day
 from affiliate_site.portal.forms import PeriodForm
+from affiliate_site.portal.payout_method_pages import (
+    describe_methods,
+    list_new_methods,
+)
+from affiliate_site.portal.statement_files import (
+    CONTENT_TYPES,
+    MOVEMENTS,
+    find_reference,
+    get_file_name,
+    list_formats,
+    render,
+)
+from affiliate_site.portal.tax_pages import describe_obstacle
 from payouts.errors import InvalidPeriod
+from payouts.services.own_payout_methods import list_own_methods
 from payouts.services.statements import get_statement
+from tracking.services.portal_settings import find_next_payout_day
 
 PAGE_SIZE = 50
 STATEMENT_DAYS = 90
+MAX_ID = 2**63 - 1  # of a row
 
 
 @portal_page()
 def payments(request):
-    """What was paid, and what will be."""
+    """What was paid, newest first, and what will be."""
     affiliate, at = request.affiliate, timezone.now()
     account = affiliate.account
-    rows = account.payments.filter(affiliate=affiliate).order_by("-created_at", "-id")
-    shown = list(rows[:PAGE_SIZE])
-    open_payments = find_open_payments(account, [row.pk for row in shown])
+    rows = account.payments.filter(affiliate=affiliate).order_by("-id")
+    before = request.GET.get("before", "")
+    if before.isascii() and before.isdigit():
+        rows = rows.filter(pk__lt=min(int(before[:20]), MAX_ID))
+    found = list(rows[: PAGE_SIZE + 1])
+    shown = found[:PAGE_SIZE]
+    methods = list_own_methods(affiliate)
+    next_day = find_next_payout_day(request.portal, today=account.get_day(at))
     context = {
         "title": _("Payments"),
-        "balances": list_balances(affiliate, at=at),
-        "payments": [
-            {
-                "id": row.public_id,
-                "day": account.get_day(row.created_at),
-                "amount": format_money(row.amount, row.currency),
-                "is_canceled": row.canceled_at is not None,
-                "is_on_its_way": row.pk in open_payments,
-            }
-            for row in shown
-        ],
+        "is_saved": "saved" in request.GET,
+        "next_payments": _("The next payments are planned for {day}.").format(
+            day=long_day(next_day)
+        )
+        if next_day
+        else "",
+        "methods": describe_methods(account, methods),
+        "new_methods": list_new_methods(account, methods),
+        "balances": list_balances(affiliate, at=at, methods=methods),
+        "missing": describe_obstacle(affiliate),
+        "payments": list_payments(account, shown),
+        "before": shown[-1].pk if len(found) > PAGE_SIZE else "",
+        "is_first_page": not before,
         "statement_url": build_url(account, "statement"),
     }
     return show(request, "payments", context)
 
 
+def list_payments(account, rows) -> list[dict[str, Any]]:
+    """The payments as texts, with their documents."""
+    pks = [row.pk for row in rows]
+    open_payments = find_open_payments(account, pks)
+    documents: dict[int, list[tuple[str, str]]] = {}
+    if find_weasyprint():
+        for document in account.documents.filter(payment__in=pks).order_by("id"):
+            url = build_url(account, "document", document=document.pk)
+            documents.setdefault(document.payment_id, []).append((document.label, url))
+    return [
+        {
+            "id": row.public_id,
+            "day": (day := account.get_day(row.created_at)),
+            "amount": format_money(row.amount, row.currency),
+            "is_canceled": row.canceled_at is not None,
+            "is_on_its_way": row.pk in open_payments,
+            "statement_url": build_statement_url(account, day),
+            "documents": documents.get(row.pk, ()),
+        }
+        for row in rows
+    ]
+
+
+def build_statement_url(account, day: date) -> str:
+    """The statement of a payment: from the month before to its day, as in the mail."""
+    start = (day.replace(day=1) - A_DAY).replace(day=1)
+    query = urlencode({"start": start, "end": day})
+    return f"{build_url(account, 'statement')}?{query}"
+
+
+@portal_page()
+def document(request, document: int):
+    """A self-billing document of the affiliate, or its correction, as a PDF."""
+    rows = request.account.documents.filter(affiliate=request.affiliate)
+    rows = rows.select_related("account", "payment", "corrects")
+    found = rows.filter(pk=min(document, MAX_ID)).first()
+    if found is None or not find_weasyprint():
+        raise Http404
+    return send_file(render_document(found), f"{found}.pdf", CONTENT_TYPES["pdf"])
+
+
 @portal_page()
 def statement(request):
-    """What changed the balances in a period."""
+    """What changed the balances in a period, also as a file."""
     affiliate, account = request.affiliate, request.account
     today = account.get_day(timezone.now())
     days = {"start": today - timedelta(days=STATEMENT_DAYS), "end": today}
     form = PeriodForm(request.GET if "start" in request.GET else days)
-    currencies = []
+    currencies, files = [], []
     if form.is_valid():
         try:
             found = get_statement(account, affiliate, **form.cleaned_data)
         except InvalidPeriod as error:
             form.add_error("end", str(error))
         else:
+            file_format = request.GET.get("format")
+            if file_format in list_formats():
+                return send_file(
+                    render(found, file_format, request.portal.order_ids),
+                    f"{get_file_name(found)}.{file_format}",
+                    CONTENT_TYPES[file_format],
+                )
             currencies = [build_statement(request, each) for each in found.currencies]
-    context = {"title": _("Statement"), "form": form, "currencies": currencies}
+            files = [
+                (name.upper(), f"?{urlencode({**form.cleaned_data, 'format': name})}")
+                for name in list_formats()
+            ]
+    context = {
+        "title": _("Statement"),
+        "form": form,
+        "currencies": currencies,
+        "files": files if currencies else [],
+    }
     return show(request, "statement", context)
 
 
@@ -73,15 +158,19 @@ def build_statement(request, statement) -> dict[str, Any]:
         "lines": [
             {
                 "day": account.get_day(line.at),
-                "what": line.kind.label,
-                "reference": line.payment_id
-                or (
-                    find_order_id(line.commission, request.portal.order_ids)
-                    if line.commission
-                    else ""
-                ),
+                "what": MOVEMENTS[line.kind],
+                "reference": find_reference(line, request.portal.order_ids),
                 "amount": format_money(line.amount, currency),
             }
             for line in statement.lines
         ],
     }
+
+
+def send_file(content: bytes, name: str, content_type: str) -> HttpResponse:
+    """A file to download."""
+    return HttpResponse(
+        content,
+        content_type=content_type,
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )

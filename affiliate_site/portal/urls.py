@@ -6,11 +6,14 @@ from affiliate_site.portal import (
     home,
     languages,
     link_pages,
+    notice_pages,
     payment_pages,
+    payout_method_pages,
     profile_pages,
     sale_pages,
     second_factor_pages,
     sign_in,
+    tax_pages,
 )
 
 app_name = "portal"
@@ -29,7 +32,26 @@ urlpatterns = [
     path("sales/", sale_pages.sales, name="sales"),
     path("sales/<int:sale>/", sale_pages.sale, name="sale"),
     path("payments/", payment_pages.payments, name="payments"),
+    path(
+        "payout-methods/<str:kind>/", payout_method_pages.set_method, name="set_method"
+    ),
+    path(
+        "payout-methods/<str:kind>/primary/",
+        payout_method_pages.make_primary,
+        name="primary_method",
+    ),
+    path(
+        "payout-methods/<str:kind>/remove/",
+        payout_method_pages.remove_method,
+        name="remove_method",
+    ),
+    path("documents/<int:document>/", payment_pages.document, name="document"),
     path("statement/", payment_pages.statement, name="statement"),
     path("language/", languages.choose, name="set_language"),
     path("profile/", profile_pages.profile, name="profile"),
+    path("profile/edit/", profile_pages.edit_profile, name="edit_profile"),
+    path("profile/email/", profile_pages.change_email, name="change_email"),
+    path("profile/taxes/", tax_pages.tax_data, name="tax_data"),
+    path("profile/mails/", notice_pages.notices, name="notices"),
+    path("email/<str:token>/", profile_pages.confirm_email, name="confirm_email"),
 ]

@@ -112,7 +112,7 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
         "portal_links": list(
             account.portal_links.filter(**own)
             .order_by("pk")
-            .values("purpose", "created_at", "expires_at", "used_at")
+            .values("purpose", "created_at", "expires_at", "used_at", "new_email")
         ),
         "events": _list_audit_entries(account, f"affiliate:{affiliate.pk}"),
     }

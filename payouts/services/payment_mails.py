@@ -19,6 +19,7 @@ from payouts.services.payout_settings import (
 )
 from payouts.services.statements import sum_statements
 from tracking.models.mails import Mail
+from tracking.models.portal import Notice
 from tracking.money import format_amount
 from tracking.services.mails import (
     fill_placeholders,
@@ -26,6 +27,7 @@ from tracking.services.mails import (
     validate_placeholders,
     withdraw_mail,
 )
+from tracking.services.portal_notices import wants_notice
 
 PAYMENT_MAIL = "payment"
 # By the columns of the settings.
@@ -99,7 +101,7 @@ def queue_payment_mails(
 ) -> None:
     """Store a mail for each payment that has just been settled, if mail is switched on.
 
-    Affiliates without an e-mail address get none.
+    Affiliates without an e-mail address, or who do not want it, get none.
     """
     settings = get_payout_settings(account)
     if not (settings.mails_payments and can_send_mail()):
@@ -129,7 +131,7 @@ def _queue_mails(
     statements = sum_statements(account, affiliates, start=start, end=day)
     for line in lines:
         payment, affiliate = line.payment, line.affiliate
-        if payment is None:
+        if payment is None or not wants_notice(affiliate, Notice.PAID):
             continue
         statement = statements[payment.affiliate_id, payment.currency]
         amounts = {

@@ -11,8 +11,8 @@ from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from payouts.errors import PayoutMethodNotFound
 from payouts.models.payments import PayoutMethod, PayoutMethodKind
-from payouts.models.runs import PayoutLineState, PayoutRun
-from payouts.payout_details import get_identifier
+from payouts.models.runs import LeftOutReason, PayoutLineState, PayoutRun
+from payouts.payout_details import get_identifier, list_problems
 from tracking.services.affiliates import get_affiliate
 
 # Names of details that the audit log has: nobody can erase it, and other names, which
@@ -93,6 +93,35 @@ def release_payout_method(
         method.update_row(on_hold_reason="")
         log_event(account, "payout_method.released", affiliate, at=at, method=kind)
     return method
+
+
+def remove_payout_method(
+    account: Account, *, affiliate_id: str, kind: str, at: datetime
+) -> None:
+    """Remove a payout method; the next one becomes primary if it was.
+
+    Raises `PayoutMethodNotFound`.
+    """
+    with transaction.atomic():
+        affiliate = get_affiliate(account, affiliate_id, lock=True)
+        methods = account.payout_methods.filter(affiliate=affiliate)
+        method = methods.filter(kind=kind).first()
+        if method is None:
+            raise PayoutMethodNotFound
+        methods.filter(pk=method.pk).delete()
+        following = methods.in_definition_order().first()
+        if method.is_primary and following is not None:
+            following.update_row(is_primary=True)
+        log_event(account, "payout_method.removed", affiliate, at=at, method=kind)
+
+
+def find_obstacle(method: PayoutMethod | None) -> str:
+    """Return why nobody is paid by this primary method; empty if it can be used."""
+    if method is None:
+        return LeftOutReason.NO_METHOD
+    if list_problems(method.kind, method.details):
+        return LeftOutReason.METHOD_INCOMPLETE
+    return LeftOutReason.METHOD_ON_HOLD if method.on_hold_reason else ""
 
 
 def calculate_method_index(kind: str, details: Mapping[str, str]) -> str | None:

@@ -12,11 +12,8 @@ from accounts.encryption import calculate_blind_index
 from accounts.models.accounts import Account
 from payouts.models.commissions import BalanceKey
 from payouts.models.payments import PayoutMethodKind
-from payouts.models.runs import (
-    LeftOutReason,
-    PayoutRun,
-)
-from payouts.payout_details import list_problems
+from payouts.models.runs import PayoutRun
+from payouts.services.payout_methods import find_obstacle
 from tracking.money import ZERO
 
 # The choices of a basis, and the kinds of payout methods that each of them means.
@@ -126,12 +123,7 @@ class Recipients:
 
     def find_reason(self, affiliate_id: int) -> str:
         """Return why the affiliate cannot be paid; empty if it can."""
-        method = self.methods.get(affiliate_id)
-        if method is None:
-            return LeftOutReason.NO_METHOD
-        if list_problems(method.kind, method.details):
-            return LeftOutReason.METHOD_INCOMPLETE
-        return LeftOutReason.METHOD_ON_HOLD if method.on_hold_reason else ""
+        return find_obstacle(self.methods.get(affiliate_id))
 
     def calculate_digest(self, affiliate_id: int) -> str:
         """Return a digest of all that must stay as it is until the confirmation.

@@ -63,7 +63,7 @@ OTHER_COLUMNS = {
     "payouts.Correction": "actor",
     "payouts.Refund": "actor lines",
     "payouts.Transfer": "actor",
-    "tracking.Affiliate": "language promotion_method",
+    "tracking.Affiliate": "language notices promotion_method",
     "tracking.AffiliateGroup": "title",
     "tracking.Asset": "hex",
     "tracking.AttributionRecord": "engine",

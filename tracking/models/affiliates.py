@@ -123,6 +123,8 @@ class Affiliate(Person):
     language = models.CharField(max_length=8, null=True)  # noqa: DJ001
     # The e-mail address, folded, to which mail could not be delivered.
     bounced_email = models.CharField(max_length=762, null=True)  # noqa: DJ001
+    # Which mails are wanted, by `Notice`; others as usual.
+    notices = models.JSONField(null=True)
 
     objects: ClassVar = PersonQuerySet.as_manager()
 

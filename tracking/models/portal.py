@@ -19,6 +19,16 @@ class OrderIds(models.TextChoices):
     WHOLE = "whole", "whole"
 
 
+class Notice(models.TextChoices):
+    """What affiliates can have mail about."""
+
+    APPROVED = "approved"  # or disapproved, in a program
+    NEW_SALES = "new_sales"  # of a day
+    PAID = "paid"
+    NEW_CREATIVE = "new_creative"
+    ANSWER = "answer"  # of staff
+
+
 class PortalSettings(TenantModel):
     """Whether the affiliates of an account can sign in, and what they see."""
 
@@ -29,6 +39,9 @@ class PortalSettings(TenantModel):
     order_ids = models.CharField(
         max_length=16, choices=OrderIds, default=OrderIds.LAST_FOUR
     )
+
+    # When payments are planned, of a month; null: affiliates are not told.
+    payout_day = models.PositiveSmallIntegerField(null=True)
 
     class Meta:
         default_related_name = "portal_settings"
@@ -105,6 +118,9 @@ class LinkPurpose(models.TextChoices):
     SET_PASSWORD = "set_password"  # noqa: S105 - no password
     VIEW = "view"  # for staff
     SECOND_FACTOR = "second_factor"  # the password was right
+    # Another e-mail address, which both links confirm.
+    LEAVE_EMAIL = "leave_email"  # sent to the present address
+    ENTER_EMAIL = "enter_email"  # sent to the new one
 
 
 class PortalLink(TenantModel):
@@ -121,6 +137,7 @@ class PortalLink(TenantModel):
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
+    new_email = models.CharField(max_length=254, null=True)  # noqa: DJ001
 
     class Meta:
         default_related_name = "portal_links"

@@ -55,9 +55,10 @@ def queue_mail(
     about: str,
     subject: str,
     text: str,
+    recipient: str | None = None,
     at: datetime,
 ) -> bool:
-    """Store a mail to an affiliate, who has an e-mail address.
+    """Store a mail to an affiliate: to a `recipient`, else to their e-mail address.
 
     Returns False if there is one of this kind about the same thing already, or if mail
     to this address could not be delivered; a link that somebody asked for is tried.
@@ -70,7 +71,7 @@ def queue_mail(
         affiliate=affiliate,
         kind=kind,
         about=about,
-        recipient=affiliate.email or "",
+        recipient=recipient or affiliate.email or "",
         subject=write_in_one_line(subject)[:MAX_SUBJECT_LENGTH],
         text=text,
         created_at=at,

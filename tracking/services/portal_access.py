@@ -5,8 +5,8 @@ outside of transactions, because that is slow by design.
 """
 
 import secrets
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -45,6 +45,8 @@ LINK_LIFETIMES = {
     LinkPurpose.SET_PASSWORD: timedelta(days=7),
     LinkPurpose.VIEW: timedelta(minutes=1),
     LinkPurpose.SECOND_FACTOR: timedelta(minutes=5),
+    LinkPurpose.LEAVE_EMAIL: timedelta(hours=24),
+    LinkPurpose.ENTER_EMAIL: timedelta(hours=24),
 }
 VIEW_LIFETIME = timedelta(minutes=30)
 # Anybody can ask for mail to an affiliate. The last link works when the window ends.
@@ -146,7 +148,7 @@ def invite_affiliate(
         affiliate.account = account
         earlier = account.portal_links.filter(affiliate=affiliate, used_at=None)
         earlier.filter(purpose=purpose).update(used_at=at)
-        link, token = _create_link(affiliate, purpose, at=at)
+        link, token = create_link(affiliate, purpose, at=at)
         if mail_url and affiliate.email:
             _queue_link(link, mail_url(token), at=at)
         log_event(account, "affiliate.invited", affiliate, at=at)
@@ -163,7 +165,7 @@ def create_view_link(
     with transaction.atomic():
         affiliate = get_affiliate(account, affiliate_id, lock=True)
         affiliate.account = account
-        _, token = _create_link(affiliate, LinkPurpose.VIEW, viewed_by, at=at)
+        _, token = create_link(affiliate, LinkPurpose.VIEW, viewed_by=viewed_by, at=at)
         log_event(account, "affiliate.viewed", affiliate, at=at)
     return token
 
@@ -173,9 +175,9 @@ def start_view(account: Account, token: str, *, at: datetime) -> str:
 
     Raises `LinkExpired`.
     """
-    link = _get_link(account, token, LinkPurpose.VIEW, at=at)
+    link = get_link(account, token, LinkPurpose.VIEW, at=at)
     with transaction.atomic():
-        return _create_session(_use_link(link, at=at), link.viewed_by, at=at)
+        return _create_session(use_link(link, at=at), link.viewed_by, at=at)
 
 
 def send_portal_link(
@@ -201,7 +203,7 @@ def send_portal_link(
         recent = links.filter(created_at__gt=at - MAIL_WINDOW)
         if locked is None or recent.count() >= MAX_MAILS_PER_WINDOW:
             return
-        link, token = _create_link(locked, LinkPurpose(purpose), at=at)
+        link, token = create_link(locked, LinkPurpose(purpose), at=at)
         _queue_link(link, url_for(token), at=at)
 
 
@@ -210,9 +212,9 @@ def use_sign_in_link(account: Account, token: str, *, at: datetime) -> str:
 
     Raises `LinkExpired`.
     """
-    link = _get_link(account, token, LinkPurpose.SIGN_IN, at=at)
+    link = get_link(account, token, LinkPurpose.SIGN_IN, at=at)
     with transaction.atomic():
-        entry = _enter(_use_link(link, at=at), at=at)
+        entry = _enter(use_link(link, at=at), at=at)
     return _open(entry)
 
 
@@ -221,10 +223,10 @@ def enter_code(account: Account, token: str, *, code: str, at: datetime) -> str:
 
     `token` is that of `CodeRequired`. Raises `WrongCode` and `LinkExpired`.
     """
-    link = _get_link(account, token, LinkPurpose.SECOND_FACTOR, at=at)
-    with transaction.atomic(), use_actor_of(link.affiliate):
+    link = get_link(account, token, LinkPurpose.SECOND_FACTOR, at=at)
+    with transaction.atomic(), act_as(link.affiliate):
         use_code(link.affiliate, code=code, at=at)
-        return _create_session(_use_link(link, at=at), at=at)
+        return _create_session(use_link(link, at=at), at=at)
 
 
 def set_portal_password(
@@ -235,10 +237,10 @@ def set_portal_password(
     All other sessions and links of the affiliate end. Raises `LinkExpired` and
     `WeakPassword`.
     """
-    link = _get_link(account, token, LinkPurpose.SET_PASSWORD, at=at)
+    link = get_link(account, token, LinkPurpose.SET_PASSWORD, at=at)
     hashed = _hash_new_password(link.affiliate, password)
     with transaction.atomic():
-        affiliate = _use_link(link, at=at)
+        affiliate = use_link(link, at=at)
         _set_password(affiliate, hashed, at=at)
         entry = _enter(affiliate, at=at)
     return _open(entry)
@@ -263,9 +265,27 @@ def change_portal_password(
         return _create_session(locked, at=at)
 
 
-def use_actor_of(affiliate: Affiliate) -> AbstractContextManager[None]:
-    """Let the audit log name an affiliate, who acts in the portal."""
-    return use_actor(f"affiliate {affiliate.pk}", get_actor().trace_id)
+@contextmanager
+def act_as(affiliate: Affiliate) -> Iterator[None]:
+    """Make the affiliate the actor of the audit log within the block."""
+    with use_actor(f"affiliate {affiliate.pk}", get_actor().trace_id):
+        yield
+
+
+@contextmanager
+def confirm_password(affiliate: Affiliate, password: str) -> Iterator[Affiliate]:
+    """Run a block in a transaction, as the affiliate, whom it locks.
+
+    A session alone is not enough for what the block does. Raises `WrongPassword`, also
+    if the password changed meanwhile.
+    """
+    if _check_password(affiliate, password) is None:
+        raise WrongPassword
+    with transaction.atomic(), act_as(affiliate):
+        locked = _lock(affiliate)
+        if locked is None or locked.password != affiliate.password:
+            raise WrongPassword
+        yield locked
 
 
 def delete_expired_portal_rows(account: Account, *, at: datetime, dry_run: bool) -> int:
@@ -335,7 +355,7 @@ def _enter(affiliate: Affiliate, *, at: datetime) -> tuple[str, bool]:
     """Return the token of a session, or of a link at which the code is due; which."""
     if not has_second_factor(affiliate):
         return _create_session(affiliate, at=at), True
-    return _create_link(affiliate, LinkPurpose.SECOND_FACTOR, at=at)[1], False
+    return create_link(affiliate, LinkPurpose.SECOND_FACTOR, at=at)[1], False
 
 
 def _open(entry: tuple[str, bool]) -> str:
@@ -346,14 +366,15 @@ def _open(entry: tuple[str, bool]) -> str:
     return token
 
 
-def _create_link(
+def create_link(
     affiliate: Affiliate,
     purpose: LinkPurpose,
-    viewed_by: User | None = None,
     *,
+    viewed_by: User | None = None,
+    new_email: str | None = None,
     at: datetime,
 ) -> tuple[PortalLink, str]:
-    """Create a link of an affiliate that is locked."""
+    """Create a link of an affiliate that is locked; return it with its token."""
     links = affiliate.account.portal_links
     token = secrets.token_urlsafe(32)
     link = links.create(
@@ -363,6 +384,7 @@ def _create_link(
         token_hash=calculate_digest(token),
         created_at=at,
         expires_at=at + LINK_LIFETIMES[purpose],
+        new_email=new_email,
     )
     return link, token
 
@@ -384,13 +406,14 @@ def _queue_link(link: PortalLink, url: str, *, at: datetime) -> None:
     )
 
 
-def _get_link(
-    account: Account, token: str, purpose: LinkPurpose, *, at: datetime
+def get_link(
+    account: Account, token: str, *purposes: LinkPurpose, at: datetime
 ) -> PortalLink:
+    """Return a link for one of these purposes; raise `LinkExpired`."""
     links = account.portal_links.select_related("affiliate", "account", "viewed_by")
     link: PortalLink | None = links.filter(
         token_hash=calculate_digest(token),
-        purpose=purpose,
+        purpose__in=purposes,
         used_at=None,
         expires_at__gt=at,
     ).first()
@@ -400,7 +423,7 @@ def _get_link(
     return link
 
 
-def _use_link(link: PortalLink, *, at: datetime) -> Affiliate:
+def use_link(link: PortalLink, *, at: datetime) -> Affiliate:
     """Lock the affiliate of a link and use the link up."""
     affiliate = _lock(link.affiliate)
     if affiliate is None or not link.update_row(expected={"used_at": None}, used_at=at):
@@ -414,5 +437,5 @@ def _set_password(affiliate: Affiliate, hashed: str, *, at: datetime) -> None:
     sign_out_everywhere(affiliate)
     links = affiliate.account.portal_links.filter(affiliate=affiliate, used_at=None)
     links.update(used_at=at)
-    with use_actor_of(affiliate):
+    with act_as(affiliate):
         log_event(affiliate.account, "affiliate.password_set", affiliate, at=at)

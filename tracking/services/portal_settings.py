@@ -1,15 +1,18 @@
 """The settings of an account's portal for affiliates."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 
+from accounts.errors import InvalidSetting
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from tracking.errors import HostTaken
 from tracking.models.portal import PortalSettings
+
+MAX_PAYOUT_DAY = 28  # every month has it
 
 
 def get_portal_settings(account: Account) -> PortalSettings:
@@ -30,12 +33,16 @@ def update_portal_settings(
 ) -> PortalSettings:
     """Change columns of the settings; the audit log gets their names.
 
-    Raises `HostTaken`.
+    Raises `HostTaken`, and `InvalidSetting` for a `payout_day` that some month does not
+    have.
     """
-    host = changes.get("host")
+    host, day = changes.get("host"), changes.get("payout_day")
     others = PortalSettings.objects.exclude(account=account)
     if host and others.filter(host=host).exists():
         raise HostTaken(host=host)
+    if day is not None and not 1 <= day <= MAX_PAYOUT_DAY:
+        rule = f"from 1 to {MAX_PAYOUT_DAY}"
+        raise InvalidSetting(setting="The day", rule=rule, path="payout_day")
     with transaction.atomic():
         account.portal_settings.insert_or_ignore(
             PortalSettings(account=account), unique_fields=("account",)
@@ -46,3 +53,13 @@ def update_portal_settings(
             row.update_row(**{name: changes[name] for name in fields})
             log_event(account, "portal.set", row, at=at, fields=fields)
     return row
+
+
+def find_next_payout_day(settings: PortalSettings, *, today: date) -> date | None:
+    """Return the day of the next planned payments, today at the earliest."""
+    if settings.payout_day is None:
+        return None
+    day = today.replace(day=settings.payout_day)
+    if day < today:
+        day = (today.replace(day=1) + timedelta(days=31)).replace(day=day.day)
+    return day

@@ -18,6 +18,7 @@ from affiliate_site.links import build_password_url, build_portal_url, build_vie
 from tracking.models.portal import OrderIds
 from tracking.services.portal_access import create_view_link, invite_affiliate
 from tracking.services.portal_settings import (
+    MAX_PAYOUT_DAY,
     get_portal_settings,
     update_portal_settings,
 )
@@ -55,9 +56,17 @@ class PortalSettingsForm(ServiceForm):
         help_text="Of sales, to the affiliate who brought them.",
     )
 
+    payout_day = forms.IntegerField(
+        label="Day of the month of payments",
+        required=False,
+        min_value=1,
+        max_value=MAX_PAYOUT_DAY,
+        help_text="From 1 to 28. Empty: affiliates are not told when payments come.",
+    )
+
     fieldsets: FieldSets = (
         ("Access", ("is_on", "is_open", "host")),
-        ("Pages", ("welcome_text", "order_ids")),
+        ("Pages", ("welcome_text", "order_ids", "payout_day")),
     )
 
     def __init__(self, *args, **kwargs):

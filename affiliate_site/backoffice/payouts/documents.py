@@ -33,19 +33,19 @@ from affiliate_site.backoffice.object_pages import (
     label_status,
     link_to,
 )
-from affiliate_site.backoffice.payouts.document_files import (
+from affiliate_site.backoffice.payouts.document_pages import (
+    AddTaxRulePage,
+    IssueDocumentsPage,
+    RemoveTaxRulePage,
+)
+from affiliate_site.document_files import (
     describe_subject,
     get_title,
     list_amounts,
     list_party_lines,
     render_document,
 )
-from affiliate_site.backoffice.payouts.document_pages import (
-    AddTaxRulePage,
-    IssueDocumentsPage,
-    RemoveTaxRulePage,
-)
-from affiliate_site.backoffice.payouts.statement_files import find_weasyprint
+from affiliate_site.pdf import find_weasyprint
 from payouts.models.documents import Document, DocumentKind, TaxRule
 
 

@@ -1,22 +1,14 @@
 """Statements as files: CSV, XLSX and, where WeasyPrint is installed, PDF."""
 
 from collections.abc import Iterator
-from functools import cache
-from importlib import import_module
 from io import BytesIO
-from threading import local
-from typing import Any
-
-from django.template.loader import render_to_string
 
 from affiliate_site.backoffice.formatters import format_money, format_person
-from affiliate_site.backoffice.lists.exports import (
-    CURRENCY_TITLE,
-    Cell,
-    format_csv_line,
-)
+from affiliate_site.backoffice.lists.exports import CURRENCY_TITLE, Cell
 from affiliate_site.backoffice.lists.xlsx_exports import write_workbook
 from affiliate_site.backoffice.object_pages import Column, Section, link_to
+from affiliate_site.cells import format_csv_line
+from affiliate_site.pdf import find_weasyprint, write_pdf
 from payouts.services.statements import CurrencyStatement, Statement
 
 OPENING, CLOSING = "Opening balance", "Closing balance"
@@ -25,16 +17,6 @@ CELLS = (
     Cell("Amount", (), is_amount=True),
     Cell(CURRENCY_TITLE.format(title="Amount"), ()),
 )
-thread = local()
-
-
-@cache
-def find_weasyprint() -> Any:
-    """The module of WeasyPrint; None if it or its library Pango is not installed."""
-    try:
-        return import_module("weasyprint")
-    except (ImportError, OSError):
-        return None
 
 
 def list_rows(
@@ -110,26 +92,6 @@ def render_pdf(statement: Statement) -> bytes:
         "sections": build_sections(statement, has_links=False),
     }
     return write_pdf("statements/statement.html", context)
-
-
-def write_pdf(template: str, context: dict[str, Any]) -> bytes:
-    """A template as a PDF, which reads nothing from files or the network."""
-    text = render_to_string(template, context)
-    weasyprint = find_weasyprint()
-    refuse_all = weasyprint.urls.URLFetcher(allowed_protocols=())
-    html = weasyprint.HTML(string=text, url_fetcher=refuse_all)
-    return html.write_pdf(font_config=get_fonts())
-
-
-def get_fonts() -> Any:
-    """The fonts of this thread: Pango does not share them between threads.
-
-    Fonts that are loaded for each PDF take a third of its time, and 0.2 MB of memory
-    that is never freed.
-    """
-    if not hasattr(thread, "fonts"):
-        thread.fonts = find_weasyprint().text.fonts.FontConfiguration()
-    return thread.fonts
 
 
 RENDERERS = {"csv": render_csv, "xlsx": render_xlsx, "pdf": render_pdf}

@@ -9,7 +9,9 @@ from accounts.services.retention import (
     delete_expired_sessions,
 )
 from accounts.services.row_counts import merge_count_changes, store_row_counts
+from affiliate_site.links import build_portal_url
 from payouts.services.erasure import erase_again
+from payouts.services.sale_digests import queue_sale_digests
 from payouts.services.statistics import store_recent_days
 from payouts.services.stored_days import refresh_stale_days
 from tracking.services.mails import delete_expired_mails
@@ -25,7 +27,8 @@ from tracking.services.retention import (
 class Command(JsonCommand):
     help = (
         "Delete expired records in batches, anonymize old IP addresses, and store the"
-        " row counts of long lists and the statistics of recent days ahead."
+        " row counts of long lists and the statistics of recent days ahead. Affiliates"
+        " who want it get mail about the sales of yesterday."
     )
 
     def add_arguments(self, parser):
@@ -60,6 +63,9 @@ class Command(JsonCommand):
             merge_count_changes(accounts)
             store_row_counts(accounts, at=at)
             store_recent_days(accounts, at=at)
+            for account in accounts:
+                url = build_portal_url(account, "sales/")
+                queue_sale_digests(account, url=url, at=at)
             record_command_run(self.command_name, at=at)
         lines = [f"{kind}: {rows}" for kind, rows in counts.items()]
         self.write_result("\n".join(lines), **counts)

@@ -4,7 +4,7 @@ import pytest
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from affiliate_site.backoffice.payouts import document_files
+from affiliate_site import document_files
 from affiliate_site.backoffice.payouts import documents as document_admin
 from payouts.services.payments import cancel_payment
 from tests.affiliate_site.backoffice.forms import get_form

@@ -8,6 +8,7 @@ from zipfile import ZipFile
 import pytest
 from django.urls import reverse
 
+from affiliate_site import pdf
 from affiliate_site.backoffice.payouts import statement_files
 from tests.payout_scenario import Paid, create_run
 from tests.program_scenario import ProgramScenario
@@ -71,10 +72,10 @@ def test_offers_pdf_first_where_it_can_be_made(staff_client, run, monkeypatch):
 
 
 def test_loads_the_fonts_once(staff_client, run, monkeypatch):
-    fonts = statement_files.find_weasyprint().text.fonts
+    fonts = pdf.find_weasyprint().text.fonts
     load = Mock(wraps=fonts.FontConfiguration)
     monkeypatch.setattr(fonts, "FontConfiguration", load)
-    monkeypatch.setattr(statement_files, "thread", local())
+    monkeypatch.setattr(pdf, "thread", local())
 
     archive, _ = download(staff_client(), run, "pdf")
 

@@ -18,6 +18,7 @@ from tests.command_line import run_command, run_json_command
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.services.failed_page_calls import record_failed_page_call
+from tracking.services.portal_settings import update_portal_settings
 
 DAY = timedelta(days=1)
 MINUTE = timedelta(minutes=1)
@@ -276,3 +277,18 @@ def test_deletes_marks_of_days_without_statistics(account):
     assert run_json_command("prune")["changed_days"] == 1
 
     assert not account.stale_days.exists()
+
+
+def test_queues_mail_about_new_sales(account, scenario, settings):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    update_portal_settings(account, changes={"is_on": True}, at=timezone.now())
+    affiliate = scenario.mina.affiliate
+    affiliate.update_row(email="mina@notes.example", notices={"new_sales": True})
+    scenario.create_conversion("100", at=timezone.now() - DAY)
+    run_json_command("prune", "--dry-run")
+    assert not account.mails.exists()
+    for _ in range(2):
+        run_json_command("prune")
+    mail = account.mails.get()
+    assert mail.kind == "new_sales"
+    assert f"/partners/{account.slug}/sales/\n" in mail.text

@@ -135,10 +135,11 @@ def fill_mail(account, slug):
 def fill_portal(account, slug):
     own = {"affiliate": account.affiliates.get(slug=slug), "token_hash": MARK}
     account.portal_sessions.create(**own, expires_at=NOW)
-    account.portal_links.create(**own, purpose="sign_in", expires_at=NOW)
     account.portal_second_factors.create(
         affiliate=own["affiliate"], secret=MARK, recovery_codes=[MARK]
     )
+    links = {"purpose": "enter_email", "new_email": EMAIL}
+    account.portal_links.create(**own, **links, expires_at=NOW)
 
 
 class MarkedPerson:

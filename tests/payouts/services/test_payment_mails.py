@@ -25,6 +25,7 @@ from tests.payout_scenario import CONFIRMED_AT, Paid, create_run, get_lines
 from tests.program_scenario import ProgramScenario
 from tracking.errors import UnknownPlaceholder
 from tracking.services.mails import MailResult, claim_mail, record_mail_result
+from tracking.services.portal_notices import set_notices
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -203,3 +204,10 @@ def test_sums_are_those_of_the_statement(account, scenario, other_account):
                     currency.closing,
                 )
     assert {key[0] for key in sums} <= {row.pk for row in affiliates}
+
+
+def test_mails_nobody_who_does_not_want_it(account, scenario, run):
+    switch_on(account)
+    set_notices(scenario.mina.affiliate, {"paid": False})
+    answer(run)
+    assert not account.mails.exists()

@@ -6,6 +6,7 @@ from payouts.errors import PayoutMethodNotFound
 from payouts.services.payout_methods import (
     list_equal_methods,
     release_payout_method,
+    remove_payout_method,
     set_payout_method,
 )
 from tests.ledger_checks import assert_atomic, snapshot_account
@@ -162,3 +163,22 @@ def test_finds_equal_accounts_of_others(account, other_account, scenario):
     assert list_equal_methods(account, mine) == [same]
     assert list_equal_methods(account, mine[1:]) == []
     assert list_equal_methods(account, []) == []
+
+
+def test_removes_a_method_and_pays_by_the_next(account, scenario):
+    own = {"affiliate_id": scenario.mina.slug, "at": CONVERSION_CREATED_AT}
+    for kind in ("paypal", "wise", "bank"):
+        put(account, kind)
+    assert_atomic(
+        account, lambda: remove_payout_method(account, kind="paypal", **own), least=3
+    )
+    assert list_stored_payout_methods(account) == [
+        ("wise", {}, True),
+        ("bank", {}, False),
+    ]
+    remove_payout_method(account, kind="bank", **own)
+    assert list_stored_payout_methods(account) == [("wise", {}, True)]
+    event = account.audit_log.order_by("pk").last()
+    assert (event.kind, event.details) == ("payout_method.removed", {"method": "bank"})
+    with pytest.raises(PayoutMethodNotFound):
+        remove_payout_method(account, kind="bank", **own)

@@ -40,8 +40,8 @@ from tracking.services.portal_access import (
 EMAIL = "mina@notes.example.org"
 PASSWORD = "lamps-at-the-harbor"
 NEW_PASSWORD = "boats-at-the-harbor"
+PURPOSES = (LinkPurpose.SIGN_IN, LinkPurpose.SET_PASSWORD)
 A_SECOND = timedelta(seconds=1)
-MAILED = (LinkPurpose.SIGN_IN, LinkPurpose.SET_PASSWORD)
 
 
 def make_affiliate(account, email=EMAIL):
@@ -246,7 +246,7 @@ def test_a_password_that_changes_meanwhile_starts_no_session(
 # Links
 
 
-@pytest.mark.parametrize("purpose", MAILED)
+@pytest.mark.parametrize("purpose", PURPOSES)
 def test_a_link_works_once_until_it_expires(account, affiliate, purpose):
     use = {
         LinkPurpose.SIGN_IN: use_sign_in_link,
@@ -363,7 +363,7 @@ def test_changes_the_password(account, affiliate):
 # Mail
 
 
-@pytest.mark.parametrize("purpose", MAILED)
+@pytest.mark.parametrize("purpose", PURPOSES)
 def test_mails_a_link(account, affiliate, purpose):
     send(account, email=EMAIL.upper(), purpose=purpose)
     mail = account.mails.get()

@@ -1,8 +1,14 @@
 """The settings of the portal: off by default, and logged without their values."""
 
+from datetime import date
+
+import pytest
+
+from accounts.errors import InvalidSetting
 from tests.conftest import NOW
-from tracking.models.portal import OrderIds
+from tracking.models.portal import OrderIds, PortalSettings
 from tracking.services.portal_settings import (
+    find_next_payout_day,
     get_portal_settings,
     update_portal_settings,
 )
@@ -34,3 +40,24 @@ def test_logs_what_changed_without_the_values(account, other_account):
     assert list_logged_fields(account) == [["is_on", "welcome_text"], ["order_ids"]]
     assert "aboard" not in str(list(account.audit_log.values()))
     assert not get_portal_settings(other_account).is_on
+
+
+@pytest.mark.parametrize(
+    ("payout_day", "today", "expected"),
+    [
+        (1, date(2026, 11, 25), date(2026, 12, 1)),
+        (25, date(2026, 11, 25), date(2026, 11, 25)),
+        (24, date(2026, 12, 31), date(2027, 1, 24)),
+        (28, date(2027, 1, 29), date(2027, 2, 28)),
+        (None, date(2026, 11, 25), None),
+    ],
+)
+def test_finds_the_next_day_of_payments(payout_day, today, expected):
+    settings = PortalSettings(payout_day=payout_day)
+    assert find_next_payout_day(settings, today=today) == expected
+
+
+@pytest.mark.parametrize("day", [0, 29])
+def test_refuses_a_day_that_some_month_does_not_have(account, day):
+    with pytest.raises(InvalidSetting, match="The day must be from 1 to 28"):
+        update_portal_settings(account, changes={"payout_day": day}, at=NOW)

@@ -5,8 +5,8 @@ from decimal import Decimal
 from django.utils.formats import date_format
 from django_countries import countries
 
-from affiliate_site.backoffice.formatters import format_money
-from affiliate_site.backoffice.payouts.statement_files import write_pdf
+from affiliate_site.cells import format_money
+from affiliate_site.pdf import write_pdf
 from payouts.models.documents import Document, DocumentKind
 
 

@@ -1,0 +1,206 @@
+"""How an affiliate is paid: add a payout method, change it, remove it."""
+
+from typing import Any
+
+from django import forms
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from affiliate_site import http_errors
+from affiliate_site.portal.access import build_url, portal_page
+from affiliate_site.portal.confirmations import (
+    ConfirmedForm,
+    run_confirmed,
+    show_form,
+)
+from payouts.errors import PayoutMethodIncomplete, PayoutMethodNotFound
+from payouts.models.payments import PayoutMethodKind
+from payouts.payout_details import DETAIL_NAMES, mask_details
+from payouts.services.own_payout_methods import (
+    OWN_KINDS,
+    get_own_method,
+    make_own_method_primary,
+    remove_own_method,
+    set_own_method,
+)
+from payouts.services.payout_methods import find_obstacle
+
+KINDS: dict[str, Any] = {
+    PayoutMethodKind.PAYPAL: "PayPal",
+    PayoutMethodKind.WIRE_TRANSFER: gettext_lazy("Wire transfer"),
+    PayoutMethodKind.BANK: gettext_lazy("Bank account"),
+    PayoutMethodKind.WISE: "Wise",
+    PayoutMethodKind.OTHER: gettext_lazy("Other"),
+}
+# What is wrong with a detail that was entered, and what is missing.
+WRONG = {
+    "iban": gettext_lazy(
+        "This is not an IBAN: its check digits do not match, or it is too long or too"
+        " short. Compare it with your bank statement."
+    ),
+    "bic": gettext_lazy("This is not a BIC: it has 8 or 11 letters and digits."),
+    "email": gettext_lazy("This is not an e-mail address."),
+    "country": gettext_lazy(
+        "Enter the country of the bank in two letters, such as US."
+    ),
+}
+MISSING = {
+    "iban": gettext_lazy(
+        "Enter the IBAN. In a country without IBANs, enter the account number, the"
+        " country, and the routing number or the BIC."
+    ),
+    "bic": gettext_lazy("Enter the BIC, too: this bank is outside of SEPA."),
+    "email": gettext_lazy("Enter the e-mail address of your account there."),
+    "country": WRONG["country"],
+    "routing_number": gettext_lazy("Enter the routing number or the BIC of the bank."),
+}
+
+
+class DetailField(forms.CharField):
+    """A text of a payout method."""
+
+    def __init__(self, **kwargs):
+        widget = forms.TextInput({"autocomplete": "off"})
+        super().__init__(required=False, max_length=255, widget=widget, **kwargs)
+
+
+class PayoutMethodForm(ConfirmedForm):
+    """The details of one kind of payout method."""
+
+    email = DetailField(label=gettext_lazy("E-mail address of the account"))
+    recipient = DetailField(
+        label=gettext_lazy("Recipient ID"),
+        help_text=gettext_lazy("Instead of the address."),
+    )
+    account_holder = DetailField(
+        label=gettext_lazy("Account holder"),
+        help_text=gettext_lazy("If it is somebody else than you."),
+    )
+    iban = DetailField(label="IBAN")
+    bic = DetailField(
+        label="BIC", help_text=gettext_lazy("Within SEPA the IBAN is enough.")
+    )
+    account_number = DetailField(
+        label=gettext_lazy("Account number"),
+        help_text=gettext_lazy("Only of an account without IBAN."),
+    )
+    routing_number = DetailField(
+        label=gettext_lazy("Routing number"),
+        help_text=gettext_lazy("Or sort code, ABA number, bank code."),
+    )
+    bank_name = DetailField(label=gettext_lazy("Name of the bank"))
+    country = DetailField(
+        label=gettext_lazy("Country of the bank"),
+        help_text=gettext_lazy("Two letters, such as US."),
+    )
+    is_primary = forms.BooleanField(
+        label=gettext_lazy("Pay me by this method"), required=False, initial=True
+    )
+
+    def __init__(self, *args, kind: str, **kwargs):
+        super().__init__(*args, **kwargs)
+        kept = (*DETAIL_NAMES[kind], "is_primary", "old_password")
+        self.fields = {name: self.fields[name] for name in kept}
+        self.details = DETAIL_NAMES[kind]
+
+    def build_details(self) -> dict[str, str]:
+        """The details that were entered."""
+        return {
+            name: text for name in self.details if (text := self.cleaned_data[name])
+        }
+
+    def show_error(self, error) -> None:
+        """Say beside its field what is missing or wrong."""
+        if not isinstance(error, PayoutMethodIncomplete):
+            super().show_error(error)
+            return
+        for name in error.problems:
+            texts = WRONG if self.cleaned_data.get(name) else MISSING
+            self.add_error(name if name in self.fields else None, texts[name])
+
+
+def describe_methods(account, methods) -> list[dict[str, Any]]:
+    """Payout methods as texts that name no account."""
+    return [
+        {
+            "kind": KINDS[method.kind],
+            "account": mask_details(method.kind, method.details),
+            "is_primary": method.is_primary,
+            "obstacle": find_obstacle(method),
+            "set_url": build_url(account, "set_method", kind=method.kind)
+            if method.kind in OWN_KINDS
+            else "",
+            "primary_url": build_url(account, "primary_method", kind=method.kind),
+            "remove_url": build_url(account, "remove_method", kind=method.kind),
+        }
+        for method in methods
+    ]
+
+
+def list_new_methods(account, methods) -> list[tuple[str, str]]:
+    """The kinds that the affiliate can add, and their pages."""
+    present = {method.kind for method in methods}
+    return [
+        (KINDS[kind], build_url(account, "set_method", kind=kind))
+        for kind in OWN_KINDS
+        if kind not in present
+    ]
+
+
+@portal_page("GET", "HEAD", "POST")
+def set_method(request, kind: str):
+    """Add a payout method, or replace its details."""
+    if kind not in OWN_KINDS:
+        return http_errors.not_found(request)
+    form, status = PayoutMethodForm(request.POST or None, kind=kind), 200
+    if request.method == "POST" and form.is_valid():
+        status = run_confirmed(
+            request,
+            form,
+            set_own_method,
+            kind=kind,
+            details=form.build_details(),
+            is_primary=form.cleaned_data["is_primary"],
+            at=timezone.now(),
+        )
+        if not status:
+            return redirect_to_payments(request)
+    title = _("Get paid by {method}").format(method=KINDS[kind])
+    return show_form(request, title, form, _("Save"), status=status)
+
+
+@portal_page("GET", "HEAD", "POST")
+def make_primary(request, kind: str):
+    """Be paid by another method."""
+    title = _("Get paid by {method}").format(method=KINDS.get(kind, ""))
+    button = _("Pay me by this method")
+    return confirm_change(request, kind, make_own_method_primary, title, button)
+
+
+@portal_page("GET", "HEAD", "POST")
+def remove_method(request, kind: str):
+    """Remove a payout method."""
+    title = _("Remove {method}").format(method=KINDS.get(kind, ""))
+    return confirm_change(request, kind, remove_own_method, title, _("Remove"))
+
+
+def confirm_change(request, kind: str, service, title: str, button: str):
+    """Change a method of the affiliate after the password was entered."""
+    try:
+        method = get_own_method(request.affiliate, kind)
+    except PayoutMethodNotFound:
+        return http_errors.not_found(request)
+    form, status = ConfirmedForm(request.POST or None), 200
+    if request.method == "POST":
+        status = run_confirmed(request, form, service, kind=kind, at=timezone.now())
+        if not status:
+            return redirect_to_payments(request)
+    text = mask_details(kind, method.details)
+    return show_form(request, title, form, button, text=text, status=status)
+
+
+def redirect_to_payments(request):
+    """Lead to the payments, which say that it was saved."""
+    return redirect(f"{build_url(request.account, 'payments')}?saved=1")

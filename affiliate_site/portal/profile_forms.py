@@ -1,0 +1,101 @@
+"""Forms of the profile of an affiliate."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+from django_countries import countries
+from rest_framework.exceptions import ValidationError
+
+from affiliate_site.api.errors import MISSING_PARAMETER, flatten_errors
+from affiliate_site.api.person_serializers import (
+    AffiliateUpdateSerializer,
+    build_affiliate_changes,
+)
+from affiliate_site.portal.confirmations import ConfirmedForm
+from tracking.models.affiliates import ADDRESS_COLUMNS
+
+
+class TextField(forms.CharField):
+    """A text that can be left empty."""
+
+    def __init__(self, *, autocomplete: str, **kwargs):
+        widget = forms.TextInput({"autocomplete": autocomplete})
+        kwargs.setdefault("required", False)
+        super().__init__(max_length=255, widget=widget, **kwargs)
+
+
+class ProfileForm(forms.Form):
+    """Name, company and address, by the rules of the API."""
+
+    firstname = TextField(
+        label=_("First name"), required=True, autocomplete="given-name"
+    )
+    lastname = TextField(
+        label=_("Last name"), required=True, autocomplete="family-name"
+    )
+    company_name = TextField(label=_("Company"), autocomplete="organization")
+    address = TextField(
+        label=_("Street and number"),
+        help_text=_("An address has a street, a postal code, a city and a country."),
+        autocomplete="address-line1",
+    )
+    address_two = TextField(label=_("Address line 2"), autocomplete="address-line2")
+    postal_code = TextField(label=_("Postal code"), autocomplete="postal-code")
+    city = TextField(label=_("City"), autocomplete="address-level2")
+    state = TextField(label=_("State or region"), autocomplete="address-level1")
+    country = forms.ChoiceField(
+        label=_("Country"),
+        required=False,
+        choices=lambda: [("", "-"), *countries],
+        widget=forms.Select({"autocomplete": "country"}),
+    )
+
+    def __init__(self, *args, affiliate, **kwargs):
+        self.affiliate = affiliate
+        present = {name: getattr(affiliate, name) or "" for name in self.base_fields}
+        super().__init__(*args, **kwargs | {"initial": present})
+
+    def clean(self) -> dict[str, Any]:
+        """Validate what changed as the API does; `changes` are the columns."""
+        values = super().clean() or {}
+        body: dict[str, Any] = {
+            name: values.get(name, "")
+            for name in ("firstname", "lastname")
+            if name in self.changed_data
+        }
+        if "company_name" in self.changed_data:
+            description = self.affiliate.company_description
+            company = {"name": values.get("company_name"), "description": description}
+            body["company"] = {k: v for k, v in company.items() if v} or None
+        if not {*ADDRESS_COLUMNS}.isdisjoint(self.changed_data):
+            address = {name: values.get(name) for name in ADDRESS_COLUMNS}
+            body["address"] = {k: v for k, v in address.items() if v} or None
+        if self.errors:
+            return values
+        try:
+            validated = AffiliateUpdateSerializer().run_validation(body)
+        except ValidationError as error:
+            for entry in flatten_errors(error.detail):
+                self._show_error(**entry)
+        else:
+            self.changes = build_affiliate_changes(validated)
+        return values
+
+    def _show_error(self, property_path: str, message: str, **kwargs: str) -> None:
+        """Show an error of the API beside its field."""
+        if message == MISSING_PARAMETER:  # in the words of forms
+            message = str(forms.Field.default_error_messages["required"])
+        path = property_path.removesuffix(".code").replace("company.", "company_")
+        name = path.removeprefix("address.") if "." in path else path
+        self.add_error(name if name in self.fields else None, message)
+
+
+class EmailChangeForm(ConfirmedForm):
+    """A new e-mail address."""
+
+    email = forms.EmailField(
+        label=_("New e-mail address"),
+        max_length=254,
+        widget=forms.EmailInput({"autocomplete": "email"}),
+    )

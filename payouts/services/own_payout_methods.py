@@ -1,0 +1,117 @@
+"""How affiliates change their own payout methods in the portal.
+
+Whoever steals a session must not redirect money: each change asks for the password, and
+a mail tells the affiliate.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from accounts.services.notifications import can_send_mail
+from payouts.errors import PayoutMethodIncomplete, PayoutMethodNotFound
+from payouts.models.payments import PayoutMethod, PayoutMethodKind
+from payouts.payout_details import find_problems, normalize_details
+from payouts.services.payout_methods import remove_payout_method, set_payout_method
+from tracking.models.affiliates import Affiliate
+from tracking.services.mails import queue_mail, use_language_of
+from tracking.services.portal_access import confirm_password
+
+PAYOUT_CHANGE_MAIL = "payout_change"
+# Affiliates enter these; the company can set the others.
+OWN_KINDS = (PayoutMethodKind.BANK, PayoutMethodKind.PAYPAL, PayoutMethodKind.WISE)
+
+
+def list_own_methods(affiliate: Affiliate) -> list[PayoutMethod]:
+    """Return the payout methods of an affiliate, the primary one first."""
+    rows = affiliate.account.payout_methods.filter(affiliate=affiliate)
+    return list(rows.order_by("-is_primary", "id"))
+
+
+def get_own_method(affiliate: Affiliate, kind: str) -> PayoutMethod:
+    """Return a payout method of an affiliate; raise `PayoutMethodNotFound`."""
+    rows = affiliate.account.payout_methods.filter(affiliate=affiliate, kind=kind)
+    method: PayoutMethod | None = rows.first()
+    if method is None:
+        raise PayoutMethodNotFound
+    return method
+
+
+def set_own_method(
+    affiliate: Affiliate,
+    *,
+    kind: str,
+    details: Mapping[str, str],
+    is_primary: bool = False,
+    password: str,
+    at: datetime,
+) -> None:
+    """Add a payout method, or replace its details.
+
+    Raises `WrongPassword`, `PayoutMethodNotFound` and `PayoutMethodIncomplete`.
+    """
+    if kind not in OWN_KINDS:
+        raise PayoutMethodNotFound
+    details = normalize_details(kind, details)
+    if problems := find_problems(kind, details):
+        raise PayoutMethodIncomplete(problems)
+    with confirm_password(affiliate, password) as locked:
+        set_payout_method(
+            locked.account,
+            affiliate_id=locked.slug,
+            kind=kind,
+            details=details,
+            is_primary=is_primary,
+            at=at,
+        )
+        _queue_mail(locked, at=at)
+
+
+def make_own_method_primary(
+    affiliate: Affiliate, *, kind: str, password: str, at: datetime
+) -> None:
+    """Pay by this method first. Raises `WrongPassword` and `PayoutMethodNotFound`."""
+    with confirm_password(affiliate, password) as locked:
+        get_own_method(locked, kind)
+        set_payout_method(
+            locked.account,
+            affiliate_id=locked.slug,
+            kind=kind,
+            details=None,
+            is_primary=True,
+            at=at,
+        )
+        _queue_mail(locked, at=at)
+
+
+def remove_own_method(
+    affiliate: Affiliate, *, kind: str, password: str, at: datetime
+) -> None:
+    """Remove a method. Raises `WrongPassword` and `PayoutMethodNotFound`."""
+    with confirm_password(affiliate, password) as locked:
+        remove_payout_method(locked.account, affiliate_id=locked.slug, kind=kind, at=at)
+        _queue_mail(locked, at=at)
+
+
+def _queue_mail(affiliate: Affiliate, *, at: datetime) -> None:
+    """Tell the affiliate, without naming an account."""
+    if not (affiliate.email and can_send_mail()):
+        return
+    with use_language_of(affiliate):
+        subject = _("Your payout details at {account} were changed").format(
+            account=affiliate.account.name
+        )
+        text = _(
+            "Hello {name},\n\nhow {account} pays you was changed in the portal.\n\nIf"
+            " you did not do this, write to {account} at once and set a new"
+            " password.\n"
+        ).format(name=affiliate.firstname, account=affiliate.account.name)
+    queue_mail(
+        affiliate,
+        kind=PAYOUT_CHANGE_MAIL,
+        about=f"{affiliate.pk}-{at:%Y%m%dT%H%M%S%f}",
+        subject=subject,
+        text=text,
+        at=at,
+    )

@@ -1,0 +1,148 @@
+"""Payments of an affiliate: pages, statements as files, and documents."""
+
+import csv
+from io import StringIO
+
+import pytest
+from django.utils import timezone
+
+from affiliate_site.portal import payment_pages, statement_files
+from tests.document_scenario import set_rule, set_taxes, settle, switch_on
+from tests.payout_scenario import CONFIRMED_AT, Paid, create_run
+from tests.program_scenario import ProgramScenario
+from tracking.services.portal_settings import update_portal_settings
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
+ADDRESS = {"address": "Ring 1", "postal_code": "1010", "city": "Wien", "country": "AT"}
+
+
+def read(response, status=200):
+    assert response.status_code == status
+    return " ".join(response.content.decode().split())
+
+
+def pay(account, *slugs):
+    """Settle a payment of each affiliate, with its document."""
+    account.affiliates.update(**ADDRESS)
+    run = create_run(account, *(Paid("119", slug=slug) for slug in slugs))
+    switch_on(account)
+    set_rule(account)
+    set_taxes(account, *slugs)
+    settle(run)
+    return {each.affiliate.slug: each for each in account.documents.all()}
+
+
+def test_gives_the_documents_and_statements_of_own_payments(
+    mina, account, portal, scenario
+):
+    odette = scenario.create_enrolled_affiliate("Odette", "Lind")
+    documents = pay(account, scenario.mina.slug, odette.slug)
+    own, foreign = documents[scenario.mina.slug], documents[odette.slug]
+
+    page = read(mina.get(f"{portal}payments/"))
+
+    url = f"{portal}documents/{own.pk}/"
+    assert f'<a href="{url}">{own}</a>' in page
+    assert str(foreign) not in page
+    day = account.get_day(CONFIRMED_AT)
+    days = f"start=2026-03-01&amp;end={day}"
+    assert f'<a href="{portal}statement/?{days}">Statement' in page
+    response = mina.get(url)
+    assert response.content.startswith(b"%PDF-")
+    assert response["Content-Type"] == "application/pdf"
+    assert response["Content-Disposition"] == f'attachment; filename="{own}.pdf"'
+    for pk in (foreign.pk, 10**30):
+        assert mina.get(f"{portal}documents/{pk}/").status_code == 404
+
+
+def test_gives_no_document_of_another_account(mina, portal, other_account):
+    other = ProgramScenario(other_account, prefix="zz")
+    (document,) = pay(other_account, other.mina.slug).values()
+    assert mina.get(f"{portal}documents/{document.pk}/").status_code == 404
+
+
+def test_hides_what_needs_a_missing_package(
+    mina, account, portal, scenario, monkeypatch
+):
+    (document,) = pay(account, scenario.mina.slug).values()
+    for module in (payment_pages, statement_files):
+        monkeypatch.setattr(module, "find_weasyprint", lambda: None)
+    assert str(document) not in read(mina.get(f"{portal}payments/"))
+    assert mina.get(f"{portal}documents/{document.pk}/").status_code == 404
+    page = read(mina.get(f"{portal}statement/?start=2026-03-01&end=2026-05-01"))
+    assert ">CSV</a>" in page
+    assert ">PDF</a>" not in page
+
+
+def test_downloads_a_statement_with_hidden_order_ids(mina, account, portal, scenario):
+    sale = scenario.create_conversion("200", external_id="ORDER-12345")
+    scenario.approve(scenario.get_commission(sale))
+    create_run(account, Paid("12.50"))
+    days = "start=2026-03-01&end=2026-04-30"
+
+    page = read(mina.get(f"{portal}statement/?{days}"))
+    assert f'<a href="?{days.replace("&", "&amp;")}&amp;format=csv">CSV</a>' in page
+
+    response = mina.get(f"{portal}statement/?{days}&format=csv")
+    name = "statement-2026-03-01-to-2026-04-30.csv"
+    assert response["Content-Disposition"] == f'attachment; filename="{name}"'
+    payment = account.payments.get().public_id
+    assert list(csv.reader(StringIO(response.content.decode()))) == [
+        ["Date", "What", "Order or payment", "Amount", "Currency"],
+        ["2026-03-01", "Balance before", "", "0", "EUR"],
+        ["2026-03-04", "Commission", "…2345", "20", "EUR"],
+        ["2026-04-05", "Payment", payment, "-12.5", "EUR"],
+        ["2026-04-30", "Balance", "", "7.5", "EUR"],
+    ]
+    update_portal_settings(account, changes={"order_ids": "none"}, at=timezone.now())
+    response = mina.get(f"{portal}statement/?{days}&format=csv")
+    assert "2345" not in response.content.decode()
+
+
+def test_the_pdf_hides_order_ids_too(mina, account, portal, scenario, monkeypatch):
+    sale = scenario.create_conversion("200", external_id="ORDER-12345")
+    scenario.approve(scenario.get_commission(sale))
+    rendered = []
+    monkeypatch.setattr(
+        statement_files,
+        "write_pdf",
+        lambda template, context: rendered.append(context["sections"]) or b"%PDF-",
+    )
+    url = f"{portal}statement/?start=2026-03-01&end=2026-04-30&format=pdf"
+    assert mina.get(url)["Content-Type"] == "application/pdf"
+    [[section]] = rendered
+    assert [value for _, value in section["cells"][1]] == [
+        "2026-03-04",
+        "Commission",
+        "…2345",
+        "20.00 EUR",
+    ]
+    monkeypatch.undo()
+    assert mina.get(url).content.startswith(b"%PDF-")
+
+
+def test_has_pages_beyond_fifty(mina, account, portal, scenario, monkeypatch):
+    monkeypatch.setattr(payment_pages, "PAGE_SIZE", 2)
+    create_run(account, *[Paid("1")])
+    for number in range(2, 6):
+        scenario.pay(number)
+    page = read(mina.get(f"{portal}payments/"))
+    amounts = []
+    for _ in range(3):
+        amounts.append([it for it in range(1, 6) if f">{it}.00 EUR</td>" in page])
+        if (start := page.find('href="?before=')) == -1:
+            break
+        query = page[start + len('href="') :].partition('"')[0]
+        page = read(mina.get(f"{portal}payments/{query}"))
+    assert amounts == [[4, 5], [2, 3], [1]]
+    page = read(mina.get(f"{portal}payments/?before=0"))
+    assert "There are no older payments." in page
+
+
+def test_asks_few_queries(
+    mina, account, portal, scenario, django_assert_max_num_queries
+):
+    pay(account, scenario.mina.slug)
+    with django_assert_max_num_queries(12):
+        assert len(mina.get(f"{portal}payments/").content) < 60_000

@@ -1,0 +1,208 @@
+"""Payout methods in the portal: masked, behind the password, and never of others."""
+
+import pytest
+from django.utils import timezone
+
+from payouts.models.payments import PayoutMethod
+from payouts.services.payout_methods import set_payout_method
+from tests.affiliate_site.portal.conftest import PASSWORD
+
+pytestmark = pytest.mark.usefixtures("shared_scenario", "mail_backend")
+
+IBAN = "SI56191000000123438"
+BANK = {"iban": "SI56 1910 0000 0123 438", "is_primary": "on", "old_password": PASSWORD}
+
+
+@pytest.fixture
+def mail_backend(settings):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+
+
+@pytest.fixture
+def affiliate(scenario):
+    affiliate = scenario.mina.affiliate
+    affiliate.update_row(email="mina@notes.example", email_folded="mina@notes.example")
+    return affiliate
+
+
+@pytest.fixture
+def url(portal):
+    return f"{portal}payout-methods/"
+
+
+def set_method(affiliate, kind="paypal", *, is_primary=False, **details):
+    return set_payout_method(
+        affiliate.account,
+        affiliate_id=affiliate.slug,
+        kind=kind,
+        details=details or {"email": "mina@notes.example"},
+        is_primary=is_primary,
+        at=timezone.now(),
+    )
+
+
+def read(response, status=200):
+    assert response.status_code == status
+    return " ".join(response.content.decode().split())
+
+
+def list_methods(affiliate):
+    rows = PayoutMethod.objects.of(affiliate.account).filter(affiliate=affiliate)
+    return list(rows.order_by("id").values_list("kind", "is_primary"))
+
+
+def test_adds_a_bank_account_which_is_masked_audited_and_mailed(
+    mina, account, portal, url, affiliate
+):
+    assert "<h3>" not in read(mina.get(f"{portal}payments/"))
+
+    response = mina.post(f"{url}bank/", BANK)
+
+    assert response["Location"] == f"{portal}payments/?saved=1"
+    page = read(mina.get(response["Location"]))
+    assert '<p class="card saved" role="status">Saved.</p>' in page
+    assert "<h3>Bank account SI56…3438 " in page
+    assert IBAN not in page
+    assert account.payout_methods.get().details == {"iban": IBAN}
+    event = account.audit_log.filter(kind="payout_method.set").get()
+    assert event.actor == f"affiliate {affiliate.pk}"
+    assert event.details == {"method": "bank", "fields": ["iban", "primary"]}
+    mail = account.mails.get(kind="payout_change")
+    assert mail.recipient == "mina@notes.example"
+    assert mail.subject == f"Your payout details at {account.name} were changed"
+    assert mail.text == (
+        f"Hello Mina,\n\nhow {account.name} pays you was changed in the portal.\n\n"
+        f"If you did not do this, write to {account.name} at once and set a new"
+        " password.\n"
+    )
+
+
+def test_mails_nobody_without_an_address(mina, account, url, affiliate):
+    affiliate.update_row(email=None, email_folded=None)
+    mina.post(f"{url}bank/", BANK)
+    assert not account.mails.filter(kind="payout_change").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "entered", "texts"),
+    [
+        ("bank", {"iban": "SI56 1910 0000 0123 439"}, ["This is not an IBAN"]),
+        ("bank", {}, ["Enter the IBAN. In a country without IBANs"]),
+        ("bank", {"iban": IBAN, "bic": "X"}, ["This is not a BIC"]),
+        (
+            "bank",
+            {"account_number": "12345678", "country": "USA"},
+            ["Enter the country of the bank in two", "Enter the routing number or"],
+        ),
+        ("paypal", {}, ["Enter the e-mail address of your account there."]),
+        ("paypal", {"email": "mina"}, ["This is not an e-mail address."]),
+        ("wise", {}, ["Enter the e-mail address of your account there."]),
+    ],
+)
+def test_says_what_is_missing_or_wrong(mina, account, url, kind, entered, texts):
+    page = read(mina.post(f"{url}{kind}/", entered | {"old_password": PASSWORD}))
+    for text in texts:
+        assert f'<span class="error" role="alert">{text}' in page
+    assert not account.payout_methods.exists()
+
+
+@pytest.mark.parametrize("page", ["bank/", "paypal/primary/", "paypal/remove/"])
+def test_asks_for_the_password(mina, account, url, affiliate, page):
+    set_method(affiliate, "wise")
+    set_method(affiliate)
+    before = list_methods(affiliate)
+
+    text = read(mina.post(f"{url}{page}", BANK | {"old_password": "wrong"}))
+
+    assert "This is not your present password." in text
+    assert list_methods(affiliate) == before
+    assert not account.mails.filter(kind="payout_change").exists()
+
+
+def test_who_has_no_password_sets_one_first(mina, url, affiliate, portal):
+    affiliate.update_row(password="!")
+    page = read(mina.get(f"{url}bank/"))
+    assert "This needs your password" in page
+    assert f'<a href="{portal}password/">Get a link to set one.</a>' in page
+    assert "IBAN" not in page
+
+
+def test_stops_guessing(mina, url, affiliate):
+    for _ in range(5):
+        read(mina.post(f"{url}bank/", BANK | {"old_password": "wrong"}))
+    page = read(mina.post(f"{url}bank/", BANK), status=429)
+    assert "Too many attempts. Try again in a minute." in page
+    assert list_methods(affiliate) == []
+
+
+def test_makes_another_method_primary_and_removes_it(mina, account, url, affiliate):
+    set_method(affiliate)
+    set_method(affiliate, "wise")
+    confirmed = {"old_password": PASSWORD}
+
+    mina.post(f"{url}wise/primary/", confirmed)
+    assert list_methods(affiliate) == [("paypal", False), ("wise", True)]
+
+    mina.post(f"{url}wise/remove/", confirmed)
+    assert list_methods(affiliate) == [("paypal", True)]
+    event = account.audit_log.get(kind="payout_method.removed")
+    assert (event.actor, event.details) == (
+        f"affiliate {affiliate.pk}",
+        {"method": "wise"},
+    )
+    assert account.mails.filter(kind="payout_change").count() == 2
+
+    mina.post(f"{url}paypal/remove/", confirmed)
+    assert list_methods(affiliate) == []
+
+
+@pytest.mark.parametrize(
+    "page", ["gold/", "other/", "paypal/primary/", "paypal/remove/", "x/remove/"]
+)
+def test_knows_no_methods_of_others(mina, scenario, url, page):
+    other = scenario.create_enrolled_affiliate("Odette", "Lind")
+    set_method(other.affiliate)
+    set_method(other.affiliate, "other", iban="x")
+    for response in (
+        mina.get(f"{url}{page}"),
+        mina.post(f"{url}{page}", {"old_password": PASSWORD}),
+    ):
+        assert response.status_code == 404
+    assert len(list_methods(other.affiliate)) == 2
+
+
+def test_does_not_tell_that_another_affiliate_has_the_same_account(
+    mina, scenario, portal, url
+):
+    other = scenario.create_enrolled_affiliate("Odette", "Lind")
+    set_method(other.affiliate, "bank", iban=IBAN)
+    mina.post(f"{url}bank/", BANK)
+    page = read(mina.get(f"{portal}payments/"))
+    assert "SI56…3438" in page
+    assert "Odette" not in page
+    assert "same account" not in page
+
+
+def test_says_that_a_payment_came_back(mina, portal, affiliate, scenario):
+    method = set_method(affiliate)
+    method.update_row(on_hold_reason="AC04 closed, said the bank")
+    sale = scenario.create_conversion("200", at=timezone.now())
+    scenario.approve(scenario.get_commission(sale), at=timezone.now())
+    page = read(mina.get(f"{portal}payments/"))
+    assert "A payment came back from here. Enter the right details." in page
+    assert "You cannot be paid now: a payment to your account came back." in page
+    assert "AC04" not in page
+
+
+def test_says_why_the_due_is_not_paid_and_when_payments_come(
+    mina, account, portal, scenario
+):
+    sale = scenario.create_conversion("200", at=timezone.now())
+    scenario.approve(scenario.get_commission(sale), at=timezone.now())
+    page = read(mina.get(f"{portal}payments/"))
+    assert "You cannot be paid yet: say how, under Payments." in page
+    assert "The next payments" not in page
+    account.portal_settings.update(payout_day=account.get_day(timezone.now()).day)
+    page = read(mina.get(f"{portal}payments/"))
+    day = account.get_day(timezone.now())
+    assert f"The next payments are planned for {day:%-d %B %Y}." in page

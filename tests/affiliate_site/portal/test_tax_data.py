@@ -1,0 +1,92 @@
+"""Tax data in the portal, and consent to self-billing."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from tests.document_scenario import switch_on
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
+BUSINESS = {"is_business": "True", "country": "AT", "vat_id": "U 12345675"}
+ADDRESS = {"address": "Ring 1", "city": "Wien", "country": "AT"}
+
+
+def read(response, status=200):
+    assert response.status_code == status
+    return " ".join(response.content.decode().split())
+
+
+@pytest.fixture
+def url(portal, account):
+    switch_on(account)
+    return f"{portal}profile/taxes/"
+
+
+def test_without_documents_there_is_no_such_page(mina, portal):
+    assert mina.get(f"{portal}profile/taxes/").status_code == 404
+    assert "Tax data" not in read(mina.get(f"{portal}profile/"))
+
+
+def test_explains_and_stores_the_consent(mina, account, portal, url, scenario):
+    affiliate = scenario.mina.affiliate
+    assert f'<a href="{url}">Tax data</a>' in read(mina.get(f"{portal}profile/"))
+    payments = f"{portal}payments/"
+    assert "yet: enter your tax data. <a" in read(mina.get(payments))
+    assert (
+        f"Self-billing means: {account.name} writes the invoice for your commissions in"
+        " your name and gives you a copy, so you write none. Without your consent no"
+        " document is issued. You can withdraw it here at any time; documents that"
+        " exist stay."
+    ) in read(mina.get(url))
+
+    mina.post(url, BUSINESS)
+    assert "yet: agree to self-billing in your tax data. <a" in read(mina.get(payments))
+    response = mina.post(url, BUSINESS | {"has_consented": "on"})
+    assert response["Location"] == f"{portal}profile/?saved=1"
+    row = account.tax_data.get()
+    assert (row.is_business, row.country, row.vat_id) == (True, "AT", "ATU12345675")
+    assert row.consented_on == account.get_day(timezone.now())
+    event = account.audit_log.filter(kind="tax_data.set").latest("id")
+    assert event.actor == f"affiliate {affiliate.pk}"
+    assert "yet: enter your address in your profile. <a" in read(mina.get(payments))
+    affiliate.update_row(**ADDRESS)
+    assert "No document can be issued" not in read(mina.get(payments))
+
+
+def test_a_consent_keeps_its_day_and_can_be_withdrawn(mina, account, url):
+    mina.post(url, BUSINESS | {"has_consented": "on"})
+    earlier = account.get_day(timezone.now()) - timedelta(days=90)
+    account.tax_data.update(consented_on=earlier)
+    mina.post(url, {"is_business": "False", "country": "DE", "has_consented": "on"})
+    row = account.tax_data.get()
+    assert (row.is_business, row.country, row.vat_id) == (False, "DE", "")
+    assert row.consented_on == earlier
+    assert 'value="False" required id="id_is_business_1" checked' in read(mina.get(url))
+    mina.post(url, {"is_business": "False", "country": "DE"})
+    assert account.tax_data.get().consented_on is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"vat_id": "U 12345670"},
+        {"is_business": "False"},
+        {"country": "DE", "vat_id": "DE136695976"},  # the account's own
+    ],
+)
+def test_refuses_a_vat_id_that_does_not_fit(mina, account, url, changes):
+    page = read(mina.post(url, BUSINESS | changes))
+    text = (
+        "This VAT ID does not fit: check it and the country. Private persons have none."
+    )
+    assert f'<span class="error" role="alert">{text}</span>' in page
+    assert not account.tax_data.exists()
+
+
+@pytest.mark.parametrize("missing", ["is_business", "country"])
+def test_asks_for_what_is_missing(mina, account, url, missing):
+    page = read(mina.post(url, BUSINESS | {missing: ""}))
+    assert "This field is required." in page
+    assert not account.tax_data.exists()
