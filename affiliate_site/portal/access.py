@@ -106,6 +106,7 @@ PAGES = {
     "links": _("Links"),
     "sales": _("Sales"),
     "payments": _("Payments"),
+    "questions": _("Questions"),
     "profile": _("Profile"),
 }
 

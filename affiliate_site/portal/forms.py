@@ -1,9 +1,13 @@
 """Forms of the portal."""
 
+from datetime import date
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
+
+from accounts.days import A_DAY
+from tracking.models.questions import MAX_TEXT_LENGTH
 
 MAX_DAYS = 366  # of a statement
 MAX_PASSWORD_LENGTH = 1000  # hashing longer ones would take long
@@ -59,6 +63,41 @@ class DeepLinkForm(forms.Form):
 
     page = forms.URLField(
         label=_("Page of the shop"), max_length=2000, assume_scheme="https"
+    )
+
+
+class MissingSaleForm(forms.Form):
+    """An order of which the affiliate sees no sale."""
+
+    order_id = forms.CharField(
+        label=_("Order ID"),
+        max_length=255,
+        help_text=_("As the shop wrote it to the customer."),
+    )
+    day = forms.DateField(
+        label=_("Day of the order"), widget=forms.DateInput({"type": "date"})
+    )
+
+    def __init__(self, *args: Any, today: date, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.today = today
+
+    def clean_day(self) -> date:
+        """No day to come; one of tomorrow may be today where the affiliate lives."""
+        day: date = self.cleaned_data["day"]
+        if day > self.today + A_DAY:
+            raise forms.ValidationError(_("This day is still to come."))
+        return day
+
+
+class QuestionForm(forms.Form):
+    """What the affiliate wants to add to a question."""
+
+    text = forms.CharField(
+        label=_("Your question (optional)"),
+        max_length=MAX_TEXT_LENGTH,
+        required=False,
+        widget=forms.Textarea({"rows": 4}),
     )
 
 

@@ -8,6 +8,7 @@ from affiliate_site.portal import (
     link_pages,
     payment_pages,
     profile_pages,
+    question_pages,
     sale_pages,
     sign_in,
 )
@@ -25,6 +26,9 @@ urlpatterns = [
     path("sales/<int:sale>/", sale_pages.sale, name="sale"),
     path("payments/", payment_pages.payments, name="payments"),
     path("statement/", payment_pages.statement, name="statement"),
+    path("missing/", question_pages.missing, name="missing"),
+    path("questions/", question_pages.questions, name="questions"),
+    path("questions/ask/", question_pages.ask, name="ask"),
     path("language/", languages.choose, name="set_language"),
     path("profile/", profile_pages.profile, name="profile"),
 ]

@@ -71,7 +71,12 @@ def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
     count += account.coupons.filter(enrollment__in=enrollments).delete()[0]
     count += _erase_codes(account, Q(enrollment__in=enrollments))
     count += account.notes.filter(affiliate=affiliate).delete()[0]
-    for rows in (account.mails, account.portal_sessions, account.portal_links):
+    for rows in (
+        account.mails,
+        account.portal_sessions,
+        account.portal_links,
+        account.questions,
+    ):
         count += rows.filter(affiliate=affiliate).delete()[0]
     count += _erase_links(account.clicks.filter(affiliate=affiliate))
     update_suffixes(account, affiliate_id=affiliate.pk)
@@ -112,6 +117,8 @@ def erase_customer(account: Account, customer: Customer) -> int:
     count += update_other_values(conversions, meta_data={}, user_agent=None, ip=None)
     former_ids = account.former_external_ids.filter(conversion__in=conversions)
     count += former_ids.filter(external_id__contains="@").delete()[0]
+    questions = account.questions.filter(conversion__in=conversions)
+    count += questions.filter(order_id__contains="@").update(order_id="")
     return count + conversions.filter(external_id__contains="@").update(
         external_id=None
     )

@@ -43,9 +43,23 @@ class PortalSettingsForm(ServiceForm):
         help_text="Of sales, to the affiliate who brought them.",
     )
 
+    shows_comments = forms.BooleanField(
+        label="Show why commissions were disapproved",
+        required=False,
+        help_text="Affiliates read the comment of a commission that was disapproved.",
+    )
+    shows_recruit_sales = forms.BooleanField(
+        label="Show the sales of recruits",
+        required=False,
+        help_text="Only how many each has; needs a plan with levels.",
+    )
+
     fieldsets: FieldSets = (
         ("Access", ("is_on", "is_open")),
-        ("Pages", ("welcome_text", "order_ids")),
+        (
+            "Pages",
+            ("welcome_text", "order_ids", "shows_comments", "shows_recruit_sales"),
+        ),
     )
 
     def __init__(self, *args, **kwargs):
