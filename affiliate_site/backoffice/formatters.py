@@ -3,17 +3,18 @@
 import re
 from collections.abc import Iterable
 from datetime import datetime
-from decimal import Decimal
 
 from django.apps import apps
 from django.utils import timezone
 from django.utils.html import conditional_escape, format_html, format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
+from affiliate_site import csv_lines
 from tracking.money import ZERO, get_exponent
 
-EMPTY_VALUE = mark_safe('<span class="empty">-</span>')  # cards leave it out
+EMPTY_VALUE = csv_lines.EMPTY_VALUE
+Money = csv_lines.Money
 AMOUNT_SPACE_PATTERN = re.compile(r"(?<=\d)(?<!:\d\d) (?=[A-Z]{3}\b)")
 # Colours of the status labels, by the name of the status.
 STATUS_COLORS = {
@@ -50,18 +51,6 @@ STATUS_COLORS = {
     "no answer yet": "warning",
     "refused or returned": "danger",
 }
-
-
-class Money(SafeString):
-    """An amount as text, with its number for spreadsheets; None if there is none."""
-
-    amount: Decimal | None
-    currency: str
-
-    def __new__(cls, text: str, amount: Decimal | None = None, currency: str = ""):
-        money = super().__new__(cls, text)
-        money.amount, money.currency = amount, currency
-        return money
 
 
 def format_money(amount, currency: str) -> Money:

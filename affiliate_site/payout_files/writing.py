@@ -11,8 +11,9 @@ from decimal import Decimal
 from io import BytesIO
 
 from accounts.exact_json import format_decimal
-from affiliate_site.backoffice.lists.exports import Cell, format_csv_line
+from affiliate_site.backoffice.lists.exports import Cell
 from affiliate_site.backoffice.lists.xlsx_exports import write_workbook
+from affiliate_site.csv_lines import format_csv_line
 from affiliate_site.payout_files.sepa import (
     explain_unfit,
     get_receiver_name,

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from affiliate_site.portal import (
+    figures,
     home,
     languages,
     link_pages,
@@ -24,6 +25,7 @@ urlpatterns = [
     path("links/", link_pages.links, name="links"),
     path("sales/", sale_pages.sales, name="sales"),
     path("sales/<int:sale>/", sale_pages.sale, name="sale"),
+    path("figures/", figures.figures, name="figures"),
     path("payments/", payment_pages.payments, name="payments"),
     path("statement/", payment_pages.statement, name="statement"),
     path("missing/", question_pages.missing, name="missing"),

@@ -4,12 +4,8 @@ Texts that a spreadsheet would run as a formula are escaped: docs/reliability.md
 section 9.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
-from decimal import Decimal
 from functools import partial
-from html import unescape
 from itertools import chain, islice
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -19,81 +15,18 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db.models import DateTimeField
 from django.http import StreamingHttpResponse
 from django.utils import timezone
-from django.utils.html import strip_tags
-from django.utils.safestring import SafeString
 from django.utils.text import capfirst, slugify
 
 from accounts import replica
 from accounts.db_compat import without_statement_timeout
-from accounts.exact_json import format_decimal
-from affiliate_site.backoffice.formatters import EMPTY_VALUE, Money
 from affiliate_site.backoffice.lists.columns import AmountSource, ListColumn
 from affiliate_site.backoffice.lists.date_filters import DateFilter
+from affiliate_site.csv_lines import format_csv_line
 
 CHUNK_SIZE = 1000  # rows
 ROW = "(row)"  # the row itself, among look-ups
-TIME_LENGTH = len("2026-11-20T23:54:00")
-# Formulas, and the vertical bar of calls to other programs, may begin with white space
-# or control characters, and in full width.
-INVISIBLE_CHARACTERS = r"\s\x00-\x1f\x7f\u200b-\u200f\u2060\ufeff"
-FORMULA_PATTERN = re.compile(
-    rf"[{INVISIBLE_CHARACTERS}]*[=+\-@|\uff1d\uff0b\uff0d\uff20\uff5c]|[\t\r\n]"
-)
-# What may begin a cell or a line if the reader takes another separator than a comma:
-# it then splits quoted texts too, except at the beginning of a line.
-SEPARATOR_PATTERN = re.compile(
-    rf"([;|\t\r\n][{INVISIBLE_CHARACTERS};|\"]*)([=+\-@\uff1d\uff0b\uff0d\uff20\uff5c]?)"
-)
-# A vertical bar begins a cell only if another character separates cells.
-OTHER_SEPARATOR_PATTERN = re.compile(r"[;\t\r\n]")
-FIRST_BAR_PATTERN = re.compile(r"(?<!\|)\|")
-# Most texts: neither a formula nor a separator, and nothing to escape.
-PLAIN_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:/@+=-]*")
-NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 MOMENT_TITLE = "{title} (UTC)"
 CURRENCY_TITLE = "{title}: currency"
-
-
-def format_cell(value) -> str:
-    """A value as text; an apostrophe is added to texts that could be formulas."""
-    if value is None or (isinstance(value, SafeString) and value == EMPTY_VALUE):
-        return ""
-    if isinstance(value, datetime):
-        return f"{value:%Y-%m-%dT%H:%M:%SZ}"
-    if isinstance(value, Decimal):
-        return format_decimal(value)
-    text = unescape(strip_tags(value)) if isinstance(value, SafeString) else str(value)
-    if FORMULA_PATTERN.match(text) and not NUMBER_PATTERN.fullmatch(text):
-        return f"'{text}"
-    return text
-
-
-def format_csv_cell(value) -> str:
-    """A cell of a CSV file: numbers as they are, texts in quotation marks.
-
-    A text holds no formula after a semicolon, vertical bar, tab or line break either.
-    """
-    if isinstance(value, Money):
-        value = value.amount
-    if value is None:
-        return ""
-    if type(value) is str and PLAIN_PATTERN.fullmatch(value):
-        return f'"{value}"'
-    if isinstance(value, datetime):
-        return f'"{value.isoformat()[:TIME_LENGTH]}Z"'
-    text = format_cell(value)
-    if isinstance(value, int | Decimal) and not isinstance(value, bool):
-        return text
-    text = SEPARATOR_PATTERN.sub(_escape_separated_formula, text).replace('"', '""')
-    return f'"{text}"' if text else ""
-
-
-def _escape_separated_formula(match: re.Match[str]) -> str:
-    separator, formula_start = match.groups()
-    if "|" in separator and (other := OTHER_SEPARATOR_PATTERN.search(separator)):
-        start = other.start()
-        separator = separator[:start] + FIRST_BAR_PATTERN.sub("'|", separator[start:])
-    return f"{separator}'{formula_start}" if formula_start else separator
 
 
 class Cell(NamedTuple):
@@ -226,8 +159,3 @@ def read_export_rows(
         for cell in cells
     )
     return list(zip(*shown, strict=True))
-
-
-def format_csv_line(values: Iterable) -> str:
-    """A line of a CSV file, with its line break."""
-    return ",".join(map(format_csv_cell, values)) + "\r\n"

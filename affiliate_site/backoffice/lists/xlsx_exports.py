@@ -23,10 +23,10 @@ from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.formatters import Money
 from affiliate_site.backoffice.lists.exports import (
     Cell,
-    format_cell,
     iterate_chunks,
     prepare_export,
 )
+from affiliate_site.csv_lines import format_cell
 from tracking.money import get_exponent
 
 XLSX_CONTENT_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"

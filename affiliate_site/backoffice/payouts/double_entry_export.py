@@ -13,7 +13,6 @@ from accounts.models.accounts import Account
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.lists.exports import (
     MOMENT_TITLE,
-    format_csv_line,
     iterate_chunks_of_ids,
 )
 from affiliate_site.backoffice.payouts.report_pages import (
@@ -23,6 +22,7 @@ from affiliate_site.backoffice.payouts.report_pages import (
     get_books_account,
     render_report,
 )
+from affiliate_site.csv_lines import format_csv_line
 from payouts.models.ledger import TransferType
 from payouts.services.bookkeeping import list_entries
 

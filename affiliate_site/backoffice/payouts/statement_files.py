@@ -13,10 +13,10 @@ from affiliate_site.backoffice.formatters import format_money, format_person
 from affiliate_site.backoffice.lists.exports import (
     CURRENCY_TITLE,
     Cell,
-    format_csv_line,
 )
 from affiliate_site.backoffice.lists.xlsx_exports import write_workbook
 from affiliate_site.backoffice.object_pages import Column, Section, link_to
+from affiliate_site.csv_lines import format_csv_line
 from payouts.services.statements import CurrencyStatement, Statement
 
 OPENING, CLOSING = "Opening balance", "Closing balance"

@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from accounts.models.api_keys import Role
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.lists import exports
-from affiliate_site.backoffice.lists.exports import format_cell, format_csv_line
+from affiliate_site.csv_lines import format_cell, format_csv_line
 from tests.affiliate_site.backoffice.form_samples import create_rows_for_all_pages
 from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario

@@ -17,7 +17,7 @@ from django.utils.html import format_html
 from accounts.models.api_keys import Role
 from affiliate_site.backoffice.formatters import format_totals
 from affiliate_site.backoffice.lists import exports, xlsx_exports
-from affiliate_site.backoffice.lists.exports import format_cell
+from affiliate_site.csv_lines import format_cell
 from tests.affiliate_site.backoffice.test_exports import export_csv
 from tests.program_scenario import CONVERSION_CREATED_AT
 
