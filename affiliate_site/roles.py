@@ -12,6 +12,7 @@ from django.contrib.auth.backends import ModelBackend
 from accounts.models.api_keys import Role
 from accounts.models.users import User
 from payouts.services.reviews import count_to_check
+from tracking.services.questions import count_open_questions
 
 TENANT_APPS = ("accounts", "tracking", "payouts")
 # What finance writes, with payments; managers write the last three, too.
@@ -87,11 +88,13 @@ class RoleBackend(ModelBackend):
     def get_user(self, user_id):
         """Return the signed-in user, unless deactivated meanwhile.
 
-        With its account and `to_check`, the number in the sidebar, which every page
-        shows.
+        With its account, `to_check` and `open_questions`, the numbers in the sidebar,
+        which every page shows.
         """
         users = User.objects.select_related("account")
-        users = users.annotate(to_check=count_to_check())
+        users = users.annotate(
+            to_check=count_to_check(), open_questions=count_open_questions()
+        )
         user = users.filter(pk=user_id).first()
         return user if user and self.user_can_authenticate(user) else None
 

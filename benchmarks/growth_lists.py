@@ -37,10 +37,12 @@ from tracking.models.clicks import FailedPageCall
 from tracking.models.conversions import ConversionClaim
 from tracking.models.enrollments import Enrollment
 from tracking.models.prospects import Prospect
+from tracking.models.questions import Question
 from tracking.services.affiliates import PersonData
 from tracking.services.failed_page_calls import record_failed_page_call
 from tracking.services.notes import create_note
 from tracking.services.prospects import ProspectData, create_prospect
+from tracking.services.questions import QuestionData, ask_question
 
 SALE_LISTS = {
     "tracking.Click",
@@ -91,6 +93,7 @@ def fill_lists(account: Account, rows: int) -> None:
         Document: of_affiliate
         | {"number": "n.i + 1", "label": "'x' || n.i", "payment_id": payment},
         Note: new | of_affiliate,
+        Question: new | of_affiliate,
         Prospect: new | email,
         ConversionClaim: {"created_at": created_at},
         FailedPageCall: {"day": build_day("n.i % 365"), "page": "'p' || n.i"},
@@ -112,6 +115,7 @@ def create_first_rows(account: Account) -> None:
     at = timezone.now()
     affiliate, conversion = account.affiliates.all()[0], account.conversions.all()[0]
     create_note(account, affiliate=affiliate, text="Call in May", at=at)
+    ask_question(affiliate, data=QuestionData("order-1", at.date()), at=at)
     set_payout_method(
         account,
         affiliate_id=affiliate.slug,

@@ -185,12 +185,15 @@ class AttributionResult:
                 parameter=self.winner.parameter,
             )
         if self.rejection_reason is RejectionReason.PROGRAM_ARCHIVED:
-            raise ProgramArchived
+            raise ProgramArchived(affiliate=self._get_affiliate())
 
     def ensure_cookie_valid(self) -> None:
         """Raise if the winning click is older than the program's cookie time."""
         if self.rejection_reason is RejectionReason.COOKIE_EXPIRED:
-            raise CookieExpired
+            raise CookieExpired(affiliate=self._get_affiliate())
+
+    def _get_affiliate(self) -> str | None:
+        return self.winner.affiliate if self.winner else None
 
 
 def select_winner(

@@ -74,6 +74,27 @@ class NoteNotFound(NotFound):
     message = "Note not found"
 
 
+class QuestionNotFound(NotFound):
+    """The account has no question with this id."""
+
+    message = "Question not found"
+
+
+class QuestionNotOpen(Conflict):
+    """A question is answered or closed once."""
+
+    message = "This question is {state} already."
+
+
+class TooManyQuestions(InvalidInput):
+    """An affiliate has many questions that nobody answered yet."""
+
+    message = gettext_noop(
+        "{limit} of your questions wait for an answer. Ask again once one of them is"
+        " answered."
+    )
+
+
 class CustomFieldNotFound(NotFound):
     """The account has no such custom field."""
 
@@ -188,13 +209,14 @@ class AffiliateNotApproved(InvalidInput):
 
 
 class ProgramArchived(InvalidInput):
-    """An archived program accepts no conversions."""
+    """An archived program accepts no conversions; `params` may name the affiliate."""
 
     message = "Program is archived"
 
 
 class CookieExpired(InvalidInput):
-    """The click is older than the program's cookie time."""
+    """The click is older than the program's cookie time; `params` may name its
+    affiliate."""
 
     message = "Cookie expired"
 

@@ -51,6 +51,7 @@ SUBJECT_LISTS = {
     "document": ("payouts_document", "document"),
     "program": ("tracking_program", "program"),
     "prospect": ("tracking_prospect", "prospect"),
+    "question": ("tracking_question", "question"),
     "signingsecret": ("accounts_signingsecret", "signing secret"),
     "webhookendpoint": ("accounts_webhookendpoint", "webhook"),
 }

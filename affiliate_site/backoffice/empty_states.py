@@ -32,6 +32,10 @@ EMPTY_STATES = {
         "No notes yet. Choose “Add note” to write down what your team should know about"
         " an affiliate."
     ),
+    "tracking.Question": (
+        "No questions yet. Affiliates can ask in the portal why a sale is missing, or"
+        " about a sale that they see."
+    ),
     "tracking.CustomField": (
         "No custom fields yet. Choose “Add custom field” to ask affiliates a question"
         " of your own."

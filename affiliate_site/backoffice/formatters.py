@@ -39,6 +39,8 @@ STATUS_COLORS = {
     "trial": "info",
     "paying": "success",
     "open": "info",
+    "answered": "success",
+    "closed": "",
     "accepted": "success",
     "confirmed": "success",
     "rejected": "danger",

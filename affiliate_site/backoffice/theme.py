@@ -58,6 +58,17 @@ def build_review_item(request) -> dict:
     }
 
 
+def build_questions_item(request) -> dict:
+    """The entry that leads to the questions of affiliates, with the number of open
+    ones."""
+    item = build_sidebar_item("Questions", "help", "tracking_question")
+    return item | {
+        "link": f"{item['link']}?state__exact=open",
+        "badge": getattr(request.user, "open_questions", 0),
+        "badge_variant": "warning",
+    }
+
+
 def build_settings_item(title: str, icon: str, name: str, permission: str) -> dict:
     """The entry of a page with settings of the account, which operators have not."""
     url = reverse(f"admin:{name}")
@@ -188,6 +199,7 @@ def list_navigation(request) -> list[dict]:
                 ),
                 build_sidebar_item("Prospects", "person_add", "tracking_prospect"),
                 build_sidebar_item("Notes", "sticky_note_2", "tracking_note"),
+                build_questions_item(request),
                 build_sidebar_item(
                     "Custom fields", "dynamic_form", "tracking_customfield"
                 ),

@@ -121,7 +121,9 @@ PAGES = {
     "home": _("Overview"),
     "links": _("Links"),
     "sales": _("Sales"),
+    "figures": _("Figures"),
     "payments": _("Payments"),
+    "questions": _("Questions"),
     "profile": _("Profile"),
 }
 

@@ -1,11 +1,14 @@
 """Forms of the portal."""
 
+from datetime import date
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from accounts.days import A_DAY
+from tracking.models.questions import MAX_TEXT_LENGTH
 from tracking.services.clicks import SUB_ID_PATTERN
 
 MAX_DAYS = 366  # of a statement
@@ -87,6 +90,41 @@ class DeepLinkForm(forms.Form):
         error_messages={
             "invalid": _("Use letters, digits and - _ . only, without spaces.")
         },
+    )
+
+
+class MissingSaleForm(forms.Form):
+    """An order of which the affiliate sees no sale."""
+
+    order_id = forms.CharField(
+        label=_("Order ID"),
+        max_length=255,
+        help_text=_("As the shop wrote it to the customer."),
+    )
+    day = forms.DateField(
+        label=_("Day of the order"), widget=forms.DateInput({"type": "date"})
+    )
+
+    def __init__(self, *args: Any, today: date, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.today = today
+
+    def clean_day(self) -> date:
+        """No day to come; one of tomorrow may be today where the affiliate lives."""
+        day: date = self.cleaned_data["day"]
+        if day > self.today + A_DAY:
+            raise forms.ValidationError(_("This day is still to come."))
+        return day
+
+
+class QuestionForm(forms.Form):
+    """What the affiliate wants to add to a question."""
+
+    text = forms.CharField(
+        label=_("Your question (optional)"),
+        max_length=MAX_TEXT_LENGTH,
+        required=False,
+        widget=forms.Textarea({"rows": 4}),
     )
 
 

@@ -62,5 +62,6 @@ def sale(request, sale: int):
         ],
         "refunds": [account.get_day(refund.created_at) for refund in refunds],
         "sales_url": build_url(account, "sales"),
+        "ask_url": f"{build_url(account, 'ask')}?sale={conversion.pk}",
     }
     return show(request, "sale", context)

@@ -2,9 +2,12 @@
 
 from django.utils.translation import gettext_lazy as _
 
+from accounts.services.rate_limits import RateLimit, count_request
 from affiliate_site.throttling import count_sign_in_attempt
 
 TOO_MANY_ATTEMPTS = _("Too many attempts. Try again in a minute.")
+TOO_MANY_MISSING_SALES = _("You asked for many orders. Try again in an hour.")
+MISSING_SALES = RateLimit(10, minutes=60)  # of an affiliate: nobody guesses order IDs
 
 
 def is_sign_in_throttled(request, account, email: str) -> bool:
@@ -16,3 +19,9 @@ def is_sign_in_throttled(request, account, email: str) -> bool:
     return count_sign_in_attempt(
         request, email, group="portal-sign-ins", account=account.slug
     )
+
+
+def is_missing_sale_throttled(affiliate) -> bool:
+    """Count one look-up of a missing sale; is the limit exceeded?"""
+    subject = f"missing-sales {affiliate.account_id} {affiliate.pk}"
+    return count_request(subject, MISSING_SALES).is_exceeded

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from affiliate_site.portal import (
+    figures,
     home,
     languages,
     link_pages,
@@ -10,6 +11,7 @@ from affiliate_site.portal import (
     payment_pages,
     payout_method_pages,
     profile_pages,
+    question_pages,
     sale_pages,
     second_factor_pages,
     sign_in,
@@ -31,6 +33,7 @@ urlpatterns = [
     path("links/qr/", link_pages.qr_code, name="qr_code"),
     path("sales/", sale_pages.sales, name="sales"),
     path("sales/<int:sale>/", sale_pages.sale, name="sale"),
+    path("figures/", figures.figures, name="figures"),
     path("payments/", payment_pages.payments, name="payments"),
     path(
         "payout-methods/<str:kind>/", payout_method_pages.set_method, name="set_method"
@@ -47,6 +50,9 @@ urlpatterns = [
     ),
     path("documents/<int:document>/", payment_pages.document, name="document"),
     path("statement/", payment_pages.statement, name="statement"),
+    path("missing/", question_pages.missing, name="missing"),
+    path("questions/", question_pages.questions, name="questions"),
+    path("questions/ask/", question_pages.ask, name="ask"),
     path("language/", languages.choose, name="set_language"),
     path("profile/", profile_pages.profile, name="profile"),
     path("profile/edit/", profile_pages.edit_profile, name="edit_profile"),

@@ -34,6 +34,10 @@ from tracking.services.mails import PORTAL_LINK_MAIL
 
 VISITOR_DATA = ("ip", "user_agent")
 TAX_COLUMNS = ("is_business", "country", "vat_id", "consented_on")
+QUESTION_COLUMNS = (
+    *("order_id", "day", "answer_given", "text", "state"),
+    *("created_at", "answered_at", "answer"),
+)
 MAIL_COLUMNS = ("created_at", "recipient", "subject", "text", "sent_at", "error")
 PAYOUT_LINE_TEXTS = ("receiver", "note", "bank_reason")
 
@@ -100,6 +104,9 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             .exclude(kind=PORTAL_LINK_MAIL, sent_at=None)  # its link still works
             .order_by("pk")
             .values(*MAIL_COLUMNS)
+        ),
+        "questions": list(
+            account.questions.filter(**own).order_by("pk").values(*QUESTION_COLUMNS)
         ),
         "portal_sessions": list(
             account.portal_sessions.filter(**own)

@@ -74,10 +74,15 @@ Groups = Any
 Keys = tuple[Any, ...]
 
 
+def cut_query(column: str) -> TextBefore:
+    """Return the expression of a URL without query and fragment."""
+    return TextBefore(TextBefore(F(column), Value("?")), Value("#"))
+
+
 def group_landing_pages(clicks: Rows, _keys: Keys) -> Groups:
     """The `MAX_PAGES` most visited pages: URL without query and fragment, clicks."""
-    page = TextBefore(TextBefore(F("landing_page"), Value("?")), Value("#"))
-    rows = clicks.filter(landing_page__isnull=False).annotate(page=page)
+    rows = clicks.filter(landing_page__isnull=False)
+    rows = rows.annotate(page=cut_query("landing_page"))
     groups = rows.values_list("page").annotate(number=Count("*"))
     return groups.order_by("-number", "page")[:MAX_PAGES]
 
@@ -142,20 +147,27 @@ def find_program_of_commission(account: Account) -> Coalesce:
 
 
 @cache
-def get_day_query(kind: str, *, by_program: bool) -> CompiledQuery[Any]:
+def get_day_query(
+    kind: str, *, by_program: bool, of_affiliate: bool = False
+) -> CompiledQuery[Any]:
     """Return the compiled query of a function in `GROUPS` for rows created in a period.
 
-    Without `by_program`, the program in its groups is None.
+    Without `by_program`, the program in its groups is None. With `of_affiliate`, it
+    takes the `affiliate` whose rows count.
     """
     model, group = GROUPS[kind]
 
-    def groups(account: Any, since: Any, until: Any) -> Groups:
+    def groups(account: Any, since: Any, until: Any, affiliate: Any = None) -> Groups:
         program: Any = "program" if by_program else NO_PROGRAM
         if by_program and model is Commission:
             program = find_program_of_commission(account)
-        return group(_list_rows(model, account, since, until), (program,))
+        rows = _list_rows(model, account, since, until)
+        if of_affiliate:
+            rows = rows.filter(affiliate=affiliate)
+        return group(rows, (program,))
 
-    return CompiledQuery(groups)
+    names = ("account", "since", "until")
+    return CompiledQuery(groups, (*names, "affiliate") if of_affiliate else names)
 
 
 def _list_rows(model: Any, account: Any, since: Any, until: Any) -> Rows:
@@ -167,8 +179,16 @@ def _list_rows(model: Any, account: Any, since: Any, until: Any) -> Rows:
 class DayCounter:
     """Counts the rows of a day, with one statement for each kind of row."""
 
-    def __init__(self, account: Account, day: date, *, by_program: bool) -> None:
+    def __init__(
+        self,
+        account: Account,
+        day: date,
+        *,
+        by_program: bool,
+        affiliate: int | None = None,
+    ) -> None:
         self.account = account
+        self.affiliate = affiliate  # None: all
         self.day = day
         self.by_program = by_program
         self.page_clicks: dict[str, int] = {}  # at most `MAX_PAGES`
@@ -197,13 +217,17 @@ class DayCounter:
         since, until = (
             start_of_day(day, self.account.zone) for day in (self.day, self.day + A_DAY)
         )
+        of_one = {} if self.affiliate is None else {"affiliate": self.affiliate}
         for kind in kinds:
-            query = get_day_query(kind, by_program=self.by_program)
+            query = get_day_query(
+                kind, by_program=self.by_program, of_affiliate=bool(of_one)
+            )
             groups = query.all(
                 router.db_for_read(GROUPS[kind][0]),
                 account=self.account,
                 since=since,
                 until=until,
+                **of_one,
             )
             self.add(kind, groups)
         return CountedDay(
@@ -267,9 +291,12 @@ def count_day(
     *,
     kinds: Collection[str] = COUNTED_KINDS,
     by_program: bool = True,
+    affiliate: int | None = None,
 ) -> CountedDay:
-    """Count the rows of a day of these `kinds`, which are keys of `GROUPS`."""
-    return DayCounter(account, day, by_program=by_program).count(kinds)
+    """Count the rows of a day of these `kinds`, which are keys of `GROUPS`; those of
+    one affiliate if one is given."""
+    counter = DayCounter(account, day, by_program=by_program, affiliate=affiliate)
+    return counter.count(kinds)
 
 
 def count_days(account: Account, days: Iterable[date]) -> list[CountedDay]:

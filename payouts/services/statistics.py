@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 from django.db import models
@@ -64,15 +65,25 @@ class Statistics:
             affiliates=affiliates,
             program=program,
         )
-        for day, currency, clicks, customers, conversions, *amounts in lines:
-            total = totals[day]
-            total.clicks += clicks
-            total.customers += customers
-            total.conversions += conversions
-            for name, amount in zip(AMOUNTS, amounts, strict=True):
-                sums = getattr(total, name.removeprefix("commissions_"))
-                sums.add(currency, amount)
+        for day, currency, *sums in lines:
+            _add_line(totals[day], currency, *sums)
         return totals
+
+    def totals_by_day_and_program(
+        self, days: Sequence[date], affiliate: int
+    ) -> dict[tuple[date, int | None], Totals]:
+        """Return the totals of an affiliate for each day and program that has some."""
+        totals: dict[tuple[date, int | None], Totals] = defaultdict(Totals)
+        lines = self._sum(
+            days,
+            by=("day", "program_id", "currency"),
+            of=(*COUNTS, *AMOUNTS),
+            affiliates=[affiliate],
+            program=None,
+        )
+        for day, program, currency, *sums in lines:
+            _add_line(totals[day, program], currency, *sums)
+        return dict(totals)
 
     def affiliate_totals(
         self,
@@ -150,6 +161,22 @@ class Statistics:
         return [counted for counted in self.counted if counted.day in days]
 
 
+def _add_line(
+    total: Totals,
+    currency: str,
+    clicks: int,
+    customers: int,
+    conversions: int,
+    *amounts: Decimal | None,
+) -> None:
+    """Add a line of all counts and amounts to a total."""
+    total.clicks += clicks
+    total.customers += customers
+    total.conversions += conversions
+    for name, amount in zip(AMOUNTS, amounts, strict=True):
+        getattr(total, name.removeprefix("commissions_")).add(currency, amount)
+
+
 @dataclass(frozen=True)
 class AffiliatePerformance:
     """The statistics of an affiliate in a period, and its present balance due.
@@ -170,12 +197,15 @@ def load_statistics(
     at: datetime,
     kinds: Collection[str] = COUNTED_KINDS,
     by_program: bool = False,
+    affiliate: int | None = None,
 ) -> Statistics:
     """Return the statistics of these days.
 
     Closed days that were not counted yet, or have changed since, are counted and
     stored. Open days are counted, but only the `kinds`, and by program only if asked
-    for: without, that takes a sixth of the time. Deleted conversions are left out;
+    for: without, that takes a sixth of the time. With an `affiliate`, open days are
+    counted for this one only, and the result must be asked for no other. Deleted
+    conversions are left out;
     commissions count by their present status.
     """
     closed = [day for day in days if is_closed(day, account.zone, at=at)]
@@ -188,7 +218,8 @@ def load_statistics(
     today = account.get_day(at)
     open_days = sorted(day for day in set(days) - set(closed) if day <= today)
     counted += [
-        count_day(account, day, kinds=kinds, by_program=by_program) for day in open_days
+        count_day(account, day, kinds=kinds, by_program=by_program, affiliate=affiliate)
+        for day in open_days
     ]
     return Statistics(account, counted)
 

@@ -20,6 +20,7 @@ from tracking.models.mails import Mail
 from tracking.models.portal import PortalLink, PortalSession, PortalSettings
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
+from tracking.models.questions import Question
 from tracking.models.sources import Asset, Coupon, Source
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "PortalSettings",
     "Program",
     "Prospect",
+    "Question",
     "ReferralCode",
     "Source",
 ]

@@ -199,6 +199,10 @@ class ConversionAttempt(TenantModel):
     external_id = models.CharField(max_length=255)
     failed_at = models.DateTimeField()
     message = models.TextField()
+    # Whose link or coupon the sale was refused for; null if it was not that far.
+    affiliate = models.ForeignKey(
+        Affiliate, models.PROTECT, null=True, related_name="+", db_index=False
+    )
 
     class Meta:
         default_related_name = "conversion_attempts"

@@ -39,6 +39,9 @@ class PortalSettings(TenantModel):
     order_ids = models.CharField(
         max_length=16, choices=OrderIds, default=OrderIds.LAST_FOUR
     )
+    # Null is no: the columns came later.
+    shows_comments = models.BooleanField(null=True)  # of disapproved commissions
+    shows_recruit_sales = models.BooleanField(null=True)  # how many a recruit has
 
     # When payments are planned, of a month; null: affiliates are not told.
     payout_day = models.PositiveSmallIntegerField(null=True)

@@ -9,8 +9,10 @@ from django.db.models import Exists, Subquery
 
 from accounts.compiled_queries import compiled
 from accounts.db_compat import get_database_time
+from accounts.errors import DomainError
 from accounts.models.accounts import Account
 from tracking.errors import DuplicateConversion, TooManyConversionAttempts
+from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion, ConversionAttempt
 from tracking.services.concurrency import UNAVAILABLE_ERRORS
 
@@ -85,6 +87,7 @@ class Attempt:
                 origin=self.origin,
                 external_id=self.external_id,
                 message=str(error),
+                affiliate=find_refused_affiliate(self.account, error),
             )
 
 
@@ -95,8 +98,19 @@ def was_external_id_used(account: Account, external_id: str) -> bool:
     return deleted.filter(external_id=external_id).exists() or former.exists()
 
 
+def find_refused_affiliate(account: Account, error: Exception) -> Affiliate | None:
+    """Return the affiliate whom a refusal names, if it names one."""
+    slug = error.params.get("affiliate") if isinstance(error, DomainError) else None
+    return account.affiliates.filter(slug=slug).first() if slug else None
+
+
 def record_failed_attempt(
-    account: Account, *, origin: str, external_id: str, message: str
+    account: Account,
+    *,
+    origin: str,
+    external_id: str,
+    message: str,
+    affiliate: Affiliate | None = None,
 ) -> None:
     """Block retries of this conversion for ten seconds.
 
@@ -110,9 +124,10 @@ def record_failed_attempt(
                 external_id=external_id,
                 failed_at=get_database_time(),
                 message=message,
+                affiliate=affiliate,
             )
         ],
         update_conflicts=True,
         unique_fields=["account", "origin", "external_id"],
-        update_fields=["failed_at", "message"],
+        update_fields=["failed_at", "message", "affiliate"],
     )

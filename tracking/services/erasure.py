@@ -77,6 +77,7 @@ def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
         account.portal_sessions,
         account.portal_links,
         account.portal_second_factors,
+        account.questions,
     )
     for rows in tables:
         count += rows.filter(affiliate=affiliate).delete()[0]
@@ -119,6 +120,8 @@ def erase_customer(account: Account, customer: Customer) -> int:
     count += update_other_values(conversions, meta_data={}, user_agent=None, ip=None)
     former_ids = account.former_external_ids.filter(conversion__in=conversions)
     count += former_ids.filter(external_id__contains="@").delete()[0]
+    questions = account.questions.filter(conversion__in=conversions)
+    count += questions.filter(order_id__contains="@").update(order_id="")
     return count + conversions.filter(external_id__contains="@").update(
         external_id=None
     )

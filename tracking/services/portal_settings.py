@@ -48,7 +48,12 @@ def update_portal_settings(
             PortalSettings(account=account), unique_fields=("account",)
         )
         row = account.portal_settings.select_for_update(no_key=True).get()
-        fields = sorted(it for it in changes if getattr(row, it) != changes[it])
+        # A null of a column that came later is its false.
+        fields = sorted(
+            it
+            for it, new in changes.items()
+            if ((old := getattr(row, it)) or new) and old != new
+        )
         if fields:
             row.update_row(**{name: changes[name] for name in fields})
             log_event(account, "portal.set", row, at=at, fields=fields)

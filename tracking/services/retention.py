@@ -10,7 +10,7 @@ from django.db.models import Q
 from accounts.models.accounts import Account
 from accounts.services.retention import DELETE_BATCH_SIZE, delete_in_batches
 
-ATTEMPT_RETENTION = timedelta(hours=1)
+ATTEMPT_RETENTION = timedelta(days=30)  # affiliates ask why a sale is missing
 FAILED_PAGE_CALL_RETENTION = timedelta(days=90)
 # Longer than a cookie of the browser script lives (365 days), the longest cookie time.
 VISITOR_RETENTION = timedelta(days=400)

@@ -55,7 +55,16 @@ class PortalSettingsForm(ServiceForm):
         choices=OrderIds.choices,
         help_text="Of sales, to the affiliate who brought them.",
     )
-
+    shows_comments = forms.BooleanField(
+        label="Show why commissions were disapproved",
+        required=False,
+        help_text="Affiliates read the comment of a commission that was disapproved.",
+    )
+    shows_recruit_sales = forms.BooleanField(
+        label="Show the sales of recruits",
+        required=False,
+        help_text="Only how many each has; needs a plan with levels.",
+    )
     payout_day = forms.IntegerField(
         label="Day of the month of payments",
         required=False,
@@ -66,7 +75,8 @@ class PortalSettingsForm(ServiceForm):
 
     fieldsets: FieldSets = (
         ("Access", ("is_on", "is_open", "host")),
-        ("Pages", ("welcome_text", "order_ids", "payout_day")),
+        ("Pages", ("welcome_text", "payout_day")),
+        ("What they see", ("order_ids", "shows_comments", "shows_recruit_sales")),
     )
 
     def __init__(self, *args, **kwargs):

@@ -42,6 +42,7 @@ from tests.payout_scenario import PAYER, Paid, create_run
 from tests.sample_account import SampleAccount
 from tracking.services.customers import cancel_customer
 from tracking.services.failed_page_calls import record_failed_page_call
+from tracking.services.questions import QuestionData, ask_question
 
 # Pages without a list, and the names of their URLs.
 SETTINGS_PAGES = {
@@ -98,6 +99,9 @@ def create_rows(account, api, marker: str) -> SampleAccount:
         "contested_claim",
     ):
         assert getattr(sample, name)
+    affiliate = account.affiliates.get(slug=sample.affiliate)
+    asked = QuestionData(marker, account.get_day(now), text=marker)
+    ask_question(affiliate, data=asked, at=now)
     owner, _ = create_staff_user(
         account,
         email=f"{marker}@example.org",

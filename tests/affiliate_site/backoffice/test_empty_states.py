@@ -22,6 +22,7 @@ from tests.affiliate_site.backoffice.rates import create_rates
 from tests.payout_scenario import Paid, create_run
 from tests.sample_account import SampleAccount
 from tracking.services.failed_page_calls import record_failed_page_call
+from tracking.services.questions import QuestionData, ask_question
 
 pytestmark = pytest.mark.engine_independent  # texts
 
@@ -99,6 +100,9 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
     account.field_definitions.create(slug="size", title="Size", type="text")
     create_rates(account, "harbor")
     create_payout_run(account, "harbor")
+    affiliate = account.affiliates.get(slug=sample.affiliate)
+    asked = QuestionData("order-1", account.get_day(timezone.now()))
+    ask_question(affiliate, data=asked, at=timezone.now())
     account.payout_minimums.create(currency="EUR", amount=50)
     record_failed_page_call(account, reason="a", page="", at=timezone.now())
     create_run(account, Paid(slug=sample.affiliate))

@@ -51,7 +51,7 @@ MODELS_WITHOUT_ADMIN = {
     "payouts.PayoutSettings": "one per account: the payer settings",
     "payouts.TaxData": "shown with its affiliate",
     "tracking.Asset": "part of a link, shown with its enrollment",
-    "tracking.ConversionAttempt": "deleted within an hour",
+    "tracking.ConversionAttempt": "explained to affiliates, and in the request log",
     "tracking.Coupon": "shown with its enrollment",
     "tracking.AttributionRecord": "shown in the explanation of its conversion",
     "tracking.FormerExternalId": "recognizes repeated calls of pages",

@@ -52,7 +52,7 @@ def expired_rows(account, other_account):
     """One expired row and one that is not, of each kind and in each account."""
     now = timezone.now()
     for number, age in enumerate((MINUTE, -MINUTE)):
-        started_at = now - 15 * MINUTE - age
+        started_at = now - 60 * MINUTE - age
         RateWindow.objects.create(
             subject=f"key {number}", started_at=started_at, hits=1
         )
@@ -61,7 +61,7 @@ def expired_rows(account, other_account):
             owner.conversion_attempts.create(
                 origin="api",
                 external_id=f"order-{number}",
-                failed_at=now - timedelta(hours=1) - age,
+                failed_at=now - timedelta(days=30) - age,
                 message="",
             )
             record_failed_page_call(

@@ -1,6 +1,7 @@
 """`export_person` and `erase_person`: docs/privacy.md."""
 
 import json
+from datetime import date
 from decimal import Decimal
 
 import pytest
@@ -14,6 +15,7 @@ from tests.portal_links import create_portal_link
 from tests.program_scenario import ProgramScenario
 from tracking.services.mails import queue_mail
 from tracking.services.notes import create_note
+from tracking.services.questions import QuestionData, ask_question
 
 EMAIL = "mina@notes.example.org"
 
@@ -46,10 +48,23 @@ def test_exports_an_affiliate(account, scenario, api):
         )
 
     create_portal_link(scenario.mina.affiliate, purpose="sign_in", at=NOW)
+    data = QuestionData("order-1", date(2026, 3, 4), "nothing", "Where is it?")
+    ask_question(scenario.mina.affiliate, data=data, at=NOW)
 
     (affiliate,) = run_json_command("export_person", "harbor", EMAIL)["affiliates"]
 
     assert affiliate["portal_sessions"] == []
+    (question,) = affiliate["questions"]
+    assert question == {
+        "order_id": "order-1",
+        "day": "2026-03-04",
+        "answer_given": "nothing",
+        "text": "Where is it?",
+        "state": "open",
+        "created_at": question["created_at"],
+        "answered_at": None,
+        "answer": "",
+    }
     assert [link["purpose"] for link in affiliate["portal_links"]] == ["sign_in"]
     by_api = api.get("/affiliates/minakessler/").json()
     assert affiliate | by_api == affiliate

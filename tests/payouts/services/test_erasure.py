@@ -142,6 +142,17 @@ def fill_portal(account, slug):
     account.portal_links.create(**own, **links, expires_at=NOW)
 
 
+def ask(account, slug):
+    account.questions.create(
+        public_id="qu_1",
+        affiliate=account.affiliates.get(slug=slug),
+        order_id=MARK,
+        day=NOW.date(),
+        text=MARK,
+        answer=MARK,
+    )
+
+
 class MarkedPerson:
     """An affiliate who was a prospect, and a customer with the same address."""
 
@@ -267,6 +278,7 @@ class MarkedPerson:
         account.tax_data.create(affiliate=affiliate, **tax_data)
         fill_mail(account, self.slug)
         fill_portal(account, self.slug)
+        ask(account, self.slug)
         canceled = account.payments.get(amount=1).public_id
         cancel_payment(account, payment_id=canceled, reason=MARK, at=NOW)
         # As a parent that is not approved, it is skipped by Mina's commissions.

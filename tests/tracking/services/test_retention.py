@@ -31,10 +31,10 @@ def make_attempt(account, external_id, failed_at):
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_deletes_attempts_older_than_an_hour(account, other_account, dry_run):
-    make_attempt(account, "old", NOW - HOUR)
-    make_attempt(account, "recent", NOW - HOUR + MICROSECOND)
-    make_attempt(other_account, "old", NOW - HOUR - MICROSECOND)
+def test_deletes_attempts_older_than_a_month(account, other_account, dry_run):
+    make_attempt(account, "old", NOW - 720 * HOUR)
+    make_attempt(account, "recent", NOW - 720 * HOUR + MICROSECOND)
+    make_attempt(other_account, "old", NOW - 720 * HOUR - MICROSECOND)
     accounts = [account, other_account]
 
     counts = [

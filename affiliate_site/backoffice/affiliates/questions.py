@@ -1,0 +1,153 @@
+"""The pages of questions that affiliates ask in the portal."""
+
+from django import forms
+from django.contrib import admin
+
+from affiliate_site.backoffice.affiliates.affiliate_detail import get_full_name
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
+from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.formatters import format_datetime
+from affiliate_site.backoffice.forms import MULTI_LINE, ServiceForm
+from affiliate_site.backoffice.lists.columns import AFFILIATE, build_status_column
+from affiliate_site.backoffice.lists.date_filters import DateFilter
+from affiliate_site.backoffice.lists.filters import AffiliateFilter
+from affiliate_site.backoffice.lists.search import AffiliateSearchMixin
+from affiliate_site.backoffice.object_pages import (
+    Details,
+    ObjectPageMixin,
+    Section,
+    build_history,
+    label_status,
+    link_to,
+)
+from affiliate_site.links import build_portal_url
+from payouts.missing_sales import Answer
+from payouts.services.missing_sales import ANSWER_TEXTS
+from tracking.models.questions import MAX_TEXT_LENGTH, Question, QuestionState
+from tracking.services.questions import answer_question, close_question
+
+
+def list_facts(question) -> list[tuple[str, object]]:
+    """What was asked about, and what the portal had answered."""
+    told = question.answer_given and ANSWER_TEXTS[Answer(question.answer_given)]
+    sale = question.conversion
+    return [
+        ("Affiliate", link_to(question.affiliate, get_full_name(question.affiliate))),
+        ("Order ID", question.order_id),
+        ("Day of the order", f"{question.day}"),
+        ("Conversion", link_to(sale, sale.external_id) if sale else "none was found"),
+        ("The portal answered", told),
+        ("Asked", format_datetime(question.created_at)),
+        ("Question", question.text),
+    ]
+
+
+class QuestionPage(FormPage):
+    """A form page of an open question."""
+
+    permission = "tracking.change_question"
+    subject = "{row.affiliate}, order {row.order_id}"
+    row_argument = ("question_id", "public_id")
+
+    @classmethod
+    def is_offered(cls, question):
+        return question.state == QuestionState.OPEN
+
+    def list_sections(self):
+        return [Section("Question", facts=list_facts(self.row))]
+
+
+class AnswerForm(ServiceForm):
+    """The text of an answer."""
+
+    answer = forms.CharField(
+        max_length=MAX_TEXT_LENGTH,
+        widget=MULTI_LINE({"rows": 6}),
+        help_text="The affiliate reads it in the portal and by mail.",
+    )
+
+
+class AnswerQuestionPage(QuestionPage):
+    """Answer a question."""
+
+    name = "answer"
+    title = "Answer"
+    button = "Send answer"
+    form_class = AnswerForm
+    done_message = "The answer was sent."
+
+    def list_alerts(self):
+        if self.row.affiliate.email:
+            return []
+        return [
+            "The affiliate has no e-mail address: only the portal shows the answer."
+        ]
+
+    def save(self, form, at):
+        return answer_question(
+            self.account,
+            question_id=self.row.public_id,
+            answer=form.cleaned_data["answer"],
+            page_url=build_portal_url(self.account, "questions/"),
+            at=at,
+        )
+
+
+class CloseQuestionPage(QuestionPage):
+    """Close a question without an answer."""
+
+    name = "close"
+    title = "Close"
+    button = "Close without answer"
+    explanation = "The affiliate sees that it is closed, and gets no mail."
+    service = staticmethod(close_question)
+    done_message = "The question was closed."
+
+
+@admin.register(Question)
+class QuestionAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    """Questions of affiliates about sales."""
+
+    row_pages = (AnswerQuestionPage, CloseQuestionPage)
+
+    columns = (
+        "public_id",
+        AFFILIATE,
+        "order_id",
+        "day",
+        "text",
+        build_status_column(
+            lambda question: question.get_state_display(), export="state"
+        ),
+        "created_at",
+        "answered_at",
+    )
+    list_select_related = ("affiliate", "conversion")
+    list_filter = ("state", AffiliateFilter, DateFilter)
+    search_fields = ("public_id__exact", "order_id__exact")
+    search_help_text = "Search by order ID or affiliate"
+    ordering = ("-created_at", "-id")
+
+    def get_object_title(self, row):
+        return row.public_id
+
+    def get_details(self, request, question):
+        return Details(
+            headline=question.order_id or f"Sale of {question.day}",
+            labels=[label_status(question.state)],
+            sections=[
+                Section("Question", facts=list_facts(question)),
+                *(
+                    [
+                        Section(
+                            "Answer",
+                            notes=[question.answer],
+                            facts=[("Answered", format_datetime(question.answered_at))],
+                        )
+                    ]
+                    if question.answer
+                    else []
+                ),
+                build_history(request, [question]),
+            ],
+        )

@@ -1,0 +1,123 @@
+"""Periods that an affiliate chooses, and their parts."""
+
+from datetime import date
+from typing import Any
+
+from babel.dates import format_date
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from accounts.days import A_DAY
+from affiliate_site.portal.formats import day as format_day
+from affiliate_site.portal.formats import get_locale
+from payouts.statistics import Period, get_last_days
+
+MAX_DAYS = 366
+MAX_SINGLE_DAYS = 62  # parts of one day that a page shows
+DAY, WEEK, MONTH = "day", "week", "month"
+OWN = "own"
+PERIODS = {
+    "this_month": _("This month"),
+    "last_month": _("Last month"),
+    "30_days": _("Last 30 days"),
+    "12_months": _("Last 12 months"),
+    OWN: _("Own days"),
+}
+DEFAULT_PERIOD = "30_days"
+STEPS = {"": _("As it fits"), DAY: _("Days"), WEEK: _("Weeks"), MONTH: _("Months")}
+DATE_INPUT = forms.DateInput({"type": "date"})
+
+
+class FiguresForm(forms.Form):
+    """A period, and the parts that it is shown in. Nothing has to be chosen."""
+
+    period = forms.ChoiceField(
+        label=_("Period"), choices=list(PERIODS.items()), required=False
+    )
+    start = forms.DateField(label=_("From"), widget=DATE_INPUT, required=False)
+    end = forms.DateField(label=_("To"), widget=DATE_INPUT, required=False)
+    step = forms.ChoiceField(
+        label=_("Show"), choices=list(STEPS.items()), required=False
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Own days are at most a year."""
+        values = super().clean() or {}
+        start, end = values.get("start"), values.get("end")
+        if values.get("period") != OWN or self.errors:
+            return values
+        if start is None or end is None:
+            self.add_error("start", _("Choose both days."))
+        elif end < start:
+            self.add_error("end", _("The last day is before the first one."))
+        elif (end - start).days >= MAX_DAYS:
+            text = _("At most {days} days can be shown.")
+            self.add_error("end", text.format(days=MAX_DAYS))
+        return values
+
+    def get_period(self, today: date) -> Period:
+        """The chosen period; that of the default if it is wrong."""
+        values = self.cleaned_data if self.is_valid() else {}
+        name = values.get("period") or DEFAULT_PERIOD
+        if name == OWN:
+            return Period(values["start"], values["end"])
+        return get_named_period(name, today)
+
+
+def get_named_period(name: str, today: date) -> Period:
+    """One of `PERIODS`, but not `OWN`."""
+    first = today.replace(day=1)
+    if name == "this_month":
+        return Period(first, today)
+    if name == "last_month":
+        last = first - A_DAY
+        return Period(last.replace(day=1), last)
+    if name == "12_months":
+        year, month = (first.year - 1, first.month + 1)
+        return Period(date(year + (month > 12), (month - 1) % 12 + 1, 1), today)
+    return get_last_days(30, today)
+
+
+def choose_step(period: Period, wanted: str) -> str:
+    """The parts to show: those that were wanted, unless these are too many."""
+    number = len(period.days)
+    if wanted == DAY and number > MAX_SINGLE_DAYS:
+        wanted = WEEK
+    if wanted:
+        return wanted
+    if number <= 31:
+        return DAY
+    return WEEK if number <= 184 else MONTH
+
+
+def split_period(period: Period, step: str) -> list[Period]:
+    """The days, weeks from Monday, or months of a period; the first and last part may
+    be incomplete."""
+    parts: list[Period] = []
+    for day in period.days:
+        is_first = (
+            step == DAY
+            or not parts
+            or (step == WEEK and day.weekday() == 0)
+            or (step == MONTH and day.day == 1)
+        )
+        if is_first:
+            parts.append(Period(day, day))
+        else:
+            parts[-1] = Period(parts[-1].first, day)
+    return parts
+
+
+def name_part(part: Period, step: str) -> str:
+    """`25 Nov 2026`, `Week of 23 Nov 2026` or `Nov 2026`."""
+    if step == DAY:
+        return format_day(part.first)
+    if step == WEEK:
+        return str(_("Week of {day}")).format(day=format_day(part.first))
+    return format_date(part.first, "LLL y", locale=get_locale())
+
+
+def name_part_shortly(part: Period, step: str) -> str:
+    """A label below a bar: `25 Nov` or `Nov`."""
+    pattern = "LLL" if step == MONTH else "d MMM"
+    return format_date(part.first, pattern, locale=get_locale())

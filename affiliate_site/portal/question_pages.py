@@ -1,0 +1,151 @@
+"""A sale is missing: why, and questions to the company about sales."""
+
+from datetime import timedelta
+
+from django.http import Http404
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from affiliate_site.portal.access import (
+    build_url,
+    portal_page,
+    show,
+    translate_error,
+)
+from affiliate_site.portal.earnings import find_order_id
+from affiliate_site.portal.forms import MissingSaleForm, QuestionForm
+from affiliate_site.portal.throttling import (
+    TOO_MANY_MISSING_SALES,
+    is_missing_sale_throttled,
+)
+from payouts.missing_sales import Answer
+from payouts.services.missing_sales import ANSWER_TEXTS, find_missing_sale
+from tracking.errors import TooManyQuestions
+from tracking.services.questions import QuestionData, ask_question
+from tracking.services.retention import ATTEMPT_RETENTION
+
+PAGE_SIZE = 50
+MAX_ID = 2**63 - 1  # of a row
+
+
+@portal_page("GET", "HEAD", "POST")
+def missing(request):
+    """Why a sale is not among the affiliate's, in one or two sentences."""
+    affiliate, status = request.affiliate, 200
+    today = request.account.get_day(timezone.now())
+    form = MissingSaleForm(request.POST or None, today=today)
+    context = {"title": _("A sale is missing"), "form": form}
+    if request.method == "POST" and form.is_valid():
+        if is_missing_sale_throttled(affiliate):
+            form.add_error(None, TOO_MANY_MISSING_SALES)
+            status = 429
+        else:
+            context |= describe_answer(affiliate, **form.cleaned_data, today=today)
+    return show(request, "missing", context, status=status)
+
+
+def describe_answer(affiliate, *, order_id, day, today):
+    """The answer as sentences, and a link to a sale of the affiliate."""
+    found = find_missing_sale(affiliate, order_id)
+    sentences = [str(ANSWER_TEXTS[found.answer])]
+    is_old = day < today - ATTEMPT_RETENTION
+    if found.answer is Answer.NOTHING and is_old:
+        sentences.append(
+            _("What the shop reported wrongly is known for {days} days only.").format(
+                days=ATTEMPT_RETENTION // timedelta(days=1)
+            )
+        )
+    sale_url = ""
+    if found.is_own and found.conversion:
+        account = affiliate.account
+        sale_url = build_url(account, "sale", sale=found.conversion.pk)
+    asked = {"order_id": order_id, "day": day}
+    return {"sentences": sentences, "sale_url": sale_url, "asked": asked}
+
+
+@portal_page("GET", "HEAD", "POST")
+def ask(request):
+    """Ask the company about a sale of the affiliate, or about a missing one."""
+    affiliate, at = request.affiliate, timezone.now()
+    account = request.account
+    values = request.POST if request.method == "POST" else request.GET
+    form = QuestionForm(request.POST or None)
+    facts = find_facts(affiliate, values, request.portal.order_ids, at=at)
+    if facts is None:
+        raise Http404
+    if request.method == "POST" and form.is_valid():
+        data = QuestionData(**facts, text=form.cleaned_data["text"])
+        try:
+            ask_question(affiliate, data=data, at=at)
+        except TooManyQuestions as error:
+            form.add_error(None, translate_error(error))
+        else:
+            return redirect(build_url(account, "questions"))
+    context = {
+        "title": _("Ask about a sale"),
+        "form": form,
+        "order_id": facts["order_id"],
+        "day": facts["day"],
+        "hidden": [
+            (name, values[name])
+            for name in ("sale", "order_id", "day")
+            if name in values
+        ],
+    }
+    return show(request, "ask", context)
+
+
+def find_facts(affiliate, values, order_ids, *, at):
+    """The facts of a question, by a sale or by what was entered; None: not asked for.
+
+    The answer is found again, so that nobody can invent one.
+    """
+    account = affiliate.account
+    if sale := values.get("sale", ""):
+        if not (sale.isascii() and sale.isdigit()):
+            return None
+        rows = account.commissions.filter(
+            affiliate=affiliate, conversion=min(int(sale[:20]), MAX_ID)
+        )
+        commission = rows.select_related("conversion").order_by("id").first()
+        if commission is None:
+            return None
+        conversion = commission.conversion
+        return {
+            "order_id": find_order_id(commission, order_ids),
+            "day": account.get_day(conversion.created_at),
+            "conversion": conversion,
+        }
+    form = MissingSaleForm(values, today=account.get_day(at))
+    if not form.is_valid():
+        return None
+    found = find_missing_sale(affiliate, form.cleaned_data["order_id"])
+    return form.cleaned_data | {
+        "answer_given": str(found.answer),
+        "conversion": found.conversion,
+    }
+
+
+@portal_page()
+def questions(request):
+    """What the affiliate asked, and the answers."""
+    account = request.account
+    rows = account.questions.filter(affiliate=request.affiliate)
+    found = list(rows.newest_first()[:PAGE_SIZE])
+    context = {
+        "title": _("Questions"),
+        "questions": [
+            {
+                "row": row,
+                "asked_on": account.get_day(row.created_at),
+                "answered_on": row.answered_at and account.get_day(row.answered_at),
+                "told": ANSWER_TEXTS[Answer(row.answer_given)]
+                if row.answer_given
+                else "",
+            }
+            for row in found
+        ],
+        "missing_url": build_url(account, "missing"),
+    }
+    return show(request, "questions", context)

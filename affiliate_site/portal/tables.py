@@ -1,0 +1,105 @@
+"""Tables that pages show and files contain."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.http import StreamingHttpResponse
+from django.utils.html import format_html_join
+
+from affiliate_site.cells import format_csv_line
+from affiliate_site.portal.formats import day as format_day
+from affiliate_site.portal.formats import format_money, format_number
+
+TEXT, NUMBER, PERCENT, DAY, SUMS = "text", "number", "percent", "day", "sums"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its title, and what its values are; `SUMS` are amounts by currency."""
+
+    title: str
+    kind: str = TEXT
+
+    @property
+    def is_amount(self) -> bool:
+        return self.kind in (NUMBER, PERCENT, SUMS)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with the name of its file."""
+
+    name: str
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Any]]
+
+    @property
+    def cells(self) -> list[list[tuple[Column, str]]]:
+        """The rows as texts, each with its column."""
+        return [
+            [
+                (column, show(column.kind, value))
+                for column, value in zip(self.columns, row, strict=True)
+            ]
+            for row in self.rows
+        ]
+
+
+def show(kind: str, value: Any) -> str:
+    """A value as the language of the page writes it."""
+    if value is None:
+        return ""
+    if kind == DAY:
+        return format_day(value)
+    if kind == NUMBER:
+        return format_number(value)
+    if kind == PERCENT:
+        return f"{format_number(value)} %"
+    if kind == SUMS:
+        return show_sums(value)
+    return str(value)
+
+
+def show_sums(sums: Any) -> str:
+    """The amounts of all currencies, a line for each; a dash without any."""
+    lines = ((format_money(amount, code),) for code, amount in sorted(sums.items()))
+    return format_html_join("", "<span>{}</span> ", lines) or "-"
+
+
+def download(table: Table, name: str) -> StreamingHttpResponse:
+    """The table as a CSV file, streamed; amounts have a column for each currency."""
+    return StreamingHttpResponse(
+        map(format_csv_line, list_lines(table)),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}.csv"'},
+    )
+
+
+def list_lines(table: Table) -> Iterable[list[Any]]:
+    """The titles, then the values, which programs can read."""
+    currencies = [
+        sorted({code for row in table.rows for code in row[index] or ()})
+        if column.kind == SUMS
+        else []
+        for index, column in enumerate(table.columns)
+    ]
+    yield [
+        title
+        for column, codes in zip(table.columns, currencies, strict=True)
+        for title in (
+            [f"{column.title} ({code})" for code in codes]
+            if column.kind == SUMS
+            else [column.title]
+        )
+    ]
+    for row in table.rows:
+        line: list[Any] = []
+        for column, value, codes in zip(table.columns, row, currencies, strict=True):
+            if column.kind == SUMS:
+                line += [(value or {}).get(code, Decimal(0)) for code in codes]
+            else:
+                line.append(value)
+        yield line

@@ -1,0 +1,201 @@
+"""The answer to an affiliate who misses a sale, from the records of the order."""
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models.accounts import Account
+from payouts.missing_sales import (
+    Answer,
+    Participation,
+    RefusedReport,
+    ReportedSale,
+    decide_answer,
+)
+from payouts.models.commissions import CommissionKind
+from tracking.models.affiliates import Affiliate
+from tracking.models.conversions import Conversion
+
+# One or two sentences, which never say who somebody else is.
+ANSWER_TEXTS = {
+    Answer.NOTHING: _(
+        "The shop has reported no sale with this order ID that your links or coupons"
+        " took part in."
+    ),
+    Answer.OWN: _("The shop reported this sale, and it is yours."),
+    Answer.REFUNDED: _(
+        "The sale was yours. The customer got all the money back, so you earn nothing."
+    ),
+    Answer.REMOVED: _(
+        "The sale was yours, but the company removed it, so you earn nothing."
+    ),
+    Answer.CONTESTED: _(
+        "The shop reported this sale with your referral and with another one. The"
+        " company decides which one counts."
+    ),
+    Answer.COUPON_FIRST: _(
+        "The shop reported this sale, but another referral won: the customer used a"
+        " coupon, and a coupon counts before a link."
+    ),
+    Answer.CUSTOMER_FIRST: _(
+        "The shop reported this sale, but another referral won: the customer was won"
+        " earlier, and stays with that referral."
+    ),
+    Answer.LATER_CLICK: _(
+        "The shop reported this sale, but another referral won: a later click counts."
+    ),
+    Answer.OTHER_FIRST: _(
+        "The shop reported this sale, but another referral won: the shop named one that"
+        " counts before yours."
+    ),
+    Answer.OTHER_CONFIRMED: _(
+        "The shop reported this sale, but another referral won: the shop or the company"
+        " confirmed that one."
+    ),
+    Answer.CREDITED_TO_OTHER: _(
+        "The shop reported this sale, but the company credited it to another referral."
+    ),
+    Answer.TOO_OLD: _(
+        "The shop reported this sale, but the customer had followed your link too long"
+        " before: the time in which a sale counts was over."
+    ),
+    Answer.NOT_APPROVED: _(
+        "The shop reported this sale with your referral, but you were not approved for"
+        " the program."
+    ),
+    Answer.PROGRAM_ARCHIVED: _(
+        "The shop reported this sale with your referral, but the program has ended."
+    ),
+    Answer.NO_REFERRAL: _(
+        "The shop reported this sale without any link or coupon: the customer came"
+        " another way, or the browser had lost the cookie."
+    ),
+    Answer.UNKNOWN_REFERRAL: _(
+        "The shop reported this sale, but with a link, coupon or cookie that nobody"
+        " has."
+    ),
+    Answer.REFUSED: _(
+        "The shop reported this sale, but the report was incomplete or wrong, so it"
+        " could not be stored."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class MissingSale:
+    """The answer, and the sale that was found; staff may see it, affiliates only if it
+    `is_own`."""
+
+    answer: Answer
+    conversion: Conversion | None
+    is_own: bool
+
+
+def find_missing_sale(affiliate: Affiliate, order_id: str) -> MissingSale:
+    """Answer why the affiliate does not see the sale with this order ID."""
+    account = affiliate.account
+    conversion = find_conversion(account, order_id)
+    if conversion is None:
+        attempts = account.conversion_attempts.filter(external_id=order_id)
+        refused = [
+            RefusedReport(
+                row.message,
+                names_affiliate=row.affiliate_id is not None,
+                is_own=row.affiliate_id == affiliate.pk,
+            )
+            for row in attempts.order_by("-failed_at", "-id")
+        ]
+        return MissingSale(decide_answer(None, refused), None, is_own=False)
+    is_own = conversion.affiliate_id == affiliate.pk
+    answer = decide_answer(describe_sale(affiliate, conversion))
+    return MissingSale(answer, conversion, is_own)
+
+
+def find_conversion(account: Account, order_id: str) -> Conversion | None:
+    """Return the sale with this ID, else one that had it, else a removed one."""
+    rows = account.conversions.order_by("-id")
+    by_id = rows.filter(external_id=order_id)
+    former = account.former_external_ids.filter(external_id=order_id)
+    by_former_id = rows.filter(pk__in=former.values("conversion"))
+    found: Conversion | None = (
+        by_id.not_deleted().first()
+        or by_former_id.not_deleted().first()
+        or by_id.first()
+        or by_former_id.first()
+    )
+    return found
+
+
+def describe_sale(affiliate: Affiliate, conversion: Conversion) -> ReportedSale:
+    """Read what the decision needs of a sale."""
+    account = affiliate.account
+    if conversion.affiliate_id == affiliate.pk:
+        return ReportedSale(
+            is_own=True,
+            is_removed=conversion.deleted_at is not None,
+            is_refunded=account.refunds.filter(
+                conversion=conversion, is_full=True
+            ).exists(),
+            is_contested=conversion.is_contested,
+        )
+    own = {"conversion": conversion, "affiliate": affiliate}
+    commissions = account.commissions.filter(**own, kind=CommissionKind.REGULAR)
+    names = {affiliate.slug}
+    prospects = account.prospects.filter(affiliate=affiliate)
+    names.update(prospects.values_list("public_id", flat=True))
+    records = account.attribution_records.filter(conversion=conversion)
+    stored = [
+        (json.loads(inputs), json.loads(outcome))
+        for inputs, outcome in records.order_by("-id").values_list("inputs", "outcome")
+    ]
+    winner, winner_clicked_at = find_winner(*stored[0]) if stored else (None, None)
+    return ReportedSale(
+        is_own=False,
+        is_removed=conversion.deleted_at is not None,
+        is_contested=conversion.is_contested,
+        was_own=commissions.exists()
+        or account.conversion_claims.filter(**own).exists(),
+        participations=[
+            each
+            for inputs, outcome in stored
+            for each in list_participations(inputs, outcome, names)
+        ],
+        winner=winner,
+        winner_clicked_at=winner_clicked_at,
+    )
+
+
+def find_winner(
+    inputs: dict[str, Any], outcome: dict[str, Any]
+) -> tuple[str | None, datetime | None]:
+    """Return the parameter that won, and when its click was."""
+    clicks = [
+        parse_time(each["clicked_at"])
+        for each in inputs["candidates"]
+        if each["parameter"] == outcome["parameter"]
+    ]
+    return outcome["parameter"], clicks[0] if clicks else None
+
+
+def list_participations(
+    inputs: dict[str, Any], outcome: dict[str, Any], names: Collection[str]
+) -> list[Participation]:
+    """List the rejected candidates of an affiliate, who has these IDs."""
+    clicked_at = {
+        each["parameter"]: parse_time(each["clicked_at"])
+        for each in inputs["candidates"]
+    }
+    return [
+        Participation(each["reason"], clicked_at.get(each["parameter"]))
+        for each in outcome["rejected_candidates"]
+        if each["affiliate"] in names
+    ]
+
+
+def parse_time(text: str | None) -> datetime | None:
+    """Read a stored time, if there is one."""
+    return datetime.fromisoformat(text) if text else None
