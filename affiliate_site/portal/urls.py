@@ -10,6 +10,7 @@ from affiliate_site.portal import (
     payment_pages,
     profile_pages,
     question_pages,
+    recruit_pages,
     sale_pages,
     sign_in,
 )
@@ -28,6 +29,7 @@ urlpatterns = [
     path("figures/", figures.figures, name="figures"),
     path("payments/", payment_pages.payments, name="payments"),
     path("statement/", payment_pages.statement, name="statement"),
+    path("recruits/", recruit_pages.recruits, name="recruits"),
     path("missing/", question_pages.missing, name="missing"),
     path("questions/", question_pages.questions, name="questions"),
     path("questions/ask/", question_pages.ask, name="ask"),
