@@ -45,7 +45,8 @@ def portal_page(
         @wraps(view)
         @http_errors.allow_methods(*(methods or ("GET", "HEAD")))
         def wrapped(request: Any, account: str, **kwargs: Any) -> HttpResponse:
-            found = Account.objects.filter(slug=account, locked_at=None).first()
+            accounts = Account.objects.select_related("plan")
+            found = accounts.filter(slug=account, locked_at=None).first()
             portal = get_portal_settings(found) if found else None
             if found is None or portal is None or not portal.is_on:
                 return http_errors.not_found(request)
@@ -111,6 +112,7 @@ def show(
         "pages": [
             (title, url := build_url(request.account, name), request.path == url)
             for name, title in pages.items()
+            if name != "recruits" or request.account.plan.mlm
         ],
     }
     path = f"portal/{template}.html"
@@ -124,6 +126,7 @@ PAGES = {
     "figures": _("Figures"),
     "payments": _("Payments"),
     "questions": _("Questions"),
+    "recruits": _("Tell others"),  # with the plan feature "mlm"
     "profile": _("Profile"),
 }
 

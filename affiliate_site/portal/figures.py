@@ -27,6 +27,7 @@ from affiliate_site.portal.tables import (
     SUMS,
     Column,
     Table,
+    build_query,
     download,
 )
 from payouts.services.figures import (
@@ -85,7 +86,7 @@ BREAKDOWNS = {
 def figures(request):
     """Totals, charts and tables of a period; with `file`, one table as CSV."""
     affiliate, account, at = request.affiliate, request.account, timezone.now()
-    form = FiguresForm(request.GET or None)
+    form = FiguresForm(request.GET)
     period = form.get_period(account.get_day(at))
     name = request.GET.get("by", "")
     if name in BREAKDOWNS:
@@ -93,7 +94,7 @@ def figures(request):
         context: dict[str, Any] = {}
     else:
         name = ""
-        step = choose_step(period, form.data.get("step", "") if form.is_valid() else "")
+        step = choose_step(period, form.cleaned_data["step"] if form.is_valid() else "")
         found = load_figures(affiliate, period, period.comparable, at=at)
         parts = [
             (part, found.of_days(part.days)) for part in split_period(period, step)
@@ -113,9 +114,7 @@ def figures(request):
     for table in tables:
         if table.name == wanted:
             return download(table, f"{wanted}-{period.first}-{period.last}")
-    query = request.GET.copy()
-    for parameter in ("by", "file"):
-        query.pop(parameter, None)
+    query = request.GET
     context |= {
         "title": _("Figures"),
         "form": form,
@@ -123,24 +122,15 @@ def figures(request):
         "tables": tables,
         "by": name,
         "tabs": [
-            (title, build_query(query, by=key), key == name)
+            (title, build_query(query, by=key, file=""), key == name)
             for key, title in (
                 ("", _("Over time")),
                 *((key, each.title) for key, each in BREAKDOWNS.items()),
             )
         ],
-        "file_query": build_query(query, by=name, file="") or "file=",
+        "file_query": build_query(query, by=name, file="") + "&file=",
     }
     return show(request, "figures", context)
-
-
-def build_query(query, **parameters: str) -> str:
-    """The query with other parameters, of which empty ones are left out but `file`."""
-    copy = query.copy()
-    for name, value in parameters.items():
-        if value or name == "file":
-            copy[name] = value
-    return copy.urlencode()
 
 
 def build_days_table(parts: list[tuple[Period, Totals]], step: str) -> Table:
@@ -284,14 +274,15 @@ def build_charts(parts: list[tuple[Period, Totals]], step: str) -> list[Chart]:
         pairs = list(zip(labels, values, strict=True))
         return build_chart(title, pairs, write, has_decimals=has_decimals)
 
-    currencies = sorted({code for each in totals for code in each.commissions})
+    earned = [each.commissions for each in totals]
+    currencies = sorted({code for sums in earned for code in sums})
     return [
         chart(_("Clicks"), [each.clicks for each in totals], format_number),
         chart(_("Sales"), [each.conversions for each in totals], format_number),
         *(
             chart(
                 _("You earn, {currency}").format(currency=currency),
-                [each.commissions.get(currency, ZERO) for each in totals],
+                [sums.get(currency, ZERO) for sums in earned],
                 format_number,
                 has_decimals=get_exponent(currency) > 0,
             )

@@ -5,6 +5,7 @@ from typing import Any
 
 from babel.dates import format_date
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from accounts.days import A_DAY
@@ -23,22 +24,26 @@ PERIODS = {
     "12_months": _("Last 12 months"),
     OWN: _("Own days"),
 }
-DEFAULT_PERIOD = "30_days"
 STEPS = {"": _("As it fits"), DAY: _("Days"), WEEK: _("Weeks"), MONTH: _("Months")}
 DATE_INPUT = forms.DateInput({"type": "date"})
 
 
-class FiguresForm(forms.Form):
-    """A period, and the parts that it is shown in. Nothing has to be chosen."""
+class PeriodChoiceForm(forms.Form):
+    """A period, which need not be chosen."""
 
-    period = forms.ChoiceField(
-        label=_("Period"), choices=list(PERIODS.items()), required=False
-    )
+    default_period = ""  # all time
+
+    period = forms.ChoiceField(label=_("Period"), required=False)
     start = forms.DateField(label=_("From"), widget=DATE_INPUT, required=False)
     end = forms.DateField(label=_("To"), widget=DATE_INPUT, required=False)
-    step = forms.ChoiceField(
-        label=_("Show"), choices=list(STEPS.items()), required=False
-    )
+
+    def __init__(self, query: QueryDict) -> None:
+        values = query.copy()
+        values.setdefault("period", self.default_period)
+        super().__init__(values)
+        choices = [] if self.default_period else [("", _("All time"))]
+        period: Any = self.fields["period"]
+        period.choices = [*choices, *PERIODS.items()]
 
     def clean(self) -> dict[str, Any]:
         """Own days are at most a year."""
@@ -55,13 +60,27 @@ class FiguresForm(forms.Form):
             self.add_error("end", text.format(days=MAX_DAYS))
         return values
 
-    def get_period(self, today: date) -> Period:
-        """The chosen period; that of the default if it is wrong."""
+    def find_period(self, today: date) -> Period | None:
+        """The chosen period, or the default if it is wrong; None: all time."""
         values = self.cleaned_data if self.is_valid() else {}
-        name = values.get("period") or DEFAULT_PERIOD
+        name = values.get("period") or self.default_period
         if name == OWN:
             return Period(values["start"], values["end"])
-        return get_named_period(name, today)
+        return get_named_period(name, today) if name else None
+
+
+class FiguresForm(PeriodChoiceForm):
+    """A period, and the parts that it is shown in."""
+
+    default_period = "30_days"
+
+    step = forms.ChoiceField(
+        label=_("Show"), choices=list(STEPS.items()), required=False
+    )
+
+    def get_period(self, today: date) -> Period:
+        """The chosen period, or the default if it is wrong."""
+        return self.find_period(today) or get_named_period(self.default_period, today)
 
 
 def get_named_period(name: str, today: date) -> Period:

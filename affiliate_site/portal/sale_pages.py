@@ -1,37 +1,96 @@
 """The sales of an affiliate, and why they earn from each."""
 
+from django import forms
 from django.http import Http404
 from django.utils import timezone
-from django.utils.translation import gettext as _
+from django.utils.translation import get_language, gettext, override
+from django.utils.translation import gettext_lazy as _
 
 from affiliate_site.portal.access import build_url, portal_page, show
 from affiliate_site.portal.earnings import (
+    STATES,
     explain_amount,
     explain_sale,
     list_earnings,
 )
+from affiliate_site.portal.periods import PeriodChoiceForm
+from affiliate_site.portal.tables import build_query, download_rows
+from payouts.services.figures import filter_state, is_of_days
 
 PAGE_SIZE = 50
+FILE_PART = 500  # rows that are read at once
+FILE_COLUMNS = (
+    *(_("Day"), _("What"), _("Order"), _("State")),
+    *(_("You earn"), _("Currency"), _("On hold until")),
+)
 MAX_ID = 2**63 - 1  # of a row
+
+
+class SalesForm(PeriodChoiceForm):
+    """The sales to show: in a state, of a period."""
+
+    state = forms.ChoiceField(
+        label=_("State"), choices=[("", _("All")), *STATES.items()], required=False
+    )
 
 
 @portal_page()
 def sales(request):
     """All commissions, newest first."""
     affiliate, at = request.affiliate, timezone.now()
-    rows = affiliate.account.commissions.filter(affiliate=affiliate)
-    rows = rows.select_related("conversion").order_by("-id")
+    form = SalesForm(request.GET)
+    rows = select_rows(affiliate, form, at=at)
+    if "file" in request.GET:
+        lines = list_file_rows(rows, request, at=at)
+        day = request.account.get_day(at)
+        return download_rows(FILE_COLUMNS, lines, f"sales-{day}")
     before = request.GET.get("before", "")
     if before.isascii() and before.isdigit():
         rows = rows.filter(pk__lt=min(int(before[:20]), MAX_ID))
     found = list(rows[: PAGE_SIZE + 1])
     shown = found[:PAGE_SIZE]
     context = {
-        "title": _("Sales"),
+        "title": gettext("Sales"),
         "earnings": list_earnings(affiliate, shown, request.portal.order_ids, at=at),
-        "before": shown[-1].pk if len(found) > PAGE_SIZE else "",
+        "form": form,
+        "is_filtered": any(form.cleaned_data.values()) or not form.is_valid(),
+        "older_query": build_query(request.GET, before=str(shown[-1].pk))
+        if len(found) > PAGE_SIZE
+        else "",
+        "file_query": build_query(request.GET, before="", file="sales"),
     }
     return show(request, "sales", context)
+
+
+def select_rows(affiliate, form: SalesForm, *, at):
+    """The commissions in the state and period of a form, newest first; a wrong form
+    finds all."""
+    account = affiliate.account
+    rows = account.commissions.filter(affiliate=affiliate)
+    period = form.find_period(account.get_day(at))
+    if period is not None:
+        rows = rows.filter(is_of_days(account, period))
+    if form.is_valid() and (state := form.cleaned_data["state"]):
+        rows = filter_state(account, rows, state, at=at)
+    return rows.select_related("conversion").order_by("-id")
+
+
+def list_file_rows(rows, request, *, at):
+    """The rows of a file, read in parts."""
+    order_ids, last = request.portal.order_ids, MAX_ID
+    language, zone = get_language(), request.account.zone
+    while part := list(rows.filter(pk__lt=last)[:FILE_PART]):
+        last = part[-1].pk
+        # The response is read after the view.
+        with override(language), timezone.override(zone):
+            found = list_earnings(request.affiliate, part, order_ids, at=at)
+            yield from [
+                (
+                    *(each.day, str(each.what), each.order_id, str(each.state_label)),
+                    *(each.commission.amount, each.commission.currency, each.due_on),
+                )
+                for each in found
+            ]
 
 
 @portal_page()
@@ -51,7 +110,7 @@ def sale(request, sale: int):
     if conversion.affiliate_id != affiliate.pk:
         refunds = refunds.none()
     context = {
-        "title": _("Why this sale"),
+        "title": gettext("Why this sale"),
         "order_id": earnings[0].order_id,
         "program": conversion.program.title,
         "day": account.get_day(conversion.created_at),

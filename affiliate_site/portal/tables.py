@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
-from django.http import StreamingHttpResponse
+from django.http import QueryDict, StreamingHttpResponse
 from django.utils.html import format_html_join
 
 from affiliate_site.cells import format_csv_line
@@ -70,9 +71,18 @@ def show_sums(sums: Any) -> str:
 
 
 def download(table: Table, name: str) -> StreamingHttpResponse:
-    """The table as a CSV file, streamed; amounts have a column for each currency."""
+    """The table as a CSV file; amounts have a column for each currency."""
+    titles, *rows = list_lines(table)
+    return download_rows(titles, rows, name)
+
+
+def download_rows(
+    titles: Iterable[Any], rows: Iterable[Iterable[Any]], name: str
+) -> StreamingHttpResponse:
+    """A CSV file, streamed."""
+    lines = chain([[str(title) for title in titles]], rows)
     return StreamingHttpResponse(
-        map(format_csv_line, list_lines(table)),
+        map(format_csv_line, lines),
         content_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{name}.csv"'},
     )
@@ -103,3 +113,13 @@ def list_lines(table: Table) -> Iterable[list[Any]]:
             else:
                 line.append(value)
         yield line
+
+
+def build_query(query: QueryDict, **parameters: str) -> str:
+    """The query of a page with other parameters; empty ones are removed."""
+    copy = query.copy()
+    for name, value in parameters.items():
+        copy.pop(name, None)
+        if value:
+            copy[name] = value
+    return copy.urlencode()

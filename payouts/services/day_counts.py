@@ -74,15 +74,15 @@ Groups = Any
 Keys = tuple[Any, ...]
 
 
-def cut_query(column: str) -> TextBefore:
+def cut_query(url: F) -> TextBefore:
     """Return the expression of a URL without query and fragment."""
-    return TextBefore(TextBefore(F(column), Value("?")), Value("#"))
+    return TextBefore(TextBefore(url, Value("?")), Value("#"))
 
 
 def group_landing_pages(clicks: Rows, _keys: Keys) -> Groups:
     """The `MAX_PAGES` most visited pages: URL without query and fragment, clicks."""
     rows = clicks.filter(landing_page__isnull=False)
-    rows = rows.annotate(page=cut_query("landing_page"))
+    rows = rows.annotate(page=cut_query(F("landing_page")))
     groups = rows.values_list("page").annotate(number=Count("*"))
     return groups.order_by("-number", "page")[:MAX_PAGES]
 

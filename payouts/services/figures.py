@@ -14,6 +14,7 @@ from django.db.models import (
     Count,
     Exists,
     ExpressionWrapper,
+    F,
     OuterRef,
     Q,
     QuerySet,
@@ -21,8 +22,12 @@ from django.db.models import (
 
 from accounts.days import A_DAY, start_of_day
 from accounts.models.accounts import Account
-from payouts.models.commissions import Commission, CommissionStatus
-from payouts.models.runs import PayoutLineState
+from payouts.models.commissions import (
+    Commission,
+    CommissionQuerySet,
+    CommissionStatus,
+)
+from payouts.models.runs import PayoutLine, PayoutLineState
 from payouts.services.amounts_due import filter_on_hold
 from payouts.services.day_counts import cut_query
 from payouts.services.statistics import load_statistics
@@ -36,6 +41,7 @@ MAX_ROWS = 100  # of a breakdown
 MAX_REASONS = 50
 # States of commissions, in the order in which a commission passes them.
 STATES = ("pending", "on_hold", "due", "on_its_way", "paid", "disapproved")
+REMOVED = "removed"
 
 
 @dataclass(frozen=True)
@@ -105,16 +111,13 @@ def list_state_totals(
     """Sum the commissions of the period by their present state."""
     account = affiliate.account
     rows = select_commissions(affiliate, period)
-    lines = account.payout_lines.filter(
-        payment=OuterRef("payment"), state=PayoutLineState.UNKNOWN
-    )
     on_hold = filter_on_hold(account.commissions.filter(pk=OuterRef("pk")), at=at)
     groups = (
         rows.order_by()
         .annotate(
             is_paid=ExpressionWrapper(Q(payment__isnull=False), BooleanField()),
             is_held=Exists(on_hold),
-            is_on_its_way=Exists(lines),
+            is_on_its_way=Exists(find_open_lines(account)),
         )
         .values_list("status", "is_paid", "is_held", "is_on_its_way", "currency")
         .annotate(number=Count("*"), sum=ExactSum("amount"))
@@ -133,6 +136,34 @@ def list_state_totals(
             state, currency, known.number + number, known.amount + amount
         )
     return [totals[key] for key in sorted(totals)]
+
+
+def find_open_lines(account: Account) -> QuerySet[PayoutLine]:
+    """The lines of a commission's payment about which the bank has not answered."""
+    rows: QuerySet[PayoutLine] = account.payout_lines.filter(
+        payment=OuterRef("payment"), state=PayoutLineState.UNKNOWN
+    )
+    return rows
+
+
+def filter_state(
+    account: Account, rows: CommissionQuerySet, state: str, *, at: datetime
+) -> CommissionQuerySet:
+    """The commissions in one of `STATES`, or those that were removed."""
+    if state == REMOVED:
+        return rows.filter(deleted_at__isnull=False)
+    rows = rows.not_deleted()
+    if state in ("on_its_way", "paid"):
+        is_on_its_way = Exists(find_open_lines(account))
+        wanted = is_on_its_way if state == "on_its_way" else ~is_on_its_way
+        return rows.filter(wanted, payment__isnull=False)
+    rows = rows.filter(payment=None)
+    if state == "on_hold":
+        return filter_on_hold(rows, at=at)
+    if state == "due":
+        approved = rows.filter(status=CommissionStatus.APPROVED)
+        return approved.filter(Q(due_at=None) | Q(due_at__lte=at))
+    return rows.filter(status=state)
 
 
 def list_disapproved(affiliate: Affiliate, period: Period) -> list[Commission]:
@@ -227,7 +258,7 @@ def break_down_by_click(
 
 def get_landing_page(prefix: str) -> Any:
     """The landing page of a click without its query."""
-    return cut_query(f"{prefix}landing_page")
+    return cut_query(F("click__landing_page") if prefix else F("landing_page"))
 
 
 def add_revenue(part: Part, currency: str, amount: Decimal | None) -> None:

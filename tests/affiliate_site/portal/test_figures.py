@@ -114,12 +114,16 @@ def test_a_table_has_each_day_and_the_states(mina, portal, history):
 
 def test_shows_reasons_if_the_account_allows(mina, account, portal, history):
     url = f"{portal}figures/{MARCH}"
-    assert "sent" not in get_page(mina, url)
+    sale_url = f"{portal}sales/{history[1].pk}/"
+    for each in (url, sale_url):
+        assert "sent" not in get_page(mina, each)
     update_portal_settings(account, changes={"shows_comments": True}, at=NOW)
     assert (
         "Why commissions were disapproved Day Order Amount Reason 18 Mar 2026 10.00 EUR"
         " =The customer &lt;b&gt;sent&lt;/b&gt; it back" in read_main(mina.get(url))
     )
+    reason = "The company's reason: =The customer &lt;b&gt;sent&lt;/b&gt; it back"
+    assert reason in read_main(mina.get(sale_url))
 
 
 @pytest.mark.parametrize(

@@ -155,12 +155,12 @@ def test_a_payment_is_on_its_way_until_the_bank_answers(
     run = create_run(account, Paid("20"))
     pages = [f"{portal}{url}" for url in ("payments/", "sales/", f"sales/{sale.pk}/")]
     for page in pages:
-        assert "On its way" in get_page(mina, page)
+        assert ">On its way</span>" in get_page(mina, page)
     account.payout_lines.filter(run=run).update(state="settled")
     for page in pages:
         text = get_page(mina, page)
-        assert "On its way" not in text
-        assert ">Paid<" in text
+        assert ">On its way</span>" not in text
+        assert ">Paid</span>" in text
 
 
 def test_lists_fifty_sales_at_a_time(mina, portal, scenario):

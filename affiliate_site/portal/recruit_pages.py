@@ -1,0 +1,37 @@
+"""Tell others: the recruiting link of an affiliate, and what recruits bring."""
+
+from urllib.parse import urlencode
+
+from django.http import Http404
+from django.utils.translation import gettext as _
+
+from affiliate_site.links import build_portal_url
+from affiliate_site.portal.access import portal_page, show
+from affiliate_site.portal.formats import format_money
+from payouts.services.recruits import list_recruits, sum_level_commissions
+
+
+def build_recruiting_link(affiliate) -> str:
+    """The page where others apply; its parameter `by` is the ID of who recruited."""
+    query = urlencode({"by": affiliate.slug})
+    return build_portal_url(affiliate.account, f"apply/?{query}")
+
+
+@portal_page()
+def recruits(request):
+    """The link, the recruits, and what their sales earn."""
+    affiliate, with_sales = request.affiliate, bool(request.portal.shows_recruit_sales)
+    if not request.account.plan.mlm:
+        raise Http404
+    found = list_recruits(affiliate, with_sales=with_sales)
+    context = {
+        "title": _("Tell others"),
+        "link": build_recruiting_link(affiliate),
+        "recruits": found,
+        "with_sales": with_sales,
+        "sums": [
+            format_money(amount, currency)
+            for currency, amount in sum_level_commissions(affiliate).items()
+        ],
+    }
+    return show(request, "recruits", context)

@@ -1,0 +1,56 @@
+"""The affiliates whom an affiliate recruited, and what their sales earn."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db.models import Count
+
+from payouts.models.commissions import CommissionKind, CommissionStatus
+from payouts.statistics import Amounts
+from tracking.amounts import ExactSum
+from tracking.models.affiliates import Affiliate
+
+MAX_RECRUITS = 100  # that a page lists, the newest
+
+
+@dataclass(frozen=True)
+class Recruits:
+    """First names of the newest recruits, each with the number of sales (None: it is
+    not told), and how many recruits there are."""
+
+    newest: list[tuple[str, int | None]]
+    number: int
+
+
+def list_recruits(affiliate: Affiliate, *, with_sales: bool) -> Recruits:
+    """List the recruits of an affiliate who are not removed."""
+    account = affiliate.account
+    rows = account.affiliates.not_deleted().filter(parent=affiliate)
+    newest = list(
+        rows.order_by("-created_at", "-id").values_list("pk", "firstname")[
+            :MAX_RECRUITS
+        ]
+    )
+    number = len(newest) if len(newest) < MAX_RECRUITS else rows.count()
+    if not with_sales:
+        return Recruits([(name, None) for _, name in newest], number)
+    sales = account.conversions.not_deleted().filter(
+        affiliate__in=[pk for pk, _ in newest]
+    )
+    counts = dict(sales.order_by().values_list("affiliate").annotate(Count("pk")))
+    return Recruits([(name, counts.get(pk, 0)) for pk, name in newest], number)
+
+
+def sum_level_commissions(affiliate: Affiliate) -> Mapping[str, Decimal]:
+    """Sum the commissions of recruits' sales by currency, without disapproved ones."""
+    rows = affiliate.account.commissions.not_deleted().filter(
+        affiliate=affiliate, kind=CommissionKind.LEVEL
+    )
+    rows = rows.exclude(status=CommissionStatus.DISAPPROVED)
+    sums = Amounts()
+    for currency, amount in (
+        rows.order_by().values_list("currency").annotate(ExactSum("amount"))
+    ):
+        sums.add(currency, amount)
+    return sums.in_order()
