@@ -123,6 +123,8 @@ class Affiliate(Person):
     language = models.CharField(max_length=8, null=True)  # noqa: DJ001
     # Which mails are wanted, by `Notice`; others as usual.
     notices = models.JSONField(null=True)
+    # In the portal, while money was open.
+    deletion_asked_at = models.DateTimeField(null=True)
 
     objects: ClassVar = PersonQuerySet.as_manager()
 
