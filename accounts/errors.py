@@ -118,7 +118,7 @@ class InvalidSlug(InvalidInput):
 class InvalidUrl(InvalidInput):
     """The URL of a webhook is malformed or not allowed."""
 
-    message = "Invalid URL: {reason}"
+    message = gettext_noop("Invalid URL: {reason}")
     property_path = "url"
 
 
@@ -131,7 +131,7 @@ class UnknownEventName(InvalidInput):
 class UnknownMacro(InvalidInput):
     """No macro of a postback has this name."""
 
-    message = "Unknown macro '${{{name}}}'; available macros: {names}"
+    message = gettext_noop("Unknown macro '${{{name}}}'; available macros: {names}")
     property_path = "url"
 
 
@@ -162,7 +162,7 @@ class PostbackNotTestable(Conflict):
 class DuplicateWebhook(InvalidInput):
     """An enabled webhook has the same URL and events."""
 
-    message = "Webhook '{webhook}' already has this URL and these events"
+    message = gettext_noop("Webhook '{webhook}' already has this URL and these events")
     property_path = "url"
 
 

@@ -18,6 +18,7 @@ EVENT_SENTENCES = {
     "affiliate.approved": "approved {} for program {program}",
     "affiliate.created": "created {}",
     "affiliate.deleted": "removed {}",
+    "affiliate.deletion_asked": "asked to remove {}",
     "affiliate.disapproved": "disapproved {} for program {program}",
     "affiliate.email_change_asked": "asked for another e-mail address of {}",
     "affiliate.email_change_canceled": "canceled the other e-mail address of {}",

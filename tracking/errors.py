@@ -494,3 +494,9 @@ class MailNotSent(Conflict):
     message = gettext_noop(
         "No mail can be sent at the moment, so the address cannot be confirmed."
     )
+
+
+class TooManyPostbacks(Conflict):
+    """An affiliate has as many postbacks as affiliates can have."""
+
+    message = gettext_noop("You have {limit} postbacks already: remove one first.")

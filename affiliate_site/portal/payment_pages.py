@@ -4,7 +4,7 @@ from datetime import date, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import Http404, HttpResponse
+from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -14,6 +14,7 @@ from affiliate_site.pdf import find_weasyprint
 from affiliate_site.portal.access import build_url, portal_page, show
 from affiliate_site.portal.balances import list_balances
 from affiliate_site.portal.earnings import find_open_payments
+from affiliate_site.portal.files import send_file
 from affiliate_site.portal.formats import format_money, long_day
 from affiliate_site.portal.forms import PeriodForm
 from affiliate_site.portal.payout_method_pages import (
@@ -165,12 +166,3 @@ def build_statement(request, statement) -> dict[str, Any]:
             for line in statement.lines
         ],
     }
-
-
-def send_file(content: bytes, name: str, content_type: str) -> HttpResponse:
-    """A file to download."""
-    return HttpResponse(
-        content,
-        content_type=content_type,
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )

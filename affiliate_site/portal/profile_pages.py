@@ -95,6 +95,10 @@ def list_pages(account):
     }
     if issues_documents(account):
         titles["tax_data"] = _("Tax data")
+    if account.uses_webhooks:
+        titles["postbacks"] = _("Postbacks")
+    titles["own_data"] = _("Download my data")
+    titles["delete"] = _("Delete my account")
     return [(title, build_url(account, name)) for name, title in titles.items()]
 
 

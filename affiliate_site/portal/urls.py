@@ -3,6 +3,7 @@
 from django.urls import path
 
 from affiliate_site.portal import (
+    account_pages,
     figures,
     home,
     languages,
@@ -10,6 +11,7 @@ from affiliate_site.portal import (
     notice_pages,
     payment_pages,
     payout_method_pages,
+    postback_pages,
     profile_pages,
     question_pages,
     recruit_pages,
@@ -61,5 +63,13 @@ urlpatterns = [
     path("profile/email/", profile_pages.change_email, name="change_email"),
     path("profile/taxes/", tax_pages.tax_data, name="tax_data"),
     path("profile/mails/", notice_pages.notices, name="notices"),
+    path("profile/data/", account_pages.own_data, name="own_data"),
+    path("profile/delete/", account_pages.delete, name="delete"),
+    path("profile/postbacks/", postback_pages.postbacks, name="postbacks"),
+    path(
+        "profile/postbacks/<str:postback>/remove/",
+        postback_pages.remove_postback,
+        name="remove_postback",
+    ),
     path("email/<str:token>/", profile_pages.confirm_email, name="confirm_email"),
 ]

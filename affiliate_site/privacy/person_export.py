@@ -39,6 +39,14 @@ QUESTION_COLUMNS = (
     *("created_at", "answered_at", "answer"),
 )
 MAIL_COLUMNS = ("created_at", "recipient", "subject", "text", "sent_at", "error")
+# What affiliates read of their own export.
+OWN_KEYS = (
+    *("id", "firstname", "lastname", "email", "company", "address", "created_at"),
+    *("custom_fields", "programs", "payout_methods", "postbacks", "tax_data"),
+    *("documents", "mails", "portal_sessions", "portal_links"),
+)
+OWN_COMMISSION_KEYS = ("id", "kind", "created_at", "amount", "currency", "status")
+OWN_PAYMENT_KEYS = ("id", "created_at", "amount", "currency", "canceled_at")
 PAYOUT_LINE_TEXTS = ("receiver", "note", "bank_reason")
 
 
@@ -55,6 +63,27 @@ def export_person(account: Account, *, identifier: str, at: datetime) -> dict[st
             "prospects": [_export_prospect(account, row) for row in people.prospects],
             "customers": [_export_customer(account, row) for row in people.customers],
         }
+
+
+def export_own_data(affiliate: Affiliate, *, at: datetime) -> dict[str, Any]:
+    """Return what an affiliate may read of the export: nothing that staff wrote, and
+    nothing about a customer or another affiliate."""
+    account = affiliate.account
+    with use_snapshot():
+        whole = _export_affiliate(account, affiliate)
+    commissions = [
+        {name: row[name] for name in OWN_COMMISSION_KEYS}
+        for row in whole["commissions"]
+    ]
+    return {
+        "account": account.slug,
+        "exported_at": at,
+        **{name: whole[name] for name in OWN_KEYS},
+        "commissions": commissions,
+        "payments": [
+            {name: row[name] for name in OWN_PAYMENT_KEYS} for row in whole["payments"]
+        ],
+    }
 
 
 def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:

@@ -125,6 +125,8 @@ class Affiliate(Person):
     bounced_email = models.CharField(max_length=762, null=True)  # noqa: DJ001
     # Which mails are wanted, by `Notice`; others as usual.
     notices = models.JSONField(null=True)
+    # In the portal, while money was open.
+    deletion_asked_at = models.DateTimeField(null=True)
 
     objects: ClassVar = PersonQuerySet.as_manager()
 

@@ -35,7 +35,7 @@ from tracking.errors import (
 )
 from tracking.models.affiliates import Affiliate
 from tracking.models.portal import LinkPurpose, PortalLink, PortalSession
-from tracking.services.affiliates import get_affiliate
+from tracking.services.affiliates import get_affiliate, lock_hierarchy
 from tracking.services.mails import PORTAL_LINK_MAIL, queue_mail, use_language_of
 from tracking.services.second_factor import has_second_factor, use_code
 
@@ -273,7 +273,9 @@ def act_as(affiliate: Affiliate) -> Iterator[None]:
 
 
 @contextmanager
-def confirm_password(affiliate: Affiliate, password: str) -> Iterator[Affiliate]:
+def confirm_password(
+    affiliate: Affiliate, password: str, *, locks_hierarchy: bool = False
+) -> Iterator[Affiliate]:
     """Run a block in a transaction, as the affiliate, whom it locks.
 
     A session alone is not enough for what the block does. Raises `WrongPassword`, also
@@ -282,6 +284,8 @@ def confirm_password(affiliate: Affiliate, password: str) -> Iterator[Affiliate]
     if _check_password(affiliate, password) is None:
         raise WrongPassword
     with transaction.atomic(), act_as(affiliate):
+        if locks_hierarchy:  # before the affiliate
+            lock_hierarchy(affiliate.account)
         locked = _lock(affiliate)
         if locked is None or locked.password != affiliate.password:
             raise WrongPassword

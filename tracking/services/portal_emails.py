@@ -61,7 +61,7 @@ def ask_for_email_change(
         asked = _list_links(locked).filter(purpose=LinkPurpose.ENTER_EMAIL)
         if asked.filter(created_at__gt=at - WINDOW).count() >= MAX_CHANGES_PER_WINDOW:
             raise TooManyEmailChanges
-        _list_waiting(locked, at=at).update(expires_at=at)
+        _list_waiting(locked, at=at).update(used_at=at, expires_at=at)
         for purpose in PURPOSES if locked.email else (LinkPurpose.ENTER_EMAIL,):
             link, token = create_link(locked, purpose, new_email=email, at=at)
             _queue_mail(link, url_for(token), at=at)
@@ -108,7 +108,7 @@ def cancel_email_change(account: Account, token: str, *, at: datetime) -> None:
     link = get_email_link(account, token, at=at)
     with transaction.atomic():
         affiliate = use_link(link, at=at)
-        _list_waiting(affiliate, at=at).update(expires_at=at)
+        _list_waiting(affiliate, at=at).update(used_at=at, expires_at=at)
         with act_as(affiliate):
             log_event(account, "affiliate.email_change_canceled", affiliate, at=at)
 

@@ -1,0 +1,86 @@
+"""What is kept about an affiliate, and the end of it."""
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.exact_json import serialize_exact_json
+from affiliate_site.portal.access import end_session, portal_page
+from affiliate_site.portal.confirmations import ConfirmedForm, run_confirmed, show_form
+from affiliate_site.portal.files import send_file
+from affiliate_site.privacy.person_export import export_own_data
+from payouts.services.own_deletion import delete_own_account, list_open_amounts
+from tracking.services.portal_access import confirm_password
+
+
+@portal_page("GET", "HEAD", "POST")
+def own_data(request):
+    """Download what is kept about the affiliate."""
+    form, status, at = ConfirmedForm(request.POST or None), 200, timezone.now()
+    if request.method == "POST":
+        found = []
+
+        def export(affiliate, *, password):
+            with confirm_password(affiliate, password):
+                found.append(export_own_data(affiliate, at=at))
+
+        status = run_confirmed(request, form, export)
+        if not status:
+            content = serialize_exact_json(found[0])
+            name = f"my-data-{request.affiliate.slug}.json"
+            return send_file(content, name, "application/json")
+    text = _(
+        "The file has what {account} keeps about you: profile, payout methods, sales,"
+        " payments, documents and mails. It is a JSON file, which programs can read."
+    ).format(account=request.account.name)
+    title, button = _("Download my data"), _("Download")
+    return show_form(
+        request, title, form, button, text=text, back="profile", status=status
+    )
+
+
+@portal_page("GET", "HEAD", "POST")
+def delete(request):
+    """Delete the affiliate, or ask for it while money is open."""
+    account, affiliate = request.account, request.affiliate
+    form, status, at = ConfirmedForm(request.POST or None), 200, timezone.now()
+    if request.method == "POST":
+        status = run_confirmed(request, form, delete_own_account, at=at)
+        if not status:
+            affiliate.refresh_from_db()
+            if affiliate.deleted_at:
+                return end_session(account, "sign_in")
+            form, status = ConfirmedForm(), 200
+    amounts = list_open_amounts(affiliate, at=at)
+    values = {"account": account.name, "amounts": ", ".join(amounts)}
+    if affiliate.deletion_asked_at and amounts:
+        text = _(
+            "You have asked {account} to delete your account. They settle what is open"
+            " first: {amounts}."
+        )
+    elif affiliate.deletion_asked_at:
+        text = _(
+            "You have asked {account} to delete your account. Nothing is open any more:"
+            " you can delete it now."
+        )
+    elif amounts:
+        text = _(
+            "Money is still open: {amounts}. That is why your account is not deleted at"
+            " once: {account} gets your request, settles what is open and deletes it"
+            " then."
+        )
+    else:
+        text = _(
+            "Your links and coupons stop working, and you cannot sign in any more. This"
+            " cannot be undone. {account} keeps what the law asks for, such as past"
+            " payments."
+        )
+    button = _("Ask to delete my account") if amounts else _("Delete my account")
+    return show_form(
+        request,
+        _("Delete my account"),
+        form,
+        button,
+        text=text.format(**values),
+        back="profile",
+        status=status,
+    )

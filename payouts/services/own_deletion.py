@@ -1,0 +1,61 @@
+"""How affiliates delete themselves in the portal; with open money they ask for it."""
+
+from datetime import datetime, timedelta
+
+from accounts.services.changes import log_event
+from accounts.services.notifications import send_to_owners
+from payouts.models.runs import PayoutLineState
+from payouts.services.amounts_due import get_amounts_due
+from tracking.models.affiliates import Affiliate
+from tracking.money import format_amount
+from tracking.services.affiliates import delete_affiliate
+from tracking.services.portal_access import confirm_password, sign_out_everywhere
+
+ASK_AGAIN_AFTER = timedelta(days=1)
+
+
+def list_open_amounts(affiliate: Affiliate, *, at: datetime) -> list[str]:
+    """Return the amounts that are due, on hold, pending or on their way."""
+    account = affiliate.account
+    amounts = get_amounts_due(account, [affiliate.pk], at=at)
+    totals = {
+        currency: amounts[pk, currency].payable + amounts[pk, currency].pending
+        for pk, currency in amounts
+        if amounts[pk, currency].payable or amounts[pk, currency].pending
+    }
+    lines = account.payout_lines.filter(
+        affiliate=affiliate, state=PayoutLineState.UNKNOWN
+    )
+    for line in lines.order_by("id"):
+        totals[line.currency] = totals.get(line.currency, 0) + line.amount
+    return [format_amount(totals[key], key) for key in sorted(totals)]
+
+
+def delete_own_account(affiliate: Affiliate, *, password: str, at: datetime) -> None:
+    """Delete an affiliate who has nothing open; else ask the company for it.
+
+    `deleted_at` or `deletion_asked_at` is set then. The owners get a mail once a day.
+    Raises `WrongPassword`.
+    """
+    account = affiliate.account
+    with confirm_password(affiliate, password, locks_hierarchy=True) as locked:
+        amounts = list_open_amounts(locked, at=at)
+        if not amounts:
+            delete_affiliate(account, affiliate_id=locked.slug, at=at)
+            sign_out_everywhere(locked)
+            return
+        asked_at = locked.deletion_asked_at
+        if asked_at is not None and at - asked_at < ASK_AGAIN_AFTER:
+            return
+        locked.update_row(deletion_asked_at=at)
+        log_event(account, "affiliate.deletion_asked", locked, at=at)
+        name = f"{locked.firstname} {locked.lastname}".strip()
+        send_to_owners(
+            account,
+            subject=f"{locked.slug} asks to be removed",
+            text=(
+                f"{name} ({locked.slug}) asked in the portal to be removed.\n\nStill"
+                f" open: {', '.join(amounts)}. Pay or disapprove it first, then remove"
+                " the affiliate in the back office.\n"
+            ),
+        )

@@ -1,0 +1,94 @@
+"""The data of an affiliate as a file, and the end of the affiliate, in the portal."""
+
+import json
+
+import pytest
+from django.utils import timezone
+
+from payouts.services.payout_methods import set_payout_method
+from tests.affiliate_site.portal.conftest import PASSWORD
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
+CONFIRMED = {"old_password": PASSWORD}
+
+
+def read(response, status=200):
+    assert response.status_code == status
+    return " ".join(response.content.decode().split())
+
+
+def test_downloads_own_data_without_what_staff_wrote(mina, account, portal, scenario):
+    affiliate = scenario.mina.affiliate
+    account.notes.create(affiliate=affiliate, note="zz-note")
+    affiliate.update_row(meta_data={"tier": "zz-tier"})
+    sale = scenario.create_conversion("200", external_id="zz-order")
+    account.commissions.update(comment="zz-comment")
+    set_payout_method(
+        account,
+        affiliate_id=affiliate.slug,
+        kind="bank",
+        details={"iban": "SI56191000000123438"},
+        is_primary=True,
+        at=timezone.now(),
+    )
+    url = f"{portal}profile/data/"
+    assert f"The file has what {account.name} keeps about you" in read(mina.get(url))
+
+    response = mina.post(url, CONFIRMED)
+
+    name = f"my-data-{affiliate.slug}.json"
+    assert response["Content-Disposition"] == f'attachment; filename="{name}"'
+    data = json.loads(response.content)
+    assert "zz-" not in response.content.decode()
+    assert list(data) == [
+        *("account", "exported_at", "id", "firstname", "lastname", "email", "company"),
+        *("address", "created_at", "custom_fields", "programs", "payout_methods"),
+        *("postbacks", "tax_data", "documents", "mails", "portal_sessions"),
+        *("portal_links", "commissions", "payments"),
+    ]
+    assert data["payout_methods"][0]["details"] == {"iban": "SI56191000000123438"}
+    [commission] = data["commissions"]
+    row = scenario.get_commission(sale)
+    assert commission["id"] == row.pk
+    assert (commission["amount"], commission["status"]) == (20, "pending")
+
+
+def test_the_file_needs_the_password(mina, portal):
+    response = mina.post(f"{portal}profile/data/", {"old_password": "wrong"})
+    assert "This is not your present password." in read(response)
+
+
+def test_deletes_the_affiliate_and_signs_out(mina, portal, scenario):
+    url = f"{portal}profile/delete/"
+    page = read(mina.get(url))
+    assert "Your links and coupons stop working, and you cannot sign in" in page
+    assert "<button>Delete my account</button>" in page
+    response = mina.post(url, {"old_password": "wrong"})
+    assert "This is not your present password." in read(response)
+
+    response = mina.post(url, CONFIRMED)
+
+    assert response["Location"] == f"{portal}sign-in/"
+    assert scenario.mina.affiliate.reload().deleted_at
+    assert mina.get(f"{portal}profile/")["Location"] == f"{portal}sign-in/"
+
+
+def test_asks_the_company_while_money_is_open(mina, account, portal, scenario):
+    scenario.create_conversion("200", at=timezone.now())
+    url = f"{portal}profile/delete/"
+    page = read(mina.get(url))
+    assert "Money is still open: 20.00 EUR." in page
+    assert "<button>Ask to delete my account</button>" in page
+
+    page = read(mina.post(url, CONFIRMED))
+
+    assert (
+        f"You have asked {account.name} to delete your account. They settle what is"
+        " open first: 20.00 EUR."
+    ) in page
+    assert scenario.mina.affiliate.reload().deleted_at is None
+    scenario.disapprove(account.commissions.get(), at=timezone.now())
+    page = read(mina.get(url))
+    assert "Nothing is open any more: you can delete it now." in page
+    assert "<button>Delete my account</button>" in page

@@ -1,0 +1,119 @@
+"""Affiliates delete themselves if nothing is open, and ask for it otherwise."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.hashers import make_password
+from django.core import mail
+
+from payouts.services.own_deletion import delete_own_account, list_open_amounts
+from tests.ledger_checks import assert_atomic
+from tests.payout_scenario import Paid, create_run
+from tests.program_scenario import CONVERSION_CREATED_AT
+from tracking.errors import WrongPassword
+from tracking.services.portal_access import find_session, sign_in
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
+AT = CONVERSION_CREATED_AT + timedelta(days=40)
+PASSWORD = "lamps-at-the-harbor"
+EMAIL = "mina@notes.example"
+
+
+@pytest.fixture
+def affiliate(scenario):
+    affiliate = scenario.mina.affiliate
+    affiliate.update_row(
+        email=EMAIL, email_folded=EMAIL, password=make_password(PASSWORD)
+    )
+    return affiliate
+
+
+def delete(affiliate, *, password=PASSWORD, at=AT):
+    delete_own_account(affiliate, password=password, at=at)
+    return affiliate.reload()
+
+
+def get_event(account):
+    event = account.audit_log.order_by("id").last()
+    return event.kind, event.actor
+
+
+def test_deletes_who_has_nothing_open(account, affiliate):
+    session = sign_in(account, email=EMAIL, password=PASSWORD, at=AT)
+
+    def operation():
+        delete_own_account(affiliate, password=PASSWORD, at=AT)
+
+    assert_atomic(account, operation, least=5)
+    assert affiliate.reload().deleted_at == AT
+    assert find_session(account, session, at=AT) is None
+    assert not account.portal_sessions.exists()
+    assert get_event(account) == ("affiliate.deleted", f"affiliate {affiliate.pk}")
+
+
+def test_a_wrong_password_deletes_nobody(affiliate):
+    with pytest.raises(WrongPassword):
+        delete(affiliate, password="wrong")
+    assert affiliate.reload().deleted_at is None
+
+
+def open_due(scenario):
+    scenario.approve(scenario.get_commission(scenario.create_conversion("200")))
+
+
+def open_on_hold(scenario):
+    scenario.program.update_row(hold_days=60)
+    open_due(scenario)
+
+
+def open_pending(scenario):
+    scenario.create_conversion("200")
+
+
+def open_on_its_way(scenario):
+    open_due(scenario)
+    create_run(scenario.account, Paid("20"))
+
+
+def open_overpaid(scenario):
+    scenario.pay("20")
+
+
+@pytest.mark.parametrize(
+    ("open_money", "amount"),
+    [
+        (open_due, "20.00 EUR"),
+        (open_on_hold, "20.00 EUR"),
+        (open_pending, "20.00 EUR"),
+        (open_on_its_way, "20.00 EUR"),
+        (open_overpaid, "-20.00 EUR"),
+    ],
+)
+def test_asks_the_owners_while_money_is_open(
+    account, scenario, affiliate, open_money, amount, django_capture_on_commit_callbacks
+):
+    account.staff.create(email="owner@acme.example", role="owner")
+    open_money(scenario)
+    assert list_open_amounts(affiliate, at=AT) == [amount]
+    with django_capture_on_commit_callbacks(execute=True):
+        found = delete(affiliate)
+    assert (found.deleted_at, found.deletion_asked_at) == (None, AT)
+    assert get_event(account) == (
+        "affiliate.deletion_asked",
+        f"affiliate {affiliate.pk}",
+    )
+    [message] = mail.outbox
+    assert message.to == ["owner@acme.example"]
+    assert message.subject == f"[Affiliate Site] {affiliate.slug} asks to be removed"
+    assert message.body == (
+        f"Mina Kessler ({affiliate.slug}) asked in the portal to be removed.\n\nStill"
+        f" open: {amount}. Pay or disapprove it first, then remove the affiliate in the"
+        " back office.\n"
+    )
+    with django_capture_on_commit_callbacks(execute=True):
+        delete(affiliate, at=AT + timedelta(hours=23))
+    assert len(mail.outbox) == 1
+    with django_capture_on_commit_callbacks(execute=True):
+        delete(affiliate, at=AT + timedelta(hours=24))
+    assert len(mail.outbox) == 2
