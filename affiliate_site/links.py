@@ -1,15 +1,55 @@
 """Affiliate links, which are landing pages with tracking parameters, and the portal."""
 
-from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import quote, unquote_plus, urlencode, urlsplit, urlunsplit
 
 from django.conf import settings
 
 from accounts.models.accounts import Account
 
+# What decides who earns: a page that is linked to must not have them already.
+TRACKING_PARAMETERS = ("ref", "tap_a", "tap_s", "sub_id", "click_id")
 
-def build_referral_link(landing_page: str, code: str) -> str:
+
+def build_referral_link(landing_page: str, code: str, *, sub_id: str = "") -> str:
     """Append `ref=<code>` as the last parameter; API clients split the link there."""
-    return append_query_parameters(landing_page, ref=code)
+    first = {"sub_id": sub_id} if sub_id else {}
+    return append_query_parameters(landing_page, **first, ref=code)
+
+
+def build_short_link(
+    account: Account, code: str, *, page: str = "", sub_id: str = ""
+) -> str:
+    """Return the link that counts the visit itself and leads on to the shop."""
+    values = {"to": page, "sub_id": sub_id}
+    query = urlencode({name: value for name, value in values.items() if value})
+    path = f"{settings.PUBLIC_URL}/r/{account.slug}/{quote(code, safe='')}/"
+    return f"{path}?{query}" if query else path
+
+
+def find_shop_page(page: str, landing_page: str) -> str:
+    """Return the page, if it is of the host of the landing page, else an empty text.
+
+    The host is compared with its port; addresses with a user are of no host. The result
+    has no tracking parameters of another link, and https:// where the shop has it.
+    """
+    is_odd = not page.isprintable() or any(each in page for each in " \\")
+    try:
+        parts, landing = urlsplit(page), urlsplit(landing_page)
+    except ValueError:
+        return ""
+    host = landing.netloc.lower()
+    is_of_shop = parts.netloc.lower() == host and parts.scheme in {"http", "https"}
+    if is_odd or not host or "@" in host or not is_of_shop:
+        return ""
+    scheme = "https" if "https" in {parts.scheme, landing.scheme} else "http"
+    pairs = parts.query.split("&") if parts.query else []
+    kept = [pair for pair in pairs if get_name(pair) not in TRACKING_PARAMETERS]
+    return urlunsplit(parts._replace(scheme=scheme, query="&".join(kept)))
+
+
+def get_name(pair: str) -> str:
+    """Return the name of a query parameter that is `name=value`."""
+    return unquote_plus(pair.partition("=")[0])
 
 
 def build_portal_url(account: Account, path: str = "") -> str:

@@ -8,6 +8,7 @@ from django.urls import include, path
 
 from affiliate_site import http_errors
 from affiliate_site.browser import views as browser
+from affiliate_site.browser.short_links import follow_short_link
 from affiliate_site.demo.shop import demo_shop
 from affiliate_site.env import BASE_DIR
 from affiliate_site.guide import show_guide
@@ -62,6 +63,7 @@ urlpatterns = [
     path("track/click/", browser.track_click),
     path("track/conversion/", browser.track_conversion),
     path("track/customer/", browser.track_customer),
+    path("r/<slug:account>/<str:code>/", follow_short_link),
     path("tap.js", browser.serve_script),
     path("demo/", demo_shop),
     path("admin/", admin.site.urls),

@@ -1,8 +1,11 @@
-"""User agent parsing, done when a click is read, not when it is stored."""
+"""User agents, parsed when a click is read, and requests that are no visits."""
 
 from functools import lru_cache
 
 from ua_parser import parse
+
+PREFETCH_HEADERS = ("Sec-Purpose", "Purpose", "X-Moz")
+BOT = "Spider"  # the device of crawlers and of previews of links
 
 
 @lru_cache(maxsize=2048)
@@ -30,3 +33,16 @@ def format_family(component) -> str | None:
 def exclude_other(family: str) -> str | None:
     """Return None for the family `Other`."""
     return None if family == "Other" else family
+
+
+def is_bot(user_agent: str) -> bool:
+    """Whether a crawler or a preview calls; also without a user agent."""
+    return not user_agent or parse_user_agent(user_agent)["device"] == BOT
+
+
+def is_prefetch(request) -> bool:
+    """Return whether a browser prefetches the URL: the visit may never happen."""
+    values = (request.headers.get(name, "") for name in PREFETCH_HEADERS)
+    return request.method == "GET" and any(
+        "prefetch" in value.lower() for value in values
+    )

@@ -28,7 +28,7 @@ from accounts.services.recovery_codes import (
     use_recovery_code,
 )
 from accounts.services.staff import log_second_factor_change
-from affiliate_site.backoffice import qr_codes
+from affiliate_site import qr_codes
 from affiliate_site.backoffice.site import (
     BackOfficeAdminSite,
     SignInForm,

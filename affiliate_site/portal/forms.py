@@ -5,6 +5,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from tracking.services.clicks import SUB_ID_PATTERN
+
 MAX_DAYS = 366  # of a statement
 MAX_PASSWORD_LENGTH = 1000  # hashing longer ones would take long
 
@@ -55,10 +57,23 @@ class ChangePasswordForm(NewPasswordForm):
 
 
 class DeepLinkForm(forms.Form):
-    """A page of the shop."""
+    """A page of the shop, and where the link to it will be."""
 
     page = forms.URLField(
-        label=_("Page of the shop"), max_length=2000, assume_scheme="https"
+        label=_("Page of the shop"), max_length=1500, assume_scheme="https"
+    )
+    sub_id = forms.RegexField(
+        SUB_ID_PATTERN,
+        label=_("Your own name for the link"),
+        required=False,
+        max_length=64,
+        help_text=_(
+            "If you like: where you put it, such as newsletter-12. You can then see how"
+            " often it was clicked there."
+        ),
+        error_messages={
+            "invalid": _("Use letters, digits and - _ . only, without spaces.")
+        },
     )
 
 

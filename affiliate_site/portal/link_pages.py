@@ -1,74 +1,86 @@
 """The links and coupons of an affiliate."""
 
+from collections import defaultdict
 from typing import Any
-from urllib.parse import urlsplit
 
+from django.http import HttpResponse
+from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
-from affiliate_site.links import build_referral_link
+from affiliate_site import http_errors, qr_codes
 from affiliate_site.portal.access import portal_page, show
 from affiliate_site.portal.forms import DeepLinkForm
+from affiliate_site.portal.own_links import build_links, get_host, select_programs
+from tracking.services.clicks import SUB_ID_PATTERN
 
 
 @portal_page()
 def links(request):
-    """The referral link and coupon of each program, and links to other pages."""
+    """The links and coupons of each program, and links to other pages."""
     affiliate = request.affiliate
-    enrollments = affiliate.account.enrollments.filter(affiliate=affiliate)
-    rows = enrollments.filter(program__archived_at=None).for_links()
-    coupons = dict(
-        affiliate.account.coupons.filter(enrollment__affiliate=affiliate).values_list(
-            "enrollment", "code"
-        )
-    )
-    form = DeepLinkForm(request.GET if "page" in request.GET else None)
+    account, rows = affiliate.account, list(select_programs(affiliate))
+    coupons = defaultdict(list)
+    own = account.coupons.filter(enrollment__affiliate=affiliate).order_by("code")
+    for coupon in own:
+        coupons[coupon.enrollment_id].append(coupon.code)
     programs = [
-        build_program(row, coupons.get(row["pk"], ""))
-        for row in rows.order_by("program__title")
+        {
+            "title": row["program__title"],
+            "approved": row["approved"],
+            "links": build_links(account, row),
+            "coupons": coupons[row["pk"]],
+        }
+        for row in rows
     ]
-    deep_link = ""
-    if form.is_bound and form.is_valid():
-        deep_link = build_deep_link(form.cleaned_data["page"], programs)
-        if not deep_link:
-            hosts = {it["host"] for it in programs if it["host"] and it["approved"]}
-            named = ", ".join(sorted(hosts))
-            message = _("Your links lead to these hosts only: {hosts}")
-            form.add_error("page", message.format(hosts=named or "-"))
+    approved = [row for row in rows if row["approved"] and get_host(row)]
+    first_page = approved[0]["program__landing_page"] if approved else ""
+    form = DeepLinkForm(
+        request.GET if "page" in request.GET else None, initial={"page": first_page}
+    )
     context = {
         "title": _("Links"),
         "programs": programs,
-        "form": form,
-        "deep_link": deep_link,
+        "form": form if approved else None,
+        "deep_links": find_deep_links(account, form, approved),
     }
     return show(request, "links", context)
 
 
-def build_program(row, coupon: str) -> dict[str, Any]:
-    """A program of the affiliate, from a row of `EnrollmentQuerySet.for_links`."""
-    landing_page, code = row["program__landing_page"], row["code__code"]
-    return {
-        "title": row["program__title"],
-        "approved": row["approved"],
-        "host": get_host(landing_page),
-        "link": build_referral_link(landing_page, code),
-        "code": code,
-        "coupon": coupon,
+def find_deep_links(account, form, rows) -> list[dict[str, Any]]:
+    """The links to the page of a form, one set for each program of its shop."""
+    if not form.is_bound or not form.is_valid():
+        return []
+    each = (build_links(account, row, **form.cleaned_data) for row in rows)
+    found = [links for links in each if links]
+    if not found:
+        hosts = ", ".join(sorted({get_host(row) for row in rows}))
+        message = _("Your links lead to these hosts only: {hosts}")
+        form.add_error("page", message.format(hosts=hosts or "-"))
+    return found
+
+
+@portal_page()
+def qr_code(request):
+    """The QR code of an own link as SVG: to show, or with `download` as a file."""
+    affiliate, query = request.affiliate, request.GET
+    page, sub_id = query.get("page", ""), query.get("sub_id", "")
+    is_valid = not sub_id or SUB_ID_PATTERN.fullmatch(sub_id)
+    links = {
+        row["program__slug"]: build_links(
+            affiliate.account, row, page=page, sub_id=sub_id
+        )
+        for row in select_programs(affiliate)
+        if row["approved"] and is_valid
     }
-
-
-def get_host(landing_page: str) -> str:
-    """Host and port; empty if there is none."""
-    try:
-        return urlsplit(landing_page).netloc.lower()
-    except ValueError:
-        return ""
-
-
-def build_deep_link(page: str, programs) -> str:
-    """The link to a page of the shop; empty if no approved program is at its host."""
-    parts = urlsplit(page)
-    for program in programs:
-        is_of_program = parts.netloc.lower() == program["host"] and program["approved"]
-        if is_of_program and parts.scheme in {"http", "https"}:
-            return build_referral_link(page, program["code"])
-    return ""
+    slug = query.get("program", "")
+    link = links.get(slug, {}).get(query.get("kind", ""))
+    if link is None or not qr_codes.is_encodable(link.url):
+        return http_errors.not_found(request)
+    style = qr_codes.get_link_style(affiliate.account)
+    response: Any = HttpResponse(
+        qr_codes.render_svg_file(link.url, style), content_type="image/svg+xml"
+    )
+    response["Content-Disposition"] = content_disposition_header(
+        as_attachment="download" in query, filename=f"{slug}.svg"
+    )
+    return response

@@ -21,6 +21,7 @@ urlpatterns = [
     path("password/", sign_in.ask_for_link, name="ask_for_link"),
     path("password/<str:token>/", sign_in.set_password, name="set_password"),
     path("links/", link_pages.links, name="links"),
+    path("links/qr/", link_pages.qr_code, name="qr_code"),
     path("sales/", sale_pages.sales, name="sales"),
     path("sales/<int:sale>/", sale_pages.sale, name="sale"),
     path("payments/", payment_pages.payments, name="payments"),

@@ -26,15 +26,6 @@ BOOLEAN_PARAMETERS = ("override_max_cookie_time", "recalculate_commissions")
 LIST_PARAMETERS = ("commissions",)
 # The API 1.6 specification: these count as "sent but empty".
 PARAMETERS_ALLOWED_EMPTY = {*TRACKING_PARAMETERS, *TRACKING_ALIASES, *ALIASES}
-PREFETCH_HEADERS = ("Sec-Purpose", "Purpose", "X-Moz")
-
-
-def is_prefetch(request) -> bool:
-    """Return whether a browser prefetches the URL: the visit may never happen."""
-    values = (request.headers.get(name, "") for name in PREFETCH_HEADERS)
-    return request.method == "GET" and any(
-        "prefetch" in value.lower() for value in values
-    )
 
 
 def parse_query(query) -> dict:

@@ -30,11 +30,8 @@ from affiliate_site.api.resources.customers import (
 )
 from affiliate_site.api.tracking_fields import require_parameters
 from affiliate_site.api.viewsets import TenantViewSet
-from affiliate_site.postbacks.query_parsing import (
-    is_prefetch,
-    parse_query,
-    validate_query_text,
-)
+from affiliate_site.postbacks.query_parsing import parse_query, validate_query_text
+from affiliate_site.user_agents import is_prefetch
 from payouts.errors import CurrencyNotEditable
 from payouts.models.commissions import CommissionStatus
 from payouts.services.conversion_creation import create_conversion

@@ -85,6 +85,8 @@ class Click(CountedRow):
     landing_page = models.CharField(max_length=2048, null=True)  # noqa: DJ001
     user_agent = models.CharField(max_length=1000, null=True)  # noqa: DJ001
     ip = models.GenericIPAddressField(null=True)
+    # Of the landing page: where the affiliate placed the link, in words of its own.
+    sub_id = models.CharField(max_length=64, null=True)  # noqa: DJ001 - none
     meta_data = models.JSONField(default=dict)
     # Of browser clicks: a hash of link, address, user agent and minute.
     dedup_key = models.CharField(max_length=64, null=True)  # noqa: DJ001

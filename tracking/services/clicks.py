@@ -1,5 +1,6 @@
 """Clicks: record visits, optionally deduplicated."""
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,11 +13,15 @@ from accounts.models.accounts import Account
 from tracking.attribution import ASSET_AND_SOURCE, REFERRAL_CODE, TrackingParameters
 from tracking.errors import MissingTrackingParameter
 from tracking.models.clicks import Click, parse_client_ip
+from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
 from tracking.services.attribution import attribute
 from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 
 MAX_VISIT_URL_LENGTH = 2048
+SUB_ID = "[A-Za-z0-9._-]{1,64}"
+SUB_ID_PATTERN = re.compile(rf"\A{SUB_ID}\Z")
+SUB_ID_PARAMETER = re.compile(f"(?:^|&)sub_id=({SUB_ID})(?=&|$)")
 DEDUP_WINDOW = timedelta(minutes=1)
 
 
@@ -30,6 +35,22 @@ class Visit:
     user_agent: str | None = None
     ip: str | None = None
     meta_data: dict[str, str] = field(default_factory=dict)
+
+
+def get_link_program(account: Account, code: str, *, at: datetime) -> Program:
+    """The program to which a referral code leads.
+
+    Raises the `DomainError` with which `record_click` would refuse a visit.
+    """
+    attribution = attribute(
+        account,
+        parameters=TrackingParameters(referral_code=code),
+        order=(REFERRAL_CODE,),
+        at=at,
+        ignore_cookie_age=True,
+    )
+    attribution.result.ensure_affiliate_eligible()
+    return attribution.program
 
 
 @retry_on_conflict
@@ -52,16 +73,17 @@ def record_click(
     if winner is None or winner.blank_parameter:
         raise MissingTrackingParameter
     attribution.result.ensure_affiliate_eligible()
-    prospect = attribution.prospect
+    prospect, landing_page = attribution.prospect, normalize_url(visit.landing_page)
     values: dict[str, Any] = {
         "enrollment": attribution.enrollment,
         "prospect": prospect,
         "program": attribution.program,
         "affiliate": None if prospect else attribution.affiliate,
         "referrer": normalize_url(visit.referrer),
-        "landing_page": normalize_url(visit.landing_page),
+        "landing_page": landing_page,
         "user_agent": visit.user_agent,
         "ip": parse_client_ip(visit.ip),
+        "sub_id": find_sub_id(landing_page),
         "meta_data": visit.meta_data,
         "created_at": at,
     }
@@ -128,3 +150,11 @@ def normalize_url(text: str | None) -> str | None:
     except ValueError:
         return None
     return url if is_valid else None
+
+
+def find_sub_id(landing_page: str | None) -> str | None:
+    """Find the sub-id in the query of a landing page; None without a valid one."""
+    if not landing_page or "sub_id=" not in landing_page:
+        return None
+    match = SUB_ID_PARAMETER.search(urlsplit(landing_page).query)
+    return match[1] if match else None

@@ -144,9 +144,9 @@ def _erase_codes(account: Account, condition: Q) -> int:
 
 def _erase_links(clicks: models.QuerySet[Any]) -> int:
     """Erase what clicks have of an affiliate's link and of the page with the link."""
-    return update_other_values(clicks, referrer=None, meta_data={}) + _cut_queries(
-        clicks
-    )
+    return update_other_values(
+        clicks, referrer=None, sub_id=None, meta_data={}
+    ) + _cut_queries(clicks)
 
 
 def _cut_queries(clicks: models.QuerySet[Any]) -> int:
@@ -210,6 +210,7 @@ def _erase_clicks(account: Account, customer: Customer) -> int:
             referrer=None,
             user_agent=None,
             ip=None,
+            sub_id=None,
             meta_data={},
             dedup_key=None,
         )

@@ -86,7 +86,7 @@ from affiliate_site.backoffice.object_pages import (
 from affiliate_site.backoffice.payouts.document_pages import SetTaxDataPage
 from affiliate_site.backoffice.payouts.minimum_pages import SetOwnMinimumPage
 from affiliate_site.backoffice.payouts.report_pages import statement_view
-from affiliate_site.backoffice.qr_codes import get_link_style
+from affiliate_site.qr_codes import get_link_style
 from payouts.services.statistics import calculate_performance
 from payouts.statistics import get_last_days
 from tracking.models.affiliates import Affiliate, AffiliateGroup, Note

@@ -42,7 +42,7 @@ from affiliate_site.backoffice.object_pages import (
 from affiliate_site.backoffice.payouts.due_texts import list_parts
 from affiliate_site.backoffice.payouts.minimum_pages import list_own_minimums
 from affiliate_site.backoffice.payouts.payout_texts import list_method_facts
-from affiliate_site.backoffice.qr_codes import get_link_style
+from affiliate_site.qr_codes import get_link_style
 from payouts.services.amounts_due import get_amounts_due
 from payouts.services.payables import list_payable_accounts
 from payouts.services.payout_methods import list_equal_methods

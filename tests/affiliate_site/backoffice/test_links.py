@@ -10,8 +10,9 @@ from django.urls import reverse
 
 from accounts.models.api_keys import Role
 from accounts.services.accounts import set_logo
-from affiliate_site.backoffice import links, qr_codes
-from affiliate_site.backoffice.qr_codes import QrStyle
+from affiliate_site import qr_codes
+from affiliate_site.backoffice import links
+from affiliate_site.qr_codes import QrStyle
 from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
 from tracking.services.account_settings import update_account_settings

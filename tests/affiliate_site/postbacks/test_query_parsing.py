@@ -5,11 +5,8 @@ from django.http import QueryDict
 from django.test import RequestFactory
 from rest_framework.exceptions import ValidationError
 
-from affiliate_site.postbacks.query_parsing import (
-    is_prefetch,
-    parse_query,
-    validate_query_text,
-)
+from affiliate_site.postbacks.query_parsing import parse_query, validate_query_text
+from affiliate_site.user_agents import is_prefetch
 
 
 def is_invalid_text(text):

@@ -197,6 +197,7 @@ class MarkedPerson:
             user_agent=MARK,
             referrer=f"https://{MARK}.example/",
             landing_page=f"https://shop.example.net/?mail={EMAIL}#top",
+            sub_id=MARK,
             meta_data={"subid1": MARK},
             dedup_key=f"{MARK}-dedup",
         )

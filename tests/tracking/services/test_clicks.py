@@ -150,3 +150,28 @@ def test_prefers_the_referral_code(account, odette):
     }
 
     assert make_click(account, parameters).enrollment == odette
+
+
+@pytest.mark.parametrize(
+    ("query", "sub_id"),
+    [
+        ("?sub_id=spring_1.a-B&ref=x", "spring_1.a-B"),
+        ("?ref=x&sub_id=a&sub_id=b#c", "a"),
+        (f"?sub_id={'x' * 64}", "x" * 64),
+        (f"?sub_id={'x' * 65}", None),
+        ("?sub_id=", None),
+        ("?sub_id=a%20b", None),
+        ("?sub_id=lämp", None),
+        ("?my_sub_id=a", None),
+        ("?a=sub_id=a", None),
+        ("#?sub_id=a", None),
+        ("", None),
+    ],
+)
+def test_takes_the_sub_id_from_the_landing_page(account, odette, query, sub_id):
+    click = make_click(account, landing_page=f"https://shop.example.net/{query}")
+    assert click.reload().sub_id == sub_id
+
+
+def test_has_no_sub_id_of_an_invalid_landing_page(account, odette):
+    assert make_click(account, landing_page="/?sub_id=a").sub_id is None

@@ -1,0 +1,91 @@
+"""Short links `/r/<account>/<code>/`: they count the visit and lead to the shop.
+
+For shops whose pages cannot carry the browser script. A page with the script reports
+the same link from the same address and browser, which is the same click.
+"""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+
+from accounts.errors import DomainError
+from accounts.models.accounts import Account
+from affiliate_site import http_errors, throttling
+from affiliate_site.browser.views import MAX_USER_AGENT_LENGTH
+from affiliate_site.links import (
+    append_query_parameters,
+    build_referral_link,
+    find_shop_page,
+)
+from affiliate_site.user_agents import is_bot, is_prefetch
+from tracking.attribution import TrackingParameters
+from tracking.models.clicks import Click
+from tracking.services.clicks import (
+    SUB_ID_PATTERN,
+    Visit,
+    get_link_program,
+    record_click,
+)
+
+
+@http_errors.allow_methods("GET", "HEAD")
+def follow_short_link(request, account: str, code: str) -> HttpResponse:
+    """Record the click and redirect to the program's landing page, or to `to`.
+
+    `ref` and `sub_id` go with it, and `click_id`, which the server of the shop can send
+    with a sale.
+    """
+    if throttling.count_browser_call(request, "short-link"):
+        return HttpResponse("Too many requests", status=429, content_type="text/plain")
+    found = Account.objects.filter(slug=account, locked_at=None).first()
+    try:
+        response = follow(request, found, code) if found else None
+    except DomainError:
+        response = None
+    response = response or http_errors.not_found(request)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def follow(request, account: Account, code: str) -> HttpResponse | None:
+    """Return the redirect; None if the link leads to no page of the shop."""
+    at = timezone.now()
+    landing_page = get_link_program(account, code, at=at).landing_page
+    page = find_shop_page(request.GET.get("to") or landing_page, landing_page)
+    if not page:
+        return None
+    sub_id = request.GET.get("sub_id", "")
+    if not SUB_ID_PATTERN.fullmatch(sub_id):
+        sub_id = ""
+    target = build_referral_link(page, code, sub_id=sub_id)
+    if is_visit(request):
+        visit = build_visit(request, code, target)
+        click: Click = record_click(account, visit=visit, at=at, deduplicate=True)
+        page = append_query_parameters(page, click_id=str(click.public_id))
+        target = build_referral_link(page, code, sub_id=sub_id)
+    return redirect(target)
+
+
+def is_visit(request) -> bool:
+    """Whether a person follows the link."""
+    agent = get_user_agent(request)
+    return request.method == "GET" and not is_prefetch(request) and not is_bot(agent)
+
+
+def build_visit(request: Any, code: str, landing_page: str) -> Visit:
+    """The visit as a page with the browser script would report it."""
+    address = throttling.get_client_ip(request)
+    return Visit(
+        parameters=TrackingParameters(referral_code=code),
+        referrer=request.headers.get("Referer"),
+        landing_page=landing_page,
+        user_agent=get_user_agent(request),
+        ip=None if address == throttling.UNKNOWN_IP else address,
+    )
+
+
+def get_user_agent(request) -> str:
+    """The user agent as page calls store it."""
+    return str(request.headers.get("User-Agent", ""))[:MAX_USER_AGENT_LENGTH]
