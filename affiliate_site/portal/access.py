@@ -104,6 +104,7 @@ def show(
 PAGES = {
     "home": _("Overview"),
     "links": _("Links"),
+    "creatives": _("Banners"),
     "sales": _("Sales"),
     "payments": _("Payments"),
     "profile": _("Profile"),

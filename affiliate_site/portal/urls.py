@@ -3,6 +3,7 @@
 from django.urls import path
 
 from affiliate_site.portal import (
+    creative_pages,
     home,
     languages,
     link_pages,
@@ -22,6 +23,7 @@ urlpatterns = [
     path("password/<str:token>/", sign_in.set_password, name="set_password"),
     path("links/", link_pages.links, name="links"),
     path("links/qr/", link_pages.qr_code, name="qr_code"),
+    path("creatives/", creative_pages.creatives, name="creatives"),
     path("sales/", sale_pages.sales, name="sales"),
     path("sales/<int:sale>/", sale_pages.sale, name="sale"),
     path("payments/", payment_pages.payments, name="payments"),
