@@ -4,13 +4,15 @@ import atexit
 import os
 import shutil
 import tempfile
-from pathlib import Path
 
 os.environ.setdefault("SECRET_KEY", "a-secret-for-tests-only-that-signs-nothing-real")
 os.environ.setdefault("ENCRYPTION_KEYS", "dGVzdHMtb25seS10ZXN0cy1vbmx5LXRlc3RzLW9ubHk=")
 os.environ.setdefault("LOG_FORMAT", "json")
 # Users without a device are not affected.
 os.environ.setdefault("STAFF_OTP", "on")
+if "CREATIVES_DIR" not in os.environ:  # servers and workers share it
+    os.environ["CREATIVES_DIR"] = tempfile.mkdtemp(prefix="creatives-")
+    atexit.register(shutil.rmtree, os.environ["CREATIVES_DIR"], ignore_errors=True)
 
 from psycopg._preparing import PrepareManager
 
@@ -38,9 +40,6 @@ else:
         "options": f"{commands} -c plan_cache_mode=force_generic_plan",
         "prepare_threshold": 1,
     }
-
-CREATIVES_DIR = Path(tempfile.mkdtemp(prefix="creatives-"))
-atexit.register(shutil.rmtree, CREATIVES_DIR, ignore_errors=True)
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
