@@ -18,6 +18,7 @@ import affiliate_site.backoffice.payouts.documents
 import affiliate_site.backoffice.payouts.ledger
 import affiliate_site.backoffice.payouts.runs
 import affiliate_site.backoffice.programs.admin
+import affiliate_site.backoffice.programs.creative_pages
 from affiliate_site.backoffice.formatters import set_field_labels
 
 set_field_labels()

@@ -9,7 +9,7 @@ from django.contrib.sessions import middleware as sessions
 from django.core.exceptions import DisallowedHost
 from django.middleware import common, csrf, security
 
-from affiliate_site import http_errors
+from affiliate_site import creative_images, http_errors
 from affiliate_site.http_errors import API_PREFIXES
 from affiliate_site.operations import health, probe
 
@@ -107,6 +107,9 @@ class ResponseHeadersMiddleware:
         set_headers(response, SECURITY_HEADERS)
         if request.path_info.startswith(ADMIN_PREFIX):
             response["Content-Security-Policy"] = ADMIN_CONTENT_SECURITY_POLICY
+        if request.path_info.startswith(creative_images.PREFIX):
+            policy = creative_images.CONTENT_SECURITY_POLICY
+            response["Content-Security-Policy"] = policy
         response["X-Trace-Id"] = request.trace_id
         if not response.streaming and response.status_code not in (204, 304):
             response["Content-Length"] = str(len(response.content))
@@ -145,6 +148,8 @@ class PathNormalizationMiddleware:
             return http_errors.not_found(request)
         if has_nul_in_admin_query(request):
             return http_errors.error_response(request, 400)
+        if is_large_form(request):
+            return http_errors.error_response(request, 413)
         if request.path_info.startswith(
             API_PREFIXES
         ) and not request.path_info.endswith("/"):
@@ -166,6 +171,16 @@ def has_nul_in_admin_query(request) -> bool:
     """Return whether a back office query contains NUL: PostgreSQL cannot store it."""
     query = request.META.get("QUERY_STRING", "")
     return request.path_info.startswith(ADMIN_PREFIX) and "%00" in query
+
+
+def is_large_form(request) -> bool:
+    """Return whether a form of the back office was not received, for its size."""
+    length = request.META.get("CONTENT_LENGTH", "")
+    return (
+        request.path_info.startswith(ADMIN_PREFIX)
+        and length.isdecimal()
+        and int(length) > settings.FORM_MAX_SIZE
+    )
 
 
 class CorsMiddleware:

@@ -212,6 +212,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 # A longer body is received and dropped, so that the client reads the answer and keeps
 # its connection; after the answer to one above this size the connection is closed.
 RECEIVED_BODY_MAX_SIZE = 10 * 1024 * 1024
+FORM_MAX_SIZE = 3_000_000  # of staff, with a file; the proxies in deploy/ take as much
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 
 REST_FRAMEWORK = {
@@ -285,6 +286,11 @@ if "ANYMAIL" in env.EMAIL:
     INSTALLED_APPS += ["anymail"]
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.DEFAULT_FROM_EMAIL
+
+
+# Images of creatives, which are part of a backup.
+
+CREATIVES_DIR = env.CREATIVES_DIR
 
 
 # Static files and the OpenAPI document.

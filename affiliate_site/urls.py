@@ -10,6 +10,7 @@ from django.urls import include, path
 from affiliate_site import http_errors
 from affiliate_site.browser import views as browser
 from affiliate_site.browser.short_links import follow_short_link
+from affiliate_site.creative_images import serve_image
 from affiliate_site.demo.shop import demo_shop
 from affiliate_site.env import BASE_DIR
 from affiliate_site.guide import show_guide
@@ -69,6 +70,7 @@ urlpatterns = [
     path("track/customer/", browser.track_customer),
     path("r/<slug:account>/<str:code>/", follow_short_link),
     path("tap.js", browser.serve_script),
+    path("creatives/<slug:account>/<str:name>", serve_image),
     path("demo/", demo_shop),
     path("admin/", admin.site.urls),
     path("partners/<slug:account>/", include("affiliate_site.portal.urls")),

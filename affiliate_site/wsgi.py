@@ -10,6 +10,7 @@ from django.core.wsgi import get_wsgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "affiliate_site.settings")
 
 ANSWER_DELAY_SECONDS = 2  # for the way of an answer
+DATA_MAX_SIZE = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 
 django_application = get_wsgi_application()
 
@@ -48,24 +49,26 @@ def application(environ, start_response):
         if settings.TRUSTED_PROXY_COUNT:
             del environ["HTTP_TRANSFER_ENCODING"]
             # One byte above the limit is enough for Django to reject the body.
-            body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+            body = stream.read(DATA_MAX_SIZE + 1)
             environ["wsgi.input"] = io.BytesIO(body)
             environ["CONTENT_LENGTH"] = str(len(body))
     elif size <= settings.RECEIVED_BODY_MAX_SIZE:
-        environ["wsgi.input"] = io.BytesIO(receive_body(stream, size))
+        is_form = environ.get("PATH_INFO", "").startswith("/admin/")
+        most = settings.FORM_MAX_SIZE if is_form else DATA_MAX_SIZE
+        environ["wsgi.input"] = io.BytesIO(receive_body(stream, size, most))
     return django_application(environ, start_response)
 
 
-def receive_body(stream, size: int) -> bytes:
-    """Read the body; keep nothing of one that Django refuses by its length."""
+def receive_body(stream, size: int, most: int) -> bytes:
+    """Read the body; keep nothing of one above `most`: its length is refused."""
     parts = []
     missing = size
     while missing:
-        part = stream.read(min(missing, settings.DATA_UPLOAD_MAX_MEMORY_SIZE))
+        part = stream.read(min(missing, DATA_MAX_SIZE))
         if not part:
             # gunicorn closes the connection without an answer.
             raise ConnectionResetError(errno.ECONNRESET, "the body ended early")
         missing -= len(part)
-        if size <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        if size <= most:
             parts.append(part)
     return b"".join(parts)

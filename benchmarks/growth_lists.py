@@ -66,6 +66,7 @@ SHORT_LISTS = {
     "payouts.PayoutRun": "a few per month",
     "payouts.TaxRule": "one per country and kind",
     "tracking.AffiliateGroup": "named by staff",
+    "tracking.Creative": "made by staff",
     "tracking.CustomField": "named by staff",
     "tracking.Program": "made by staff",
 }

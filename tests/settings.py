@@ -10,6 +10,9 @@ os.environ.setdefault("ENCRYPTION_KEYS", "dGVzdHMtb25seS10ZXN0cy1vbmx5LXRlc3RzLW
 os.environ.setdefault("LOG_FORMAT", "json")
 # Users without a device are not affected.
 os.environ.setdefault("STAFF_OTP", "on")
+if "CREATIVES_DIR" not in os.environ:  # servers and workers share it
+    os.environ["CREATIVES_DIR"] = tempfile.mkdtemp(prefix="creatives-")
+    atexit.register(shutil.rmtree, os.environ["CREATIVES_DIR"], ignore_errors=True)
 
 from psycopg._preparing import PrepareManager
 

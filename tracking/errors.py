@@ -9,6 +9,12 @@ class ProgramNotFound(NotFound):
     message = "Program not found"
 
 
+class CreativeNotFound(NotFound):
+    """The account has no creative with this id."""
+
+    message = "Creative not found"
+
+
 class ArchivedProgramReadOnly(Conflict):
     """An archived program cannot be modified."""
 

@@ -48,6 +48,7 @@ SUBJECT_MODELS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
 SUBJECT_LISTS = {
     "affiliategroup": ("tracking_affiliategroup", "affiliate group"),
     "apikey": ("accounts_apikey", "API key"),
+    "creative": ("tracking_creative", "creative"),
     "document": ("payouts_document", "document"),
     "program": ("tracking_program", "program"),
     "prospect": ("tracking_prospect", "prospect"),

@@ -12,6 +12,10 @@ EMPTY_STATES = {
         "No programs yet. A program holds the rules by which affiliates earn. Choose"
         " “Add program” to create the first one."
     ),
+    "tracking.Creative": (
+        "No creatives yet. Choose “Add creative” to give affiliates a banner or a text"
+        " to publish with their link."
+    ),
     "tracking.Affiliate": (
         "No affiliates yet. Choose “Add affiliate” to create one, then add it to a"
         " program."

@@ -190,6 +190,7 @@ def list_navigation(request) -> list[dict]:
                     "payouts_level",
                     "payouts_bonus",
                 ),
+                build_sidebar_item("Creatives", "image", "tracking_creative"),
                 build_sidebar_item("Affiliates", "group", "tracking_affiliate"),
                 build_sidebar_item(
                     "Program affiliates", "how_to_reg", "tracking_enrollment"

@@ -4,6 +4,7 @@ Each check returns one `Finding` and changes nothing. gunicorn runs `STARTUP_CHE
 before it serves requests.
 """
 
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -228,6 +229,16 @@ def check_static_files(_at: datetime) -> Finding:
             "run manage.py collectstatic --noinput",
         )
     return Finding(OK, f"{len(collected)} files are collected")
+
+
+def check_creatives(_at: datetime) -> Finding:
+    """The directory of banners must be writable: else staff cannot add one."""
+    directory = settings.CREATIVES_DIR
+    existing = next(path for path in (directory, *directory.parents) if path.exists())
+    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+        return Finding(OK, f"{directory} can be written")
+    advice = "set CREATIVES_DIR to a directory of the service, and make it writable"
+    return Finding(WARNING, f"{directory} cannot be written", advice)
 
 
 def check_database(_at: datetime) -> Finding:
@@ -529,6 +540,7 @@ CHECKS: dict[str, Callable[[datetime], Finding]] = {
     "public_url": check_public_url,
     "email": check_email,
     "static_files": check_static_files,
+    "creatives": check_creatives,
     "disk": check_disk,
     "database": check_database,
     "durability": check_durability,

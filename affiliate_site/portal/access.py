@@ -122,6 +122,7 @@ def show(
 PAGES = {
     "home": _("Overview"),
     "links": _("Links"),
+    "creatives": _("Banners"),
     "sales": _("Sales"),
     "figures": _("Figures"),
     "payments": _("Payments"),

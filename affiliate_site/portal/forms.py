@@ -76,7 +76,11 @@ class DeepLinkForm(forms.Form):
     """A page of the shop, and where the link to it will be."""
 
     page = forms.URLField(
-        label=_("Page of the shop"), max_length=1500, assume_scheme="https"
+        label=_("Page of the shop"),
+        max_length=1500,
+        assume_scheme="https",
+        # Not of the type `url`: browsers would refuse a page without https://.
+        widget=forms.TextInput({"inputmode": "url", "autocapitalize": "none"}),
     )
     sub_id = forms.RegexField(
         SUB_ID_PATTERN,

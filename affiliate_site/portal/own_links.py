@@ -13,6 +13,7 @@ from affiliate_site.links import (
     find_shop_page,
 )
 from affiliate_site.portal.access import build_url
+from tracking.models.enrollments import LINK_COLUMNS
 
 LABELS = {
     "link": _("Your link"),
@@ -40,10 +41,16 @@ class OwnLink:
         return f"mailto:?subject={quote(self.title)}&body={quote(self.url, safe='')}"
 
 
-def select_programs(affiliate):
-    """Rows of `EnrollmentQuerySet.for_links`: the programs of an affiliate by title."""
+def select_programs(affiliate, *columns: str):
+    """Rows of `EnrollmentQuerySet.for_links`, with further columns: the programs of an
+    affiliate by title."""
     rows = affiliate.account.enrollments.filter(affiliate=affiliate)
-    return rows.filter(program__archived_at=None).for_links().order_by("program__title")
+    return (
+        rows.filter(program__archived_at=None)
+        .for_links()
+        .values(*LINK_COLUMNS, *columns)
+        .order_by("program__title")
+    )
 
 
 def get_host(row) -> str:

@@ -4,6 +4,7 @@ from django.urls import path
 
 from affiliate_site.portal import (
     account_pages,
+    creative_pages,
     figures,
     home,
     languages,
@@ -34,6 +35,7 @@ urlpatterns = [
     path("view/<str:token>/", sign_in.view_as, name="view_as"),
     path("links/", link_pages.links, name="links"),
     path("links/qr/", link_pages.qr_code, name="qr_code"),
+    path("creatives/", creative_pages.creatives, name="creatives"),
     path("sales/", sale_pages.sales, name="sales"),
     path("sales/<int:sale>/", sale_pages.sale, name="sale"),
     path("figures/", figures.figures, name="figures"),

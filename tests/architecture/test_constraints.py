@@ -49,6 +49,7 @@ VIOLATIONS = {
     "commission_has_conversion_or_bonus": {"conversion": None, "bonus": None},
     "commission_type_value_not_negative": {"value": -1},
     "conversion_amount_not_negative": {"amount": -1},
+    "creative_has_image_or_text": {"kind": "text", "file_name": "a.png"},
     "extra_commission_has_conversion": {"is_extra": True, "conversion": None},
     "group_rate_value_not_negative": {"value": -1},
     "ledger_account_balance_in_range": {"balance": 900_000_000_000_000},

@@ -68,6 +68,7 @@ OTHER_COLUMNS = {
     "tracking.Asset": "hex",
     "tracking.AttributionRecord": "engine",
     "tracking.Conversion": "tracking_source warnings",
+    "tracking.Creative": "title text file_name media_type",
     "tracking.CustomField": "slug title options",
     "tracking.Customer": "warnings",
     "tracking.FailedPageCall": "reason page",

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("tracking", "0032_notices")]
+    dependencies = [("tracking", "0032_questions")]
 
     operations = [
         migrations.AddField(

@@ -13,6 +13,7 @@ from tracking.models.conversions import (
     ConversionAttempt,
     FormerExternalId,
 )
+from tracking.models.creatives import Creative
 from tracking.models.customers import Customer
 from tracking.models.enrollments import Enrollment, ReferralCode
 from tracking.models.late_changes import LateChange
@@ -32,6 +33,7 @@ __all__ = [
     "Conversion",
     "ConversionAttempt",
     "Coupon",
+    "Creative",
     "CustomField",
     "Customer",
     "Enrollment",

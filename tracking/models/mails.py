@@ -17,7 +17,7 @@ class Mail(TenantModel):
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, null=True, related_name="+", db_index=False
     )
-    kind = models.CharField(max_length=32)  # `payment`, `portal_link`
+    kind = models.CharField(max_length=32)  # `payment`, `portal_link`, `creative`
     about = models.CharField(max_length=64)  # a public ID
     recipient = models.CharField(max_length=255)
     subject = models.CharField(max_length=255)

@@ -48,7 +48,20 @@ def use_language_of(affiliate: Affiliate) -> translation.override:
     return translation.override(affiliate.language or settings.LANGUAGE_CODE)
 
 
-def queue_mail(
+def queue_mail(affiliate: Affiliate, **content: Any) -> bool:
+    """Store a mail to an affiliate, who has an e-mail address; see `build_mail`.
+
+    Returns False if there is one of this kind about the same thing already, or if mail
+    to this address could not be delivered; a link that somebody asked for is tried.
+    """
+    if affiliate.has_bounced and content["kind"] != PORTAL_LINK_MAIL:
+        return False
+    mail = build_mail(affiliate, **content)
+    unique_fields = ("account", "kind", "about")
+    return affiliate.account.mails.insert_or_ignore(mail, unique_fields=unique_fields)
+
+
+def build_mail(
     affiliate: Affiliate,
     *,
     kind: str,
@@ -57,17 +70,10 @@ def queue_mail(
     text: str,
     recipient: str | None = None,
     at: datetime,
-) -> bool:
-    """Store a mail to an affiliate: to a `recipient`, else to their e-mail address.
-
-    Returns False if there is one of this kind about the same thing already, or if mail
-    to this address could not be delivered; a link that somebody asked for is tried.
-    """
-    if affiliate.has_bounced and kind != PORTAL_LINK_MAIL:
-        return False
-    account = affiliate.account
-    mail = Mail(
-        account=account,
+) -> Mail:
+    """Build an unsaved mail to a `recipient`, else to the address of the affiliate."""
+    return Mail(
+        account=affiliate.account,
         affiliate=affiliate,
         kind=kind,
         about=about,
@@ -77,8 +83,6 @@ def queue_mail(
         created_at=at,
         due_at=at,
     )
-    unique_fields = ("account", "kind", "about")
-    return account.mails.insert_or_ignore(mail, unique_fields=unique_fields)
 
 
 def withdraw_mail(account: Account, *, kind: str, about: str, reason: str) -> None:

@@ -40,6 +40,7 @@ from payouts.services.tax_data import set_tax_data, set_tax_rule
 from tests.affiliate_site.backoffice.rates import create_rates
 from tests.payout_scenario import PAYER, Paid, create_run
 from tests.sample_account import SampleAccount
+from tracking.services.creatives import archive_creative, create_creative
 from tracking.services.customers import cancel_customer
 from tracking.services.failed_page_calls import record_failed_page_call
 from tracking.services.questions import QuestionData, ask_question
@@ -65,6 +66,7 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     ("AddAffiliatePage", "kind"): "paypal",
     "payout_email": "sample@harbor.example.org",
     ("AddConversionPage", "coupon"): "harbor-10",
+    ("AddCreativePage", "text"): "Lamps",
     ("AddProgramPage", "currency"): "EUR",
     ("AddTaxRulePage", "country"): "SI",
     ("AddTaxRulePage", "rate"): "22",
@@ -114,6 +116,10 @@ def create_rows(account, api, marker: str) -> SampleAccount:
     )
     account.field_definitions.create(slug=marker, title=marker, type="text")
     create_rates(account, marker)
+    texts = {"title": marker, "text": marker}
+    for _ in range(2):
+        creative = create_creative(account, program_id=sample.program, **texts, at=now)
+    archive_creative(account, creative_id=creative.pk, at=now)
     set_minimum(account, currency="EUR", amount=Decimal(50), at=now)
     slug = sample.enrolled_affiliate
     set_minimum(account, currency="EUR", amount=Decimal(5), affiliate_id=slug, at=now)

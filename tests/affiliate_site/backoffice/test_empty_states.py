@@ -99,6 +99,8 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
         assert getattr(sample, name)
     account.field_definitions.create(slug="size", title="Size", type="text")
     create_rates(account, "harbor")
+    program = account.programs.get(slug=sample.program)
+    account.creatives.create(program=program, title="Lamps", kind="text", text="Lamps")
     create_payout_run(account, "harbor")
     affiliate = account.affiliates.get(slug=sample.affiliate)
     asked = QuestionData("order-1", account.get_day(timezone.now()))

@@ -222,6 +222,15 @@ def test_leaves_out_what_needs_missing_tables(db):
     assert "clock" in findings
 
 
+def test_misses_a_directory_for_banners(settings, tmp_path):
+    settings.CREATIVES_DIR = tmp_path / "var" / "creatives"
+    assert doctor.check_creatives(NOW).status == "ok"
+    (tmp_path / "var").write_text("")
+    finding = doctor.check_creatives(NOW)
+    assert finding.status == "warning"
+    assert finding.detail == f"{settings.CREATIVES_DIR} cannot be written"
+
+
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="needs SQLite")
 def test_refuses_a_volatile_sqlite(committed_db):
     connection.ensure_connection()

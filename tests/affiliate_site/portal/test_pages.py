@@ -173,7 +173,8 @@ def test_lists_fifty_sales_at_a_time(mina, portal, scenario):
 
 
 @pytest.mark.parametrize(
-    "page", ["", "sales/", "payments/", "links/", "statement/", "profile/"]
+    "page",
+    ["", "sales/", "payments/", "links/", "creatives/", "statement/", "profile/"],
 )
 def test_pages_are_small_and_take_few_statements(
     mina, portal, scenario, capture_queries, page

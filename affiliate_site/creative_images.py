@@ -1,0 +1,132 @@
+"""Images of creatives: checked and written anew, stored as files, and served.
+
+What staff upload is never served: Pillow decodes it and writes a new file, which has
+the pixels only. So there is no second file type in it, no place, and no script.
+"""
+
+import os
+import re
+import secrets
+from io import BytesIO
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.http import HttpResponse
+from PIL import Image, ImageOps
+
+from accounts.errors import InvalidSetting
+from accounts.models.accounts import Account
+from affiliate_site import http_errors
+
+PREFIX = "/creatives/"
+MAX_BYTES = 2 * 1024 * 1024
+MAX_SIDE = 4096  # pixels
+MEDIA_TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
+# What is accepted, and as what it is stored: the ending and Pillow's name.
+FORMATS = {
+    "PNG": ("png", "PNG"),
+    "JPEG": ("jpg", "JPEG"),
+    "WEBP": ("webp", "WEBP"),
+    "GIF": ("png", "PNG"),
+}
+FILE_NAME = re.compile(r"[0-9a-f]{32}\.(png|jpg|webp)")
+SVG = re.compile(rb"<\s*(\?xml|!doctype\s+svg|svg)", re.IGNORECASE)
+CACHE_CONTROL = "public, max-age=31536000, immutable"  # a name has one content
+CONTENT_SECURITY_POLICY = "default-src 'none'; sandbox"
+SAVE_OPTIONS: dict[str, dict[str, Any]] = {
+    "PNG": {"optimize": True},
+    "JPEG": {"quality": 88, "optimize": True},
+    "WEBP": {"quality": 88},
+}
+
+
+class EncodedImage(NamedTuple):
+    """The content of a file, its ending, and the size in pixels."""
+
+    content: bytes
+    ending: str
+    width: int
+    height: int
+
+
+def encode_image(data: bytes) -> EncodedImage:
+    """Decode an image and write it anew; raise `InvalidSetting` if it is refused.
+
+    The size is checked before the pixels are decoded: a small file can be a huge image.
+    """
+    if len(data) > MAX_BYTES:
+        raise refuse(f"at most {MAX_BYTES // 1024**2} MB")
+    try:
+        with Image.open(BytesIO(data), formats=tuple(FORMATS)) as image:
+            ending, name = FORMATS[str(image.format)]
+            if max(image.size) > MAX_SIDE:
+                raise refuse(f"at most {MAX_SIDE} pixels wide and high")
+            if getattr(image, "is_animated", False):
+                raise refuse("one picture: animations are not accepted")
+            pixels = copy_pixels(image, has_alpha=name != "JPEG")
+    except InvalidSetting:
+        raise
+    except Image.DecompressionBombError as error:
+        raise refuse(f"at most {MAX_SIDE} pixels wide and high") from error
+    except Exception as error:  # decoders raise errors of any kind
+        if SVG.search(data[:1024]):
+            raise refuse(
+                "a PNG, JPEG, GIF or WebP; an SVG can hold scripts: export it as PNG"
+            ) from error
+        raise refuse("a PNG, JPEG, GIF or WebP that is not damaged") from error
+    file = BytesIO()
+    pixels.save(file, format=name, **SAVE_OPTIONS[name])
+    return EncodedImage(file.getvalue(), ending, *pixels.size)
+
+
+def refuse(rule: str) -> InvalidSetting:
+    """Return the error of an image that breaks a rule."""
+    return InvalidSetting(setting="The image", rule=rule, path="image")
+
+
+def copy_pixels(image: Image.Image, *, has_alpha: bool) -> Image.Image:
+    """Return the pixels, turned upright, without anything else of the file."""
+    upright = ImageOps.exif_transpose(image)
+    is_transparent = has_alpha and upright.has_transparency_data
+    mode = "RGBA" if is_transparent else "RGB"
+    pixels = upright.convert(mode)
+    pixels.info.clear()
+    return pixels
+
+
+def store_image(account: Account, image: EncodedImage) -> str:
+    """Write the file of an account's image; return its name, a random ID."""
+    directory = settings.CREATIVES_DIR / account.slug
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    name = f"{secrets.token_hex(16)}.{image.ending}"
+    part = directory / f"{name}.part"
+    with part.open("xb") as file:
+        file.write(image.content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.rename(directory / name)
+    return name
+
+
+def delete_image(account: Account, name: str) -> None:
+    """Remove the file of an image that is not used."""
+    (settings.CREATIVES_DIR / account.slug / name).unlink(missing_ok=True)
+
+
+def build_image_url(account: Account, name: str) -> str:
+    """Return the path of an image; it needs no sign-in."""
+    return f"{PREFIX}{account.slug}/{name}"
+
+
+@http_errors.allow_methods("GET", "HEAD")
+def serve_image(request, account: str, name: str) -> HttpResponse:
+    """Serve an image, also on the pages of affiliates; archived ones, too."""
+    path = settings.CREATIVES_DIR / account / name
+    if not FILE_NAME.fullmatch(name) or not path.is_file():
+        return http_errors.not_found(request)
+    media_type = MEDIA_TYPES[name.rpartition(".")[2]]
+    response = HttpResponse(path.read_bytes(), content_type=media_type)
+    response["Cache-Control"] = CACHE_CONTROL
+    response["Cross-Origin-Resource-Policy"] = "cross-origin"
+    response["Content-Disposition"] = "inline"
+    return response

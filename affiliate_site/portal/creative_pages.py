@@ -1,0 +1,71 @@
+"""Banners and texts for affiliates to copy, with their links in them."""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from affiliate_site.creative_images import build_image_url
+from affiliate_site.portal.access import portal_page, show
+from affiliate_site.portal.own_links import build_links, select_programs
+from affiliate_site.portal.sale_pages import MAX_ID
+from tracking.models.creatives import Creative
+
+PAGE_SIZE = 24
+
+
+@dataclass(frozen=True)
+class OwnCreative:
+    """A creative with the affiliate's link in it."""
+
+    creative: Creative
+    url: str  # the link
+    image_url: str  # empty for a text
+
+    @property
+    def code(self) -> str:
+        """The HTML to copy."""
+        row = self.creative
+        if not self.image_url:
+            return format_html('<a href="{}">{}</a>', self.url, row.text)
+        return format_html(
+            '<a href="{}"><img src="{}{}" width="{}" height="{}" alt="{}"></a>',
+            self.url,
+            settings.PUBLIC_URL,
+            self.image_url,
+            row.width,
+            row.height,
+            row.title,
+        )
+
+
+@portal_page()
+def creatives(request):
+    """The creatives of the programs that the affiliate is approved in, newest first."""
+    affiliate, before = request.affiliate, request.GET.get("before", "")
+    account = affiliate.account
+    links = {
+        row["program"]: build_links(account, row)
+        for row in select_programs(affiliate, "program")
+        if row["approved"]
+    }
+    rows = account.creatives.filter(program__in=links, archived_at=None)
+    if before.isascii() and before.isdigit():
+        rows = rows.filter(pk__lt=min(int(before[:20]), MAX_ID))
+    found = list(rows.select_related("program").order_by("-id")[: PAGE_SIZE + 1])
+    shown = [
+        OwnCreative(
+            row,
+            links[row.program_id]["link"].url,
+            build_image_url(account, row.file_name) if row.file_name else "",
+        )
+        for row in found[:PAGE_SIZE]
+        if links[row.program_id]
+    ]
+    context = {
+        "title": _("Banners and texts"),
+        "creatives": shown,
+        "before": found[PAGE_SIZE - 1].pk if len(found) > PAGE_SIZE else "",
+    }
+    return show(request, "creatives", context)
