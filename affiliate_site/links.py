@@ -5,16 +5,12 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 from django.conf import settings
 
 from accounts.models.accounts import Account
+from tracking.services.portal_settings import build_portal_url
 
 
 def build_referral_link(landing_page: str, code: str) -> str:
     """Append `ref=<code>` as the last parameter; API clients split the link there."""
     return append_query_parameters(landing_page, ref=code)
-
-
-def build_portal_url(account: Account, path: str = "") -> str:
-    """Return the address of a page of the portal."""
-    return f"{settings.PUBLIC_URL}/partners/{account.slug}/{path}"
 
 
 def build_password_url(account: Account, token: str) -> str:

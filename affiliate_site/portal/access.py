@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.errors import DomainError
 from accounts.models.accounts import Account
 from affiliate_site import http_errors
+from affiliate_site.portal.theme import BLACK
 from tracking.models.affiliates import Affiliate
 from tracking.services.portal_access import SESSION_LIFETIME, find_session
 from tracking.services.portal_settings import get_portal_settings
@@ -51,7 +52,7 @@ def portal_page(*methods: str, is_public: bool = False) -> Callable[[View], View
             language = choose_language(request)
             with timezone.override(found.zone), translation.override(language):
                 response = view(request, **kwargs)
-            response["Cache-Control"] = "no-store"
+            response.headers.setdefault("Cache-Control", "no-store")
             return response
 
         return wrapped
@@ -85,6 +86,8 @@ def show(
     everywhere = {
         "account": request.account,
         "portal": request.portal,
+        "theme_url": request.account.link_color != BLACK
+        and build_url(request.account, "theme"),
         "affiliate": affiliate,
         "home_url": build_url(request.account, "home"),
         "sign_in_url": build_url(request.account, "sign_in"),

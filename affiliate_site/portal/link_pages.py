@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from affiliate_site.links import build_referral_link
 from affiliate_site.portal.access import portal_page, show
 from affiliate_site.portal.forms import DeepLinkForm
+from affiliate_site.portal.programs import list_further_offers
 
 
 @portal_page()
@@ -36,6 +37,7 @@ def links(request):
         "programs": programs,
         "form": form,
         "deep_link": deep_link,
+        "offers": list_further_offers(affiliate) if request.portal.is_open else [],
     }
     return show(request, "links", context)
 

@@ -3,11 +3,13 @@
 from django.urls import path
 
 from affiliate_site.portal import (
+    apply_pages,
     home,
     languages,
     link_pages,
     payment_pages,
     profile_pages,
+    program_pages,
     sale_pages,
     sign_in,
 )
@@ -27,4 +29,11 @@ urlpatterns = [
     path("statement/", payment_pages.statement, name="statement"),
     path("language/", languages.choose, name="set_language"),
     path("profile/", profile_pages.profile, name="profile"),
+    path("apply/", apply_pages.apply, name="apply"),
+    path("apply/<str:token>/", apply_pages.confirm, name="confirm_application"),
+    path("terms/", program_pages.terms, name="terms"),
+    path("theme.css", program_pages.theme, name="theme"),
+    path("logo/", program_pages.logo, name="logo"),
+    # The last one: a program does not hide a page that has its name.
+    path("<slug:program>/", program_pages.program, name="program"),
 ]

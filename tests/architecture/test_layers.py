@@ -67,6 +67,7 @@ MODULES_USING_ACTOR = {
     "payouts/services/payout_runs.py",  # who drafted
     "payouts/services/run_confirmation.py",  # and who confirmed
     "tracking/services/portal_access.py",  # an affiliate, known by a link
+    "tracking/services/portal_applications.py",  # or who applies
 }
 
 LEDGER_SETS = {"transfers", "ledger_accounts"}

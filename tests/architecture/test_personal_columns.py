@@ -73,6 +73,7 @@ OTHER_COLUMNS = {
     "tracking.FailedPageCall": "reason page",
     "tracking.Mail": "kind about",
     "tracking.PortalSettings": "welcome_text",
+    "tracking.PortalTerms": "text",
     "tracking.Program": "slug title landing_page program_group",
     "tracking.Source": "hex",
 }

@@ -6,6 +6,11 @@ from tracking.models.affiliates import (
     CustomField,
     Note,
 )
+from tracking.models.applications import (
+    PortalApplication,
+    PortalTerms,
+    TermsAcceptance,
+)
 from tracking.models.clicks import Click, FailedPageCall
 from tracking.models.conversions import (
     AttributionRecord,
@@ -39,11 +44,14 @@ __all__ = [
     "LateChange",
     "Mail",
     "Note",
+    "PortalApplication",
     "PortalLink",
     "PortalSession",
     "PortalSettings",
+    "PortalTerms",
     "Program",
     "Prospect",
     "ReferralCode",
     "Source",
+    "TermsAcceptance",
 ]

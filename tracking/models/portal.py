@@ -21,7 +21,7 @@ class PortalSettings(TenantModel):
     """Whether the affiliates of an account can sign in, and what they see."""
 
     is_on = models.BooleanField(default=False)
-    is_open = models.BooleanField(default=False)  # everybody sees the programs
+    is_open = models.BooleanField(default=False)  # for applications
     welcome_text = models.TextField(blank=True)
     order_ids = models.CharField(
         max_length=16, choices=OrderIds, default=OrderIds.LAST_FOUR

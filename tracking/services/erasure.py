@@ -73,6 +73,8 @@ def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
     count += account.notes.filter(affiliate=affiliate).delete()[0]
     for rows in (account.mails, account.portal_sessions, account.portal_links):
         count += rows.filter(affiliate=affiliate).delete()[0]
+    own = account.portal_applications.filter(email_folded=affiliate.email_folded)
+    count += own.delete()[0]
     count += _erase_links(account.clicks.filter(affiliate=affiliate))
     update_suffixes(account, affiliate_id=affiliate.pk)
     return count

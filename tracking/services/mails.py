@@ -27,7 +27,9 @@ RETRY_DELAYS = (
     timedelta(hours=2),
     timedelta(hours=8),
 )
-PORTAL_LINK_MAIL = "portal_link"  # its text is a secret until the link is used
+PORTAL_LINK_MAIL = "portal_link"
+APPLICATION_MAIL = "application"
+SECRET_MAILS = (PORTAL_LINK_MAIL, APPLICATION_MAIL)  # until their links are used
 MAIL_RETENTION = timedelta(days=90)
 MAX_SUBJECT_LENGTH = MAX_ERROR_LENGTH = 255
 OUTCOME_UNKNOWN = "it is being sent, or the worker has stopped: it may have arrived"
@@ -61,13 +63,36 @@ def queue_mail(
 
     Returns False if there is one of this kind about the same thing already.
     """
-    account = affiliate.account
+    return queue_mail_to(
+        affiliate.account,
+        affiliate.email or "",
+        affiliate=affiliate,
+        kind=kind,
+        about=about,
+        subject=subject,
+        text=text,
+        at=at,
+    )
+
+
+def queue_mail_to(
+    account: Account,
+    recipient: str,
+    *,
+    affiliate: Affiliate | None,
+    kind: str,
+    about: str,
+    subject: str,
+    text: str,
+    at: datetime,
+) -> bool:
+    """Store a mail to an address, which may belong to no affiliate."""
     mail = Mail(
         account=account,
         affiliate=affiliate,
         kind=kind,
         about=about,
-        recipient=affiliate.email or "",
+        recipient=recipient,
         subject=write_in_one_line(subject)[:MAX_SUBJECT_LENGTH],
         text=text,
         created_at=at,
@@ -104,7 +129,7 @@ def claim_mail(account: Account, *, due_before: datetime) -> Mail | None:
 
 def record_mail_result(mail: Mail, result: MailResult, *, at: datetime) -> None:
     """Record how an attempt ended, and schedule the next one if there may be one."""
-    secret: dict[str, Any] = {"text": ""} if mail.kind == PORTAL_LINK_MAIL else {}
+    secret: dict[str, Any] = {"text": ""} if mail.kind in SECRET_MAILS else {}
     if not result.error:
         mail.update_row(sent_at=at, error="", **secret)
         return

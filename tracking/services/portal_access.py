@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.contrib.auth.hashers import check_password, make_password
 from django.contrib.auth.password_validation import validate_password
@@ -33,13 +34,19 @@ from tracking.errors import (
 from tracking.models.affiliates import Affiliate
 from tracking.models.portal import LinkPurpose, PortalLink, PortalSession
 from tracking.services.affiliates import get_affiliate
-from tracking.services.mails import PORTAL_LINK_MAIL, queue_mail, use_language_of
+from tracking.services.mails import (
+    APPLICATION_MAIL,
+    PORTAL_LINK_MAIL,
+    queue_mail,
+    use_language_of,
+)
 
 SESSION_LIFETIME = timedelta(days=30)
 LINK_LIFETIMES = {
     LinkPurpose.SIGN_IN: timedelta(minutes=15),
     LinkPurpose.SET_PASSWORD: timedelta(days=7),
 }
+APPLICATION_LIFETIME = timedelta(hours=24)
 # Anybody can ask for mail to an affiliate. The last link works when the window ends.
 MAX_MAILS_PER_WINDOW = 3
 MAIL_WINDOW = timedelta(minutes=15)
@@ -71,7 +78,7 @@ def sign_in(account: Account, *, email: str, password: str, at: datetime) -> str
     Raises `SignInRefused` whatever is wrong. One password is hashed in any case: the
     time does not tell whether the affiliate exists.
     """
-    affiliate = _find_by_email(account, email)
+    affiliate = find_affiliate_by_email(account, email)
     hashed = _check_password(affiliate, password)
     if affiliate is None or hashed is None:
         raise SignInRefused
@@ -133,7 +140,7 @@ def invite_affiliate(
         affiliate.account = account
         earlier = account.portal_links.filter(affiliate=affiliate, used_at=None)
         earlier.filter(purpose=purpose).update(used_at=at)
-        link, token = _create_link(affiliate, purpose, at=at)
+        link, token = create_link(affiliate, purpose, at=at)
         if mail_url and affiliate.email:
             _queue_link(link, mail_url(token), at=at)
         log_event(account, "affiliate.invited", affiliate, at=at)
@@ -154,7 +161,7 @@ def send_portal_link(
     it does not tell whether the affiliate exists.
     """
     make_password(secrets.token_urlsafe())
-    affiliate = _find_by_email(account, email)
+    affiliate = find_affiliate_by_email(account, email)
     if affiliate is None or not can_send_mail():
         return
     links = account.portal_links.filter(affiliate=affiliate, purpose=purpose)
@@ -163,7 +170,7 @@ def send_portal_link(
         recent = links.filter(created_at__gt=at - MAIL_WINDOW)
         if locked is None or recent.count() >= MAX_MAILS_PER_WINDOW:
             return
-        link, token = _create_link(locked, LinkPurpose(purpose), at=at)
+        link, token = create_link(locked, LinkPurpose(purpose), at=at)
         _queue_link(link, url_for(token), at=at)
 
 
@@ -210,15 +217,24 @@ def change_portal_password(
 
 
 def delete_expired_portal_rows(account: Account, *, at: datetime, dry_run: bool) -> int:
-    """Delete sessions and links that are over; return their number."""
-    tables = (account.portal_sessions, account.portal_links)
-    return sum(
+    """Delete sessions, links and applications that are over, and mail to those who
+    did not confirm; return their number."""
+    tables: tuple[Any, ...] = (
+        account.portal_sessions,
+        account.portal_links,
+        account.portal_applications,
+    )
+    strangers = account.mails.filter(kind=APPLICATION_MAIL, affiliate=None)
+    deleted = delete_in_batches(
+        strangers.filter(created_at__lte=at - APPLICATION_LIFETIME), dry_run=dry_run
+    )
+    return deleted + sum(
         delete_in_batches(rows.filter(expires_at__lte=at), dry_run=dry_run)
         for rows in tables
     )
 
 
-def _find_by_email(account: Account, email: str) -> Affiliate | None:
+def find_affiliate_by_email(account: Account, email: str) -> Affiliate | None:
     """Return the affiliate with this address, of whom there is one at most."""
     rows = account.affiliates.not_deleted().with_email(email.strip())
     return rows.select_related("account").first()
@@ -268,7 +284,7 @@ def _create_session(affiliate: Affiliate, *, at: datetime) -> str:
     return token
 
 
-def _create_link(
+def create_link(
     affiliate: Affiliate, purpose: LinkPurpose, *, at: datetime
 ) -> tuple[PortalLink, str]:
     """Create a link of an affiliate that is locked."""

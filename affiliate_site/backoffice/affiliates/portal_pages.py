@@ -9,13 +9,17 @@ from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
 from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.forms import MULTI_LINE, FieldSets, ServiceForm
 from affiliate_site.backoffice.secret_page import render_secret
-from affiliate_site.links import build_password_url, build_portal_url
+from affiliate_site.links import build_password_url
 from tracking.models.portal import OrderIds
 from tracking.services.portal_access import invite_affiliate
 from tracking.services.portal_settings import (
+    build_portal_url,
     get_portal_settings,
     update_portal_settings,
 )
+from tracking.services.portal_terms import get_terms
+
+COLUMNS = ("is_on", "is_open", "welcome_text", "order_ids")
 
 
 class PortalSettingsForm(ServiceForm):
@@ -26,9 +30,9 @@ class PortalSettingsForm(ServiceForm):
         required=False,
     )
     is_open = forms.BooleanField(
-        label="Show programs to everybody",
+        label="Take applications",
         required=False,
-        help_text="The public page names the programs and their terms.",
+        help_text="The public page names the programs, and everybody can apply.",
     )
     welcome_text = forms.CharField(
         label="Welcome",
@@ -36,6 +40,16 @@ class PortalSettingsForm(ServiceForm):
         required=False,
         widget=MULTI_LINE({"rows": 4}),
         help_text="On the public page.",
+    )
+    terms = forms.CharField(
+        label="Terms",
+        max_length=30_000,
+        required=False,
+        widget=MULTI_LINE({"rows": 10}),
+        help_text=(
+            "Affiliates accept them when they apply. After a change they are asked"
+            " again."
+        ),
     )
     order_ids = forms.ChoiceField(
         label="Show order IDs",
@@ -45,7 +59,7 @@ class PortalSettingsForm(ServiceForm):
 
     fieldsets: FieldSets = (
         ("Access", ("is_on", "is_open")),
-        ("Pages", ("welcome_text", "order_ids")),
+        ("Pages", ("welcome_text", "terms", "order_ids")),
     )
 
     def __init__(self, *args, **kwargs):
@@ -64,7 +78,9 @@ class PortalSettingsPage(SettingsPage):
 
     def get_unlocked_initial(self, account):
         settings = get_portal_settings(account)
-        return {name: getattr(settings, name) for name in self.form_class.base_fields}
+        terms = get_terms(account)
+        present = {name: getattr(settings, name) for name in COLUMNS}
+        return present | {"terms": terms.text if terms else ""}
 
     def save(self, form, at):
         return update_portal_settings(self.account, changes=form.cleaned_data, at=at)

@@ -134,6 +134,14 @@ def fill_portal(account, slug):
     own = {"affiliate": account.affiliates.get(slug=slug), "token_hash": MARK}
     account.portal_sessions.create(**own, expires_at=NOW)
     account.portal_links.create(**own, purpose="sign_in", expires_at=NOW)
+    account.portal_applications.create(
+        program=account.programs.first(),
+        email=EMAIL,
+        email_folded=EMAIL,
+        data={"firstname": MARK},
+        token_hash=MARK,
+        expires_at=NOW,
+    )
 
 
 class MarkedPerson:
