@@ -134,7 +134,9 @@ def build_question(question: CustomField) -> forms.Field:
         return forms.MultipleChoiceField(choices=options, widget=widget, **arguments)
     arguments["max_length"] = MAX_TEXT_LENGTH
     if question.type == FieldType.URL:
-        return forms.URLField(assume_scheme="https", **arguments)
+        # Browsers accept no address without https:// in an input of the type url.
+        widget = forms.TextInput({"inputmode": "url"})
+        return forms.URLField(assume_scheme="https", widget=widget, **arguments)
     if question.type == FieldType.TEXTAREA:
         return forms.CharField(widget=forms.Textarea({"rows": 4}), **arguments)
     return forms.CharField(**arguments)

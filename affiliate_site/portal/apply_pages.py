@@ -55,7 +55,7 @@ def apply_as_stranger(request, offer: dict[str, Any]) -> HttpResponse:
     """The form, and what it leads to: the same page whoever has the address."""
     account, status = request.account, 200
     form = ApplicationForm(
-        request.POST or None,
+        request.POST if request.method == "POST" else None,
         terms=get_terms(account),
         terms_url=build_url(account, "terms"),
         questions=account.field_definitions.in_definition_order(),
@@ -92,7 +92,7 @@ def apply_as_affiliate(request, offer: dict[str, Any]) -> HttpResponse:
     """One button, and the terms that are not accepted yet."""
     affiliate = request.affiliate
     form = TermsForm(
-        request.POST or None,
+        request.POST if request.method == "POST" else None,
         terms=find_unaccepted_terms(affiliate),
         terms_url=build_url(affiliate.account, "terms"),
     )

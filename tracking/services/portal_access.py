@@ -40,6 +40,7 @@ from tracking.services.mails import (
     queue_mail,
     use_language_of,
 )
+from tracking.services.portal_settings import build_portal_url, get_portal_settings
 
 SESSION_LIFETIME = timedelta(days=30)
 LINK_LIFETIMES = {
@@ -145,6 +146,18 @@ def invite_affiliate(
             _queue_link(link, mail_url(token), at=at)
         log_event(account, "affiliate.invited", affiliate, at=at)
     return PortalInvitation(affiliate, token, link.expires_at)
+
+
+def send_welcome_mail(account: Account, affiliate: Affiliate, *, at: datetime) -> None:
+    """Invite a new affiliate by mail, if the portal is on and mail can be sent."""
+    can_invite = affiliate.email and can_send_mail()
+    if can_invite and get_portal_settings(account).is_on:
+        invite_affiliate(
+            account,
+            affiliate_id=affiliate.slug,
+            mail_url=lambda token: build_portal_url(account, f"password/{token}/"),
+            at=at,
+        )
 
 
 def send_portal_link(
