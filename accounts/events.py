@@ -15,7 +15,7 @@ EVENT_SENTENCES = {
     "account.unlocked": "unlocked the account",
     "affiliate.added_to_group": "put {} into the group {group}",
     "affiliate.added_to_program": "added {} to program {program}: {approved}",
-    "affiliate.applied": "applied for program {program} at the portal as {}",
+    "affiliate.applied": "applied for program {program} at the portal",
     "affiliate.approved": "approved {} for program {program}",
     "affiliate.created": "created {}",
     "affiliate.deleted": "removed {}",

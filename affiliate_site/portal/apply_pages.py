@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone, translation
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
 from accounts.errors import DomainError
@@ -65,10 +67,18 @@ def apply_as_stranger(request, offer: dict[str, Any]) -> HttpResponse:
         if is_application_throttled(request, account, data.email):
             form.add_error(None, TOO_MANY_ATTEMPTS)
             status = 429
+        elif error := find_challenge_error(request):
+            form.add_error(None, error)
         elif request.POST.get(HONEYPOT) or try_to_send(request, offer, form, data):
             context = {"title": _("Nearly done"), "email": data.email}
             return show(request, "applied", context)
     return show_form(request, offer, form, status=status)
+
+
+def find_challenge_error(request) -> str:
+    """Why the deployment's own check refuses the request; empty if it does not."""
+    path = settings.PORTAL_CHALLENGE
+    return import_string(path)(request) if path else ""
 
 
 def try_to_send(request, offer: dict[str, Any], form: ApplicationForm, data) -> bool:

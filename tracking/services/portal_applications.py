@@ -214,7 +214,7 @@ def _queue_link(
     account = application.account
     names = {"account": account.name, "program": application.program.title}
     with translation.override(application.data["language"]):
-        hello = _("Hello {name},").format(name=application.data["firstname"])
+        hello = _("Hello,")  # no text of somebody who may not have the address
         subject = _("Your application to {account}").format(**names)
         if affiliate is None:
             text = _(

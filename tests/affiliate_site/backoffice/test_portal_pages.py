@@ -12,6 +12,7 @@ from tracking.services.portal_settings import (
     get_portal_settings,
     update_portal_settings,
 )
+from tracking.services.portal_terms import accept_terms, get_terms
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -38,6 +39,18 @@ def test_switches_the_portal_on(staff_client, account, url, role):
         "none",
     )
     assert settings.welcome_text.splitlines() == ["Hello", "you"]
+
+
+def test_a_change_of_the_terms_is_a_new_version(staff_client, account, scenario, url):
+    client = staff_client("manager")
+    for terms in ("Be fair.", "Be fair.", "Be kind."):
+        client.post(url, get_form(client, url) | {"terms": terms})
+    assert get_form(client, url)["terms"] == "Be kind."
+    assert get_terms(account).version == 2
+    page = reverse("admin:tracking_affiliate_change", args=[scenario.mina.affiliate.pk])
+    assert "Terms of the portal" not in client.get(page).content.decode()
+    accept_terms(scenario.mina.affiliate, version=2, at=NOW)
+    assert "version 2 accepted on 2026-03-04" in client.get(page).content.decode()
 
 
 @pytest.mark.parametrize("role", ["viewer", "finance"])

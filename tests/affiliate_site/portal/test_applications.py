@@ -143,6 +143,17 @@ def test_limits_the_applications_to_an_account(client, portal, entries, monkeypa
     assert statuses == [200, 200, 200, 429, 429]
 
 
+def refuse_robots(request):
+    return "You look like a robot." if request.POST["firstname"] == "R2" else ""
+
+
+def test_asks_a_check_of_the_deployment(account, send, settings):
+    settings.PORTAL_CHALLENGE = f"{__name__}.{refuse_robots.__name__}"
+    assert "You look like a robot." in read(send(firstname="R2"))
+    assert not account.mails.exists()
+    assert read(send()) == SENT
+
+
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_says_honestly_that_no_mail_can_be_sent(
     client, account, portal, entries, settings, method

@@ -14,6 +14,9 @@ from tests.portal_links import create_portal_link
 from tests.program_scenario import ProgramScenario
 from tracking.services.mails import queue_mail
 from tracking.services.notes import create_note
+from tracking.services.portal_applications import ApplicationData, send_application
+from tracking.services.portal_settings import update_portal_settings
+from tracking.services.portal_terms import accept_terms
 
 EMAIL = "mina@notes.example.org"
 
@@ -46,11 +49,26 @@ def test_exports_an_affiliate(account, scenario, api):
         )
 
     create_portal_link(scenario.mina.affiliate, purpose="sign_in", at=NOW)
+    settings = {"is_on": True, "is_open": True, "terms": "Be fair."}
+    update_portal_settings(account, changes=settings, at=NOW)
+    accept_terms(scenario.mina.affiliate, version=1, at=NOW)
+    send_application(
+        account,
+        program_slug=scenario.program.slug,
+        data=ApplicationData(email=EMAIL.upper(), firstname="Mina", lastname="K"),
+        language="en",
+        terms_version=1,
+        at=NOW,
+    )
 
     (affiliate,) = run_json_command("export_person", "harbor", EMAIL)["affiliates"]
 
     assert affiliate["portal_sessions"] == []
     assert [link["purpose"] for link in affiliate["portal_links"]] == ["sign_in"]
+    (terms,) = affiliate["accepted_terms"]
+    assert (terms["terms__version"], terms["terms__text"]) == (1, "Be fair.")
+    (application,) = affiliate["portal_applications"]
+    assert application["email"] == EMAIL.upper()
     by_api = api.get("/affiliates/minakessler/").json()
     assert affiliate | by_api == affiliate
     assert affiliate["payout_methods"][0]["details"] == {"account": EMAIL}

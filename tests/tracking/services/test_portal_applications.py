@@ -55,12 +55,27 @@ def send(account, *, data=NORA, at=NOW, terms_version=None, slug="lamps"):
         account,
         program_slug=slug,
         data=data,
-        language="de",
+        language="en",
         terms_version=terms_version,
         at=at,
     )
     found = re.search(r"/apply/([^/]+)/", account.mails.order_by("-pk").first().text)
     return found and found[1]
+
+
+def test_mails_a_link(account, program):
+    token = send(account)
+    mail = account.mails.get()
+    assert (mail.recipient, mail.subject) == (
+        EMAIL,
+        f"Your application to {account.name}",
+    )
+    assert mail.text == (
+        "Hello,\n\nYou want to take part in the program Harbor Lamps of"
+        f" {account.name}. Confirm it within 24 hours at this address:\n"
+        f"http://127.0.0.1:8000/partners/{account.slug}/apply/{token}/\n\n"
+        "If you did not expect this mail, ignore it.\n"
+    )
 
 
 def test_creates_an_affiliate_once_it_is_confirmed(account, program):
@@ -79,7 +94,7 @@ def test_creates_an_affiliate_once_it_is_confirmed(account, program):
     affiliate = account.affiliates.get()
     assert (affiliate.firstname, affiliate.lastname) == ("Nora", "Weld")
     assert (affiliate.email, affiliate.company_name) == (EMAIL, "Weld")
-    assert (affiliate.country, affiliate.language) == (None, "de")
+    assert (affiliate.country, affiliate.language) == (None, "en")
     assert affiliate.custom_fields == {"site": "https://weld.example.org"}
     assert account.enrollments.get().approved is None
     assert set_portal_password(account, password_token, password="lamps-at-sea", at=at)
