@@ -5,7 +5,7 @@ from urllib.parse import quote, unquote_plus, urlencode, urlsplit, urlunsplit
 from django.conf import settings
 
 from accounts.models.accounts import Account
-from tracking.services.portal_settings import get_portal_settings
+from tracking.services.portal_settings import build_portal_url
 
 # What decides who earns: a page that is linked to must not have them already.
 TRACKING_PARAMETERS = ("ref", "tap_a", "tap_s", "sub_id", "click_id")
@@ -51,14 +51,6 @@ def find_shop_page(page: str, landing_page: str) -> str:
 def get_name(pair: str) -> str:
     """Return the name of a query parameter that is `name=value`."""
     return unquote_plus(pair.partition("=")[0])
-
-
-def build_portal_url(account: Account, path: str = "") -> str:
-    """Return the address of a page of the portal, at the host that the account set."""
-    base, host = settings.PUBLIC_URL, get_portal_settings(account).host
-    if host:
-        base = urlunsplit(urlsplit(base)._replace(netloc=host))
-    return f"{base}/partners/{account.slug}/{path}"
 
 
 def build_password_url(account: Account, token: str) -> str:

@@ -292,6 +292,11 @@ DEFAULT_FROM_EMAIL = env.DEFAULT_FROM_EMAIL
 
 CREATIVES_DIR = env.CREATIVES_DIR
 
+# Applications at the portal: the dotted path of a function that gets the request and
+# returns why it is refused, or an empty text.
+
+PORTAL_CHALLENGE = env.PORTAL_CHALLENGE
+
 
 # Static files and the OpenAPI document.
 

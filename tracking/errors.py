@@ -364,6 +364,41 @@ class HostTaken(InvalidInput):
     property_path = "host"
 
 
+class ApplicationExpired(Conflict):
+    """The link to confirm an application is unknown, used or too old."""
+
+    message = gettext_noop(
+        "This link works once, within 24 hours. If you have used it already, sign in."
+        " Otherwise apply again."
+    )
+
+
+class AddressTaken(Conflict):
+    """An affiliate got the address after somebody had applied with it."""
+
+    message = gettext_noop(
+        "An affiliate has this e-mail address by now. Sign in, and apply there."
+    )
+
+
+class ProgramClosed(Conflict):
+    """The program was archived, or the portal takes no applications."""
+
+    message = gettext_noop("This program takes no applications.")
+
+
+class TermsChanged(Conflict):
+    """The terms are not those that somebody has read and accepted."""
+
+    message = gettext_noop("The terms have changed. Read and accept them.")
+
+
+class AlreadyApplied(Conflict):
+    """The affiliate takes part in the program, or has applied for it."""
+
+    message = gettext_noop("You have applied for this program already.")
+
+
 class UnknownPlaceholder(InvalidInput):
     """A text of mail names a value that does not exist; `known` lists the others."""
 

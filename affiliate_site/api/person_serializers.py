@@ -5,7 +5,12 @@ from typing import ClassVar
 from django_countries import countries
 
 from affiliate_site.api.errors import FieldError
-from affiliate_site.api.fields import EmailField, TextField, TrimmedTextField
+from affiliate_site.api.fields import (
+    EmailField,
+    QueryBooleanField,
+    TextField,
+    TrimmedTextField,
+)
 from affiliate_site.api.input_serializers import InputSerializer
 from affiliate_site.api.map_fields import CustomFieldValuesField, MetaDataField
 from tracking.models.affiliates import ADDRESS_COLUMNS
@@ -123,3 +128,9 @@ def build_address_columns(address: dict | None) -> dict[str, str | None]:
     address = address or {}
     columns = {name: address.get(name) for name in ADDRESS_COLUMNS}
     return columns | {"country": address["country"]["code"] if address else None}
+
+
+def wants_welcome_mail(request) -> bool:
+    """Whether the query asks for mail to the new affiliate; no other value is wrong."""
+    value = request.query_params.get("send_welcome_email", "")
+    return QueryBooleanField.BOOLEAN_VALUES.get(value.lower(), False)

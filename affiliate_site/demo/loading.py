@@ -120,9 +120,10 @@ def create_demo_account(
         pending_as_null=False,
         at=get_first_moment(at),
     )
-    portal = {"is_on": True, "is_open": True, "welcome_text": WELCOME_TEXT}
-    update_portal_settings(account, changes=portal, at=get_first_moment(at))
     create_history(account, scale=scale, at=at, progress=progress)
+    # Last, so that the history mails no decisions.
+    portal = {"is_on": True, "is_open": True, "welcome_text": WELCOME_TEXT}
+    update_portal_settings(account, changes=portal, at=at)
     return account
 
 

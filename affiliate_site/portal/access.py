@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.errors import DomainError
 from accounts.models.accounts import Account
 from affiliate_site import http_errors
+from affiliate_site.portal.theme import BLACK
 from tracking.models.affiliates import Affiliate
 from tracking.services.portal_access import (
     SESSION_LIFETIME,
@@ -67,7 +68,7 @@ def portal_page(
                 if request.affiliate and not request.viewed_by:
                     stack.enter_context(act_as(request.affiliate))
                 response = view(request, **kwargs)
-            response["Cache-Control"] = "no-store"
+            response.headers.setdefault("Cache-Control", "no-store")
             return response
 
         return wrapped
@@ -101,6 +102,8 @@ def show(
     everywhere = {
         "account": request.account,
         "portal": request.portal,
+        "theme_url": request.account.link_color != BLACK
+        and build_url(request.account, "theme"),
         "affiliate": affiliate,
         "viewed_by": request.viewed_by,
         "home_url": build_url(request.account, "home"),

@@ -6,7 +6,9 @@ from django.utils.translation import gettext as _
 from affiliate_site.portal.access import portal_page, show
 from affiliate_site.portal.balances import list_balances
 from affiliate_site.portal.earnings import list_earnings, select_earnings
+from affiliate_site.portal.program_pages import find_logo_url
 from affiliate_site.portal.programs import list_offers
+from tracking.services.portal_terms import find_unaccepted_terms
 
 NEWEST = 10
 
@@ -17,11 +19,22 @@ def home(request):
     account = request.account
     if request.affiliate is None:
         offers = list_offers(account) if request.portal.is_open else []
-        return show(request, "welcome", {"title": account.name, "offers": offers})
+        context = {
+            "title": account.name,
+            "offers": offers,
+            "logo_url": find_logo_url(account),
+        }
+        return show(request, "welcome", context)
     affiliate, at = request.affiliate, timezone.now()
     newest = select_earnings(affiliate)[:NEWEST]
     context = {
         "title": _("Overview"),
+        "has_new_terms": find_unaccepted_terms(affiliate) is not None,
+        "waits_for": list(
+            account.enrollments.filter(
+                affiliate=affiliate, approved=None, program__archived_at=None
+            ).values_list("program__title", flat=True)
+        ),
         "balances": list_balances(affiliate, at=at),
         "earnings": list_earnings(affiliate, newest, request.portal.order_ids, at=at),
     }

@@ -11,6 +11,7 @@ from affiliate_site import http_errors, qr_codes
 from affiliate_site.portal.access import portal_page, show
 from affiliate_site.portal.forms import DeepLinkForm
 from affiliate_site.portal.own_links import build_links, get_host, select_programs
+from affiliate_site.portal.programs import list_further_offers
 from tracking.services.clicks import SUB_ID_PATTERN
 
 
@@ -42,6 +43,7 @@ def links(request):
         "programs": programs,
         "form": form if approved else None,
         "deep_links": find_deep_links(account, form, approved),
+        "offers": list_further_offers(affiliate) if request.portal.is_open else [],
     }
     return show(request, "links", context)
 

@@ -6,7 +6,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django_countries import countries
 
-from affiliate_site.links import build_portal_url
 from affiliate_site.portal.access import (
     build_url,
     portal_page,
@@ -29,6 +28,7 @@ from tracking.models.portal import LinkPurpose
 from tracking.services import portal_emails
 from tracking.services.portal_access import change_portal_password
 from tracking.services.portal_profiles import update_own_profile
+from tracking.services.portal_settings import build_portal_url
 
 
 @portal_page("GET", "HEAD", "POST")

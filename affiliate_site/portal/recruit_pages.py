@@ -5,10 +5,10 @@ from urllib.parse import urlencode
 from django.http import Http404
 from django.utils.translation import gettext as _
 
-from affiliate_site.links import build_portal_url
 from affiliate_site.portal.access import portal_page, show
 from affiliate_site.portal.formats import format_money
 from payouts.services.recruits import list_recruits, sum_level_commissions
+from tracking.services.portal_settings import build_portal_url
 
 
 def build_recruiting_link(affiliate) -> str:

@@ -4,7 +4,6 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.services.notifications import can_send_mail
-from affiliate_site.links import build_portal_url
 from affiliate_site.portal.access import (
     COOKIE,
     build_url,
@@ -20,6 +19,7 @@ from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throt
 from tracking.errors import CodeRequired, LinkExpired, SignInRefused, WeakPassword
 from tracking.models.portal import LinkPurpose
 from tracking.services import portal_access
+from tracking.services.portal_settings import build_portal_url
 
 REFUSED = _("E-mail address or password is wrong.")
 LINK_SENT = _(

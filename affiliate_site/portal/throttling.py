@@ -1,13 +1,16 @@
 """Rate limits of the portal."""
 
+import hashlib
+
 from django.utils.translation import gettext_lazy as _
 
 from accounts.services.rate_limits import RateLimit, count_request
 from affiliate_site.throttling import count_sign_in_attempt
 
+APPLICATIONS = RateLimit(300, minutes=60)  # of an account
+MISSING_SALES = RateLimit(10, minutes=60)  # of an affiliate: nobody guesses order IDs
 TOO_MANY_ATTEMPTS = _("Too many attempts. Try again in a minute.")
 TOO_MANY_MISSING_SALES = _("You asked for many orders. Try again in an hour.")
-MISSING_SALES = RateLimit(10, minutes=60)  # of an affiliate: nobody guesses order IDs
 
 
 def is_sign_in_throttled(request, account, email: str) -> bool:
@@ -25,3 +28,13 @@ def is_missing_sale_throttled(affiliate) -> bool:
     """Count one look-up of a missing sale; is the limit exceeded?"""
     subject = f"missing-sales {affiliate.account_id} {affiliate.pk}"
     return count_request(subject, MISSING_SALES).is_exceeded
+
+
+def is_application_throttled(request, account, email: str) -> bool:
+    """Count one application; is a limit of the address or the account exceeded?"""
+    if count_sign_in_attempt(
+        request, email, group="portal-applications", account=account.slug
+    ):
+        return True
+    digest = hashlib.sha256(f"portal-applications {account.slug}".encode()).hexdigest()
+    return count_request(digest, APPLICATIONS).is_exceeded

@@ -4,6 +4,7 @@ from django.urls import path
 
 from affiliate_site.portal import (
     account_pages,
+    apply_pages,
     creative_pages,
     figures,
     home,
@@ -14,6 +15,7 @@ from affiliate_site.portal import (
     payout_method_pages,
     postback_pages,
     profile_pages,
+    program_pages,
     question_pages,
     recruit_pages,
     sale_pages,
@@ -74,4 +76,11 @@ urlpatterns = [
         name="remove_postback",
     ),
     path("email/<str:token>/", profile_pages.confirm_email, name="confirm_email"),
+    path("apply/", apply_pages.apply, name="apply"),
+    path("apply/<str:token>/", apply_pages.confirm, name="confirm_application"),
+    path("terms/", program_pages.terms, name="terms"),
+    path("theme.css", program_pages.theme, name="theme"),
+    path("logo/", program_pages.logo, name="logo"),
+    # The last one: a program does not hide a page that has its name.
+    path("<slug:program>/", program_pages.program, name="program"),
 ]

@@ -30,7 +30,7 @@ from tracking.models.affiliates import Affiliate
 from tracking.models.customers import Customer
 from tracking.models.prospects import Prospect
 from tracking.services.erasure import find_clicks
-from tracking.services.mails import PORTAL_LINK_MAIL
+from tracking.services.mails import SECRET_MAILS
 
 VISITOR_DATA = ("ip", "user_agent")
 TAX_COLUMNS = ("is_business", "country", "vat_id", "consented_on")
@@ -130,7 +130,7 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
         ),
         "mails": list(
             account.mails.filter(**own)
-            .exclude(kind=PORTAL_LINK_MAIL, sent_at=None)  # its link still works
+            .exclude(kind__in=SECRET_MAILS, sent_at=None)  # their links still work
             .order_by("pk")
             .values(*MAIL_COLUMNS)
         ),
@@ -149,6 +149,16 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             account.portal_links.filter(**own)
             .order_by("pk")
             .values("purpose", "created_at", "expires_at", "used_at", "new_email")
+        ),
+        "portal_applications": list(
+            account.portal_applications.filter(email_folded=affiliate.email_folded)
+            .order_by("pk")
+            .values("email", "data", "created_at", "used_at")
+        ),
+        "accepted_terms": list(
+            account.terms_acceptances.filter(**own)
+            .order_by("pk")
+            .values("terms__version", "terms__text", "accepted_at")
         ),
         "events": _list_audit_entries(account, f"affiliate:{affiliate.pk}"),
     }

@@ -74,6 +74,7 @@ OTHER_COLUMNS = {
     "tracking.FailedPageCall": "reason page",
     "tracking.Mail": "kind about",
     "tracking.PortalSettings": "host welcome_text",
+    "tracking.PortalTerms": "text",
     "tracking.Program": "slug title landing_page program_group",
     "tracking.Question": "answer_given answered_by",
     "tracking.Source": "hex",

@@ -10,6 +10,10 @@ from tracking.services.portal_access import (
     sign_in,
     use_sign_in_link,
 )
+from tracking.services.portal_applications import (
+    apply_for_program,
+    confirm_application,
+)
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 
@@ -43,7 +47,21 @@ def sign_in_task(account, *, email, password):
     return sign_in(account, email=email, password=password, at=AT)
 
 
+def confirm_application_task(account, *, token):
+    """Confirm an application with a link."""
+    confirm_application(account, token, at=AT)
+
+
+def apply_for_program_task(account, *, affiliate_id, slug):
+    """Apply for a program, signed in."""
+    affiliate = get_affiliate(account, affiliate_id)
+    affiliate.account = account
+    apply_for_program(affiliate, program_slug=slug, terms_version=None, at=AT)
+
+
 PORTAL_TASKS = {
+    "confirm_application": confirm_application_task,
+    "apply_for_program": apply_for_program_task,
     "use_sign_in_link": use_sign_in_link_task,
     "set_portal_password": set_portal_password_task,
     "change_portal_password": change_portal_password_task,

@@ -7,10 +7,13 @@ from django.contrib.auth.hashers import Argon2PasswordHasher, make_password
 
 from tests.concurrency.worker import PROCESSES
 from tests.conftest import NOW
+from tests.factories.tracking import ProgramFactory
 from tests.portal_links import create_portal_link
 from tests.portal_sessions import find_signed_in
 from tracking.errors import SignInRefused
 from tracking.models.portal import LinkPurpose
+from tracking.services.portal_applications import ApplicationData, send_application
+from tracking.services.portal_settings import update_portal_settings
 
 pytestmark = pytest.mark.integration
 
@@ -95,3 +98,62 @@ def test_no_session_outlives_a_new_password(workers, scenario, affiliate):
             is_refused = token == SignInRefused.__name__
             assert is_refused or find_signed_in(account, token, at=NOW) is None
         assert account.portal_sessions.count() == 1
+
+
+def send(account, program, email):
+    """Apply for a program; returns the token in the mail."""
+    send_application(
+        account,
+        program_slug=program.slug,
+        data=ApplicationData(email=email, firstname="Nora", lastname="Weld"),
+        language="en",
+        terms_version=None,
+        at=NOW,
+    )
+    text = account.mails.order_by("-pk").first().text
+    return text.partition("/apply/")[2].partition("/")[0]
+
+
+def test_a_link_that_is_used_at_once_creates_one_affiliate(workers, scenario):
+    account = scenario.account
+    update_portal_settings(account, changes={"is_open": True}, at=NOW)
+    for number in range(ROUNDS):
+        email = f"nora{number}@weld.example.org"
+        token = send(account, scenario.program, email)
+        task = build_task("confirm_application", account, token=token)
+
+        results = Counter(workers.run(*[task] * PROCESSES))
+
+        assert results == {"done": 1, "ApplicationExpired": PROCESSES - 1}
+        affiliate = account.affiliates.get(email=email)
+        assert account.enrollments.filter(affiliate=affiliate).count() == 1
+
+
+def test_links_to_one_address_create_one_affiliate(workers, scenario):
+    account = scenario.account
+    update_portal_settings(account, changes={"is_open": True}, at=NOW)
+    email = "nora@weld.example.org"
+    tokens = [send(account, scenario.program, email) for _ in range(3)]
+
+    tasks = [
+        build_task("confirm_application", account, token=token)
+        for token in (*tokens, tokens[0])
+    ]
+    results = workers.run(*tasks)
+
+    assert results.count("done") == 1
+    assert set(results) <= {"done", "AddressTaken", "ApplicationExpired"}
+    assert account.affiliates.filter(email=email).count() == 1
+
+
+def test_applications_at_once_enroll_once(workers, scenario, affiliate):
+    account = scenario.account
+    update_portal_settings(account, changes={"is_open": True}, at=NOW)
+    for _ in range(ROUNDS):
+        program = ProgramFactory(account=account)
+        names = {"affiliate_id": affiliate.slug, "slug": program.slug}
+        task = build_task("apply_for_program", account, **names)
+
+        results = Counter(workers.run(*[task] * PROCESSES))
+
+        assert results == {"done": 1, "AlreadyApplied": PROCESSES - 1}

@@ -1,5 +1,5 @@
-"""What affiliates do about their money and their account in Chromium; each page fits the
-width and passes the rules of axe."""
+"""What affiliates do about their money and their account in Chromium; each page fits
+the width and passes the rules of axe."""
 
 import re
 from datetime import date

@@ -6,6 +6,11 @@ from tracking.models.affiliates import (
     CustomField,
     Note,
 )
+from tracking.models.applications import (
+    PortalApplication,
+    PortalTerms,
+    TermsAcceptance,
+)
 from tracking.models.clicks import Click, FailedPageCall
 from tracking.models.conversions import (
     AttributionRecord,
@@ -42,12 +47,15 @@ __all__ = [
     "LateChange",
     "Mail",
     "Note",
+    "PortalApplication",
     "PortalLink",
     "PortalSession",
     "PortalSettings",
+    "PortalTerms",
     "Program",
     "Prospect",
     "Question",
     "ReferralCode",
     "Source",
+    "TermsAcceptance",
 ]

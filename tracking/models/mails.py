@@ -8,7 +8,7 @@ from tracking.models.affiliates import Affiliate
 
 
 class Mail(TenantModel):
-    """An e-mail to an affiliate, at most one of a kind about one thing.
+    """An e-mail to an affiliate or applicant, at most one of a kind about one thing.
 
     `due_at` is the time of the next attempt. It is null while an attempt runs and after
     the last one, so that a worker that stops in between never sends a second one.
@@ -17,7 +17,7 @@ class Mail(TenantModel):
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, null=True, related_name="+", db_index=False
     )
-    kind = models.CharField(max_length=32)  # `payment`, `portal_link`, `creative`
+    kind = models.CharField(max_length=32)  # such as `payment`
     about = models.CharField(max_length=64)  # a public ID
     recipient = models.CharField(max_length=255)
     subject = models.CharField(max_length=255)

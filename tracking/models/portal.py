@@ -33,7 +33,7 @@ class PortalSettings(TenantModel):
     """Whether the affiliates of an account can sign in, and what they see."""
 
     is_on = models.BooleanField(default=False)
-    is_open = models.BooleanField(default=False)  # everybody sees the programs
+    is_open = models.BooleanField(default=False)  # for applications
     welcome_text = models.TextField(blank=True)
     host = models.CharField(max_length=253, null=True)  # noqa: DJ001 - of the company
     order_ids = models.CharField(

@@ -28,6 +28,7 @@ from tracking.models.prospects import Prospect
 from tracking.models.sources import Coupon
 from tracking.services.affiliates import get_affiliate
 from tracking.services.concurrency import ConcurrentUpdate
+from tracking.services.decision_mails import queue_decision_mail
 from tracking.services.programs import ensure_not_archived
 from tracking.services.search import update_suffixes
 
@@ -254,6 +255,8 @@ def _record_approval(
         program=program.slug,
         previous_approved=previous,
     )
+    enrollment.affiliate.account = account
+    queue_decision_mail(enrollment.affiliate, program, enrollment, at=at)
 
 
 def _set_coupon(account: Account, enrollment: Enrollment, code: str | None) -> None:

@@ -81,6 +81,8 @@ def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
     )
     for rows in tables:
         count += rows.filter(affiliate=affiliate).delete()[0]
+    own = account.portal_applications.filter(email_folded=affiliate.email_folded)
+    count += own.delete()[0]
     count += _erase_links(account.clicks.filter(affiliate=affiliate))
     update_suffixes(account, affiliate_id=affiliate.pk)
     return count

@@ -27,7 +27,9 @@ RETRY_DELAYS = (
     timedelta(hours=2),
     timedelta(hours=8),
 )
-PORTAL_LINK_MAIL = "portal_link"  # its text is a secret until the link is used
+PORTAL_LINK_MAIL = "portal_link"
+APPLICATION_MAIL = "application"
+SECRET_MAILS = (PORTAL_LINK_MAIL, APPLICATION_MAIL)  # until their links are used
 MAIL_RETENTION = timedelta(days=90)
 MAX_SUBJECT_LENGTH = MAX_ERROR_LENGTH = 255
 OUTCOME_UNKNOWN = "it is being sent, or the worker has stopped: it may have arrived"
@@ -72,12 +74,43 @@ def build_mail(
     at: datetime,
 ) -> Mail:
     """Build an unsaved mail to a `recipient`, else to the address of the affiliate."""
-    return Mail(
-        account=affiliate.account,
+    return build_mail_to(
+        affiliate.account,
+        recipient or affiliate.email or "",
         affiliate=affiliate,
         kind=kind,
         about=about,
-        recipient=recipient or affiliate.email or "",
+        subject=subject,
+        text=text,
+        at=at,
+    )
+
+
+def queue_mail_to(account: Account, recipient: str, **content: Any) -> bool:
+    """Store a mail to an address, which may belong to no affiliate."""
+    mail = build_mail_to(account, recipient, **content)
+    unique_fields = ("account", "kind", "about")
+    return account.mails.insert_or_ignore(mail, unique_fields=unique_fields)
+
+
+def build_mail_to(
+    account: Account,
+    recipient: str,
+    *,
+    affiliate: Affiliate | None,
+    kind: str,
+    about: str,
+    subject: str,
+    text: str,
+    at: datetime,
+) -> Mail:
+    """Build an unsaved mail to an address."""
+    return Mail(
+        account=account,
+        affiliate=affiliate,
+        kind=kind,
+        about=about,
+        recipient=recipient,
         subject=write_in_one_line(subject)[:MAX_SUBJECT_LENGTH],
         text=text,
         created_at=at,
@@ -112,7 +145,7 @@ def claim_mail(account: Account, *, due_before: datetime) -> Mail | None:
 
 def record_mail_result(mail: Mail, result: MailResult, *, at: datetime) -> None:
     """Record how an attempt ended, and schedule the next one if there may be one."""
-    secret: dict[str, Any] = {"text": ""} if mail.kind == PORTAL_LINK_MAIL else {}
+    secret: dict[str, Any] = {"text": ""} if mail.kind in SECRET_MAILS else {}
     if not result.error:
         mail.update_row(sent_at=at, error="", **secret)
         return

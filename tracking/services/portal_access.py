@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.contrib.auth.hashers import check_password, make_password
 from django.contrib.auth.password_validation import validate_password
@@ -36,7 +37,13 @@ from tracking.errors import (
 from tracking.models.affiliates import Affiliate
 from tracking.models.portal import LinkPurpose, PortalLink, PortalSession
 from tracking.services.affiliates import get_affiliate, lock_hierarchy
-from tracking.services.mails import PORTAL_LINK_MAIL, queue_mail, use_language_of
+from tracking.services.mails import (
+    APPLICATION_MAIL,
+    PORTAL_LINK_MAIL,
+    queue_mail,
+    use_language_of,
+)
+from tracking.services.portal_settings import build_portal_url, get_portal_settings
 from tracking.services.second_factor import has_second_factor, use_code
 
 SESSION_LIFETIME = timedelta(days=30)
@@ -49,6 +56,7 @@ LINK_LIFETIMES = {
     LinkPurpose.ENTER_EMAIL: timedelta(hours=24),
 }
 VIEW_LIFETIME = timedelta(minutes=30)
+APPLICATION_LIFETIME = timedelta(hours=24)
 # Anybody can ask for mail to an affiliate. The last link works when the window ends.
 MAX_MAILS_PER_WINDOW = 3
 MAIL_WINDOW = timedelta(minutes=15)
@@ -81,7 +89,7 @@ def sign_in(account: Account, *, email: str, password: str, at: datetime) -> str
     time does not tell whether the affiliate exists. Raises `CodeRequired` as all
     functions that start a session of an affiliate who has a second factor.
     """
-    affiliate = _find_by_email(account, email)
+    affiliate = find_affiliate_by_email(account, email)
     hashed = _check_password(affiliate, password)
     if affiliate is None or hashed is None:
         raise SignInRefused
@@ -180,6 +188,18 @@ def start_view(account: Account, token: str, *, at: datetime) -> str:
         return _create_session(use_link(link, at=at), link.viewed_by, at=at)
 
 
+def send_welcome_mail(account: Account, affiliate: Affiliate, *, at: datetime) -> None:
+    """Invite a new affiliate by mail, if the portal is on and mail can be sent."""
+    can_invite = affiliate.email and can_send_mail()
+    if can_invite and get_portal_settings(account).is_on:
+        invite_affiliate(
+            account,
+            affiliate_id=affiliate.slug,
+            mail_url=lambda token: build_portal_url(account, f"password/{token}/"),
+            at=at,
+        )
+
+
 def send_portal_link(
     account: Account,
     *,
@@ -194,7 +214,7 @@ def send_portal_link(
     it does not tell whether the affiliate exists.
     """
     make_password(secrets.token_urlsafe())
-    affiliate = _find_by_email(account, email)
+    affiliate = find_affiliate_by_email(account, email)
     if affiliate is None or not can_send_mail():
         return
     links = account.portal_links.filter(affiliate=affiliate, purpose=purpose)
@@ -293,15 +313,24 @@ def confirm_password(
 
 
 def delete_expired_portal_rows(account: Account, *, at: datetime, dry_run: bool) -> int:
-    """Delete sessions and links that are over; return their number."""
-    tables = (account.portal_sessions, account.portal_links)
-    return sum(
+    """Delete sessions, links and applications that are over, and mail to those who
+    did not confirm; return their number."""
+    tables: tuple[Any, ...] = (
+        account.portal_sessions,
+        account.portal_links,
+        account.portal_applications,
+    )
+    strangers = account.mails.filter(kind=APPLICATION_MAIL, affiliate=None)
+    deleted = delete_in_batches(
+        strangers.filter(created_at__lte=at - APPLICATION_LIFETIME), dry_run=dry_run
+    )
+    return deleted + sum(
         delete_in_batches(rows.filter(expires_at__lte=at), dry_run=dry_run)
         for rows in tables
     )
 
 
-def _find_by_email(account: Account, email: str) -> Affiliate | None:
+def find_affiliate_by_email(account: Account, email: str) -> Affiliate | None:
     """Return the affiliate with this address, of whom there is one at most."""
     rows = account.affiliates.not_deleted().with_email(email.strip())
     return rows.select_related("account").first()

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
+from django.conf import settings
 from django.db import transaction
 
 from accounts.errors import InvalidSetting
@@ -11,6 +13,7 @@ from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from tracking.errors import HostTaken
 from tracking.models.portal import PortalSettings
+from tracking.services.portal_terms import publish_terms
 
 MAX_PAYOUT_DAY = 28  # every month has it
 
@@ -28,14 +31,24 @@ def find_account_of_host(host: str) -> Account | None:
     return row.account if row else None
 
 
+def build_portal_url(account: Account, path: str = "") -> str:
+    """Return the address of a page of the portal, at the host that the account set."""
+    base, host = settings.PUBLIC_URL, get_portal_settings(account).host
+    if host:
+        base = urlunsplit(urlsplit(base)._replace(netloc=host))
+    return f"{base}/partners/{account.slug}/{path}"
+
+
 def update_portal_settings(
     account: Account, *, changes: Mapping[str, Any], at: datetime
 ) -> PortalSettings:
     """Change columns of the settings; the audit log gets their names.
 
-    Raises `HostTaken`, and `InvalidSetting` for a `payout_day` that some month does not
-    have.
+    Other `terms` than the present ones are a new version. Raises `HostTaken`, and
+    `InvalidSetting` for a `payout_day` that some month does not have.
     """
+    changes = dict(changes)
+    terms = changes.pop("terms", None)
     host, day = changes.get("host"), changes.get("payout_day")
     others = PortalSettings.objects.exclude(account=account)
     if host and others.filter(host=host).exists():
@@ -57,6 +70,8 @@ def update_portal_settings(
         if fields:
             row.update_row(**{name: changes[name] for name in fields})
             log_event(account, "portal.set", row, at=at, fields=fields)
+        if terms is not None:
+            publish_terms(account, terms, at=at)
     return row
 
 

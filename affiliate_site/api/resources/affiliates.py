@@ -11,6 +11,7 @@ from affiliate_site.api.person_serializers import (
     PersonNameInputSerializer,
     build_affiliate_changes,
     build_person_data,
+    wants_welcome_mail,
 )
 from affiliate_site.api.representations.affiliates import (
     AffiliateRepresentation,
@@ -28,6 +29,7 @@ from tracking.services.affiliates import (
     get_affiliate,
     update_affiliate,
 )
+from tracking.services.portal_access import send_welcome_mail
 
 
 class PasswordInputSerializer(InputSerializer):
@@ -108,6 +110,8 @@ class AffiliateViewSet(TenantViewSet):
             password=self.password,
             at=self.at,
         )
+        if wants_welcome_mail(self.request):
+            send_welcome_mail(self.account, affiliate, at=self.at)
         row = self.get_row(affiliate_by_slug, AffiliateNotFound, slug=affiliate.slug)
         return self.render_row((*row, self.password.generated))
 

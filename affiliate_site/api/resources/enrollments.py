@@ -22,6 +22,7 @@ from affiliate_site.api.filters import (
     TextFilter,
 )
 from affiliate_site.api.input_serializers import InputSerializer
+from affiliate_site.api.person_serializers import wants_welcome_mail
 from affiliate_site.api.representations.affiliates import (
     EnrollmentRepresentation,
     enrollment_by_affiliate,
@@ -42,6 +43,7 @@ from tracking.services.enrollments import (
     set_approval,
     update_enrollment,
 )
+from tracking.services.portal_access import send_welcome_mail
 from tracking.services.programs import get_program
 
 APPROVAL_VALUES = {"true": True, "false": False, "pending": None}
@@ -163,6 +165,8 @@ class EnrollmentViewSet(TenantViewSet):
         enrollment = create_enrollment(
             self.account, program=program, data=data, at=self.at
         )
+        if wants_welcome_mail(self.request):
+            send_welcome_mail(self.account, enrollment.affiliate, at=self.at)
         return self.render_enrollment(enrollment)
 
     def retrieve(self, request, program_id, affiliate_id):

@@ -49,6 +49,7 @@ from payouts.services.payout_methods import list_equal_methods
 from payouts.services.statistics import load_statistics
 from payouts.statistics import Period, add_totals, get_last_days
 from tracking.models.enrollments import LINK_COLUMNS
+from tracking.services.portal_terms import find_acceptance
 
 PERIOD_DAYS = 30  # of the numbers, today included
 MONTHS = 6  # of the table, the present one included
@@ -114,7 +115,7 @@ def build_affiliate_context(request, affiliate) -> dict:
         "cards": build_cards(affiliate, by_day, at),
         "months": [build_month(month, by_day) for month in months],
         "period_days": PERIOD_DAYS,
-        "details": list_details(affiliate),
+        "details": list_details(affiliate) + list_accepted_terms(affiliate),
         **build_payout_context(request.user, affiliate),
         "minimums": list_own_minimums(affiliate),
         "tax_data": describe_tax_data(affiliate),
@@ -225,6 +226,15 @@ def list_details(person) -> list[tuple[str, str]]:
         for title, value in details
         if value
     ]
+
+
+def list_accepted_terms(affiliate) -> list[tuple[str, str]]:
+    """The version of the portal's terms that the affiliate accepted last."""
+    accepted = find_acceptance(affiliate)
+    if accepted is None:
+        return []
+    version, day = accepted.terms.version, format_day(accepted.accepted_at)
+    return [("Terms of the portal", f"version {version} accepted on {day}")]
 
 
 def format_address(person) -> str:

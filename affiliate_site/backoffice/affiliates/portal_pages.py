@@ -14,14 +14,16 @@ from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
 from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.forms import MULTI_LINE, FieldSets, ServiceForm
 from affiliate_site.backoffice.secret_page import render_secret
-from affiliate_site.links import build_password_url, build_portal_url, build_view_url
+from affiliate_site.links import build_password_url, build_view_url
 from tracking.models.portal import OrderIds
 from tracking.services.portal_access import create_view_link, invite_affiliate
 from tracking.services.portal_settings import (
     MAX_PAYOUT_DAY,
+    build_portal_url,
     get_portal_settings,
     update_portal_settings,
 )
+from tracking.services.portal_terms import get_terms
 from tracking.services.second_factor import delete_second_factor, has_second_factor
 
 
@@ -33,9 +35,9 @@ class PortalSettingsForm(ServiceForm):
         required=False,
     )
     is_open = forms.BooleanField(
-        label="Show programs to everybody",
+        label="Take applications",
         required=False,
-        help_text="The public page names the programs and their terms.",
+        help_text="The public page names the programs, and everybody can apply.",
     )
     welcome_text = forms.CharField(
         label="Welcome",
@@ -43,6 +45,16 @@ class PortalSettingsForm(ServiceForm):
         required=False,
         widget=MULTI_LINE({"rows": 4}),
         help_text="On the public page.",
+    )
+    terms = forms.CharField(
+        label="Terms",
+        max_length=30_000,
+        required=False,
+        widget=MULTI_LINE({"rows": 10}),
+        help_text=(
+            "Affiliates accept them when they apply. After a change they are asked"
+            " again."
+        ),
     )
     host = forms.CharField(
         label="Own host",
@@ -75,7 +87,7 @@ class PortalSettingsForm(ServiceForm):
 
     fieldsets: FieldSets = (
         ("Access", ("is_on", "is_open", "host")),
-        ("Pages", ("welcome_text", "payout_day")),
+        ("Pages", ("welcome_text", "terms", "payout_day")),
         ("What they see", ("order_ids", "shows_comments", "shows_recruit_sales")),
     )
 
@@ -105,7 +117,10 @@ class PortalSettingsPage(SettingsPage):
 
     def get_unlocked_initial(self, account):
         settings = get_portal_settings(account)
-        return {name: getattr(settings, name) for name in self.form_class.base_fields}
+        terms = get_terms(account)
+        names = set(self.form_class.base_fields) - {"terms"}
+        present = {name: getattr(settings, name) for name in names}
+        return present | {"terms": terms.text if terms else ""}
 
     def save(self, form, at):
         return update_portal_settings(self.account, changes=form.cleaned_data, at=at)

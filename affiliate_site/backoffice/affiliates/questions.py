@@ -20,10 +20,10 @@ from affiliate_site.backoffice.object_pages import (
     label_status,
     link_to,
 )
-from affiliate_site.links import build_portal_url
 from payouts.missing_sales import Answer
 from payouts.services.missing_sales import ANSWER_TEXTS
 from tracking.models.questions import MAX_TEXT_LENGTH, Question, QuestionState
+from tracking.services.portal_settings import build_portal_url
 from tracking.services.questions import answer_question, close_question
 
 

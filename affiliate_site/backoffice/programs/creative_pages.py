@@ -25,7 +25,6 @@ from affiliate_site.backoffice.object_pages import (
     Section,
     label_status,
 )
-from affiliate_site.links import build_portal_url
 from tracking.models.creatives import Creative
 from tracking.services.creatives import (
     MAX_TEXT_LENGTH,
@@ -34,7 +33,7 @@ from tracking.services.creatives import (
     create_creative,
     unarchive_creative,
 )
-from tracking.services.portal_settings import get_portal_settings
+from tracking.services.portal_settings import build_portal_url, get_portal_settings
 
 
 class NewCreativeForm(ServiceForm):

@@ -1,6 +1,5 @@
 from accounts.commands import AccountCommand
-from affiliate_site.links import build_portal_url
-from tracking.services.portal_settings import update_portal_settings
+from tracking.services.portal_settings import build_portal_url, update_portal_settings
 
 
 class Command(AccountCommand):
@@ -9,9 +8,7 @@ class Command(AccountCommand):
     def add_arguments(self, parser):
         super().add_arguments(parser)
         group = parser.add_mutually_exclusive_group()
-        group.add_argument(
-            "--open", action="store_true", help="show the programs to everybody, too"
-        )
+        group.add_argument("--open", action="store_true", help="take applications, too")
         group.add_argument("--off", action="store_true", help="switch it off instead")
 
     def run_for_account(self, account, *, at, **options):

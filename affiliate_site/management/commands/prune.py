@@ -9,13 +9,13 @@ from accounts.services.retention import (
     delete_expired_sessions,
 )
 from accounts.services.row_counts import merge_count_changes, store_row_counts
-from affiliate_site.links import build_portal_url
 from payouts.services.erasure import erase_again
 from payouts.services.sale_digests import queue_sale_digests
 from payouts.services.statistics import store_recent_days
 from payouts.services.stored_days import refresh_stale_days
 from tracking.services.mails import delete_expired_mails
 from tracking.services.portal_access import delete_expired_portal_rows
+from tracking.services.portal_settings import build_portal_url
 from tracking.services.retention import (
     anonymize_visitor_data,
     delete_expired_attempts,

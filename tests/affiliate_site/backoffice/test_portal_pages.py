@@ -8,7 +8,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from affiliate_site.links import build_portal_url
 from tests.affiliate_site.backoffice.forms import get_form
 from tests.affiliate_site.backoffice.money_forms import list_messages
 from tests.conftest import NOW
@@ -16,9 +15,11 @@ from tests.portal_sessions import find_signed_in
 from tracking.errors import HostTaken
 from tracking.services.portal_access import invite_affiliate, set_portal_password
 from tracking.services.portal_settings import (
+    build_portal_url,
     get_portal_settings,
     update_portal_settings,
 )
+from tracking.services.portal_terms import accept_terms, get_terms
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -64,6 +65,18 @@ def test_a_portal_has_a_host_of_its_own(
     assert client.get("/", headers={"accept": "text/html"}).url == "/admin/"
     with pytest.raises(HostTaken):
         update_portal_settings(other_account, changes={"host": host}, at=NOW)
+
+
+def test_a_change_of_the_terms_is_a_new_version(staff_client, account, scenario, url):
+    client = staff_client("manager")
+    for terms in ("Be fair.", "Be fair.", "Be kind."):
+        client.post(url, get_form(client, url) | {"terms": terms})
+    assert get_form(client, url)["terms"] == "Be kind."
+    assert get_terms(account).version == 2
+    page = reverse("admin:tracking_affiliate_change", args=[scenario.mina.affiliate.pk])
+    assert "Terms of the portal" not in client.get(page).content.decode()
+    accept_terms(scenario.mina.affiliate, version=2, at=NOW)
+    assert "version 2 accepted on 2026-03-04" in client.get(page).content.decode()
 
 
 @pytest.mark.parametrize("role", ["viewer", "finance"])

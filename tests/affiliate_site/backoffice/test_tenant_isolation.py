@@ -57,12 +57,15 @@ MODELS_WITHOUT_ADMIN = {
     "tracking.FormerExternalId": "recognizes repeated calls of pages",
     "tracking.LateChange": "internal marks for grant_bonuses",
     "tracking.Mail": "shown on the page of its payment",
+    "tracking.PortalApplication": "deleted within a day",
     "tracking.PortalLink": "shown once to who invites",
     "tracking.PortalSession": "who is signed in",
     "tracking.PortalSettings": "one per account: the portal settings",
+    "tracking.PortalTerms": "in the portal settings",
     "tracking.ReferralCode": "shown with its enrollment",
     "tracking.SearchSuffix": "what affiliates are found by",
     "tracking.Source": "part of a link, shown with its enrollment",
+    "tracking.TermsAcceptance": "shown with its affiliate",
     "tracking.Visitor": "a cookie of the browser script, one per click",
 }
 

@@ -15,6 +15,9 @@ from tests.portal_links import create_portal_link
 from tests.program_scenario import ProgramScenario
 from tracking.services.mails import queue_mail
 from tracking.services.notes import create_note
+from tracking.services.portal_applications import ApplicationData, send_application
+from tracking.services.portal_settings import update_portal_settings
+from tracking.services.portal_terms import accept_terms
 from tracking.services.questions import QuestionData, ask_question
 
 EMAIL = "mina@notes.example.org"
@@ -50,6 +53,17 @@ def test_exports_an_affiliate(account, scenario, api):
     create_portal_link(scenario.mina.affiliate, purpose="sign_in", at=NOW)
     data = QuestionData("order-1", date(2026, 3, 4), "nothing", "Where is it?")
     ask_question(scenario.mina.affiliate, data=data, at=NOW)
+    settings = {"is_on": True, "is_open": True, "terms": "Be fair."}
+    update_portal_settings(account, changes=settings, at=NOW)
+    accept_terms(scenario.mina.affiliate, version=1, at=NOW)
+    send_application(
+        account,
+        program_slug=scenario.program.slug,
+        data=ApplicationData(email=EMAIL.upper(), firstname="Mina", lastname="K"),
+        language="en",
+        terms_version=1,
+        at=NOW,
+    )
 
     (affiliate,) = run_json_command("export_person", "harbor", EMAIL)["affiliates"]
 
@@ -66,6 +80,10 @@ def test_exports_an_affiliate(account, scenario, api):
         "answer": "",
     }
     assert [link["purpose"] for link in affiliate["portal_links"]] == ["sign_in"]
+    (terms,) = affiliate["accepted_terms"]
+    assert (terms["terms__version"], terms["terms__text"]) == (1, "Be fair.")
+    (application,) = affiliate["portal_applications"]
+    assert application["email"] == EMAIL.upper()
     by_api = api.get("/affiliates/minakessler/").json()
     assert affiliate | by_api == affiliate
     assert affiliate["payout_methods"][0]["details"] == {"account": EMAIL}

@@ -140,6 +140,14 @@ def fill_portal(account, slug):
     )
     links = {"purpose": "enter_email", "new_email": EMAIL}
     account.portal_links.create(**own, **links, expires_at=NOW)
+    account.portal_applications.create(
+        program=account.programs.first(),
+        email=EMAIL,
+        email_folded=EMAIL,
+        data={"firstname": MARK},
+        token_hash=MARK,
+        expires_at=NOW,
+    )
 
 
 def ask(account, slug):

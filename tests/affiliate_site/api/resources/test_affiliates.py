@@ -10,6 +10,7 @@ from tests.affiliate_site.api.resources.expected import HOME, expected_affiliate
 from tests.affiliate_site.responses import build_field_error
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory, ClickFactory
+from tracking.services.portal_settings import update_portal_settings
 
 pytestmark = pytest.mark.usefixtures("frozen_time")
 
@@ -89,10 +90,34 @@ def test_stores_a_sent_password_as_a_hash(api, account, password):
     assert check_password(str(password), account.affiliates.get().password)
 
 
-def test_sends_no_welcome_email(api):
+@pytest.mark.parametrize(
+    ("is_on", "wish", "mails"),
+    [(True, "true", 1), (True, "1", 1), (True, "x", 0), (False, "true", 0)],
+)
+def test_mails_a_welcome_without_changing_the_answer(api, account, is_on, wish, mails):
+    update_portal_settings(account, changes={"is_on": is_on}, at=NOW)
+    body = NAME | {"email": "odette@varga.example.org", "password": "boats-at-sea"}
+    plain = make_affiliate(api, body)
+    api.delete(f"/affiliates/{plain['id']}/")
+
+    response = api.post(f"/affiliates/?send_welcome_email={wish}", body)
+
+    assert response.status_code == 200
+    assert response.json() == plain | {
+        name: response.json()[name] for name in ("id", "created_at")
+    }
+    sent = account.mails.all()
+    assert len(sent) == mails
+    assert all(mail.recipient == body["email"] for mail in sent)
+    assert all("/password/" in mail.text for mail in sent)
+
+
+def test_mails_no_welcome_without_an_address(api, account):
+    update_portal_settings(account, changes={"is_on": True}, at=NOW)
     response = api.post("/affiliates/?send_welcome_email=true", NAME)
 
     assert response.status_code == 200
+    assert not account.mails.exists()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from tests.affiliate_site.api.resources.expected import HOME, expected_affiliate
 from tests.affiliate_site.responses import build_field_error
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory, EnrollmentFactory, ProgramFactory
+from tracking.services.portal_settings import update_portal_settings
 from tracking.services.programs import archive_program
 
 pytestmark = pytest.mark.usefixtures("frozen_time")
@@ -133,8 +134,11 @@ def test_approves_by_the_body_or_by_the_programs_default(
     assert shown["approved"] is approved
 
 
-def test_sends_no_welcome_email(api, odette, affiliate_without_program):
+def test_mails_a_welcome(api, account, odette, affiliate_without_program):
+    update_portal_settings(account, changes={"is_on": True}, at=NOW)
+
     assert make_enrollment(api, MINA, "?send_welcome_email=1")["id"] == "minakessler"
+    assert account.mails.get().recipient == "mina@notes.example.org"
 
 
 MINA = {"affiliate": {"id": "minakessler"}}

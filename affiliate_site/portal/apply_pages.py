@@ -1,0 +1,154 @@
+"""Apply for a program: as a stranger, by a link in a mail, or signed in."""
+
+from typing import Any
+
+from django.conf import settings
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone, translation
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext as _
+
+from accounts.errors import DomainError
+from accounts.services.notifications import can_send_mail
+from affiliate_site.portal.access import (
+    build_url,
+    portal_page,
+    show,
+    translate_error,
+)
+from affiliate_site.portal.application_forms import ApplicationForm, TermsForm
+from affiliate_site.portal.programs import list_further_offers, list_offers
+from affiliate_site.portal.throttling import (
+    TOO_MANY_ATTEMPTS,
+    is_application_throttled,
+)
+from tracking.services.portal_applications import (
+    apply_for_program,
+    confirm_application,
+    get_application,
+    send_application,
+)
+from tracking.services.portal_terms import find_unaccepted_terms, get_terms
+
+HONEYPOT = "website"  # people do not see it
+
+
+@portal_page("GET", "HEAD", "POST", is_public=True)
+def apply(request) -> HttpResponse:
+    """Choose a program, if there are several, and apply for it."""
+    if not request.portal.is_open:
+        raise Http404
+    affiliate = request.affiliate
+    offers = (
+        list_further_offers(affiliate) if affiliate else list_offers(request.account)
+    )
+    slug = request.POST.get("program") or request.GET.get("program")
+    chosen = [offer for offer in offers if slug in (None, offer["slug"])]
+    if len(chosen) != 1:
+        context = {"title": _("Apply"), "offers": offers}
+        return show(request, "choose_program", context)
+    if affiliate:
+        return apply_as_affiliate(request, chosen[0])
+    return apply_as_stranger(request, chosen[0])
+
+
+def apply_as_stranger(request, offer: dict[str, Any]) -> HttpResponse:
+    """The form, and what it leads to: the same page whoever has the address."""
+    account, status = request.account, 200
+    form = ApplicationForm(
+        request.POST if request.method == "POST" else None,
+        terms=get_terms(account),
+        terms_url=build_url(account, "terms"),
+        questions=account.field_definitions.in_definition_order(),
+    )
+    if request.method == "POST" and can_send_mail() and form.is_valid():
+        data = form.get_data()
+        if is_application_throttled(request, account, data.email):
+            form.add_error(None, TOO_MANY_ATTEMPTS)
+            status = 429
+        elif error := find_challenge_error(request):
+            form.add_error(None, error)
+        elif request.POST.get(HONEYPOT) or try_to_send(request, offer, form, data):
+            context = {"title": _("Nearly done"), "email": data.email}
+            return show(request, "applied", context)
+    return show_form(request, offer, form, status=status)
+
+
+def find_challenge_error(request) -> str:
+    """Why the deployment's own check refuses the request; empty if it does not."""
+    path = settings.PORTAL_CHALLENGE
+    return import_string(path)(request) if path else ""
+
+
+def try_to_send(request, offer: dict[str, Any], form: ApplicationForm, data) -> bool:
+    """Call the service; on failure the form has the error."""
+    try:
+        send_application(
+            request.account,
+            program_slug=offer["slug"],
+            data=data,
+            language=translation.get_language() or "",
+            terms_version=form.terms_version,
+            at=timezone.now(),
+        )
+    except DomainError as error:
+        form.add_error(None, translate_error(error))
+        return False
+    return True
+
+
+def apply_as_affiliate(request, offer: dict[str, Any]) -> HttpResponse:
+    """One button, and the terms that are not accepted yet."""
+    affiliate = request.affiliate
+    form = TermsForm(
+        request.POST if request.method == "POST" else None,
+        terms=find_unaccepted_terms(affiliate),
+        terms_url=build_url(affiliate.account, "terms"),
+    )
+    if request.method == "POST" and form.is_valid():
+        try:
+            apply_for_program(
+                affiliate,
+                program_slug=offer["slug"],
+                terms_version=form.terms_version,
+                at=timezone.now(),
+            )
+        except DomainError as error:
+            form.add_error(None, translate_error(error))
+        else:
+            return redirect(build_url(affiliate.account, "links"))
+    return show_form(request, offer, form)
+
+
+def show_form(request, offer: dict[str, Any], form, *, status=200) -> HttpResponse:
+    """The page with the terms of the program and the form."""
+    title = _("Apply for {program}").format(program=offer["title"])
+    context = {
+        "title": title,
+        "offer": offer,
+        "form": form,
+        "can_send_mail": request.affiliate is not None or can_send_mail(),
+    }
+    return show(request, "apply", context, status=status)
+
+
+@portal_page("GET", "HEAD", "POST", is_public=True)
+def confirm(request, token: str) -> HttpResponse:
+    """Confirm by a link. A button does it, because mail programs open links, too."""
+    account, at = request.account, timezone.now()
+    context: dict[str, Any] = {
+        "title": _("Confirm your application"),
+        "apply_url": build_url(account, "apply"),
+    }
+    try:
+        if request.method == "POST":
+            password_token = confirm_application(account, token, at=at)
+            return redirect(build_url(account, "set_password", token=password_token))
+        application = get_application(account, token, at=at)
+    except DomainError as error:
+        context["message"] = translate_error(error)
+    else:
+        context["email"] = application.email
+        context["program"] = application.program.title
+    return show(request, "confirm_application", context)

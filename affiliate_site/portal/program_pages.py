@@ -1,0 +1,90 @@
+"""The public page of a program, the terms, the logo and the color of an account."""
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from affiliate_site.portal.access import (
+    build_url,
+    portal_page,
+    show,
+    translate_error,
+)
+from affiliate_site.portal.programs import list_offers
+from affiliate_site.portal.theme import build_stylesheet
+from tracking.errors import TermsChanged
+from tracking.services.portal_terms import (
+    accept_terms,
+    find_unaccepted_terms,
+    get_terms,
+)
+
+CACHE = "public, max-age=300"
+
+
+@portal_page(is_public=True)
+def program(request, program: str) -> HttpResponse:
+    """What a program offers."""
+    account = request.account
+    offers = list_offers(account, slug=program) if request.portal.is_open else []
+    if not offers:
+        raise Http404
+    context = {
+        "title": offers[0]["title"],
+        "offer": offers[0],
+        "logo_url": find_logo_url(account),
+        "terms_url": get_terms(account) and build_url(account, "terms"),
+    }
+    return show(request, "program", context)
+
+
+@portal_page("GET", "HEAD", "POST", is_public=True)
+def terms(request) -> HttpResponse:
+    """The present terms; an affiliate who has not accepted them can do so."""
+    account, affiliate = request.account, request.affiliate
+    message = ""
+    if request.method == "POST" and affiliate is not None:
+        version = request.POST.get("version", "")
+        try:
+            number = int(version) if version.isascii() and version.isdigit() else None
+            accept_terms(affiliate, version=number, at=timezone.now())
+        except TermsChanged as error:
+            message = translate_error(error)
+        else:
+            return redirect(build_url(account, "home"))
+    present = get_terms(account)
+    if present is None:
+        raise Http404
+    context = {
+        "title": _("Terms of {account}").format(account=account.name),
+        "terms": present,
+        "day": account.get_day(present.created_at),
+        "is_open": affiliate is not None and find_unaccepted_terms(affiliate),
+        "message": message,
+    }
+    return show(request, "terms", context)
+
+
+@portal_page(is_public=True)
+def theme(request) -> HttpResponse:
+    """The color of the account."""
+    text = build_stylesheet(request.account.link_color)
+    headers = {"Cache-Control": CACHE}
+    return HttpResponse(text, content_type="text/css", headers=headers)
+
+
+@portal_page(is_public=True)
+def logo(request) -> HttpResponse:
+    """The logo of the account."""
+    found = request.account.logos.first()
+    if found is None:
+        raise Http404
+    headers = {"Cache-Control": CACHE}
+    image = bytes(found.image)
+    return HttpResponse(image, content_type=found.media_type, headers=headers)
+
+
+def find_logo_url(account) -> str:
+    """Where the logo is; empty without one."""
+    return build_url(account, "logo") if account.logos.exists() else ""

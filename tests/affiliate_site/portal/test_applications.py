@@ -1,0 +1,341 @@
+"""Applications of strangers and affiliates; nobody learns who is one."""
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+from django.utils import timezone
+
+from accounts.services.accounts import set_logo
+from accounts.services.rate_limits import RateLimit
+from affiliate_site.portal import throttling
+from affiliate_site.portal.access import COOKIE
+from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS
+from tests.affiliate_site.portal.conftest import PASSWORD
+from tests.factories.tracking import ProgramFactory
+from tracking.services.custom_fields import create_custom_field
+from tracking.services.portal_settings import update_portal_settings
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
+NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
+EMAIL = "nora@weld.example.org"
+ENTRIES = {
+    "program": "lamps",
+    "firstname": "Nora",
+    "lastname": "Weld",
+    "email": EMAIL,
+    "country": "DE",
+}
+SENT = (
+    f"Nearly done We have sent a mail to {EMAIL}. Open the link in it within 24 hours"
+    " to finish your application. Look into your spam folder, too."
+)
+
+
+def read(response):
+    """The text of the main part of a page."""
+    page = response.content.decode()
+    main = page[page.index("<main") : page.index("</main>")]
+    return " ".join(re.sub(r"<[^>]*>", " ", main).split())
+
+
+@pytest.fixture
+def portal(portal, account, scenario):
+    update_portal_settings(account, changes={"is_open": True}, at=timezone.now())
+    return portal
+
+
+@pytest.fixture
+def entries(scenario):
+    return ENTRIES | {"program": scenario.program.slug}
+
+
+@pytest.fixture
+def send(client, portal, entries):
+    """Send the form; returns the page."""
+
+    def send(status=200, **changes):
+        response = client.post(f"{portal}apply/", entries | changes)
+        assert response.status_code == status
+        return response
+
+    return send
+
+
+def get_path(account):
+    """The path of the link in the newest mail."""
+    text = account.mails.order_by("-pk").first().text
+    return re.search(r"http://[^/]*(/\S+)", text)[1]
+
+
+def test_a_stranger_becomes_an_affiliate(client, account, portal, scenario, send):
+    assert read(send()) == SENT
+    assert not account.affiliates.filter(email=EMAIL).exists()
+    mail = account.mails.get()
+    assert (mail.recipient, mail.affiliate) == (EMAIL, None)
+    url = get_path(account)
+    text = read(client.get(url))
+    assert text == (
+        f"Confirm your application You apply with the address {EMAIL} for the program"
+        f" {scenario.program.title} of {account.name}. In the next step you choose a"
+        " password. Confirm application"
+    )
+    assert not account.affiliates.filter(email=EMAIL).exists()
+    response = client.post(url)
+    assert response.status_code == 302
+    assert client.post(response.url, {"password": PASSWORD}).url == portal
+    assert COOKIE in client.cookies
+    page = read(client.get(portal))
+    assert (
+        f"Your application for {scenario.program.title} waits for a decision of"
+        f" {account.name}."
+    ) in page
+    affiliate = account.affiliates.get(email=EMAIL)
+    assert (affiliate.firstname, affiliate.country) == ("Nora", "DE")
+    assert affiliate.language == "en"
+    assert account.enrollments.get(affiliate=affiliate).approved is None
+    assert "This link works once" in read(client.post(url))
+
+
+def test_known_and_unknown_addresses_get_the_same_answer(
+    account, portal, scenario, send
+):
+    scenario.mina.affiliate.update_row(email=EMAIL, email_folded=EMAIL)
+    known = send()
+    assert account.mails.get().affiliate == scenario.mina.affiliate
+    scenario.mina.affiliate.update_row(email=None, email_folded=None)
+    unknown = send()
+    assert account.mails.count() == 2
+    secret = r'name="csrfmiddlewaretoken" value="\w+"'
+    assert re.sub(secret, "", known.content.decode()) == re.sub(
+        secret, "", unknown.content.decode()
+    )
+
+
+def test_stores_nothing_of_who_fills_in_the_hidden_field(account, send):
+    assert read(send(website="https://spam.example")) == SENT
+    assert not account.portal_applications.exists()
+    assert not account.mails.exists()
+
+
+def test_limits_applications(account, send, time_machine):
+    time_machine.move_to(NOON, tick=False)
+    for _ in range(5):
+        send()
+    assert TOO_MANY_ATTEMPTS in read(send(429))
+    assert account.mails.count() == 3
+    for number in range(14):
+        send(email=f"{number}@weld.example.org")
+    assert TOO_MANY_ATTEMPTS in read(send(429, email="x@weld.example.org"))
+
+
+def test_limits_the_applications_to_an_account(client, portal, entries, monkeypatch):
+    monkeypatch.setattr(throttling, "APPLICATIONS", RateLimit(3, minutes=60))
+    statuses = [
+        client.post(
+            f"{portal}apply/",
+            entries | {"email": f"{number}@weld.example.org"},
+            REMOTE_ADDR=f"192.0.2.{number}",
+        ).status_code
+        for number in range(1, 6)
+    ]
+    assert statuses == [200, 200, 200, 429, 429]
+
+
+def refuse_robots(request):
+    return "You look like a robot." if request.POST["firstname"] == "R2" else ""
+
+
+def test_asks_a_check_of_the_deployment(account, send, settings):
+    settings.PORTAL_CHALLENGE = f"{__name__}.{refuse_robots.__name__}"
+    assert "You look like a robot." in read(send(firstname="R2"))
+    assert not account.mails.exists()
+    assert read(send()) == SENT
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_says_honestly_that_no_mail_can_be_sent(
+    client, account, portal, entries, settings, method
+):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
+    response = getattr(client, method)(f"{portal}apply/", entries)
+    assert read(response).endswith(
+        "You cannot apply here now, because no mail can be sent from here. Write to"
+        f" {account.name}."
+    )
+    assert not account.portal_applications.exists()
+
+
+def test_asks_the_questions_of_the_account(client, account, portal, send):
+    options = {"options": ["Blog", "Video"]}
+    for slug, title, field_type, further in (
+        ("site", "Your site", "url", {"required": True}),
+        ("about", "About you", "textarea", {}),
+        ("kind", "Kind", "select", options),
+        ("kinds", "Kinds", "multiselect", options),
+        ("adult", "I am an adult", "checkbox", {"required": True}),
+        ("motto", "Motto", "text", {}),
+    ):
+        create_custom_field(
+            account, slug=slug, title=title, type=field_type, at=NOON, **further
+        )
+    page = read(client.get(f"{portal}apply/"))
+    for text in ("Your site", "About you (optional)", "Kinds (optional) Blog Video"):
+        assert text in page
+    assert "This field is required." in read(send())
+    wrong = {"field-site": "x y", "field-adult": "on", "field-kind": "Radio"}
+    text = read(send(**wrong))
+    assert "Enter a valid URL." in text
+    assert "Radio is not one of the available choices." in text
+    send(
+        **{
+            "field-site": "weld.example.org",
+            "field-adult": "on",
+            "field-kinds": ["Blog", "Video"],
+            "field-motto": "Light!",
+        }
+    )
+    client.post(get_path(account))
+    assert account.affiliates.get(email=EMAIL).custom_fields == {
+        "site": "https://weld.example.org",
+        "kinds": ["Blog", "Video"],
+        "adult": "true",
+        "motto": "Light!",
+    }
+
+
+def test_asks_to_accept_the_terms(client, account, portal, send):
+    update_portal_settings(account, changes={"terms": "Be <b>fair</b>."}, at=NOON)
+    page = client.get(f"{portal}apply/").content.decode()
+    assert f'<a href="{portal}terms/" target="_blank">terms</a>' in page
+    assert read(client.get(f"{portal}terms/")) == (
+        f"Terms of {account.name} Be &lt;b&gt;fair&lt;/b&gt;. Version 1 of 4 March 2026"
+    )
+    assert "This field is required." in read(send())
+    assert "The terms have changed. Read and accept them." in read(send(terms="2"))
+    assert read(send(terms="1")) == SENT
+    client.post(get_path(account))
+    accepted = account.terms_acceptances.get()
+    assert accepted.affiliate == account.affiliates.get(email=EMAIL)
+
+
+def test_asks_affiliates_to_accept_new_terms(mina, account, portal, client):
+    notice = f"There are terms of {account.name} that you have not accepted yet."
+    assert notice not in read(mina.get(portal))
+    update_portal_settings(account, changes={"terms": "Be fair."}, at=NOON)
+    assert notice in read(mina.get(portal))
+    url = f"{portal}terms/"
+    assert "I accept these terms" in read(mina.get(url))
+    for version in ("2", "", "x", "²"):
+        assert "The terms have changed." in read(mina.post(url, {"version": version}))
+    assert mina.post(url, {"version": "1"}).url == portal
+    assert notice not in read(mina.get(portal))
+    assert "I accept these terms" not in read(mina.get(url))
+    assert "I accept these terms" not in read(client.post(url, {"version": "1"}))
+    assert account.terms_acceptances.count() == 1
+
+
+def test_there_is_no_page_without_terms(client, portal):
+    assert client.get(f"{portal}terms/").status_code == 404
+
+
+# Programs
+
+
+def test_shows_a_program_to_everybody(client, account, portal, scenario):
+    scenario.program.update_row(hold_days=30, cookie_time=1)
+    page = read(client.get(f"{portal}{scenario.program.slug}/"))
+    assert page == (
+        f"{scenario.program.title} You earn 10 % of each sale. A sale is yours if the"
+        " customer followed your link at most 1 day before. Commissions are due 30 days"
+        f" after the sale. {account.name} decides about each application. Apply"
+    )
+    scenario.program.update_row(auto_approve_affiliates=True)
+    assert "approved automatically" in read(client.get(f"{portal}apply/"))
+
+
+def test_hides_programs_of_a_closed_portal(client, account, portal, scenario):
+    update_portal_settings(account, changes={"is_open": False}, at=timezone.now())
+    for path in ("apply/", f"{scenario.program.slug}/"):
+        assert client.get(f"{portal}{path}").status_code == 404
+
+
+def test_a_program_hides_no_page(client, account, portal):
+    program = ProgramFactory(account=account, slug="links", title="Link Lamps")
+    home = client.get(portal).content.decode()
+    assert f'href="{portal}apply/?program={program.slug}"' in home
+    assert "Link Lamps" in read(client.get(f"{portal}apply/?program=links"))
+    assert client.get(f"{portal}links/").url == f"{portal}sign-in/"
+
+
+def test_lets_choose_among_programs(client, account, portal, scenario):
+    ProgramFactory(account=account, slug="boats", title="Boats")
+    for query in ("", "?program=unknown", "?program=%00"):
+        page = client.get(f"{portal}apply/{query}").content.decode()
+        assert f'href="{portal}apply/?program=boats"' in page
+    assert "Apply for Boats" in read(client.get(f"{portal}apply/?program=boats"))
+
+
+def test_shows_logo_and_color(client, account, portal, scenario):
+    url = f"{portal}{scenario.program.slug}/"
+    assert "theme.css" not in client.get(url).content.decode()
+    assert client.get(f"{portal}logo/").status_code == 404
+    set_logo(account, image=b"\x89PNG\r\n\x1a\nx", at=NOON)
+    type(account).objects.filter(pk=account.pk).update(link_color="#ffee00")
+    page = client.get(url).content.decode()
+    assert f'<img class="logo" src="{portal}logo/" alt="{account.name}">' in page
+    assert f'<link rel="stylesheet" href="{portal}theme.css">' in page
+    logo = client.get(f"{portal}logo/")
+    assert (logo["Content-Type"], logo.content) == (
+        "image/png",
+        b"\x89PNG\r\n\x1a\nx",
+    )
+    theme = client.get(f"{portal}theme.css")
+    assert theme["Content-Type"] == "text/css"
+    assert theme["Cache-Control"] == "public, max-age=300"
+    assert theme.content.decode() == (
+        ":root{--button:#ffee00;--on-button:#111827}\n"
+        "@media (prefers-color-scheme:dark){:root{--link:#ffee00}}\n"
+    )
+
+
+# Signed in
+
+
+def test_an_affiliate_applies_for_a_further_program(mina, account, portal):
+    program = ProgramFactory(account=account, slug="boats", title="Boats")
+    url = f"{portal}links/"
+    page = mina.get(url).content.decode()
+    assert f'href="{portal}apply/?program=boats"' in page
+    form = read(mina.get(f"{portal}apply/?program=boats"))
+    assert form.startswith("Apply for Boats")
+    assert "First name" not in form
+    assert mina.post(f"{portal}apply/?program=boats").url == url
+    text = read(mina.get(url))
+    assert "Boats Your application waits for a decision." in text
+    assert "More programs" not in text
+    enrollment = account.enrollments.get(program=program)
+    assert enrollment.approved is None
+    assert read(mina.get(f"{portal}apply/?program=boats")) == (
+        "Apply You take part in all programs, or have applied for them."
+    )
+
+
+def test_a_new_affiliate_reads_the_language_of_the_page(client, account, portal, send):
+    client.post(f"{portal}language/", {"language": "de"})
+    send()
+    client.post(get_path(account))
+    assert account.affiliates.get(email=EMAIL).language == "de"
+
+
+def test_pages_are_small_and_take_few_statements(
+    client, mina, account, portal, scenario, django_assert_max_num_queries
+):
+    update_portal_settings(account, changes={"terms": "Be fair."}, at=NOON)
+    ProgramFactory(account=account, slug="boats", title="Boats")
+    for path in ("", f"{scenario.program.slug}/", "apply/?program=boats", "links/"):
+        for browser in (client, mina):
+            with django_assert_max_num_queries(12):
+                response = browser.get(f"{portal}{path}")
+            assert len(response.content) < 60_000

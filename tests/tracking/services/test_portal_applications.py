@@ -1,0 +1,324 @@
+"""Applications by the portal: confirmed by a link, once, and mailed alike to all."""
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from tests.conftest import NOW
+from tests.factories.tracking import AffiliateFactory, ProgramFactory
+from tracking.errors import (
+    AddressTaken,
+    AlreadyApplied,
+    ApplicationExpired,
+    ProgramClosed,
+    TermsChanged,
+)
+from tracking.services.custom_fields import create_custom_field
+from tracking.services.enrollments import set_approval, update_enrollment
+from tracking.services.mails import MailResult, claim_mail, record_mail_result
+from tracking.services.portal_access import (
+    delete_expired_portal_rows,
+    set_portal_password,
+)
+from tracking.services.portal_applications import (
+    APPLICATION_LIFETIME,
+    MAIL_WINDOW,
+    MAX_MAILS_PER_WINDOW,
+    ApplicationData,
+    apply_for_program,
+    confirm_application,
+    send_application,
+)
+from tracking.services.portal_settings import update_portal_settings
+from tracking.services.portal_terms import (
+    accept_terms,
+    find_acceptance,
+    find_unaccepted_terms,
+    get_terms,
+)
+from tracking.services.programs import archive_program
+
+EMAIL = "nora@weld.example.org"
+NORA = ApplicationData(email=EMAIL, firstname="Nora", lastname="Weld", country="DE")
+
+
+@pytest.fixture
+def program(account):
+    update_portal_settings(account, changes={"is_on": True, "is_open": True}, at=NOW)
+    return ProgramFactory(account=account, slug="lamps", title="Harbor Lamps")
+
+
+def send(account, *, data=NORA, at=NOW, terms_version=None, slug="lamps"):
+    """Apply; returns the token in the mail."""
+    send_application(
+        account,
+        program_slug=slug,
+        data=data,
+        language="en",
+        terms_version=terms_version,
+        at=at,
+    )
+    found = re.search(r"/apply/([^/]+)/", account.mails.order_by("-pk").first().text)
+    return found and found[1]
+
+
+def test_mails_a_link(account, program):
+    token = send(account)
+    mail = account.mails.get()
+    assert (mail.recipient, mail.subject) == (
+        EMAIL,
+        f"Your application to {account.name}",
+    )
+    assert mail.text == (
+        "Hello,\n\nYou want to take part in the program Harbor Lamps of"
+        f" {account.name}. Confirm it within 24 hours at this address:\n"
+        f"http://127.0.0.1:8000/partners/{account.slug}/apply/{token}/\n\n"
+        "If you did not expect this mail, ignore it.\n"
+    )
+
+
+def test_creates_an_affiliate_once_it_is_confirmed(account, program):
+    create_custom_field(account, slug="site", title="Site", type="url", at=NOW)
+    data = ApplicationData(
+        email=EMAIL,
+        firstname="Nora",
+        lastname="Weld",
+        company="Weld",
+        custom_fields={"site": "https://weld.example.org", "gone": "x"},
+    )
+    token = send(account, data=data)
+    assert not account.affiliates.exists()
+    at = NOW + timedelta(hours=1)
+    password_token = confirm_application(account, token, at=at)
+    affiliate = account.affiliates.get()
+    assert (affiliate.firstname, affiliate.lastname) == ("Nora", "Weld")
+    assert (affiliate.email, affiliate.company_name) == (EMAIL, "Weld")
+    assert (affiliate.country, affiliate.language) == (None, "en")
+    assert affiliate.custom_fields == {"site": "https://weld.example.org"}
+    assert account.enrollments.get().approved is None
+    assert set_portal_password(account, password_token, password="lamps-at-sea", at=at)
+    kinds = account.audit_log.filter(actor=f"affiliate {affiliate.pk}")
+    assert set(kinds.values_list("kind", flat=True)) == {
+        "affiliate.applied",
+        "affiliate.added_to_program",
+        "affiliate.password_set",
+    }
+    assert account.mails.get().affiliate == affiliate
+
+
+def test_approves_at_once_where_the_program_does(account, program):
+    program.update_row(auto_approve_affiliates=True)
+    confirm_application(account, send(account), at=NOW)
+    assert account.enrollments.get().approved is True
+    mail = account.mails.get(kind="enrollment")
+    assert mail.recipient == EMAIL
+
+
+def test_a_link_works_once_and_not_for_long(account, program):
+    token = send(account)
+    with pytest.raises(ApplicationExpired):
+        confirm_application(account, token, at=NOW + APPLICATION_LIFETIME)
+    confirm_application(account, token, at=NOW)
+    for wrong in (token, "x"):
+        with pytest.raises(ApplicationExpired):
+            confirm_application(account, wrong, at=NOW)
+
+
+def test_says_that_the_address_was_taken_meanwhile(account, program):
+    token = send(account)
+    AffiliateFactory(account=account, email=EMAIL.upper(), email_folded=EMAIL)
+    for _ in range(2):
+        with pytest.raises(AddressTaken):
+            confirm_application(account, token, at=NOW)
+    assert account.affiliates.count() == 1
+
+
+def test_mails_an_affiliate_something_else_by_the_same_statements(
+    account, program, django_assert_num_queries
+):
+    affiliate = AffiliateFactory(account=account, email="a@b.example")
+    affiliate.update_row(email_folded="a@b.example")
+    with django_assert_num_queries(10):
+        send(account)
+    known = ApplicationData(email="A@b.example", firstname="Nora", lastname="Weld")
+    with django_assert_num_queries(10):
+        assert send(account, data=known) is None
+    mail = account.mails.get(affiliate=affiliate)
+    assert mail.recipient == "A@b.example"
+    assert f"/partners/{account.slug}/sign-in/" in mail.text
+
+
+def test_mails_an_address_a_few_times_only(account, program):
+    for _ in range(MAX_MAILS_PER_WINDOW + 2):
+        send(account)
+    assert account.mails.count() == MAX_MAILS_PER_WINDOW
+    send(account, at=NOW + MAIL_WINDOW)
+    assert account.mails.count() == MAX_MAILS_PER_WINDOW + 1
+
+
+@pytest.mark.parametrize("reason", ["closed", "archived", "unknown", "invalid"])
+def test_closed_programs_take_nobody(account, program, reason):
+    slug = {"unknown": "boats", "invalid": "\0"}.get(reason, "lamps")
+    affiliate = AffiliateFactory(account=account)
+    if reason == "closed":
+        update_portal_settings(account, changes={"is_open": False}, at=NOW)
+    if reason == "archived":
+        token = send(account)
+        archive_program(account, slug=program.slug, at=NOW)
+        with pytest.raises(ProgramClosed):
+            confirm_application(account, token, at=NOW)
+    with pytest.raises(ProgramClosed):
+        send(account, slug=slug)
+    with pytest.raises(ProgramClosed):
+        apply_for_program(affiliate, program_slug=slug, terms_version=None, at=NOW)
+
+
+def test_an_affiliate_applies_once(account, program):
+    affiliate = AffiliateFactory(account=account)
+    arguments = {"program_slug": "lamps", "terms_version": None, "at": NOW}
+    assert apply_for_program(affiliate, **arguments).approved is None
+    with pytest.raises(AlreadyApplied):
+        apply_for_program(affiliate, **arguments)
+    assert account.enrollments.count() == 1
+
+
+# Terms
+
+
+def publish(account, text):
+    update_portal_settings(account, changes={"terms": text}, at=NOW)
+
+
+def test_terms_have_versions(account):
+    for text in ("", "Be fair.", "Be fair.\r\n", "Be kind.", ""):
+        publish(account, text)
+    texts = account.portal_terms.order_by("version").values_list("version", "text")
+    assert list(texts) == [(1, "Be fair."), (2, "Be kind."), (3, "")]
+    assert get_terms(account) is None
+
+
+def test_records_which_terms_an_applicant_accepted_and_when(account, program):
+    publish(account, "Be fair.")
+    for version in (None, 2):
+        with pytest.raises(TermsChanged):
+            send(account, terms_version=version)
+    token = send(account, terms_version=1)
+    publish(account, "Be kind.")
+    confirm_application(account, token, at=NOW + timedelta(hours=2))
+    affiliate = account.affiliates.get()
+    accepted = find_acceptance(affiliate)
+    assert (accepted.terms.version, accepted.accepted_at) == (1, NOW)
+    assert find_unaccepted_terms(affiliate).version == 2
+    with pytest.raises(TermsChanged):
+        accept_terms(affiliate, version=1, at=NOW)
+    for _ in range(2):
+        accept_terms(affiliate, version=2, at=NOW)
+    assert find_unaccepted_terms(affiliate) is None
+    assert account.terms_acceptances.count() == 2
+
+
+def test_an_affiliate_accepts_the_terms_when_applying(account, program):
+    publish(account, "Be fair.")
+    affiliate = AffiliateFactory(account=account)
+    with pytest.raises(TermsChanged):
+        apply_for_program(affiliate, program_slug="lamps", terms_version=None, at=NOW)
+    apply_for_program(affiliate, program_slug="lamps", terms_version=1, at=NOW)
+    assert find_acceptance(affiliate).terms.version == 1
+
+
+# Mail about decisions
+
+
+@pytest.fixture
+def nora(account, program):
+    confirm_application(account, send(account), at=NOW)
+    affiliate = account.affiliates.get()
+    affiliate.update_row(language="en")
+    return affiliate
+
+
+def decide(account, program, affiliate, approved, *, hours=1):
+    return set_approval(
+        account,
+        program=program,
+        affiliate_id=affiliate.slug,
+        approved=approved,
+        at=NOW + timedelta(hours=hours),
+    )
+
+
+def list_texts(account):
+    mails = account.mails.filter(kind="enrollment").order_by("pk")
+    return list(mails.values_list("recipient", "subject", "text"))
+
+
+def test_mails_each_decision_once(account, program, nora):
+    for hours, approved in enumerate((True, True, False, True)):
+        decide(account, program, nora, approved, hours=hours)
+    name = account.name
+    approval = (
+        EMAIL,
+        "You take part in Harbor Lamps",
+        f"Hello Nora,\n\n{name} has approved you for the program Harbor Lamps. Your"
+        " link is here:\n"
+        f"http://127.0.0.1:8000/partners/{account.slug}/links/\n",
+    )
+    refusal = (
+        EMAIL,
+        "About your application for Harbor Lamps",
+        "Hello Nora,\n\nYou do not take part in the program Harbor Lamps.\nIf you have"
+        f" questions, write to {name}.\n",
+    )
+    assert list_texts(account) == [approval, refusal, approval]
+
+
+def test_mails_no_return_to_pending(account, program, nora):
+    decide(account, program, nora, approved=True)
+    update_enrollment(
+        account,
+        program=program,
+        affiliate_id=nora.slug,
+        changes={"approved": None},
+        at=NOW,
+    )
+    assert len(list_texts(account)) == 1
+
+
+@pytest.mark.parametrize("reason", ["off", "no mail server", "no address"])
+def test_mails_no_decision_where_nobody_reads_it(
+    account, program, nora, settings, reason
+):
+    if reason == "off":
+        update_portal_settings(account, changes={"is_on": False}, at=NOW)
+    elif reason == "no address":
+        nora.update_row(email=None, email_folded=None)
+    else:
+        settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
+    assert decide(account, program, nora, approved=True).approved is True
+    assert list_texts(account) == []
+
+
+# Retention
+
+
+def test_keeps_no_link_in_a_mail_that_was_sent(account, program):
+    send(account)
+    mail = claim_mail(account, due_before=NOW)
+    record_mail_result(mail, MailResult(), at=NOW)
+    assert account.mails.get().text == ""
+
+
+def test_forgets_who_did_not_confirm(account, program):
+    send(account)
+    at = NOW + APPLICATION_LIFETIME
+    for is_dry, count in ((True, 2), (False, 2), (False, 0)):
+        assert delete_expired_portal_rows(account, at=at, dry_run=is_dry) == count
+    assert not account.mails.exists()
+
+
+def test_keeps_the_mail_of_who_confirmed(account, program):
+    confirm_application(account, send(account), at=NOW)
+    at = NOW + APPLICATION_LIFETIME
+    assert delete_expired_portal_rows(account, at=at, dry_run=False) == 1
+    assert account.mails.count() == 1

@@ -1,0 +1,242 @@
+"""Applications by the portal: of people who are no affiliates yet, and of affiliates.
+
+An application of somebody else is confirmed by a link in a mail before the affiliate is
+created, so nobody applies with the address of another person.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils import translation
+from django.utils.translation import gettext as _
+
+from accounts.actor import get_actor, use_actor
+from accounts.ids import SLUG_PATTERN
+from accounts.models.accounts import Account
+from accounts.services.api_keys import calculate_digest
+from accounts.services.changes import log_event
+from tracking.errors import (
+    AddressTaken,
+    AlreadyApplied,
+    AlreadyEnrolled,
+    ApplicationExpired,
+    DuplicateEmail,
+    ProgramClosed,
+)
+from tracking.models.affiliates import Affiliate
+from tracking.models.applications import PortalApplication
+from tracking.models.enrollments import Enrollment
+from tracking.models.portal import LinkPurpose
+from tracking.models.programs import Program
+from tracking.services.affiliates import PersonData, create_affiliate, create_password
+from tracking.services.decision_mails import queue_decision_mail
+from tracking.services.enrollments import EnrollmentData, create_enrollment
+from tracking.services.mails import APPLICATION_MAIL, queue_mail_to
+from tracking.services.portal_access import (
+    APPLICATION_LIFETIME,
+    create_link,
+    find_affiliate_by_email,
+)
+from tracking.services.portal_settings import build_portal_url, get_portal_settings
+from tracking.services.portal_terms import (
+    accept_terms,
+    check_version,
+    find_unaccepted_terms,
+    record_acceptance,
+)
+
+# Anybody can ask for mail to anybody.
+MAX_MAILS_PER_WINDOW = 3
+MAIL_WINDOW = timedelta(minutes=15)
+
+
+@dataclass(frozen=True)
+class ApplicationData:
+    """What somebody enters who applies."""
+
+    email: str
+    firstname: str
+    lastname: str
+    company: str = ""
+    country: str = ""
+    custom_fields: Mapping[str, Any] = field(default_factory=dict)  # by slug
+
+
+def get_open_program(account: Account, slug: str) -> Program:
+    """Get a program that takes applications; raise `ProgramClosed`."""
+    programs = account.programs.filter(slug=slug, archived_at=None)
+    program = programs.first() if SLUG_PATTERN.fullmatch(slug) else None
+    if program is None or not get_portal_settings(account).is_open:
+        raise ProgramClosed
+    return program
+
+
+def send_application(
+    account: Account,
+    *,
+    program_slug: str,
+    data: ApplicationData,
+    language: str,
+    terms_version: int | None,
+    at: datetime,
+) -> None:
+    """Store an application and mail a link that confirms it.
+
+    If an affiliate has the address, the mail says so instead. Neither the answer nor
+    the statements differ. Raises `ProgramClosed` and `TermsChanged`.
+    """
+    program = get_open_program(account, program_slug)
+    token = secrets.token_urlsafe(32)
+    folded = data.email.casefold()
+    with transaction.atomic():
+        terms = check_version(account, terms_version)
+        affiliate = find_affiliate_by_email(account, data.email)
+        recent = account.portal_applications.filter(
+            email_folded=folded, created_at__gt=at - MAIL_WINDOW
+        )
+        if recent.count() >= MAX_MAILS_PER_WINDOW:
+            return
+        application = account.portal_applications.create(
+            program=program,
+            email=data.email,
+            email_folded=folded,
+            data={
+                "firstname": data.firstname,
+                "lastname": data.lastname,
+                "company": data.company,
+                "country": data.country,
+                "custom_fields": dict(data.custom_fields),
+                "language": language,
+            },
+            terms=terms,
+            token_hash=calculate_digest(token),
+            created_at=at,
+            expires_at=at + APPLICATION_LIFETIME,
+        )
+        _queue_link(application, affiliate, token, at=at)
+
+
+def get_application(account: Account, token: str, *, at: datetime) -> PortalApplication:
+    """Get an application that can be confirmed; raise `ApplicationExpired`."""
+    rows = account.portal_applications.select_related("program", "terms")
+    application: PortalApplication | None = rows.filter(
+        token_hash=calculate_digest(token), used_at=None, expires_at__gt=at
+    ).first()
+    if application is None:
+        raise ApplicationExpired
+    application.account = account
+    return application
+
+
+def confirm_application(account: Account, token: str, *, at: datetime) -> str:
+    """Create the affiliate and the enrollment; return the token of a link to set a
+    password.
+
+    Raises `ApplicationExpired`, `AddressTaken` and `ProgramClosed`.
+    """
+    application = get_application(account, token, at=at)
+    program, data = application.program, application.data
+    if program.archived_at is not None:
+        raise ProgramClosed
+    password = create_password()  # nobody knows it
+    person = PersonData(
+        firstname=data["firstname"],
+        lastname=data["lastname"],
+        email=application.email,
+        company={"company_name": data["company"] or None},
+        address={"country": data["country"] or None},
+        custom_fields=data["custom_fields"],
+    )
+    try:
+        with transaction.atomic():
+            if not application.update_row(expected={"used_at": None}, used_at=at):
+                raise ApplicationExpired
+            affiliate = create_affiliate(account, data=person, password=password, at=at)
+            affiliate.update_row(language=data["language"])
+            if application.terms is not None:
+                accepted_at = application.created_at
+                record_acceptance(affiliate, application.terms, at=accepted_at)
+            _enroll(affiliate, program, at=at)
+            mails = account.mails.filter(kind=APPLICATION_MAIL)
+            for mail in mails.filter(about=str(application.pk)):
+                mail.update_row(affiliate=affiliate)
+            link = create_link(affiliate, LinkPurpose.SET_PASSWORD, at=at)
+    except DuplicateEmail:
+        raise AddressTaken from None
+    return link[1]
+
+
+def apply_for_program(
+    affiliate: Affiliate,
+    *,
+    program_slug: str,
+    terms_version: int | None,
+    at: datetime,
+) -> Enrollment:
+    """Enroll an affiliate who is signed in, and accept the terms.
+
+    Raises `ProgramClosed`, `TermsChanged` and `AlreadyApplied`.
+    """
+    account = affiliate.account
+    program = get_open_program(account, program_slug)
+    try:
+        with transaction.atomic():
+            if find_unaccepted_terms(affiliate) is not None:
+                accept_terms(affiliate, version=terms_version, at=at)
+            return _enroll(affiliate, program, at=at)
+    except AlreadyEnrolled:
+        raise AlreadyApplied from None
+
+
+def _enroll(affiliate: Affiliate, program: Program, *, at: datetime) -> Enrollment:
+    account = affiliate.account
+    approved = program.auto_approve_affiliates or None
+    data = EnrollmentData(affiliate_id=affiliate.slug, approved=approved)
+    with use_actor(f"affiliate {affiliate.pk}", get_actor().trace_id):
+        log_event(account, "affiliate.applied", affiliate, at=at, program=program.slug)
+        enrollment = create_enrollment(account, program=program, data=data, at=at)
+    queue_decision_mail(affiliate, program, enrollment, at=at)
+    return enrollment
+
+
+def _queue_link(
+    application: PortalApplication,
+    affiliate: Affiliate | None,
+    token: str,
+    *,
+    at: datetime,
+) -> None:
+    """Mail how to go on: by a link, or by signing in."""
+    account = application.account
+    names = {"account": account.name, "program": application.program.title}
+    with translation.override(application.data["language"]):
+        hello = _("Hello,")  # no text of somebody who may not have the address
+        subject = _("Your application to {account}").format(**names)
+        if affiliate is None:
+            text = _(
+                "You want to take part in the program {program} of {account}. Confirm"
+                " it within 24 hours at this address:"
+            )
+            url = build_portal_url(account, f"apply/{token}/")
+        else:
+            text = _(
+                "Somebody applied with your e-mail address for the program {program}"
+                " of {account}. You have an account already: sign in and apply there:"
+            )
+            url = build_portal_url(account, "sign-in/")
+        end = _("If you did not expect this mail, ignore it.")
+        body = f"{hello}\n\n{text.format(**names)}\n{url}\n\n{end}\n"
+    queue_mail_to(
+        account,
+        application.email,
+        affiliate=affiliate,
+        kind=APPLICATION_MAIL,
+        about=str(application.pk),
+        subject=subject,
+        text=body,
+        at=at,
+    )

@@ -1,0 +1,72 @@
+"""The terms of an account's portal, and who accepted them."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from accounts.models.accounts import Account
+from accounts.services.changes import log_event
+from tracking.errors import TermsChanged
+from tracking.models.affiliates import Affiliate
+from tracking.models.applications import PortalTerms, TermsAcceptance
+
+
+def get_terms(account: Account) -> PortalTerms | None:
+    """Return the present version; None if there are no terms."""
+    newest = account.portal_terms.order_by("-version").first()
+    return newest if newest and newest.text else None
+
+
+def publish_terms(account: Account, text: str, *, at: datetime) -> None:
+    """Add a version, unless the text is the present one.
+
+    Call it with the settings of the portal locked.
+    """
+    newest = account.portal_terms.order_by("-version").first()
+    text = "\n".join(text.splitlines()).strip()
+    if text == (newest.text if newest else ""):
+        return
+    version = newest.version + 1 if newest else 1
+    terms = account.portal_terms.create(version=version, text=text, created_at=at)
+    log_event(account, "portal.terms_published", terms, at=at, version=version)
+
+
+def check_version(account: Account, version: int | None) -> PortalTerms | None:
+    """Return the present terms; raise `TermsChanged` if they are another version."""
+    terms = get_terms(account)
+    if (terms.version if terms else None) != version:
+        raise TermsChanged
+    return terms
+
+
+def find_unaccepted_terms(affiliate: Affiliate) -> PortalTerms | None:
+    """Return the present terms if the affiliate has not accepted them."""
+    terms = get_terms(affiliate.account)
+    own = affiliate.account.terms_acceptances.filter(affiliate=affiliate)
+    return None if terms is None or own.filter(terms=terms).exists() else terms
+
+
+def find_acceptance(affiliate: Affiliate) -> TermsAcceptance | None:
+    """Return the newest version that the affiliate accepted."""
+    rows = affiliate.account.terms_acceptances.filter(affiliate=affiliate)
+    return rows.select_related("terms").order_by("-terms__version").first()
+
+
+def accept_terms(affiliate: Affiliate, *, version: int | None, at: datetime) -> None:
+    """Accept the present terms; raise `TermsChanged` if they are another version."""
+    with transaction.atomic():
+        terms = check_version(affiliate.account, version)
+        if terms is not None:
+            record_acceptance(affiliate, terms, at=at)
+
+
+def record_acceptance(
+    affiliate: Affiliate, terms: PortalTerms, *, at: datetime
+) -> None:
+    """Store that an affiliate accepted a version, once."""
+    account = affiliate.account
+    row = TermsAcceptance(
+        account=account, affiliate=affiliate, terms=terms, accepted_at=at
+    )
+    unique_fields = ("account", "affiliate", "terms")
+    account.terms_acceptances.insert_or_ignore(row, unique_fields=unique_fields)
