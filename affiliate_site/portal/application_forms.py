@@ -130,8 +130,9 @@ def build_question(question: CustomField) -> forms.Field:
     if question.type == FieldType.SELECT:
         return forms.ChoiceField(choices=[NO_CHOICE, *options], **arguments)
     if question.type == FieldType.MULTISELECT:
-        widget = forms.CheckboxSelectMultiple
-        return forms.MultipleChoiceField(choices=options, widget=widget, **arguments)
+        return forms.MultipleChoiceField(
+            choices=options, widget=forms.CheckboxSelectMultiple, **arguments
+        )
     arguments["max_length"] = MAX_TEXT_LENGTH
     if question.type == FieldType.URL:
         # Browsers accept no address without https:// in an input of the type url.
