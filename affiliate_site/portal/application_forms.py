@@ -131,7 +131,7 @@ def build_question(question: CustomField) -> forms.Field:
         return forms.ChoiceField(choices=[NO_CHOICE, *options], **arguments)
     if question.type == FieldType.MULTISELECT:
         return forms.MultipleChoiceField(
-            choices=options, widget=forms.CheckboxSelectMultiple(), **arguments
+            choices=options, widget=forms.CheckboxSelectMultiple, **arguments
         )
     arguments["max_length"] = MAX_TEXT_LENGTH
     if question.type == FieldType.URL:
