@@ -222,6 +222,7 @@ class FormPage(FormView):
             "original": self.row
             and TitledObject(self.row, get_title(self.model_admin, self.row)),
             "adminform": admin_form,
+            "has_file_field": form.is_multipart(),
             "errors": form.errors,
             "media": self.model_admin.media + admin_form.media,
             "inline_admin_formsets": [],

@@ -51,8 +51,8 @@ def create_creative(
     validate_name("The title", title, path="title")
     validate_length("The text", text, MAX_TEXT_LENGTH, path="text")
     if bool(text.strip()) == bool(image):
-        rule = "given, or an image, but not both"
-        raise InvalidSetting(setting="The text", rule=rule, path="text")
+        rule = "an image or a text, not both"
+        raise InvalidSetting(setting="The creative", rule=rule, path="text")
     program = get_program(account, program_id)
     ensure_not_archived(program)
     with transaction.atomic():

@@ -47,6 +47,7 @@ def list_files(directory):
 @pytest.mark.parametrize("role", ["owner", "manager"])
 def test_adds_an_image(staff_client, scenario, account, creatives_dir, role):
     client = staff_client(role)
+    assert 'enctype="multipart/form-data"' in client.get(ADD).content.decode()
     done = ["The creative Spring was added."]
     assert add(client, scenario, image=make_upload("banner.exe")) == done
 
@@ -117,7 +118,7 @@ def test_keeps_no_file_of_a_form_that_is_refused(
     staff_client, scenario, account, creatives_dir
 ):
     shown = add(staff_client(), scenario, image=make_upload(), text="Lamps")
-    assert shown["text"] == ["The text must be given, or an image, but not both"]
+    assert shown["text"] == ["The creative must be an image or a text, not both"]
     assert list_files(creatives_dir) == []
 
 
