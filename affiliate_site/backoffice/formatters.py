@@ -211,6 +211,7 @@ FIELD_LABELS = {
     "lastname": "last name",
     "meta_data": "metadata",
     "mlm": "pays parents",
+    "order_id": "order ID",
     "promoted_at": "became affiliate",
     "promotion_method": "became affiliate by",
     "recurring_cap": "rewarded conversions per customer",
