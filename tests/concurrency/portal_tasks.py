@@ -10,6 +10,7 @@ from tracking.services.portal_access import (
     sign_in,
     use_sign_in_link,
 )
+from tracking.services.portal_emails import cancel_email_change, confirm_email_change
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 
@@ -43,7 +44,19 @@ def sign_in_task(account, *, email, password):
     return sign_in(account, email=email, password=password, at=AT)
 
 
+def confirm_email_change_task(account, *, token):
+    """Confirm another e-mail address; return whether it changed."""
+    return confirm_email_change(account, token, at=AT)
+
+
+def cancel_email_change_task(account, *, token):
+    """Cancel another e-mail address."""
+    cancel_email_change(account, token, at=AT)
+
+
 PORTAL_TASKS = {
+    "confirm_email_change": confirm_email_change_task,
+    "cancel_email_change": cancel_email_change_task,
     "use_sign_in_link": use_sign_in_link_task,
     "set_portal_password": set_portal_password_task,
     "change_portal_password": change_portal_password_task,
