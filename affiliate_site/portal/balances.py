@@ -14,7 +14,7 @@ from payouts.services.payout_minimums import get_minimums
 
 OBSTACLES = {
     LeftOutReason.NO_METHOD: gettext_lazy(
-        "You cannot be paid yet: say how, under Payments."
+        "You cannot be paid yet: add a way to be paid, under Payments."
     ),
     LeftOutReason.METHOD_INCOMPLETE: gettext_lazy(
         "You cannot be paid yet: details of your payout method are missing or wrong."

@@ -14,6 +14,7 @@ from tracking.services.portal_applications import (
     apply_for_program,
     confirm_application,
 )
+from tracking.services.portal_emails import cancel_email_change, confirm_email_change
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 
@@ -59,9 +60,21 @@ def apply_for_program_task(account, *, affiliate_id, slug):
     apply_for_program(affiliate, program_slug=slug, terms_version=None, at=AT)
 
 
+def confirm_email_change_task(account, *, token):
+    """Confirm another e-mail address; return whether it changed."""
+    return confirm_email_change(account, token, at=AT)
+
+
+def cancel_email_change_task(account, *, token):
+    """Cancel another e-mail address."""
+    cancel_email_change(account, token, at=AT)
+
+
 PORTAL_TASKS = {
     "confirm_application": confirm_application_task,
     "apply_for_program": apply_for_program_task,
+    "confirm_email_change": confirm_email_change_task,
+    "cancel_email_change": cancel_email_change_task,
     "use_sign_in_link": use_sign_in_link_task,
     "set_portal_password": set_portal_password_task,
     "change_portal_password": change_portal_password_task,

@@ -6,6 +6,7 @@ draft said, or nothing. Nothing is paid twice.
 
 from datetime import timedelta
 from decimal import Decimal
+from uuid import uuid4
 
 import pytest
 
@@ -126,8 +127,16 @@ def cancel_of_run(scenario):
     return build_task(scenario, "cancel_payments", payments=payments)
 
 
+def change_method(scenario):
+    """An affiliate enters another account."""
+    slug = scenario.mina.slug
+    text = f"{uuid4()}@notes.example"
+    return build_task(scenario, "set_payout_method", affiliate_id=slug, text=text)
+
+
 @pytest.mark.parametrize(
-    "begin", [approve, refund, pay_by_api, cancel_of_api, cancel_of_run]
+    "begin",
+    [approve, refund, pay_by_api, cancel_of_api, cancel_of_run, change_method],
 )
 def test_pays_what_the_draft_says_or_nothing(workers, scenario, begin):
     account = scenario.account

@@ -157,3 +157,52 @@ def test_applications_at_once_enroll_once(workers, scenario, affiliate):
         results = Counter(workers.run(*[task] * PROCESSES))
 
         assert results == {"done": 1, "AlreadyApplied": PROCESSES - 1}
+
+
+def ask_for_another_address(affiliate, email):
+    """The tokens of the links at the new and at the present address."""
+    account = affiliate.account
+    tokens = [
+        create_portal_link(affiliate, purpose=purpose, at=NOW)
+        for purpose in (LinkPurpose.ENTER_EMAIL, LinkPurpose.LEAVE_EMAIL)
+    ]
+    account.portal_links.filter(affiliate=affiliate, used_at=None).update(
+        new_email=email
+    )
+    return tokens
+
+
+def test_an_address_changes_once_both_links_are_used_at_once(
+    workers, scenario, affiliate
+):
+    account = scenario.account
+    for number in range(ROUNDS):
+        email = f"mina{number}@lamps.example.org"
+        tokens = ask_for_another_address(affiliate, email)
+        tasks = [
+            build_task("confirm_email_change", account, token=token)
+            for token in tokens * 2
+        ]
+
+        results = Counter(map(str, workers.run(*tasks)))
+
+        assert results == {"True": 1, "done": 1, "LinkExpired": 2}
+        assert affiliate.reload().email == email
+
+
+def test_an_address_that_is_canceled_at_once_changes_or_stays(
+    workers, scenario, affiliate
+):
+    account = scenario.account
+    for number in range(ROUNDS):
+        before = affiliate.reload().email
+        email = f"mina{number}@boats.example.org"
+        new, present = ask_for_another_address(affiliate, email)
+        confirm = build_task("confirm_email_change", account, token=new)
+        cancel = build_task("cancel_email_change", account, token=present)
+
+        results = workers.run(confirm, cancel, confirm, cancel)
+
+        assert "done" in results
+        assert True not in results
+        assert affiliate.reload().email == before

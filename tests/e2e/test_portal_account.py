@@ -46,7 +46,7 @@ def test_looks_after_payments_and_account(
     set_password(page, portal, scenario)
     page.get_by_role("link", name="Payments").click()
     text = check_page(page)
-    assert "You cannot be paid yet: say how, under Payments." in text
+    assert "You cannot be paid yet: add a way to be paid, under Payments." in text
     assert re.search("The next payments are planned for 1 [A-Z][a-z]+ 20[0-9]+", text)
     page.get_by_role("link", name="Bank account").click()
     page.get_by_label("IBAN").fill("SI56 1910 0000 0123 439")

@@ -200,7 +200,7 @@ def test_says_why_the_due_is_not_paid_and_when_payments_come(
     sale = scenario.create_conversion("200", at=timezone.now())
     scenario.approve(scenario.get_commission(sale), at=timezone.now())
     page = read(mina.get(f"{portal}payments/"))
-    assert "You cannot be paid yet: say how, under Payments." in page
+    assert "You cannot be paid yet: add a way to be paid, under Payments." in page
     assert "The next payments" not in page
     account.portal_settings.update(payout_day=account.get_day(timezone.now()).day)
     page = read(mina.get(f"{portal}payments/"))
