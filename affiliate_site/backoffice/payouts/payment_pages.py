@@ -14,7 +14,7 @@ from affiliate_site.backoffice.money_pages import (
     MoneyFormPage,
     get_amount_initial,
 )
-from affiliate_site.backoffice.payouts.due_texts import add_amounts_due, warn_of_holds
+from affiliate_site.backoffice.payouts.due_texts import add_amounts_due, list_hold_notes
 from affiliate_site.backoffice.payouts.payment_detail import list_balance_facts
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
 from affiliate_site.backoffice.payouts.run_parts import (
@@ -38,7 +38,8 @@ class PaymentForm(MoneyForm):
     """How much of a balance to pay."""
 
     amount = DecimalField(
-        help_text="The oldest approved commissions are paid first, each in full."
+        help_text="Pays what is due, the oldest commissions first, each in full;"
+        " then what is on hold."
     )
 
     def clean(self):
@@ -74,8 +75,7 @@ class PayBalancePage(MoneyFormPage):
     def list_alerts(self):
         affiliate, at = self.row.affiliate, timezone.now()
         add_amounts_due([self.row], at=at)
-        held = warn_of_holds([self.row])
-        alerts = [*([held] if held else []), *self.list_method_alerts()]
+        alerts = [*list_hold_notes(self.row), *self.list_method_alerts()]
         if get_payout_text(self.row, self.request.user):
             return alerts
         if affiliate.deleted_at:
@@ -139,11 +139,11 @@ class PayBalancePage(MoneyFormPage):
     def list_facts(self, form, payment):
         balance = get_payment_balance(payment)
         facts = list_balance_facts(balance)
-        commission = find_next_commission(payment)
+        commission = find_next_commission(payment, at=payment.created_at)
         if balance.paid or commission is None:
             return facts
         amount = format_money(commission.amount, commission.currency)
-        text = f"none yet: the oldest, commission {commission}, is {amount}"
+        text = f"none yet: the next, commission {commission}, is {amount}"
         return [*facts, ("Commissions paid in full", text)]
 
     def get_done_message(self, payment):
