@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html
 
-from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.formatters import format_datetime, format_money
 from affiliate_site.backoffice.forms import MULTI_LINE, DecimalField, ServiceForm
 from affiliate_site.backoffice.money_pages import (
     MoneyForm,
@@ -23,6 +23,7 @@ from affiliate_site.backoffice.payouts.run_parts import (
 )
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.documents import DocumentKind
+from payouts.models.payments import PayoutMethodKind
 from payouts.models.runs import PayoutLineState
 from payouts.services.amounts_due import get_amounts_due
 from payouts.services.payables import find_next_commission, get_payment_balance
@@ -31,6 +32,7 @@ from payouts.services.payout_settings import get_payout_settings
 from tracking.amounts import ExactSum
 from tracking.money import MAX_INTEGER_DIGITS
 
+PAYERS = {PayoutMethodKind.PAYPAL: "PayPal", PayoutMethodKind.WISE: "Wise"}
 NO_TRANSFER = "This records payments that you make; it transfers no money itself."
 
 
@@ -184,9 +186,19 @@ class CancelPaymentPage(MoneyFormPage):
         return payment.canceled_at is None
 
     def list_alerts(self):
-        """That the bank says that it has arrived."""
-        line = self.account.payout_lines.filter(payment=self.row).first()
-        if line is None or line.state != PayoutLineState.SETTLED:
+        """That the bank says that it has arrived, or may still pay it."""
+        lines = self.account.payout_lines.filter(payment=self.row)
+        line = lines.select_related("run").first()
+        if line is None:
+            return []
+        if line.state == PayoutLineState.UNKNOWN and line.run.exported_at:
+            return [
+                "This payment is in a file that was downloaded on"
+                f" {format_datetime(line.run.exported_at)}. If the file was handed in,"
+                f" {PAYERS.get(line.method, 'the bank')} may still pay it, and the next"
+                " payout run pays the amount a second time: ask there first."
+            ]
+        if line.state != PayoutLineState.SETTLED:
             return []
         return [
             f"The bank says that this payment arrived on "

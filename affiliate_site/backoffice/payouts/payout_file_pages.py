@@ -155,7 +155,8 @@ class DownloadFilesPage(FormPage):
     leave_button = "Back to the run"
     explanation = (
         "Send each of the files to its receiver once: together they pay each line of"
-        " the run. They are the same however often you download them. The lists of all"
+        " the run. They are the same however often you download them, except that"
+        " payments which staff have canceled since are left out. The lists of all"
         " payments are for your books."
     )
 
