@@ -29,6 +29,7 @@ from affiliate_site.backoffice.formatters import (
     format_money,
     format_status,
     format_totals,
+    get_payment_text,
     get_status_text,
     keep_amounts_together,
 )
@@ -41,10 +42,15 @@ from affiliate_site.backoffice.object_pages import (
 )
 from affiliate_site.backoffice.payouts.due_texts import list_parts
 from affiliate_site.backoffice.payouts.minimum_pages import list_own_minimums
-from affiliate_site.backoffice.payouts.payout_texts import list_method_facts
+from affiliate_site.backoffice.payouts.payout_texts import (
+    list_method_facts,
+    mark_unanswered,
+)
 from affiliate_site.backoffice.qr_codes import get_link_style
 from payouts.services.amounts_due import get_amounts_due
-from payouts.services.payables import list_payable_accounts
+from payouts.services.payables import (
+    list_payable_accounts,
+)
 from payouts.services.payout_methods import list_equal_methods
 from payouts.services.statistics import load_statistics
 from payouts.statistics import Period, add_totals, get_last_days
@@ -309,7 +315,9 @@ def list_conversions(request, affiliate) -> dict:
         affiliate=affiliate, conversion__in=[row.pk for row in section.rows]
     )
     earned: dict[int, list] = {}
-    for commission in commissions.order_by("id"):
+    rows = list(commissions.order_by("id"))
+    mark_unanswered(rows)
+    for commission in rows:
         earned.setdefault(commission.conversion_id, []).append(
             (
                 format_money(commission.amount, commission.currency),
@@ -327,6 +335,7 @@ def list_commissions(request, affiliate) -> dict:
     rows = affiliate.account.commissions.filter(affiliate=affiliate)
     rows = rows.select_related("conversion", "payment").newest_first()
     section = RowPage(request, rows)
+    mark_unanswered(section.rows)
     for row in section.rows:
         row.formatted_amount = format_money(row.amount, row.currency)
         row.label, row.variant = label_status(get_status_text(row))
@@ -337,8 +346,10 @@ def list_payments(request, affiliate) -> dict:
     """The payments to the affiliate."""
     rows = affiliate.account.payments.filter(affiliate=affiliate).newest_first()
     section = RowPage(request, rows)
+    mark_unanswered(section.rows)
     for row in section.rows:
         row.formatted_amount = format_money(row.amount, row.currency)
+        row.label, row.variant = label_status(get_payment_text(row))
     return {"section": section}
 
 

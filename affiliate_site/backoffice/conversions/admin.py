@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from django.contrib import admin
-from django.db.models import Case, F, Q, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
@@ -50,15 +50,30 @@ from affiliate_site.backoffice.lists.state_filters import DeletedFilter
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from payouts.models.commissions import Commission
 from payouts.models.refunds import Refund
+from payouts.models.runs import PayoutLine, PayoutLineState
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 
 REMOVED = ("removed", "deleted_at", Q(deleted_at=None))
 # What labels say of a commission and of a refund, as one statement reads both.
-STATUS = Case(When(payment=None, then=F("status")), default=Value("paid"))
+UNANSWERED = PayoutLine.objects.filter(
+    account=OuterRef("account"),
+    payment=OuterRef("payment"),
+    state=PayoutLineState.UNKNOWN,
+)
+STATUS = Case(
+    When(payment=None, then=F("status")),
+    When(Exists(UNANSWERED), then=Value("no answer yet")),
+    default=Value("paid"),
+)
 REFUND_STATUS = Case(
     When(is_full=True, then=Value("refunded")), default=Value("partly refunded")
 )
+
+
+def add_answers(commissions: QuerySet) -> QuerySet:
+    """As `mark_unanswered`, of rows that a statement has yet to read."""
+    return commissions.annotate(is_unanswered=Exists(UNANSWERED))
 
 
 def get_conversion_text(external_id: str | None, pk: int | None) -> str:

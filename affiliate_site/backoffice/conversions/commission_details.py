@@ -28,7 +28,10 @@ from affiliate_site.backoffice.object_pages import (
     link_to,
     link_to_sale,
 )
-from affiliate_site.backoffice.payouts.payout_texts import format_payment_method
+from affiliate_site.backoffice.payouts.payout_texts import (
+    format_payment_method,
+    mark_unanswered,
+)
 from payouts.explanation import explain_due, explain_initial_status
 from payouts.models.bonuses import GoalType
 from payouts.models.commissions import Commission, CommissionStatus
@@ -53,6 +56,7 @@ GOAL_MISSED_TEXT = "Bonus goal no longer met"
 def get_commission_details(request, commission: Commission) -> Details:
     """Amount and state, what pays it, its calculation, and its history."""
     explained = explain_commission(commission)
+    mark_unanswered([commission])
     statuses = [commission.status, get_status_text(commission)]
     if commission.deleted_at:
         statuses = ["removed"]
@@ -187,6 +191,7 @@ def build_payment_section(request, commission) -> Section:
         "Payment",
         facts=[
             ("Paid by", link_to(payment)),
+            ("Bank", commission.is_unanswered and "No answer yet"),
             ("Amount of the payment", format_money(payment.amount, payment.currency)),
             (
                 "Commission when paid",

@@ -18,6 +18,7 @@ from affiliate_site.backoffice.actions import (
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
 from affiliate_site.backoffice.conversions.admin import (
     REMOVED,
+    add_answers,
     get_conversion_text,
 )
 from affiliate_site.backoffice.conversions.commission_details import (
@@ -74,6 +75,7 @@ from affiliate_site.backoffice.lists.state_filters import (
 )
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.payouts.due_texts import describe_due
+from affiliate_site.backoffice.payouts.payout_texts import mark_unanswered
 from payouts.explanation import explain_initial_status
 from payouts.models.commissions import (
     Commission,
@@ -199,6 +201,9 @@ class CommissionAdmin(
     )
     manage_permission = "payouts.change_commission"
 
+    def prepare_rows(self, request, rows):
+        mark_unanswered(rows)
+
     def get_details(self, request, commission):
         return get_commission_details(request, commission)
 
@@ -278,7 +283,7 @@ class CommissionAdmin(
             explanation=ReleaseCommissionPage.explanation,
             form=form,
         )
-        rows = rows.select_related("conversion", "affiliate")
+        rows = add_answers(rows.select_related("conversion", "affiliate"))
         return run_admin_action(self, request, rows, admin_action)
 
     def _set_status(self, request, rows, admin_action, target_status):
@@ -322,7 +327,7 @@ class CommissionAdmin(
             get_balances=get_balances,
         )
         relations = ("conversion", "affiliate", "base_commission__affiliate")
-        rows = rows.select_related(*relations)
+        rows = add_answers(rows.select_related(*relations))
         return run_admin_action(self, request, rows, admin_action)
 
 
