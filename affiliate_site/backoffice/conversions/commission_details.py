@@ -95,7 +95,7 @@ def get_commission_details(request, commission: Commission) -> Details:
                     ("Goal", commission.bonus and describe_goal(commission)),
                     ("Comment", format_comment(commission)),
                     ("Created", format_datetime(commission.created_at)),
-                    ("Due", capfirst(explain_due(explained, at=timezone.now()))),
+                    ("Due", describe_due_time(commission, explained)),
                     ("Final since", format_datetime(commission.finalized_at)),
                 ],
             ),
@@ -126,6 +126,13 @@ def get_commission_details(request, commission: Commission) -> Details:
             ),
         ],
     )
+
+
+def describe_due_time(commission, explained) -> str:
+    """Since or until when it is due or not, and why; empty if it was removed."""
+    if commission.deleted_at:
+        return ""
+    return capfirst(explain_due(explained, at=timezone.now()))
 
 
 def describe_goal(commission) -> str:
@@ -171,7 +178,7 @@ def build_payment_section(request, commission) -> Section:
             commission.status == CommissionStatus.APPROVED
             and commission.deleted_at is None
         )
-        notes = ["Not paid."]
+        notes = [describe_earlier_payment(commission)]
         if is_due and balance < commission.amount:
             notes.append(COVERED_NOTE)
         due = format_money(balance, commission.currency)
@@ -201,4 +208,19 @@ def build_payment_section(request, commission) -> Section:
             ("On", format_datetime(payment.created_at)),
             ("Paid to", format_payment_method(payment, request.user)),
         ],
+    )
+
+
+def describe_earlier_payment(commission) -> str:
+    """Which payment paid a commission that earns nothing any more."""
+    allocations = commission.account.payment_allocations.filter(
+        commission=commission, payment__canceled_at=None
+    )
+    last = allocations.select_related("payment").order_by("-id").first()
+    earns = commission.status == CommissionStatus.APPROVED and not commission.deleted_at
+    if last is None or earns:
+        return "Not paid."
+    return format_html(
+        "Was paid by {}. Its amount was taken from the balance due.",
+        link_to(last.payment),
     )
