@@ -15,8 +15,13 @@ from affiliate_site.backoffice.conversions.calculation_section import (
     list_postings,
     list_reasons,
 )
+from affiliate_site.backoffice.conversions.conversion_details import (
+    list_risk_indicators,
+)
+from affiliate_site.backoffice.conversions.reviews import list_review_labels
 from affiliate_site.backoffice.formatters import (
     format_datetime,
+    format_labels,
     format_money,
     get_status_text,
 )
@@ -85,6 +90,7 @@ def get_commission_details(request, commission: Commission) -> Details:
                         conversion
                         and link_to(conversion.program, conversion.program.title),
                     ),
+                    ("To check", describe_checks(commission)),
                     ("Type", f"{commission.name} ({commission.kind})"),
                     ("Follows", link_to(commission.base_commission)),
                     ("Bonus", commission.bonus and commission.bonus.title),
@@ -126,6 +132,16 @@ def get_commission_details(request, commission: Commission) -> Details:
             ),
         ],
     )
+
+
+def describe_checks(commission) -> str:
+    """What the list says to check, and in words, with the claims of its sale."""
+    conversion = commission.conversion
+    if conversion is None or commission.deleted_at:
+        return ""
+    labels = list_review_labels(conversion)
+    indicators = list_risk_indicators(conversion)
+    return format_html("{} {}", format_labels(labels), indicators) if labels else ""
 
 
 def describe_due_time(commission, explained) -> str:

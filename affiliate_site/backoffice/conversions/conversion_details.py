@@ -152,9 +152,14 @@ def list_risk_indicators(conversion) -> str:
     text = format_warnings(conversion.warnings)
     if not conversion.is_contested:
         return text
+    link = '{} (<a class="details-link" href="{}">compare the claims</a>)'
+    return format_html(link, text, build_claims_url(conversion))
+
+
+def build_claims_url(conversion) -> str:
+    """The list of the claims of a conversion."""
     url = reverse("admin:tracking_conversionclaim_changelist")
-    link = f"{url}?conversion_id={conversion.pk}"
-    return format_html('{} (<a href="{}">compare the claims</a>)', text, link)
+    return f"{url}?conversion_id={conversion.pk}"
 
 
 def format_warnings(warnings) -> str:
