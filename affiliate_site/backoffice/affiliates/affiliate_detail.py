@@ -17,7 +17,6 @@ from affiliate_site.backoffice.audit_sentences import (
     find_names,
     render_action,
 )
-from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.dashboard.number_cards import (
     NumberCard,
     build_number_cards,
@@ -116,7 +115,7 @@ def build_affiliate_context(request, affiliate) -> dict:
             for currency, each in amounts.items()
             for part in list_parts(each, currency)
         ],
-        "pay_url": get_pay_url(request, affiliate, balances),
+        "pay_links": list_pay_links(request, affiliate, balances),
         "cards": build_cards(affiliate, by_day, at),
         "months": [build_month(month, by_day) for month in months],
         "period_days": PERIOD_DAYS,
@@ -150,19 +149,20 @@ def get_approval_status(enrollment) -> str:
     return APPROVAL_STATUSES[enrollment.approved]
 
 
-def get_pay_url(request, affiliate, balances) -> str:
-    """Where to pay the affiliate, for those who may; empty if nothing is due.
-
-    The list of its balances, if there are several currencies.
-    """
+def list_pay_links(request, affiliate, balances) -> list[tuple[str, str]]:
+    """The form of each balance to pay, for those who may: texts and URLs."""
     if not request.user.has_perm("payouts.add_payment") or not any(
         amount > 0 for amount in balances.values()
     ):
-        return ""
+        return []
     rows = list_payable_accounts(affiliate.account, affiliate)
-    if len(rows) == 1:
-        return reverse("admin:payouts_ledgeraccount_pay", args=[rows[0].pk])
-    return build_changelist_url("payouts_ledgeraccount", q=affiliate.slug)
+    return [
+        (
+            f"Pay {row.currency}" if len(rows) > 1 else "Pay",
+            reverse("admin:payouts_ledgeraccount_pay", args=[row.pk]),
+        )
+        for row in rows
+    ]
 
 
 def list_badges(affiliate, programs) -> list[tuple[str, str]]:
