@@ -103,6 +103,13 @@ def link_to_conversion(commission) -> str:
     return format_html('<a href="{}">{}</a>', url, text)
 
 
+def format_in_two_lines(moment) -> str:
+    """The day, and the time that may be below it, neither of them broken."""
+    day, time = format_datetime(moment).split(" ", 1)
+    line = '<span class="backoffice-nowrap">{}</span>'
+    return format_html(f"{line} {line}", day, time)
+
+
 def name_commission_type(commission) -> str:
     """The title of its type, with its kind unless it is regular."""
     if commission.kind == CommissionKind.REGULAR:
@@ -138,7 +145,7 @@ class CommissionAdmin(
             "held_until",
             "On hold until",
             lambda row: (
-                format_datetime(row.due_at)
+                format_in_two_lines(row.due_at)
                 if is_on_hold(row, at=timezone.now())
                 else EMPTY_VALUE
             ),
