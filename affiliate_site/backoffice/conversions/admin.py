@@ -225,7 +225,8 @@ class ConversionAdmin(
         found = commissions.values_list("conversion", STATUS, "amount").union(
             refunds.values_list("conversion", REFUND_STATUS, "amount"), all=True
         )
-        statuses, totals = defaultdict(set), defaultdict(Decimal)
+        statuses: dict[int, set[str]] = defaultdict(set)
+        totals: dict[int, Decimal] = defaultdict(Decimal)
         for conversion_id, text, amount in found:
             statuses[conversion_id].add(text)
             if text not in WITHOUT_COMMISSION:
