@@ -19,6 +19,7 @@ from django.utils.text import capfirst
 
 from affiliate_site.backoffice.formatters import format_money, format_person
 from affiliate_site.backoffice.lists.search import PK_PATTERN
+from affiliate_site.backoffice.payouts.ledger import REPORTS
 from affiliate_site.backoffice.theme import (
     get_object_url,
     list_navigation,
@@ -103,12 +104,28 @@ LIST_ACTIONS = (
         "payouts.add_payment",
     ),
     ListAction(
+        "Import payout results",
+        "payouts_payoutrun",
+        "",
+        "payouts.add_payment",
+    ),
+    ListAction(
         "Decide contested claims",
         "tracking_conversionclaim",
         "?decided_at__isnull=True",
         "tracking.change_conversionclaim",
     ),
 )
+
+
+# What staff may call a page or action instead, by its icon.
+SYNONYMS = {
+    "add": "create new",
+    "summarize": "reports",
+    "receipt_long": "reports",
+    "settings": "time zone time zones company",
+    "door_open": "settings of the affiliate portal",
+}
 
 
 def search(request, term: str) -> list[SearchResult]:
@@ -145,8 +162,7 @@ def list_pages(request, term: str) -> list[SearchResult]:
     words = list_search_words(term)
     found: dict[bool, list[SearchResult]] = {True: [], False: []}
     for page in (*iterate_actions(request), *iterate_pages(request)):
-        # Some say “create affiliate” or “new affiliate”.
-        synonyms = "create new" if page.icon == "add" else ""
+        synonyms = SYNONYMS.get(page.icon, "")
         text = fold_text(f" {page.title} {synonyms}")
         if words and all(word in text for word in words):
             found[all(f" {word}" in text for word in words)].append(page)
@@ -168,12 +184,15 @@ def iterate_actions(request) -> Iterator[SearchResult]:
 
 
 def iterate_pages(request) -> Iterator[SearchResult]:
-    """The pages of the sidebar that the user may see."""
+    """The pages of the sidebar that the user may see, and the reports."""
     for group in list_navigation(request):
         for item in group["items"]:
             if item.get("permission", lambda request: True)(request):
                 title, url, icon = item["title"], item["link"], item["icon"]
                 yield SearchResult(title, "Page", url, icon)
+    if request.user.account_id and request.user.has_perm("payouts.view_transfer"):
+        for name, title, _ in REPORTS:
+            yield SearchResult(title, "Report", reverse(f"admin:{name}"), "summarize")
 
 
 def list_results(request, search_field: SearchField, term: str) -> list[SearchResult]:

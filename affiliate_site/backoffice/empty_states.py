@@ -126,7 +126,9 @@ EMPTY_STATES = {
     "accounts.WebhookEndpoint": (
         "No webhooks yet. An owner chooses “Add webhook” to receive events."
     ),
-    "accounts.Delivery": "No deliveries yet. Add a webhook to receive events.",
+    "accounts.Delivery": (
+        "No deliveries yet. Each event that a webhook subscribes to adds one."
+    ),
     "accounts.AuditLogEntry": "No audit log entries yet. Each change adds one.",
     "accounts.Invitation": (
         "No invitations yet. An owner sends one under Staff. Without e-mail on this"

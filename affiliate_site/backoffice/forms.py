@@ -395,7 +395,11 @@ class ServiceForm(forms.Form):
         """Show what a service refused."""
         for each in error.errors if isinstance(error, ErrorList) else [error]:
             path = each.path or self.error_fields.get(type(each))
-            self.add_error_at(path, each.text)
+            self.add_error_at(path, self.get_error_text(each))
+
+    def get_error_text(self, error: DomainError) -> str:
+        """What the form shows of one refusal."""
+        return error.text
 
     @staticmethod
     def _replace_widget(field, widget_class):

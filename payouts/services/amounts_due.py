@@ -60,6 +60,14 @@ def filter_on_hold(rows: CommissionQuerySet, *, at: datetime) -> CommissionQuery
     return rows.unpaid().filter(due_at__gt=at, created_at__gte=since)
 
 
+def sort_for_allocation(
+    unpaid: CommissionQuerySet, *, at: datetime
+) -> list[Commission]:
+    """In the order in which payments pay them: what is due, then what is on hold."""
+    oldest_first = unpaid.order_by("created_at", "id")
+    return sorted(oldest_first, key=lambda row: is_on_hold(row, at=at))
+
+
 def is_on_hold(commission: Commission, *, at: datetime) -> bool:
     """Whether a commission that may be paid is not due yet."""
     return (

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +13,7 @@ from accounts.models.accounts import Account
 from payouts.models.commissions import BalanceKey, Commission
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.models.payments import Payment
+from payouts.services.amounts_due import sort_for_allocation
 from payouts.statistics import Sums
 from tracking.amounts import ExactSum
 from tracking.models.affiliates import Affiliate
@@ -132,12 +134,12 @@ def get_payment_balance(payment: Payment) -> PaymentBalance:
     )
 
 
-def find_next_commission(payment: Payment) -> Commission | None:
+def find_next_commission(payment: Payment, *, at: datetime) -> Commission | None:
     """Return the commission that the next payment of this affiliate pays first."""
     rows = payment.account.commissions.unpaid().filter(
         affiliate=payment.affiliate_id, currency=payment.currency
     )
-    return rows.order_by("created_at", "id").first()
+    return next(iter(sort_for_allocation(rows, at=at)), None)
 
 
 def _sum_amounts(rows: QuerySet[Any]) -> Decimal:

@@ -24,6 +24,7 @@ from payouts.errors import (
 )
 from payouts.models.commissions import BalanceKey, Commission, PaymentAllocation
 from payouts.models.payments import Payment, PayoutMethod
+from payouts.services.amounts_due import sort_for_allocation
 from payouts.services.documents import correct_document
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from payouts.services.payment_mails import withdraw_payment_mail
@@ -193,20 +194,21 @@ def allocate_payments(
     *,
     at: datetime,
 ) -> list[Commission]:
-    """Allocate new payments to approved commissions: those chosen, or oldest first.
+    """Allocate new payments to approved commissions: those chosen, or due ones first.
 
     `chosen` has the primary keys of each payment's commissions. None: the amount to
     allocate is the sum of an affiliate's payments in a currency that are not canceled,
-    minus its paid commissions. Commissions are paid in full only, and the first one
-    that exceeds the rest ends the allocation (docs/api-contract.md, section 7.6). No
-    balance has payments of both kinds. Returns the paid commissions. The caller has
-    locked the balances.
+    minus its paid commissions. Those that are due come before those on hold, each
+    oldest first. Commissions are paid in full only, and the first one that exceeds the
+    rest ends the allocation (docs/api-contract.md, section 7.6). No balance has
+    payments of both kinds. Returns the paid commissions. The caller has locked the
+    balances.
     """
     pairs = list(zip(payments, chosen, strict=True))
     paid = [
         *_list_chosen_commissions(account, [pair for pair in pairs if pair[1]]),
-        *_list_oldest_commissions(
-            account, [payment for payment, pks in pairs if pks is None]
+        *_list_next_commissions(
+            account, [payment for payment, pks in pairs if pks is None], at
         ),
     ]
     account.payment_allocations.bulk_create(
@@ -239,13 +241,13 @@ def _list_chosen_commissions(
             yield payments[commission.pk], commission
 
 
-def _list_oldest_commissions(
-    account: Account, payments: Sequence[Payment]
+def _list_next_commissions(
+    account: Account, payments: Sequence[Payment], at: datetime
 ) -> Iterator[tuple[Payment, Commission]]:
     if not payments:
         return
     unallocated = _get_unallocated_amounts(account, payments)
-    unpaid = _list_unpaid_commissions(account, payments, unallocated)
+    unpaid = _list_unpaid_commissions(account, payments, unallocated, at)
     for payment in payments:
         balance_key = (payment.affiliate_id, payment.currency)
         unallocated[balance_key] += payment.amount
@@ -283,8 +285,9 @@ def _list_unpaid_commissions(
     account: Account,
     payments: Sequence[Payment],
     unallocated: dict[BalanceKey, Decimal],
+    at: datetime,
 ) -> dict[BalanceKey, deque[Commission]]:
-    """List unpaid approved commissions, oldest first, by balance key.
+    """List unpaid approved commissions by balance key, in the order of allocation.
 
     Balance keys without an amount to allocate are left out.
     """
@@ -297,7 +300,7 @@ def _list_unpaid_commissions(
         currency__in={currency for _, currency in balance_keys},
     )
     unpaid: dict[BalanceKey, deque[Commission]] = defaultdict(deque)
-    for commission in rows.order_by("created_at", "id"):
+    for commission in sort_for_allocation(rows, at=at):
         if commission.balance_key in balance_keys:
             unpaid[commission.balance_key].append(commission)
     return unpaid

@@ -385,13 +385,13 @@ class LedgerStateMachine(RuleBasedStateMachine):
         self.allocate_payment(payment.public_id)
 
     def allocate_payment(self, payment: str) -> None:
-        """Pay the oldest commissions first, while they fit completely (section 7.6)."""
+        """Pay what is due first, while it fits completely (section 7.6)."""
         affiliate, currency, _ = self.payments[payment]
         approved = self.list_approved(affiliate, currency)
         budget = self.get_paid(affiliate, currency) - sum(
             commission.units for commission in approved if commission.paid_by
         )
-        for commission in approved:
+        for commission in sorted(approved, key=lambda each: each.due_at > self.at):
             if commission.paid_by is None:
                 if commission.units > budget:
                     return

@@ -17,7 +17,6 @@ from affiliate_site.backoffice.audit_sentences import (
     find_names,
     render_action,
 )
-from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.dashboard.number_cards import (
     NumberCard,
     build_number_cards,
@@ -29,6 +28,7 @@ from affiliate_site.backoffice.formatters import (
     format_money,
     format_status,
     format_totals,
+    get_payment_text,
     get_status_text,
     keep_amounts_together,
 )
@@ -41,10 +41,15 @@ from affiliate_site.backoffice.object_pages import (
 )
 from affiliate_site.backoffice.payouts.due_texts import list_parts
 from affiliate_site.backoffice.payouts.minimum_pages import list_own_minimums
-from affiliate_site.backoffice.payouts.payout_texts import list_method_facts
+from affiliate_site.backoffice.payouts.payout_texts import (
+    list_method_facts,
+    mark_unanswered,
+)
 from affiliate_site.qr_codes import get_link_style
 from payouts.services.amounts_due import get_amounts_due
-from payouts.services.payables import list_payable_accounts
+from payouts.services.payables import (
+    list_payable_accounts,
+)
 from payouts.services.payout_methods import list_equal_methods
 from payouts.services.statistics import load_statistics
 from payouts.statistics import Period, add_totals, get_last_days
@@ -111,7 +116,7 @@ def build_affiliate_context(request, affiliate) -> dict:
             for currency, each in amounts.items()
             for part in list_parts(each, currency)
         ],
-        "pay_url": get_pay_url(request, affiliate, balances),
+        "pay_links": list_pay_links(request, affiliate, balances),
         "cards": build_cards(affiliate, by_day, at),
         "months": [build_month(month, by_day) for month in months],
         "period_days": PERIOD_DAYS,
@@ -145,19 +150,20 @@ def get_approval_status(enrollment) -> str:
     return APPROVAL_STATUSES[enrollment.approved]
 
 
-def get_pay_url(request, affiliate, balances) -> str:
-    """Where to pay the affiliate, for those who may; empty if nothing is due.
-
-    The list of its balances, if there are several currencies.
-    """
+def list_pay_links(request, affiliate, balances) -> list[tuple[str, str]]:
+    """The form of each balance to pay, for those who may: texts and URLs."""
     if not request.user.has_perm("payouts.add_payment") or not any(
         amount > 0 for amount in balances.values()
     ):
-        return ""
+        return []
     rows = list_payable_accounts(affiliate.account, affiliate)
-    if len(rows) == 1:
-        return reverse("admin:payouts_ledgeraccount_pay", args=[rows[0].pk])
-    return build_changelist_url("payouts_ledgeraccount", q=affiliate.slug)
+    return [
+        (
+            f"Pay {row.currency}" if len(rows) > 1 else "Pay",
+            reverse("admin:payouts_ledgeraccount_pay", args=[row.pk]),
+        )
+        for row in rows
+    ]
 
 
 def list_badges(affiliate, programs) -> list[tuple[str, str]]:
@@ -319,7 +325,9 @@ def list_conversions(request, affiliate) -> dict:
         affiliate=affiliate, conversion__in=[row.pk for row in section.rows]
     )
     earned: dict[int, list] = {}
-    for commission in commissions.order_by("id"):
+    rows = list(commissions.order_by("id"))
+    mark_unanswered(rows)
+    for commission in rows:
         earned.setdefault(commission.conversion_id, []).append(
             (
                 format_money(commission.amount, commission.currency),
@@ -337,6 +345,7 @@ def list_commissions(request, affiliate) -> dict:
     rows = affiliate.account.commissions.filter(affiliate=affiliate)
     rows = rows.select_related("conversion", "payment").newest_first()
     section = RowPage(request, rows)
+    mark_unanswered(section.rows)
     for row in section.rows:
         row.formatted_amount = format_money(row.amount, row.currency)
         row.label, row.variant = label_status(get_status_text(row))
@@ -347,8 +356,10 @@ def list_payments(request, affiliate) -> dict:
     """The payments to the affiliate."""
     rows = affiliate.account.payments.filter(affiliate=affiliate).newest_first()
     section = RowPage(request, rows)
+    mark_unanswered(section.rows)
     for row in section.rows:
         row.formatted_amount = format_money(row.amount, row.currency)
+        row.label, row.variant = label_status(get_payment_text(row))
     return {"section": section}
 
 

@@ -1,9 +1,10 @@
 """The pages of customers, and of conversions with explanations."""
 
 from collections import defaultdict
+from decimal import Decimal
 
 from django.contrib import admin
-from django.db.models import Case, F, Q, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
@@ -31,6 +32,7 @@ from affiliate_site.backoffice.lists.columns import (
     DELETED_AT,
     PERSON,
     PROGRAM_TITLE,
+    AmountSource,
     ListColumn,
     build_status_column,
 )
@@ -48,17 +50,37 @@ from affiliate_site.backoffice.lists.search import (
 )
 from affiliate_site.backoffice.lists.state_filters import DeletedFilter
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
-from payouts.models.commissions import Commission
+from payouts.models.commissions import (
+    Commission,
+    CommissionStatus,
+)
 from payouts.models.refunds import Refund
+from payouts.models.runs import PayoutLine, PayoutLineState
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 
 REMOVED = ("removed", "deleted_at", Q(deleted_at=None))
 # What labels say of a commission and of a refund, as one statement reads both.
-STATUS = Case(When(payment=None, then=F("status")), default=Value("paid"))
-REFUND_STATUS = Case(
-    When(is_full=True, then=Value("refunded")), default=Value("partly refunded")
+UNANSWERED = PayoutLine.objects.filter(
+    account=OuterRef("account"),
+    payment=OuterRef("payment"),
+    state=PayoutLineState.UNKNOWN,
 )
+STATUS = Case(
+    When(payment=None, then=F("status")),
+    When(Exists(UNANSWERED), then=Value("no answer yet")),
+    default=Value("paid"),
+)
+REFUNDED, PARTLY_REFUNDED = "refunded", "partly refunded"
+REFUND_STATUS = Case(
+    When(is_full=True, then=Value(REFUNDED)), default=Value(PARTLY_REFUNDED)
+)
+WITHOUT_COMMISSION = (REFUNDED, PARTLY_REFUNDED, CommissionStatus.DISAPPROVED)
+
+
+def add_answers(commissions: QuerySet) -> QuerySet:
+    """As `mark_unanswered`, of rows that a statement has yet to read."""
+    return commissions.annotate(is_unanswered=Exists(UNANSWERED))
 
 
 def get_conversion_text(external_id: str | None, pk: int | None) -> str:
@@ -66,12 +88,21 @@ def get_conversion_text(external_id: str | None, pk: int | None) -> str:
     return str(external_id or pk or EMPTY_VALUE)
 
 
+def list_statuses(conversion) -> list[str]:
+    """The statuses of its commissions and its refunds; of a removed one, that."""
+    if conversion.deleted_at:
+        return ["refunded" if "refunded" in conversion.statuses else "removed"]
+    return conversion.statuses
+
+
+def get_statuses_text(conversion) -> str:
+    """The statuses as exports have them."""
+    return ", ".join(list_statuses(conversion))
+
+
 def label_conversion(conversion) -> str:
     """The statuses of its commissions, its refunds, and what to check."""
-    statuses = conversion.statuses
-    if conversion.deleted_at:
-        statuses = ["refunded" if "refunded" in statuses else "removed"]
-    labels = [(STATUS_COLORS[each], capfirst(each)) for each in statuses]
+    labels = [(STATUS_COLORS[it], capfirst(it)) for it in list_statuses(conversion)]
     if not conversion.deleted_at:
         labels += list_review_labels(conversion)
     return format_labels(dict.fromkeys(labels))
@@ -129,7 +160,15 @@ class ConversionAdmin(
         CONVERSION_ID,
         "external_id",
         AMOUNT,
-        ListColumn("status_labels", "Status", label_conversion, is_exported=False),
+        ListColumn(
+            "status_labels", "Status", label_conversion, export=get_statuses_text
+        ),
+        ListColumn(
+            "commissions",
+            "Commissions",
+            export=AmountSource(lambda row: row.commission_total, "currency"),
+            is_listed=False,
+        ),
         PERSON,
         PROGRAM_TITLE,
         ListColumn("customer", export="customer__public_id", is_listed=False),
@@ -175,22 +214,26 @@ class ConversionAdmin(
     row_pages = CONVERSION_PAGES
 
     def prepare_rows(self, request, rows):
-        """Look up the statuses of the commissions, and the refunds, of all rows at
-        once."""
+        """Look up statuses and sums of the commissions, and the refunds, of all rows
+        at once."""
         of_rows = {
             "account__in": {it.account_id for it in rows},
             "conversion__in": rows,
         }
         commissions = Commission.objects.not_deleted().filter(**of_rows)
         refunds = Refund.objects.filter(**of_rows)
-        texts = commissions.values_list("conversion", STATUS).union(
-            refunds.values_list("conversion", REFUND_STATUS)
+        found = commissions.values_list("conversion", STATUS, "amount").union(
+            refunds.values_list("conversion", REFUND_STATUS, "amount"), all=True
         )
-        statuses = defaultdict(list)
-        for conversion_id, text in texts:
-            statuses[conversion_id].append(text)
+        statuses: dict[int, set[str]] = defaultdict(set)
+        totals: dict[int, Decimal] = defaultdict(Decimal)
+        for conversion_id, text, amount in found:
+            statuses[conversion_id].add(text)
+            if text not in WITHOUT_COMMISSION:
+                totals[conversion_id] += amount
         for row in rows:
             row.statuses = sorted(statuses[row.pk])
+            row.commission_total = totals[row.pk]
 
     def get_object_title(self, row):
         return get_conversion_text(row.external_id, row.pk)

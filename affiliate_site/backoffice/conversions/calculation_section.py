@@ -179,7 +179,8 @@ def format_commission_status(commission) -> str:
     label = format_status(status)
     if commission.deleted_at or commission.payment is None:
         return label
-    return format_html("{} paid by {}", label, link_to(commission.payment))
+    text = "{} in {}: no answer yet" if commission.is_unanswered else "{} paid by {}"
+    return format_html(text, label, link_to(commission.payment))
 
 
 def format_source(source: str, groups: dict[str, str]) -> str:

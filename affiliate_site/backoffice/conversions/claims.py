@@ -96,6 +96,9 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
         "program_link",
         "tracking_id",
         "click",
+        "clicked_at",
+        "landing_page",
+        "referrer",
         "created_at",
         "decided_at",
         "other_claims",
@@ -132,6 +135,18 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
     @display(description="Outcome")
     def outcome(self, claim):
         return label_claim_outcome(claim)
+
+    @display(description="Clicked")
+    def clicked_at(self, claim):
+        return claim.click and format_datetime(claim.click.created_at)
+
+    @display(description="Landing page")
+    def landing_page(self, claim):
+        return claim.click and claim.click.landing_page
+
+    @display(description="Came from")
+    def referrer(self, claim):
+        return claim.click and claim.click.referrer
 
     @display(description="Other claims of the order")
     def other_claims(self, claim):

@@ -15,8 +15,13 @@ from affiliate_site.backoffice.conversions.calculation_section import (
     list_postings,
     list_reasons,
 )
+from affiliate_site.backoffice.conversions.conversion_details import (
+    list_risk_indicators,
+)
+from affiliate_site.backoffice.conversions.reviews import list_review_labels
 from affiliate_site.backoffice.formatters import (
     format_datetime,
+    format_labels,
     format_money,
     get_status_text,
 )
@@ -28,7 +33,10 @@ from affiliate_site.backoffice.object_pages import (
     link_to,
     link_to_sale,
 )
-from affiliate_site.backoffice.payouts.payout_texts import format_payment_method
+from affiliate_site.backoffice.payouts.payout_texts import (
+    format_payment_method,
+    mark_unanswered,
+)
 from payouts.explanation import explain_due, explain_initial_status
 from payouts.models.bonuses import GoalType
 from payouts.models.commissions import Commission, CommissionStatus
@@ -53,6 +61,7 @@ GOAL_MISSED_TEXT = "Bonus goal no longer met"
 def get_commission_details(request, commission: Commission) -> Details:
     """Amount and state, what pays it, its calculation, and its history."""
     explained = explain_commission(commission)
+    mark_unanswered([commission])
     statuses = [commission.status, get_status_text(commission)]
     if commission.deleted_at:
         statuses = ["removed"]
@@ -81,6 +90,7 @@ def get_commission_details(request, commission: Commission) -> Details:
                         conversion
                         and link_to(conversion.program, conversion.program.title),
                     ),
+                    ("To check", describe_checks(commission)),
                     ("Type", f"{commission.name} ({commission.kind})"),
                     ("Follows", link_to(commission.base_commission)),
                     ("Bonus", commission.bonus and commission.bonus.title),
@@ -91,7 +101,7 @@ def get_commission_details(request, commission: Commission) -> Details:
                     ("Goal", commission.bonus and describe_goal(commission)),
                     ("Comment", format_comment(commission)),
                     ("Created", format_datetime(commission.created_at)),
-                    ("Due", capfirst(explain_due(explained, at=timezone.now()))),
+                    ("Due", describe_due_time(commission, explained)),
                     ("Final since", format_datetime(commission.finalized_at)),
                 ],
             ),
@@ -122,6 +132,23 @@ def get_commission_details(request, commission: Commission) -> Details:
             ),
         ],
     )
+
+
+def describe_checks(commission) -> str:
+    """What the list says to check, and in words, with the claims of its sale."""
+    conversion = commission.conversion
+    if conversion is None or commission.deleted_at:
+        return ""
+    labels = list_review_labels(conversion)
+    indicators = list_risk_indicators(conversion)
+    return format_html("{} {}", format_labels(labels), indicators) if labels else ""
+
+
+def describe_due_time(commission, explained) -> str:
+    """Since or until when it is due or not, and why; empty if it was removed."""
+    if commission.deleted_at:
+        return ""
+    return capfirst(explain_due(explained, at=timezone.now()))
 
 
 def describe_goal(commission) -> str:
@@ -167,7 +194,7 @@ def build_payment_section(request, commission) -> Section:
             commission.status == CommissionStatus.APPROVED
             and commission.deleted_at is None
         )
-        notes = ["Not paid."]
+        notes = [describe_earlier_payment(commission)]
         if is_due and balance < commission.amount:
             notes.append(COVERED_NOTE)
         due = format_money(balance, commission.currency)
@@ -187,6 +214,7 @@ def build_payment_section(request, commission) -> Section:
         "Payment",
         facts=[
             ("Paid by", link_to(payment)),
+            ("Bank", commission.is_unanswered and "No answer yet"),
             ("Amount of the payment", format_money(payment.amount, payment.currency)),
             (
                 "Commission when paid",
@@ -196,4 +224,19 @@ def build_payment_section(request, commission) -> Section:
             ("On", format_datetime(payment.created_at)),
             ("Paid to", format_payment_method(payment, request.user)),
         ],
+    )
+
+
+def describe_earlier_payment(commission) -> str:
+    """Which payment paid a commission that earns nothing any more."""
+    allocations = commission.account.payment_allocations.filter(
+        commission=commission, payment__canceled_at=None
+    )
+    last = allocations.select_related("payment").order_by("-id").first()
+    earns = commission.status == CommissionStatus.APPROVED and not commission.deleted_at
+    if last is None or earns:
+        return "Not paid."
+    return format_html(
+        "Was paid by {}. Its amount was taken from the balance due.",
+        link_to(last.payment),
     )

@@ -8,6 +8,7 @@ from affiliate_site.api.resources.commissions import (
     CommissionUpdateSerializer,
     build_commission_changes,
 )
+from affiliate_site.backoffice.conversions.conversion_details import build_claims_url
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import (
     MULTI_LINE,
@@ -199,6 +200,17 @@ class ApproveCommissionPage(DecisionPage):
     confirm_button = "Approve commission"
     service = staticmethod(approve_commission)
     target_status = CommissionStatus.APPROVED
+
+    def list_alerts(self):
+        """That visitors contest the sale, which the service refuses."""
+        conversion = self.row.conversion
+        if conversion is None or not conversion.is_contested:
+            return super().list_alerts()
+        text = (
+            'Two visitors claim this sale: <a class="underline" href="{}">compare the'
+            " claims</a> and confirm one of them first."
+        )
+        return [format_html(text, build_claims_url(conversion)), *super().list_alerts()]
 
     def get_explanation(self):
         final = "An approved commission cannot be changed any more."

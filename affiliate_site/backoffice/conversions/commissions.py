@@ -18,6 +18,7 @@ from affiliate_site.backoffice.actions import (
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
 from affiliate_site.backoffice.conversions.admin import (
     REMOVED,
+    add_answers,
     get_conversion_text,
 )
 from affiliate_site.backoffice.conversions.commission_details import (
@@ -74,6 +75,7 @@ from affiliate_site.backoffice.lists.state_filters import (
 )
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.payouts.due_texts import describe_due
+from affiliate_site.backoffice.payouts.payout_texts import mark_unanswered
 from payouts.explanation import explain_initial_status
 from payouts.models.commissions import (
     Commission,
@@ -99,6 +101,13 @@ def link_to_conversion(commission) -> str:
     url = reverse("admin:tracking_conversion_change", args=[conversion.pk])
     text = get_conversion_text(conversion.external_id, conversion.pk)
     return format_html('<a href="{}">{}</a>', url, text)
+
+
+def format_in_two_lines(moment) -> str:
+    """The day, and the time that may be below it, neither of them broken."""
+    day, time = format_datetime(moment).split(" ", 1)
+    line = '<span class="backoffice-nowrap">{}</span>'
+    return format_html(f"{line} {line}", day, time)
 
 
 def name_commission_type(commission) -> str:
@@ -136,7 +145,7 @@ class CommissionAdmin(
             "held_until",
             "On hold until",
             lambda row: (
-                format_datetime(row.due_at)
+                format_in_two_lines(row.due_at)
                 if is_on_hold(row, at=timezone.now())
                 else EMPTY_VALUE
             ),
@@ -198,6 +207,9 @@ class CommissionAdmin(
         "release_selected",
     )
     manage_permission = "payouts.change_commission"
+
+    def prepare_rows(self, request, rows):
+        mark_unanswered(rows)
 
     def get_details(self, request, commission):
         return get_commission_details(request, commission)
@@ -278,7 +290,7 @@ class CommissionAdmin(
             explanation=ReleaseCommissionPage.explanation,
             form=form,
         )
-        rows = rows.select_related("conversion", "affiliate")
+        rows = add_answers(rows.select_related("conversion", "affiliate"))
         return run_admin_action(self, request, rows, admin_action)
 
     def _set_status(self, request, rows, admin_action, target_status):
@@ -322,7 +334,7 @@ class CommissionAdmin(
             get_balances=get_balances,
         )
         relations = ("conversion", "affiliate", "base_commission__affiliate")
-        rows = rows.select_related(*relations)
+        rows = add_answers(rows.select_related(*relations))
         return run_admin_action(self, request, rows, admin_action)
 
 

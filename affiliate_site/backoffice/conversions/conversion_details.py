@@ -19,6 +19,7 @@ from affiliate_site.backoffice.formatters import (
     format_key_values,
     format_labels,
     format_money,
+    get_paid_text,
 )
 from affiliate_site.backoffice.object_pages import (
     Column,
@@ -28,6 +29,7 @@ from affiliate_site.backoffice.object_pages import (
     label_status,
     link_to,
 )
+from affiliate_site.backoffice.payouts.payout_texts import mark_unanswered
 from payouts.explanation import (
     WARNING_TEXTS,
     describe_rejection,
@@ -64,9 +66,10 @@ def get_conversion_details(request, conversion) -> Details:
             conversion=conversion
         )
     )
+    mark_unanswered(commissions)
     by_id = {commission.pk: commission for commission in commissions}
     labels = [label_status(each.status) for each in commissions if not each.deleted_at]
-    labels += [label_status("paid") for each in commissions if each.payment_id]
+    labels += [label_status(get_paid_text(it)) for it in commissions if it.payment_id]
     refunds = list(conversion.account.refunds.filter(conversion=conversion))
     if conversion.deleted_at:
         is_refunded = any(refund.is_full for refund in refunds)
@@ -149,9 +152,14 @@ def list_risk_indicators(conversion) -> str:
     text = format_warnings(conversion.warnings)
     if not conversion.is_contested:
         return text
+    link = '{} (<a class="details-link" href="{}">compare the claims</a>)'
+    return format_html(link, text, build_claims_url(conversion))
+
+
+def build_claims_url(conversion) -> str:
+    """The list of the claims of a conversion."""
     url = reverse("admin:tracking_conversionclaim_changelist")
-    link = f"{url}?conversion_id={conversion.pk}"
-    return format_html('{} (<a href="{}">compare the claims</a>)', text, link)
+    return f"{url}?conversion_id={conversion.pk}"
 
 
 def format_warnings(warnings) -> str:

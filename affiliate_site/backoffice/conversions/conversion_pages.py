@@ -21,6 +21,7 @@ from affiliate_site.backoffice.conversions.conversion_details import (
 )
 from affiliate_site.backoffice.conversions.new_conversion_page import (
     MAX_ID_LENGTH,
+    OrderIdForm,
     explain_approval,
 )
 from affiliate_site.backoffice.form_pages import RemovePage
@@ -82,7 +83,7 @@ class ReasonForm(ServiceForm):
         }
 
 
-class ConversionForm(ReasonForm, MoneyForm):
+class ConversionForm(ReasonForm, OrderIdForm):
     """What can be corrected about a conversion."""
 
     serializer_class = ConversionUpdateSerializer

@@ -25,6 +25,7 @@ from affiliate_site.backoffice.money_pages import (
     MoneyForm,
     MoneyFormPage,
 )
+from affiliate_site.backoffice.object_pages import link_to
 from payouts.explanation import explain_initial_status, list_skipped_parents
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import CommissionStatus
@@ -59,7 +60,20 @@ TRACKING_SOURCE_TEXTS = {
 PARAMETER_FIELDS = {CUSTOMER: "customer_id", COUPON: "coupon", CLICK_ID: "click_id"}
 
 
-class NewConversionForm(MoneyForm):
+class OrderIdForm(MoneyForm):
+    """A form with an order ID, which only one conversion of an account has."""
+
+    def get_error_text(self, error):
+        """With a link to the conversion that has the order ID."""
+        if not isinstance(error, DuplicateConversion):
+            return super().get_error_text(error)
+        order_id = error.params["external_id"]
+        found = self.account.conversions.filter(external_id=order_id).order_by("-id")
+        text = "There is already a conversion with the order ID {}."
+        return format_html(text, link_to(found.first(), order_id) or order_id)
+
+
+class NewConversionForm(OrderIdForm):
     """A conversion that staff add by hand."""
 
     serializer_class = ConversionInputSerializer

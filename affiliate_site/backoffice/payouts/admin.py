@@ -29,6 +29,7 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
     format_totals,
+    get_payment_text,
 )
 from affiliate_site.backoffice.lists.columns import (
     AFFILIATE,
@@ -79,6 +80,7 @@ from affiliate_site.backoffice.payouts.payout_texts import (
     add_payout_texts,
     format_payment_method,
     list_method_facts,
+    mark_unanswered,
     warn_of_missing_methods,
 )
 from affiliate_site.backoffice.payouts.run_pages import AddPayoutRunPage
@@ -279,9 +281,7 @@ class PaymentAdmin(
         PERSON,
         NAME,
         AMOUNT,
-        build_status_column(
-            lambda payment: "canceled" if payment.canceled_at else "paid"
-        ),
+        build_status_column(get_payment_text),
         "created_at",
         "canceled_at",
         ListColumn("paid_to", "Paid to", lambda row: row.paid_to, is_listed=False),
@@ -312,6 +312,7 @@ class PaymentAdmin(
         return [*matches, SearchMatch.of_rows("pk", pks)] if pks else matches
 
     def prepare_rows(self, request, rows):
+        mark_unanswered(rows)
         for row in rows:
             row.paid_to = format_payment_method(row, request.user)
 

@@ -63,6 +63,16 @@ def warn_of_holds(rows: Iterable[Any]) -> str:
     return f"On hold, but paid with it: {', '.join(held)}." if held else ""
 
 
+def list_hold_notes(row: Any) -> list[str]:
+    """What of a balance with `amounts_due` is on hold, and when a payment pays it."""
+    if row.amounts_due.on_hold <= ZERO:
+        return []
+    held = format_money(row.amounts_due.on_hold, row.currency)
+    if row.amounts_due.due > ZERO:
+        return [f"{held} are on hold: paid only after all that is due."]
+    return [f"Nothing is due now: {held} are on hold, but paid with it."]
+
+
 def describe_due(commission: Commission, *, at: datetime) -> str:
     """`on hold until 2026-12-25 10:00 CET`; empty if it is due."""
     if commission.due_at is None or not is_on_hold(commission, at=at):

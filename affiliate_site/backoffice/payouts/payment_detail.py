@@ -6,7 +6,11 @@ from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 
 from accounts.services.notifications import can_send_mail
-from affiliate_site.backoffice.formatters import format_datetime, format_money
+from affiliate_site.backoffice.formatters import (
+    format_datetime,
+    format_money,
+    get_payment_text,
+)
 from affiliate_site.backoffice.object_pages import (
     Column,
     Details,
@@ -16,10 +20,16 @@ from affiliate_site.backoffice.object_pages import (
     link_to,
     link_to_sale,
 )
-from affiliate_site.backoffice.payouts.payout_texts import format_payment_method
+from affiliate_site.backoffice.payouts.payout_texts import (
+    format_payment_method,
+    mark_unanswered,
+)
 from payouts.models.runs import PayoutLine, PayoutLineState
 from payouts.services.commission_history import list_paid_amounts
-from payouts.services.payables import PaymentBalance, get_payment_balance
+from payouts.services.payables import (
+    PaymentBalance,
+    get_payment_balance,
+)
 from payouts.services.payment_mails import find_payment_mail
 from payouts.services.payout_settings import get_payout_settings
 
@@ -37,10 +47,11 @@ def get_payment_details(request, payment) -> Details:
     line = lines.select_related("run").first()
     documents = payment.account.documents.filter(payment=payment).order_by("id")
     is_canceled = payment.canceled_at is not None
+    mark_unanswered([payment])
     return Details(
         headline=format_money(payment.amount, payment.currency),
         labels=[
-            label_status("canceled" if is_canceled else "paid"),
+            label_status(get_payment_text(payment)),
             *([label_status("settled")] if line and line.state == SETTLED else []),
         ],
         is_removed=is_canceled,
@@ -50,7 +61,10 @@ def get_payment_details(request, payment) -> Details:
                 facts=[
                     ("Reference", payment.public_id),
                     ("Affiliate", link_to(payment.affiliate)),
-                    ("Paid on", format_datetime(payment.created_at)),
+                    (
+                        "Created on" if payment.is_unanswered else "Paid on",
+                        format_datetime(payment.created_at),
+                    ),
                     ("Canceled on", format_datetime(payment.canceled_at)),
                     ("Reason", payment.cancel_reason),
                     ("Paid to", format_payment_method(payment, request.user)),

@@ -7,14 +7,14 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html
 
-from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.formatters import format_datetime, format_money
 from affiliate_site.backoffice.forms import MULTI_LINE, DecimalField, ServiceForm
 from affiliate_site.backoffice.money_pages import (
     MoneyForm,
     MoneyFormPage,
     get_amount_initial,
 )
-from affiliate_site.backoffice.payouts.due_texts import add_amounts_due, warn_of_holds
+from affiliate_site.backoffice.payouts.due_texts import add_amounts_due, list_hold_notes
 from affiliate_site.backoffice.payouts.payment_detail import list_balance_facts
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
 from affiliate_site.backoffice.payouts.run_parts import (
@@ -23,6 +23,7 @@ from affiliate_site.backoffice.payouts.run_parts import (
 )
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.documents import DocumentKind
+from payouts.models.payments import PayoutMethodKind
 from payouts.models.runs import PayoutLineState
 from payouts.services.amounts_due import get_amounts_due
 from payouts.services.payables import find_next_commission, get_payment_balance
@@ -31,6 +32,7 @@ from payouts.services.payout_settings import get_payout_settings
 from tracking.amounts import ExactSum
 from tracking.money import MAX_INTEGER_DIGITS
 
+PAYERS = {PayoutMethodKind.PAYPAL: "PayPal", PayoutMethodKind.WISE: "Wise"}
 NO_TRANSFER = "This records payments that you make; it transfers no money itself."
 
 
@@ -38,7 +40,8 @@ class PaymentForm(MoneyForm):
     """How much of a balance to pay."""
 
     amount = DecimalField(
-        help_text="The oldest approved commissions are paid first, each in full."
+        help_text="Pays what is due, the oldest commissions first, each in full;"
+        " then what is on hold."
     )
 
     def clean(self):
@@ -74,8 +77,7 @@ class PayBalancePage(MoneyFormPage):
     def list_alerts(self):
         affiliate, at = self.row.affiliate, timezone.now()
         add_amounts_due([self.row], at=at)
-        held = warn_of_holds([self.row])
-        alerts = [*([held] if held else []), *self.list_method_alerts()]
+        alerts = [*list_hold_notes(self.row), *self.list_method_alerts()]
         if get_payout_text(self.row, self.request.user):
             return alerts
         if affiliate.deleted_at:
@@ -139,11 +141,11 @@ class PayBalancePage(MoneyFormPage):
     def list_facts(self, form, payment):
         balance = get_payment_balance(payment)
         facts = list_balance_facts(balance)
-        commission = find_next_commission(payment)
+        commission = find_next_commission(payment, at=payment.created_at)
         if balance.paid or commission is None:
             return facts
         amount = format_money(commission.amount, commission.currency)
-        text = f"none yet: the oldest, commission {commission}, is {amount}"
+        text = f"none yet: the next, commission {commission}, is {amount}"
         return [*facts, ("Commissions paid in full", text)]
 
     def get_done_message(self, payment):
@@ -184,9 +186,19 @@ class CancelPaymentPage(MoneyFormPage):
         return payment.canceled_at is None
 
     def list_alerts(self):
-        """That the bank says that it has arrived."""
-        line = self.account.payout_lines.filter(payment=self.row).first()
-        if line is None or line.state != PayoutLineState.SETTLED:
+        """That the bank says that it has arrived, or may still pay it."""
+        lines = self.account.payout_lines.filter(payment=self.row)
+        line = lines.select_related("run").first()
+        if line is None:
+            return []
+        if line.state == PayoutLineState.UNKNOWN and line.run.exported_at:
+            return [
+                "This payment is in a file that was downloaded on"
+                f" {format_datetime(line.run.exported_at)}. If the file was handed in,"
+                f" {PAYERS.get(line.method, 'the bank')} may still pay it, and the next"
+                " payout run pays the amount a second time: ask there first."
+            ]
+        if line.state != PayoutLineState.SETTLED:
             return []
         return [
             f"The bank says that this payment arrived on "

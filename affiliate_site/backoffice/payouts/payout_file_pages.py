@@ -1,5 +1,6 @@
 """The files of a payout run: what its page lists, and the page that writes one."""
 
+from collections import defaultdict
 from typing import Any
 
 from django import forms
@@ -58,11 +59,7 @@ def list_file_sections(request, run) -> list[Section]:
     sections = [
         Section(
             "Files",
-            notes=[
-                f"{line.payment} is not in a bank file but in a list: {reason}."
-                for planned in files
-                for line, reason in planned.unfit[:MAX_LISTED_NAMES]
-            ],
+            notes=list_unfit(files),
             columns=(
                 Column("File"),
                 Column("Format"),
@@ -88,6 +85,20 @@ def list_file_sections(request, run) -> list[Section]:
     if names:
         sections.append(build_names_section(names))
     return sections
+
+
+def list_unfit(files: list[PlannedFile]) -> list[str]:
+    """The payments that no bank file can have, by the reason."""
+    payments = defaultdict(list)
+    for planned in files:
+        for line, reason in planned.unfit:
+            payments[reason].append(line.payment)
+    return [
+        f"{found[0]} is not in a bank file but in a list: {reason}."
+        if len(found) == 1
+        else f"{len(found):,} payments are not in a bank file but in a list: {reason}."
+        for reason, found in payments.items()
+    ]
 
 
 def build_names_section(names) -> Section:
@@ -155,7 +166,8 @@ class DownloadFilesPage(FormPage):
     leave_button = "Back to the run"
     explanation = (
         "Send each of the files to its receiver once: together they pay each line of"
-        " the run. They are the same however often you download them. The lists of all"
+        " the run. They are the same however often you download them, except that"
+        " payments which staff have canceled since are left out. The lists of all"
         " payments are for your books."
     )
 

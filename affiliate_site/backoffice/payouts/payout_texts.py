@@ -1,12 +1,21 @@
 """Where money goes: the primary payout methods of affiliates as texts."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import (
+    Iterable,
+    Sequence,
+)
 from itertools import islice
 from typing import Any
 
+from accounts.db_compat import split_into_batches
 from affiliate_site.backoffice.actions import MAX_LISTED_ROWS
-from payouts.models.payments import Payment, PayoutMethod
+from payouts.models.commissions import Commission
+from payouts.models.payments import (
+    Payment,
+    PayoutMethod,
+)
+from payouts.models.runs import PayoutLine, PayoutLineState
 from payouts.payout_details import DETAIL_NAMES, mask_details
 
 NO_PAYOUT_METHOD = "no payout method"
@@ -103,3 +112,23 @@ def warn_of_missing_methods(rows: Iterable[Any]) -> str:
         f"Without a payout method, but recorded as paid, too: {listed}"
         f"{f' and {more} more' if more > 0 else ''}."
     )
+
+
+def mark_unanswered(rows: Sequence[Commission | Payment]) -> None:
+    """Set `is_unanswered` of payments, or of commissions by what pays them.
+
+    It is true while the payment is on its way: a payout run made it, and the bank has
+    not answered yet.
+    """
+    pks = {row.pk if isinstance(row, Payment) else row.payment_id for row in rows}
+    found: set[int | None] = set()
+    for batch in split_into_batches(sorted(pk for pk in pks if pk)):
+        lines = PayoutLine.objects.filter(
+            account__in={row.account_id for row in rows},
+            payment__in=batch,
+            state=PayoutLineState.UNKNOWN,
+        )
+        found.update(lines.values_list("payment", flat=True))
+    for row in rows:
+        pk = row.pk if isinstance(row, Payment) else row.payment_id
+        row.is_unanswered = pk in found  # type: ignore[union-attr]

@@ -26,6 +26,7 @@ from affiliate_site.backoffice.lists.state_filters import ArchivedFilter
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, list_page_links
 from affiliate_site.backoffice.programs import program_pages, rate_pages
 from affiliate_site.backoffice.programs.program_pages import render_snippet
+from affiliate_site.backoffice.programs.rate_pages import format_commission_rate
 from payouts.models.bonuses import Bonus, GoalType
 from payouts.models.commission_types import (
     MIN_PARENT_LEVEL,
@@ -228,13 +229,6 @@ def list_rules(program: Program) -> list[tuple[str, str]]:
         ("Landing page", program.landing_page or ""),
         ("Program group", program.program_group or ""),
     ]
-
-
-def format_commission_rate(row, currency: str) -> str:
-    """`7.5 %` or `12.00 EUR`."""
-    if row.kind == RateKind.FIXED:
-        return format_money(row.value, currency)
-    return f"{row.value.normalize():f} %"
 
 
 def list_rate_tables(user, program: Program):

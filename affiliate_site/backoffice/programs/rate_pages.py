@@ -363,11 +363,50 @@ RATES: dict[type, RateDeclaration] = {
 }
 
 
+def format_commission_rate(row, currency: str) -> str:
+    """`7.5 %` or `12.00 EUR`."""
+    if row.kind == RateKind.FIXED:
+        return format_money(row.value, currency)
+    return f"{row.value.normalize():f} %"
+
+
+def format_rate(row) -> str:
+    """The rate of a row in the currency of its program."""
+    owner = row.commission_type if isinstance(row, GroupRate) else row
+    return format_commission_rate(row, owner.program.currency)
+
+
+def describe_reach(row) -> str:
+    """For how many affiliates a rate of a commission type, or of a group, counts."""
+    if not isinstance(row, CommissionType | GroupRate):
+        return ""
+    kind = row.commission_type if isinstance(row, GroupRate) else row
+    enrollments = row.account.enrollments.filter(
+        program=kind.program, approved=True, affiliate__deleted_at=None
+    )
+    if isinstance(row, GroupRate):
+        found = enrollments.filter(affiliate__group=row.group)
+    else:
+        groups = row.account.group_rates.filter(commission_type=row).values("group")
+        found = enrollments.exclude(affiliate__group__in=groups)
+    number = found.count()
+    return f"It counts for {number:,} approved affiliate{'s' * (number != 1)}."
+
+
 class EditRatePage(RatePage, EditPage):
     """Change a rate as `RATES` declares it."""
 
     def get_explanation(self):
-        return RATES[type(self.row)].change
+        change = RATES[type(self.row)].change
+        return " ".join(filter(None, [change, describe_reach(self.row)]))
+
+    def get_done_message(self, result):
+        """With the rate before and after, if it was changed."""
+        before, after = format_rate(self.row), format_rate(result)
+        if before == after:
+            return super().get_done_message(result)
+        scope = "" if isinstance(result, Bonus) else ", for sales from now on"
+        return f"{capfirst(describe(result))} was saved: {before} → {after}{scope}."
 
     def get_form_class(self):
         return RATES[type(self.row)].form

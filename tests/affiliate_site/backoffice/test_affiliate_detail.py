@@ -72,8 +72,28 @@ def test_shows_who_it_is_and_what_it_earns(account, staff_client, scenario, mina
         "tier": "gold",
         "Created": "2026-03-02",
     }
-    assert f'href="{context["pay_url"]}"' in page
+    balance = account.ledger_accounts.get(kind="payable")
+    url = reverse("admin:payouts_ledgeraccount_pay", args=[balance.pk])
+    assert context["pay_links"] == [("Pay", url)]
+    assert f'href="{url}"' in page
     assert f"https://shop.example.net/?ref={scenario.mina.code}" in page
+
+
+def test_each_balance_has_its_form_to_pay(account, staff_client, scenario, mina):
+    for currency in ("EUR", "USD"):
+        sale = scenario.create_conversion("200", currency=currency)
+        scenario.approve(scenario.get_commission(sale))
+
+    links = staff_client().get(page_url(mina)).context["pay_links"]
+
+    rows = account.ledger_accounts.filter(kind="payable").order_by("currency")
+    assert links == [
+        (
+            f"Pay {row.currency}",
+            reverse("admin:payouts_ledgeraccount_pay", args=[row.pk]),
+        )
+        for row in rows
+    ]
 
 
 def test_shows_six_months(time_machine, staff_client, scenario, mina):
@@ -101,7 +121,7 @@ def test_leaves_out_what_is_empty(account, staff_client):
     response = staff_client().get(page_url(AffiliateFactory(account=account)))
 
     assert [title for title, _ in response.context["details"]] == ["Created"]
-    assert response.context["pay_url"] == ""
+    assert response.context["pay_links"] == []
     assert "Not in any program yet" in response.content.decode()
 
 
@@ -269,7 +289,7 @@ def test_viewers_see_no_buttons_and_managers_cannot_pay(
 
     assert viewer.context["page_urls"] == {}
     assert not any(card.urls for card in viewer.context["programs"])
-    assert viewer.context["pay_url"] == manager.context["pay_url"] == ""
+    assert viewer.context["pay_links"] == manager.context["pay_links"] == []
     assert set(manager.context["page_urls"]) == {
         *("edit", "group", "parent", "remove", "program", "note", "payout"),
         *("minimum", "tax", "invite", "view_portal"),

@@ -53,6 +53,40 @@ def test_links_a_contested_conversion_to_its_claims(staff_client, contested):
         assert text in claims
 
 
+def test_the_commission_of_a_contested_sale_says_what_to_check(
+    staff_client, account, scenario, contested
+):
+    client, commission = staff_client(role=Role.MANAGER), account.commissions.get()
+    claims = f"{reverse(f'admin:{CLAIMS}_changelist')}?conversion_id={contested.pk}"
+
+    page = open_page(client, "payouts_commission_change", commission.pk)
+    for text in (
+        "Reported by a page",
+        "Contested claim",
+        f'this conversion. (<a class="details-link" href="{claims}">compare the claims',
+    ):
+        assert text in page
+
+    url = reverse("admin:payouts_commission_approve", args=[commission.pk])
+    page = client.post(url).content.decode()
+    assert "confirm one of the claims first." in page
+    assert (
+        f'Two visitors claim this sale: <a class="underline" href="{claims}">' in page
+    )
+
+
+def test_a_claim_shows_the_click_behind_it(staff_client, account, scenario, contested):
+    claim = account.conversion_claims.get(affiliate=scenario.odette.affiliate)
+    claim.click.landing_page = "https://shop.example.net/lamps"
+    claim.click.save(update_fields=["landing_page"])
+
+    page = open_page(staff_client(role=Role.VIEWER), f"{CLAIMS}_change", claim.pk)
+
+    assert "Landing page" in page
+    assert "https://shop.example.net/lamps" in page
+    assert format_datetime(claim.click.created_at) in page.partition("Clicked")[2]
+
+
 def test_confirms_one_of_the_claims(staff_client, account, scenario, contested):
     claim = account.conversion_claims.get(affiliate=scenario.odette.affiliate)
     client = staff_client(role=Role.MANAGER)

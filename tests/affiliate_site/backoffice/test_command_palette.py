@@ -257,6 +257,7 @@ def test_says_amount_day_and_affiliate_of_rows(staff_client, scenario):
         assert found.description.endswith(", removed") == (term == "qzx-1")
 
 
+REPORT_TITLES = ["Trial balance", "Closing of a period", "Double-entry export"]
 ADD_AFFILIATE_TITLES = [
     *("Add affiliate", "Add program affiliate", "Add affiliate group"),
     "Add staff user",  # “staff” has “aff” inside
@@ -275,6 +276,10 @@ ADD_AFFILIATE_TITLES = [
         (Role.OWNER, "new aff", ADD_AFFILIATE_TITLES),
         (Role.VIEWER, "create", []),
         (Role.VIEWER, "balances", ["Balances"]),
+        (Role.VIEWER, "reports", ["Ledger", *REPORT_TITLES]),
+        (Role.VIEWER, "trial", ["Trial balance"]),
+        (Role.FINANCE, "import", ["Import payout results"]),
+        (Role.OWNER, "time zone", ["Account settings"]),
     ],
 )
 def test_finds_pages_and_actions(staff_client, role, term, titles):

@@ -26,6 +26,8 @@ from tests.program_scenario import ProgramScenario
 from tracking.claims import Trust
 from tracking.services.hierarchy import set_parent
 
+DUPLICATE = "already a conversion with the order ID <a class"
+
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 ADD_URL = "/admin/tracking/conversion/add/"
@@ -218,7 +220,7 @@ def test_entries_can_be_changed_after_the_preview(staff_client, conversion):
         ({"amount": ""}, "amount", "required"),
         ({"external_id": "x" * 256}, "external_id", "255 characters"),
         ({"external_id": ""}, "external_id", "not removed"),
-        ({"external_id": "order-taken"}, "external_id", "Duplicate conversion"),
+        ({"external_id": "order-taken"}, "external_id", DUPLICATE),
         ({"meta_data": "no separator"}, "meta_data", "key: value"),
         ({"meta_data": "a: 1\na: 2"}, "meta_data", "twice"),
         ({"meta_data": "a/b: 1"}, "meta_data", "not allowed"),
@@ -521,7 +523,7 @@ BAD_NEW_CONVERSIONS = [
     ({"coupon": ""}, "affiliate", "an affiliate, a coupon or a click"),
     ({"click_id": "abc"}, "click_id", "one of these only"),
     ({"currency": "XXQ"}, "currency", "valid choice"),
-    ({"external_id": "order-taken"}, "external_id", "Duplicate conversion"),
+    ({"external_id": "order-taken"}, "external_id", DUPLICATE),
     ({"external_id": "x" * 256}, "external_id", "255 characters"),
     ({"commission_type": "foreign"}, "commission_type", "valid choice"),
     ({"program": "foreign"}, "program", "valid choice"),

@@ -15,9 +15,13 @@ from accounts.models.api_keys import Role
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.lists import exports
 from affiliate_site.cells import format_cell, format_csv_line
+from payouts.services.refunds import refund_conversion
 from tests.affiliate_site.backoffice.form_samples import create_rows_for_all_pages
 from tests.conftest import NOW
-from tests.program_scenario import ProgramScenario
+from tests.program_scenario import (
+    CONVERSION_CREATED_AT,
+    ProgramScenario,
+)
 from tracking.services.hierarchy import create_group
 
 MOMENT_PATTERN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -279,6 +283,38 @@ def test_leaves_cells_without_a_value_empty(staff_client, scenario):
 
     assert row[titles.index("Customer ID")] == ""
     assert format_cell(EMPTY_VALUE) == ""
+
+
+def test_conversions_have_statuses_and_commissions(staff_client, scenario):
+    """Without what was disapproved."""
+    approved, pending, removed, refused = (
+        scenario.create_conversion(amount, amount)
+        for amount in ("100", "50", "30", "20")
+    )
+    for commission in scenario.account.commissions.all():
+        if commission.conversion == approved:
+            scenario.approve(commission)
+        elif commission.conversion == refused:
+            scenario.disapprove(commission)
+    refund_conversion(
+        scenario.account,
+        conversion_id=approved.pk,
+        reason="Broken.",
+        amount=Decimal(20),
+        at=CONVERSION_CREATED_AT,
+    )
+    scenario.delete(removed)
+
+    titles, *lines = export_csv(staff_client(), "tracking_conversion")
+
+    columns = [titles.index(it) for it in ("ID", "Status", "Commissions")]
+    assert titles[columns[2] + 1] == "Commissions: currency"
+    assert sorted([line[index] for index in columns] for line in lines) == [
+        [str(approved.pk), "approved, partly refunded", "18"],
+        [str(pending.pk), "pending", "10"],
+        [str(removed.pk), "removed", "0"],
+        [str(refused.pk), "disapproved", "0"],
+    ]
 
 
 def test_requires_a_sign_in(client, db):

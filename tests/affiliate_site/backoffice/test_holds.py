@@ -7,12 +7,13 @@ from decimal import Decimal
 import pytest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import strip_tags
 
 from affiliate_site.backoffice.formatters import format_datetime
 from payouts.services.amounts_due import get_amounts_due
 from payouts.services.payout_minimums import set_minimum
 from tests.affiliate_site.backoffice.form_values import get_form_values
-from tests.affiliate_site.backoffice.money_forms import page_url
+from tests.affiliate_site.backoffice.money_forms import page_url, submit_and_confirm
 from tests.conftest import NOW
 from tests.ledger_checks import assert_unchanged
 from tracking.services.hierarchy import create_group
@@ -108,7 +109,7 @@ def test_finds_the_commissions_on_hold(staff_client, held, until):
     response = client.get(url, {"on_hold": "True"})
 
     assert list(response.context["cl"].result_list) == [held]
-    assert until in response.content.decode()
+    assert until in strip_tags(response.content.decode())
     assert client.get(url, {"on_hold": "x"}).status_code == 400
 
 
@@ -201,12 +202,26 @@ def test_managers_set_holds(staff_client, account, scenario):
 def test_pages_that_pay_in_full_name_what_is_on_hold(staff_client, account, held):
     client, balance = staff_client(), get_balance(account)
     alert = "On hold, but paid with it: minakessler: 20.00 EUR."
-
-    assert alert in read(client, page_url(balance, "pay"))
     url = reverse("admin:payouts_ledgeraccount_changelist")
     selected = {"action": "pay_selected", "_selected_action": balance.pk}
     page = client.post(url, selected).content.decode().replace("\u00a0", " ")
     assert alert in page
+
+
+def test_paying_what_is_due_leaves_what_is_on_hold(staff_client, account, held):
+    client, balance = staff_client(), get_balance(account)
+    url = page_url(balance, "pay")
+    alert = "20.00 EUR are on hold: paid only after all that is due."
+    assert alert in read(client, url)
+
+    submit_and_confirm(client, url)
+
+    payment = account.payments.get()
+    assert payment.amount == 40
+    held.refresh_from_db()
+    assert held.payment is None
+    alert = "Nothing is due now: 20.00 EUR are on hold, but paid with it."
+    assert alert in read(client, url)
 
 
 def test_sets_changes_and_removes_minimums(staff_client, account, scenario):

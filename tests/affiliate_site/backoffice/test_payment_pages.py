@@ -104,7 +104,7 @@ def test_says_where_to_pay_and_what_a_partial_payment_pays(
     assert "has no payout method" not in page
     commission = account.commissions.get()
     for amount, expected in (
-        ("5", f"none yet: the oldest, commission {commission}, is 20.00 EUR"),
+        ("5", f"none yet: the next, commission {commission}, is 20.00 EUR"),
         ("20", "20.00 EUR"),
     ):
         _, shown = submit(client, url, amount=amount)
@@ -222,7 +222,7 @@ def test_pays_what_is_due_and_says_what_a_run_would_not_pay(
     assert response.context["form"].initial["amount"] == 20
     page = response.content.decode()
     for text in (
-        "On hold, but paid with it: minakessler: 30.00 EUR.",
+        "30.00 EUR are on hold: paid only after all that is due.",
         "a payment by hand is confirmed by nobody",
         "Look at the payout method first: pa_1: AC04: account closed",
         "The payout method was changed today",

@@ -91,6 +91,18 @@ def test_lists_files_and_names(staff_client, run):
     assert "/files/" not in page
 
 
+def test_says_in_one_line_what_no_bank_file_can_have(staff_client, account, run):
+    details = get_lines(run)[2].receiver["details"]
+    others = create_run(
+        account, *(Paid("1", it, details=details) for it in ("USD", "GBP"))
+    )
+
+    page = get_page(staff_client(), others)
+
+    text = "2 payments are not in a bank file but in a list: SEPA pays in EUR only."
+    assert text in page
+
+
 def test_downloads_a_file_and_records_it(staff_client, account, run):
     client, url = staff_client(), page_url(run, "files")
     name = f"{run}-pain001-bank-EUR.xml"

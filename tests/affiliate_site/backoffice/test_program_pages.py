@@ -76,7 +76,8 @@ def test_adds_edits_and_removes_a_commission_type(staff_client, scenario, accoun
     edit_url = reverse("admin:payouts_commissiontype_edit", args=[gold.pk])
     assert edit_url in page
 
-    save(client, edit_url, **get_form(client, edit_url) | {"value": "22.5"})
+    said = save(client, edit_url, **get_form(client, edit_url) | {"value": "22.5"})
+    assert said == ["Gold was saved: 20 % → 22.5 %, for sales from now on."]
     assert account.commission_types.get(pk=gold.pk).value == Decimal("22.5")
 
     save(client, reverse("admin:payouts_commissiontype_remove", args=[gold.pk]))
@@ -98,10 +99,29 @@ def test_sets_the_rate_of_a_group(staff_client, scenario, account):
     assert "12.00 EUR" in read_page(client, program)
     rate = account.group_rates.get()
     edit_url = reverse("admin:payouts_grouprate_edit", args=[rate.pk])
-    save(client, edit_url, **get_form(client, edit_url) | {"value": "13"})
+    said = save(client, edit_url, **get_form(client, edit_url) | {"value": "13"})
     assert account.group_rates.get().value == 13
+    text = "12.00 EUR → 13.00 EUR, for sales from now on."
+    assert said == [f"Gold partners, {standard.title} was saved: {text}"]
     save(client, reverse("admin:payouts_grouprate_remove", args=[rate.pk]))
     assert not account.group_rates.exists()
+
+
+def test_says_for_how_many_affiliates_a_rate_counts(staff_client, scenario, account):
+    group = account.affiliate_groups.create(public_id="ag_1", title="Gold partners")
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    scenario.create_enrolled_affiliate("Ida", "Holm")
+    scenario.create_enrolled_affiliate("Ole", "Dahl", approved=False)
+    odette.affiliate.update_row(group=group)
+    rate = scenario.create_group_rate(group, "12")
+    client, standard = staff_client(), account.commission_types.get()
+
+    for name, row, number in (
+        ("commissiontype", standard, "2 approved affiliates."),
+        ("grouprate", rate, "1 approved affiliate."),
+    ):
+        page = client.get(reverse(f"admin:payouts_{name}_edit", args=[row.pk]))
+        assert f"It counts for {number}" in page.content.decode()
 
 
 def test_adds_levels_and_bonuses_of_the_plan(staff_client, scenario, account):

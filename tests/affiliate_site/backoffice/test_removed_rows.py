@@ -75,6 +75,25 @@ def test_the_lists_and_pages_of_what_was_removed(staff_client, account, parent):
     assert found == {url: {"removed"} for url in urls}
 
 
+def test_a_removed_commission_names_what_had_paid_it(staff_client, account, parent):
+    mine, theirs = account.commissions.order_by("id")
+    payment, client = account.payments.get(), staff_client()
+
+    details = {
+        row: client.get(page_url(row, "change")).context["details"]
+        for row in (mine, theirs)
+    }
+
+    sections = {row: {it.title: it for it in details[row].sections} for row in details}
+    (text,) = sections[mine]["Payment"].notes
+    link = f'<a class="details-link" href="{page_url(payment, "change")}">{payment}</a>'
+    assert text == f"Was paid by {link}. Its amount was taken from the balance due."
+    assert sections[theirs]["Payment"].notes == ["Not paid."]
+    for row in details:
+        facts = dict(sections[row]["Commission"].facts)
+        assert facts["Due"] == ""
+
+
 def test_a_removed_affiliate_is_approved_nowhere(staff_client, account, scenario):
     mina = scenario.mina
     delete_affiliate(account, affiliate_id=mina.slug, at=NOW)

@@ -9,6 +9,7 @@ from accounts.errors import ErrorList
 from payouts.errors import BalanceChanged, BalanceTooLarge, PaymentNotFound
 from payouts.services.conversion_updates import update_commission
 from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.payables import find_next_commission
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tests.ledger_checks import (
     assert_atomic,
@@ -123,6 +124,36 @@ def test_allocates_by_date_not_by_id(scenario, account):
     (payment,) = make_payments(account, "10")
 
     assert list_covering_payments([late, early], payment) == [None, 0]
+
+
+@pytest.mark.parametrize(
+    ("amount", "covered"),
+    [
+        ("14", [None, 0, None, None]),
+        ("15", [None, 0, None, 0]),
+        ("19", [None, 0, None, 0]),
+        ("35", [0, 0, 0, 0]),
+    ],
+)
+def test_pays_what_is_due_before_what_is_on_hold(scenario, account, amount, covered):
+    """Those that are due at the time of the payment, each in its own right."""
+    made = make_approved_commissions(scenario, "10", "10", "10", "5")
+    for commission, days in zip(made, (30, 7, 8, None), strict=True):
+        due_at = CONVERSION_CREATED_AT + timedelta(days) if days else None
+        commission.update_row(due_at=due_at)
+
+    (payment,) = make_payments(account, amount)
+
+    assert list_covering_payments(made, payment) == covered
+
+
+def test_the_next_commission_is_one_that_is_due(scenario, account):
+    held, due = make_approved_commissions(scenario, "10", "20")
+    held.update_row(due_at=LATER)
+    (payment,) = make_payments(account, "5")
+
+    assert find_next_commission(payment, at=PAID) == due
+    assert find_next_commission(payment, at=LATER) == held
 
 
 def test_pays_approved_commissions_only(scenario, account):

@@ -47,7 +47,7 @@ def test_answers_are_the_same_to_the_byte(api, account, scenario, sales):
 
 @pytest.mark.parametrize("days", [0, 180])
 def test_a_sale_is_answered_and_paid_as_without_a_hold(api, scenario, days):
-    """A payment covers the oldest approved commissions, on hold or not."""
+    """A payment covers approved commissions, on hold or not."""
     scenario.program.update_row(hold_days=days, auto_approve_commissions=True)
 
     sale = api.post("/conversions/", {"coupon": scenario.mina.coupon, "amount": 200})
