@@ -108,7 +108,7 @@ class ApplicationForm(TermsForm):
             self.fields[f"{PREFIX}{question.slug}"] = build_question(question)
         self.order_fields([name for name in self.fields if name != "terms"])
 
-    def get_data(self) -> ApplicationData:
+    def get_data(self, *, recruiter: str) -> ApplicationData:
         """What the service stores."""
         names = ("email", "firstname", "lastname", "company", "country")
         answers = {
@@ -118,6 +118,7 @@ class ApplicationForm(TermsForm):
         return ApplicationData(
             **{name: self.cleaned_data[name] for name in names},
             custom_fields={slug: answer for slug, answer in answers.items() if answer},
+            recruiter=recruiter,
         )
 
 

@@ -10,6 +10,7 @@ from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
 from accounts.errors import DomainError
+from accounts.ids import SLUG_PATTERN
 from accounts.services.notifications import can_send_mail
 from affiliate_site.portal.access import (
     build_url,
@@ -43,6 +44,10 @@ def apply(request) -> HttpResponse:
     offers = (
         list_further_offers(affiliate) if affiliate else list_offers(request.account)
     )
+    recruiter = request.GET.get("by", "")
+    if SLUG_PATTERN.fullmatch(recruiter):  # of a link on the page "Tell others"
+        for offer in offers:
+            offer["apply_url"] += f"&by={recruiter}"
     slug = request.POST.get("program") or request.GET.get("program")
     chosen = [offer for offer in offers if slug in (None, offer["slug"])]
     if len(chosen) != 1:
@@ -63,7 +68,7 @@ def apply_as_stranger(request, offer: dict[str, Any]) -> HttpResponse:
         questions=account.field_definitions.in_definition_order(),
     )
     if request.method == "POST" and can_send_mail() and form.is_valid():
-        data = form.get_data()
+        data = form.get_data(recruiter=request.GET.get("by", ""))
         if is_application_throttled(request, account, data.email):
             form.add_error(None, TOO_MANY_ATTEMPTS)
             status = 429

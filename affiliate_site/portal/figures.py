@@ -37,6 +37,7 @@ from payouts.services.figures import (
     break_down_by_coupon,
     break_down_by_program,
     get_landing_page,
+    get_sub_id,
     list_disapproved,
     list_state_totals,
     load_figures,
@@ -62,8 +63,7 @@ class Breakdown:
     needs_figures: bool = False
 
 
-# By the parameter `by`. What a click has, such as a sub-ID, takes one entry with
-# `break_down_by_click`, and the expression of its value.
+# By the parameter `by`.
 BREAKDOWNS = {
     "program": Breakdown(
         gettext_lazy("By program"),
@@ -78,6 +78,11 @@ BREAKDOWNS = {
         gettext_lazy("By page of the shop"),
         gettext_lazy("Page"),
         partial(break_down_by_click, get_value=get_landing_page),
+    ),
+    "sub_id": Breakdown(
+        gettext_lazy("By sub-ID"),
+        gettext_lazy("Sub-ID"),
+        partial(break_down_by_click, get_value=get_sub_id),
     ),
 }
 

@@ -125,7 +125,7 @@ class QuestionForm(forms.Form):
     """What the affiliate wants to add to a question."""
 
     text = forms.CharField(
-        label=_("Your question (optional)"),
+        label=_("Your question"),
         max_length=MAX_TEXT_LENGTH,
         required=False,
         widget=forms.Textarea({"rows": 4}),

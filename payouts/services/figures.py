@@ -245,7 +245,9 @@ def break_down_by_click(
         for label, number in counts.order_by("-number", "part")[:MAX_ROWS]
     }
     sales = account.conversions.not_deleted().filter(is_of_period, affiliate=affiliate)
-    of_clicks = sales.order_by().annotate(part=get_value("click__")).exclude(part=None)
+    # The click may be that of another affiliate, whose link a coupon has beaten.
+    of_clicks = sales.filter(click__affiliate=affiliate).order_by()
+    of_clicks = of_clicks.annotate(part=get_value("click__")).exclude(part=None)
     sums = of_clicks.values_list("part", "currency")
     for label, currency, number, amount in sums.annotate(
         number=Count("*"), sum=ExactSum("amount")
@@ -254,6 +256,11 @@ def break_down_by_click(
             part.sales += number
             add_revenue(part, currency, amount)
     return sort_parts(parts.values())
+
+
+def get_sub_id(prefix: str) -> F:
+    """The sub-ID of a click."""
+    return F("click__sub_id") if prefix else F("sub_id")
 
 
 def get_landing_page(prefix: str) -> Any:

@@ -29,7 +29,6 @@ CALLED_BY_NAME = {
     "db_for_write": "the same",
     "allow_relation": "the same",
     "allow_migrate": "the same",
-    "count_by_sub_id": "the page of clicks by sub-id calls it",
     "dispatch": "Django calls it on views; a mixin overrides it",
 }
 

@@ -35,6 +35,7 @@ from tracking.models.programs import Program
 from tracking.services.affiliates import PersonData, create_affiliate, create_password
 from tracking.services.decision_mails import queue_decision_mail
 from tracking.services.enrollments import EnrollmentData, create_enrollment
+from tracking.services.hierarchy import set_parent
 from tracking.services.mails import APPLICATION_MAIL, queue_mail_to
 from tracking.services.portal_access import (
     APPLICATION_LIFETIME,
@@ -64,6 +65,7 @@ class ApplicationData:
     company: str = ""
     country: str = ""
     custom_fields: Mapping[str, Any] = field(default_factory=dict)  # by slug
+    recruiter: str = ""  # the ID of an affiliate, if there is one with it
 
 
 def get_open_program(account: Account, slug: str) -> Program:
@@ -111,6 +113,7 @@ def send_application(
                 "country": data.country,
                 "custom_fields": dict(data.custom_fields),
                 "language": language,
+                "recruiter": find_recruiter(account, data.recruiter),
             },
             terms=terms,
             token_hash=calculate_digest(token),
@@ -118,6 +121,14 @@ def send_application(
             expires_at=at + APPLICATION_LIFETIME,
         )
         _queue_link(application, affiliate, token, at=at)
+
+
+def find_recruiter(account: Account, affiliate_id: str) -> str:
+    """The ID, if it is that of an affiliate who may recruit; else empty."""
+    if not account.plan.mlm or not SLUG_PATTERN.fullmatch(affiliate_id):
+        return ""
+    affiliates = account.affiliates.not_deleted().filter(slug=affiliate_id)
+    return affiliate_id if affiliates.exists() else ""
 
 
 def get_application(account: Account, token: str, *, at: datetime) -> PortalApplication:
@@ -160,6 +171,10 @@ def confirm_application(account: Account, token: str, *, at: datetime) -> str:
             if application.terms is not None:
                 accepted_at = application.created_at
                 record_acceptance(affiliate, application.terms, at=accepted_at)
+            if recruiter := find_recruiter(account, data.get("recruiter", "")):
+                set_parent(
+                    account, affiliate_id=affiliate.slug, parent_id=recruiter, at=at
+                )
             _enroll(affiliate, program, at=at)
             mails = account.mails.filter(kind=APPLICATION_MAIL)
             for mail in mails.filter(about=str(application.pk)):

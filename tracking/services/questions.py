@@ -16,9 +16,11 @@ from accounts.services.changes import log_event
 from tracking.errors import QuestionNotFound, QuestionNotOpen, TooManyQuestions
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
+from tracking.models.portal import Notice
 from tracking.models.questions import Question, QuestionState
 from tracking.services.affiliates import get_affiliate
 from tracking.services.mails import queue_mail, use_language_of
+from tracking.services.portal_notices import wants_notice
 
 MAX_OPEN_QUESTIONS = 10  # of one affiliate
 QUESTION_ANSWER_MAIL = "question_answer"
@@ -83,7 +85,8 @@ def answer_question(
             account, question_id, state=QuestionState.ANSWERED, answer=answer, at=at
         )
         log_event(account, "question.answered", question, at=at)
-        if question.affiliate.email:
+        affiliate = question.affiliate
+        if affiliate.email and wants_notice(affiliate, Notice.ANSWER):
             _queue_answer(question, page_url, at=at)
     return question
 

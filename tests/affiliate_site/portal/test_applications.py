@@ -98,6 +98,29 @@ def test_a_stranger_becomes_an_affiliate(client, account, portal, scenario, send
     assert "This link works once" in read(client.post(url))
 
 
+@pytest.mark.parametrize("has_levels", [True, False])
+def test_who_recruited_somebody_becomes_the_parent(
+    client, account, portal, scenario, entries, has_levels
+):
+    account.plan.mlm = has_levels
+    account.plan.save()
+    recruiter, other = scenario.mina.affiliate, ProgramFactory(account=account)
+    link = f"{portal}apply/?by={recruiter.slug}"
+    page = client.get(link).content.decode()
+    assert f"?program={other.slug}&amp;by={recruiter.slug}" in page
+    client.post(link, entries)
+    client.post(get_path(account))
+    parent = recruiter if has_levels else None
+    assert account.affiliates.get(email=EMAIL).parent == parent
+
+
+@pytest.mark.parametrize("by", ["nobody", "%00", "x%27"])
+def test_an_unknown_recruiter_is_ignored(client, account, portal, entries, by):
+    assert read(client.post(f"{portal}apply/?by={by}", entries)) == SENT
+    client.post(get_path(account))
+    assert account.affiliates.get(email=EMAIL).parent is None
+
+
 def test_known_and_unknown_addresses_get_the_same_answer(
     account, portal, scenario, send
 ):
@@ -123,11 +146,11 @@ def test_limits_applications(account, send, time_machine):
     time_machine.move_to(NOON, tick=False)
     for _ in range(5):
         send()
-    assert TOO_MANY_ATTEMPTS in read(send(429))
+    assert str(TOO_MANY_ATTEMPTS) in read(send(429))
     assert account.mails.count() == 3
     for number in range(14):
         send(email=f"{number}@weld.example.org")
-    assert TOO_MANY_ATTEMPTS in read(send(429, email="x@weld.example.org"))
+    assert str(TOO_MANY_ATTEMPTS) in read(send(429, email="x@weld.example.org"))
 
 
 def test_limits_the_applications_to_an_account(client, portal, entries, monkeypatch):

@@ -49,6 +49,7 @@ def history(scenario):
     """Sales of Mina in February and March, and one of Nils."""
     march, february = NOW - timedelta(days=2), NOW - timedelta(days=35)
     clicks = [visit(scenario, at=march) for _ in range(4)]
+    clicks[0].update_row(sub_id="blog")
     visit(scenario, at=february)
     sales = [
         scenario.create_conversion(
@@ -144,6 +145,11 @@ def test_shows_reasons_if_the_account_allows(mina, account, portal, history):
             "By page of the shop Page Clicks Sales Revenue https://shop.example.net/desk"
             " 4 1 200.00 EUR Download as CSV By page of the shop",
         ),
+        (
+            "sub_id",
+            "By sub-ID Sub-ID Clicks Sales Revenue blog 1 1 200.00 EUR Download as CSV"
+            " By sub-ID",
+        ),
     ],
 )
 def test_breaks_down(mina, portal, scenario, history, by, text):
@@ -226,12 +232,12 @@ def test_says_nothing_of_other_accounts(mina, portal, other_account):
     foreign = ProgramScenario(other_account, prefix="far-")
     foreign.create_conversion("10", at=NOW)
     visit(foreign, at=NOW)
-    for by in ("", "program", "coupon", "page"):
+    for by in ("", "program", "coupon", "page", "sub_id"):
         page = get_page(mina, f"{portal}figures/?by={by}")
         assert "far-" not in page
 
 
-@pytest.mark.parametrize("by", ["", "program", "coupon", "page"])
+@pytest.mark.parametrize("by", ["", "program", "coupon", "page", "sub_id"])
 @pytest.mark.parametrize("query", ["period=12_months", "step=day"])
 def test_is_small_and_takes_few_statements(
     mina, account, portal, history, capture_queries, by, query
