@@ -11,13 +11,13 @@ export HOST PORT
 TEST_WORKERS ?= 2
 # Half of their time they wait for browsers and other processes.
 INTEGRATION_WORKERS ?= 3
-CHECKS := types lint imports migrations deployment openapi-difference script-difference
+CHECKS := types lint imports migrations deployment openapi-difference script-difference messages-difference
 # Each target's output in one piece; all targets run, and one failure fails the run.
 IN_PARALLEL = $(MAKE) --no-print-directory --keep-going -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 COMPARE_LOCK = diff -q -I '^\#' $(1) - >/dev/null || { echo "$(1) differs from uv.lock: run make lock" >&2; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run worker static test coverage test-integration slow race e2e check check-all lint types imports migrations deployment script-difference openapi-difference openapi-lint lock-difference script bench bench-back-office bench-page-calls screenshots openapi lock audit release clean
+.PHONY: help setup run worker static test coverage test-integration slow race e2e check check-all lint types imports migrations deployment script-difference openapi-difference messages-difference openapi-lint lock-difference script messages bench bench-back-office bench-page-calls screenshots openapi lock audit release clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## */\1\t/' | expand -t 20
@@ -108,6 +108,9 @@ script-difference: setup  ## fail if the minified browser script is outdated
 openapi-difference: setup  ## fail if openapi.json is outdated
 	@$(PY) manage.py export_openapi | diff -q - openapi.json >/dev/null || { echo "openapi.json is outdated: run make openapi" >&2; exit 1; }
 
+messages-difference: setup  ## fail if a catalog of translations is outdated or incomplete
+	@$(PY) .ci/messages --check
+
 # The variables keep redocly from asking the network for updates.
 openapi-lint: export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 openapi-lint: export REDOCLY_TELEMETRY := off
@@ -118,6 +121,9 @@ openapi-lint:  ## lint openapi.json with redocly and spectral, where they are in
 
 script: setup  ## minify the browser script
 	@$(PY) -m rjsmin <affiliate_site/browser/tap.js >affiliate_site/browser/tap.min.js
+
+messages: setup  ## collect the texts of the portal for translation in locale/
+	@$(PY) .ci/messages
 
 bench: setup  ## compare the API with bare SQL, FastAPI and textbook DRF: BENCH_OPTIONS
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0

@@ -118,7 +118,7 @@ class InvalidSlug(InvalidInput):
 class InvalidUrl(InvalidInput):
     """The URL of a webhook is malformed or not allowed."""
 
-    message = gettext_noop("Invalid URL: {reason}")
+    message = "Invalid URL: {reason}"
     property_path = "url"
 
 

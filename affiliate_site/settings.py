@@ -34,6 +34,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "rest_framework",
+    "django_countries",  # for the translations of the names
     "django_filters",
     "drf_spectacular",
 ]

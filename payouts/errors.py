@@ -36,7 +36,9 @@ class PayoutMethodIncomplete(InvalidInput):
 class InvalidPeriod(InvalidInput):
     """The days of a statement or of an export are in the wrong order or far away."""
 
-    message = "Enter a first and a last day in this order, from 1970 to 2999."
+    message = gettext_noop(
+        "Enter a first and a last day in this order, from 1970 to 2999."
+    )
     property_path = "end"
 
 

@@ -11,7 +11,12 @@ from django.utils.translation import gettext as _
 from accounts.days import A_DAY
 from affiliate_site.document_files import render_document
 from affiliate_site.pdf import find_weasyprint
-from affiliate_site.portal.access import build_url, portal_page, show
+from affiliate_site.portal.access import (
+    build_url,
+    portal_page,
+    show,
+    translate_error,
+)
 from affiliate_site.portal.balances import list_balances
 from affiliate_site.portal.earnings import find_open_payments
 from affiliate_site.portal.files import send_file
@@ -126,7 +131,7 @@ def statement(request):
         try:
             found = get_statement(account, affiliate, **form.cleaned_data)
         except InvalidPeriod as error:
-            form.add_error("end", str(error))
+            form.add_error("end", translate_error(error))
         else:
             file_format = request.GET.get("format")
             if file_format in list_formats():

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.errors import DomainError, WebhookNotFound
+from accounts.errors import DomainError, InvalidUrl, WebhookNotFound
 from accounts.models.webhooks import POSTBACK_EVENTS
 from accounts.services.outbox import POSTBACK_MACROS
 from accounts.services.webhooks import MAX_WEBHOOK_URL_LENGTH
@@ -35,6 +35,10 @@ EVENTS = {
     "customer.created": gettext_lazy("A new customer"),
     "customer.updated": gettext_lazy("A customer changed"),
 }
+UNREACHABLE = gettext_lazy(
+    "This address cannot be called. It must begin with https:// and be reachable from"
+    " the internet."
+)
 SHOWN_DELIVERIES = 3
 
 
@@ -68,6 +72,8 @@ def postbacks(request):
     if request.method == "POST" and form.is_valid():
         try:
             create_own_postback(affiliate, **form.cleaned_data, at=timezone.now())
+        except InvalidUrl:
+            form.add_error("url", str(UNREACHABLE))
         except DomainError as error:
             field = error.path if error.path in form.fields else None
             form.add_error(field, translate_error(error))

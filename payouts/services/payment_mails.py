@@ -6,6 +6,8 @@ from datetime import date, datetime
 from functools import partial
 from typing import Any
 
+from django.utils.translation import gettext, gettext_noop
+
 from accounts.days import A_DAY
 from accounts.db_compat import split_into_batches
 from accounts.errors import run_checks
@@ -24,16 +26,18 @@ from tracking.money import format_amount
 from tracking.services.mails import (
     fill_placeholders,
     queue_mail,
+    use_language_of,
     validate_placeholders,
     withdraw_mail,
 )
 from tracking.services.portal_notices import wants_notice
 
 PAYMENT_MAIL = "payment"
-# By the columns of the settings.
+# By the columns of the settings; in the language of the affiliate unless staff wrote
+# their own.
 DEFAULT_TEXTS = {
-    "mail_subject": "{account} paid you {amount}",
-    "mail_text": """\
+    "mail_subject": gettext_noop("{account} paid you {amount}"),
+    "mail_text": gettext_noop("""\
 Hello {affiliate},
 
 {account} paid you {amount}. The payment arrived on {date}.
@@ -45,7 +49,7 @@ Before: {opening}
 Earned: {earned}
 Paid: {paid}
 After: {closing}
-""",
+"""),
 }
 STATEMENT_NAMES = ("opening", "earned", "paid", "closing")
 PLACEHOLDERS = (
@@ -90,7 +94,7 @@ def write_mail(settings: PayoutSettings, values: Mapping[str, str]) -> tuple[str
     """Return the subject and the text of a mail with these values."""
     values = {"account": settings.account.name, **values}
     subject, text = (
-        fill_placeholders(getattr(settings, name) or default, values)
+        fill_placeholders(getattr(settings, name) or gettext(default), values)
         for name, default in DEFAULT_TEXTS.items()
     )
     return subject, text
@@ -149,7 +153,8 @@ def _queue_mails(
             "from": str(start),
             "to": str(day),
         }
-        subject, text = write_mail(settings, values)
+        with use_language_of(affiliate):
+            subject, text = write_mail(settings, values)
         affiliate.account = account
         queue_mail(
             affiliate,
