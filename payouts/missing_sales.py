@@ -38,6 +38,7 @@ class Answer(StrEnum):
 
     NOTHING = "nothing"
     OWN = "own"
+    DISAPPROVED = "disapproved"
     REFUNDED = "refunded"
     REMOVED = "removed"
     CONTESTED = "contested"
@@ -71,6 +72,7 @@ class ReportedSale:
     is_removed: bool = False
     is_refunded: bool = False
     is_contested: bool = False
+    is_disapproved: bool = False
     was_own: bool = False  # or the affiliate has one of the contested claims
     participations: Sequence[Participation] = ()
     winner: str | None = None  # the parameter that won
@@ -129,8 +131,10 @@ def decide_answer(
         return decide_by_refusals(refused)
     if sale.is_own and sale.is_removed:
         return Answer.REFUNDED if sale.is_refunded else Answer.REMOVED
+    if sale.is_own and sale.is_contested:
+        return Answer.CONTESTED
     if sale.is_own:
-        return Answer.CONTESTED if sale.is_contested else Answer.OWN
+        return Answer.DISAPPROVED if sale.is_disapproved else Answer.OWN
     if sale.is_removed or not (sale.was_own or sale.participations):
         return Answer.NOTHING
     if sale.is_contested:

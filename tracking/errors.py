@@ -344,7 +344,9 @@ class CodeRequired(Conflict):
 class WrongCode(InvalidInput):
     """The code of the second factor is wrong, used, or too old."""
 
-    message = gettext_noop("This code is wrong or was used. Enter the present one.")
+    message = gettext_noop(
+        "This code is wrong or was used already. Wait for the next one and enter it."
+    )
     property_path = "code"
 
 

@@ -99,6 +99,8 @@ def show(
     """Render a page with what all of them show."""
     affiliate: Affiliate | None = request.affiliate
     pages = PAGES if affiliate else {}
+    page = request.resolver_match.url_name
+    section = page if page in PAGES else SECTIONS.get(page, "home")
     everywhere = {
         "account": request.account,
         "portal": request.portal,
@@ -113,10 +115,13 @@ def show(
         "languages": settings.LANGUAGES,
         "language_url": build_url(request.account, "set_language"),
         "pages": [
-            (title, url := build_url(request.account, name), request.path == url)
+            (title, build_url(request.account, name), name == section)
             for name, title in pages.items()
             if name != "recruits" or request.account.plan.mlm
         ],
+        "back": affiliate
+        and section not in {page, "home"}
+        and (PAGES[section], build_url(request.account, section)),
     }
     path = f"portal/{template}.html"
     return render(request, path, everywhere | context, status=status)
@@ -135,6 +140,21 @@ PAGES = {
 }
 
 
+# Pages below those of the navigation, which lead back there.
+SECTIONS = dict.fromkeys(("sale", "missing", "ask"), "sales")
+SECTIONS |= dict.fromkeys(("apply", "program"), "links")
+SECTIONS |= dict.fromkeys(
+    ("statement", "set_method", "primary_method", "remove_method"), "payments"
+)
+SECTIONS |= dict.fromkeys(
+    (
+        *("edit_profile", "change_email", "tax_data", "notices", "own_data"),
+        *("delete", "postbacks", "remove_postback", "second_factor", "terms"),
+    ),
+    "profile",
+)
+
+
 def start_session(account: Account, token: str) -> HttpResponse:
     """Lead to the overview, signed in by the token of a new session."""
     response = redirect(build_url(account, "home"))
@@ -150,8 +170,8 @@ def start_session(account: Account, token: str) -> HttpResponse:
     return response
 
 
-def end_session(account: Account, page: str) -> HttpResponse:
-    """Lead to a page without the cookie."""
-    response = redirect(build_url(account, page))
+def end_session(account: Account, url: str) -> HttpResponse:
+    """Lead to an address without the cookie."""
+    response = redirect(url)
     response.delete_cookie(COOKIE, path=build_url(account, "home"), samesite="Lax")
     return response

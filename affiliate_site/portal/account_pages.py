@@ -4,7 +4,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.exact_json import serialize_exact_json
-from affiliate_site.portal.access import end_session, portal_page
+from affiliate_site.portal.access import build_url, end_session, portal_page
 from affiliate_site.portal.confirmations import ConfirmedForm, run_confirmed, show_form
 from affiliate_site.portal.files import send_file
 from affiliate_site.privacy.person_export import export_own_data
@@ -48,7 +48,7 @@ def delete(request):
         if not status:
             affiliate.refresh_from_db()
             if affiliate.deleted_at:
-                return end_session(account, "sign_in")
+                return end_session(account, build_url(account, "sign_in"))
             form, status = ConfirmedForm(), 200
     amounts = list_open_amounts(affiliate, at=at)
     values = {"account": account.name, "amounts": ", ".join(amounts)}

@@ -1,5 +1,6 @@
 """What affiliates earned and why, in words that name nobody else."""
 
+import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -11,6 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models.accounts import Account
 from affiliate_site.portal.formats import format_money, format_number, long_day
+from payouts.calculation import InitialStatusReason
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
 from payouts.models.runs import PayoutLineState
@@ -187,6 +189,19 @@ def explain_amount(account: Account, commission: Commission) -> str:
     else:
         text = explain_share(commission, explained)
     return f"{text} {explain_rate(commission, explained)}".strip()
+
+
+def explain_disapproval(commission: Commission) -> str:
+    """Why a rule disapproved a commission; empty if it was not a rule."""
+    reason = json.loads(commission.calculation).get("reason")
+    if commission.status != CommissionStatus.DISAPPROVED:
+        return ""
+    if reason != InitialStatusReason.CAP_REACHED:
+        return ""
+    return _(
+        "A rule disapproved it: this customer has earned you as much as the program"
+        " allows."
+    )
 
 
 def explain_rate(commission: Commission, explained: dict[str, Any]) -> str:

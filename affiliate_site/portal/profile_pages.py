@@ -29,6 +29,7 @@ from tracking.services import portal_emails
 from tracking.services.portal_access import change_portal_password
 from tracking.services.portal_profiles import update_own_profile
 from tracking.services.portal_settings import build_portal_url
+from tracking.services.portal_terms import get_terms
 
 
 @portal_page("GET", "HEAD", "POST")
@@ -95,6 +96,8 @@ def list_pages(account):
     }
     if issues_documents(account):
         titles["tax_data"] = _("Tax data")
+    if get_terms(account):
+        titles["terms"] = _("Terms")
     if account.uses_webhooks:
         titles["postbacks"] = _("Postbacks")
     titles["own_data"] = _("Download my data")

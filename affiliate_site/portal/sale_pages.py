@@ -10,6 +10,7 @@ from affiliate_site.portal.access import build_url, portal_page, show
 from affiliate_site.portal.earnings import (
     STATES,
     explain_amount,
+    explain_disapproval,
     explain_sale,
     list_earnings,
 )
@@ -116,11 +117,17 @@ def sale(request, sale: int):
         "day": account.get_day(conversion.created_at),
         "sentences": explain_sale(affiliate, conversion, commissions),
         "parts": [
-            (earning, explain_amount(account, earning.commission))
+            (
+                earning,
+                explain_amount(account, earning.commission),
+                explain_disapproval(earning.commission),
+            )
             for earning in earnings
         ],
         "refunds": [account.get_day(refund.created_at) for refund in refunds],
-        "sales_url": build_url(account, "sales"),
+        "earns_nothing": all(
+            earning.state in {"disapproved", "removed"} for earning in earnings
+        ),
         "ask_url": f"{build_url(account, 'ask')}?sale={conversion.pk}",
     }
     return show(request, "sale", context)

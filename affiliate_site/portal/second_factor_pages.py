@@ -83,5 +83,6 @@ def second_factor(request):
         uri = pyotp.TOTP(app.secret).provisioning_uri(
             name=name, issuer_name=request.account.name
         )
-        context |= {"secret": app.secret, "qr_code": render_inline_svg(uri)}
+        key = {"label": _("Key"), "url": app.secret}
+        context |= {"key": key, "app_url": uri, "qr_code": render_inline_svg(uri)}
     return show(request, "second_factor", context, status=status)

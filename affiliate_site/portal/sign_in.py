@@ -1,5 +1,8 @@
 """Sign in by password or by a link in a mail, sign out, and set a password."""
 
+from django.conf import settings
+from django.contrib.auth.password_validation import password_validators_help_texts
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -130,7 +133,12 @@ def set_password(request, token: str):
             form.add_error("password", translate_error(error))
         else:
             return start_session(request.account, session)
-    return show(request, "set_password", {"title": _("Set a password"), "form": form})
+    context = {
+        "title": _("Set a password"),
+        "form": form,
+        "rules": password_validators_help_texts(),
+    }
+    return show(request, "set_password", context)
 
 
 @portal_page(is_public=True)
@@ -152,4 +160,7 @@ def sign_out(request):
         portal_access.sign_out_everywhere(request.affiliate)
     else:
         portal_access.sign_out(request.account, request.COOKIES.get(COOKIE, ""))
-    return end_session(request.account, "sign_in")
+    if request.viewed_by:
+        page = reverse("admin:tracking_affiliate_change", args=[request.affiliate.pk])
+        return end_session(request.account, f"{settings.PUBLIC_URL}{page}")
+    return end_session(request.account, build_url(request.account, "sign_in"))

@@ -16,7 +16,7 @@ from payouts.missing_sales import (
     ReportedSale,
     decide_answer,
 )
-from payouts.models.commissions import CommissionKind
+from payouts.models.commissions import CommissionKind, CommissionStatus
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
 
@@ -27,6 +27,10 @@ ANSWER_TEXTS = {
         " took part in."
     ),
     Answer.OWN: _("The shop reported this sale, and it is yours."),
+    Answer.DISAPPROVED: _(
+        "The shop reported this sale, and it is yours, but it was disapproved, so you"
+        " earn nothing."
+    ),
     Answer.REFUNDED: _(
         "The sale was yours. The customer got all the money back, so you earn nothing."
     ),
@@ -134,6 +138,8 @@ def describe_sale(affiliate: Affiliate, conversion: Conversion) -> ReportedSale:
     """Read what the decision needs of a sale."""
     account = affiliate.account
     if conversion.affiliate_id == affiliate.pk:
+        rows = account.commissions.filter(conversion=conversion, affiliate=affiliate)
+        statuses = set(rows.not_deleted().values_list("status", flat=True))
         return ReportedSale(
             is_own=True,
             is_removed=conversion.deleted_at is not None,
@@ -141,6 +147,7 @@ def describe_sale(affiliate: Affiliate, conversion: Conversion) -> ReportedSale:
                 conversion=conversion, is_full=True
             ).exists(),
             is_contested=conversion.is_contested,
+            is_disapproved=statuses == {CommissionStatus.DISAPPROVED},
         )
     own = {"conversion": conversion, "affiliate": affiliate}
     commissions = account.commissions.filter(**own, kind=CommissionKind.REGULAR)

@@ -107,6 +107,9 @@ class PortalSettingsForm(ServiceForm):
         return host or None
 
 
+NO_MAIL = "No mail can be sent from here: nobody can apply or reset a password."
+
+
 class PortalSettingsPage(SettingsPage):
     """Switch the portal on and off, and say what it shows."""
 
@@ -114,6 +117,9 @@ class PortalSettingsPage(SettingsPage):
     url_name = "portal_settings"
     permission = "tracking.change_portalsettings"
     form_class = PortalSettingsForm
+
+    def list_alerts(self):
+        return [] if can_send_mail() else [NO_MAIL]
 
     def get_unlocked_initial(self, account):
         settings = get_portal_settings(account)

@@ -63,7 +63,7 @@ class AnswerForm(ServiceForm):
     answer = forms.CharField(
         max_length=MAX_TEXT_LENGTH,
         widget=MULTI_LINE({"rows": 6}),
-        help_text="The affiliate reads it in the portal and by mail.",
+        help_text="Shown in the portal, and mailed if the affiliate wants mail.",
     )
 
 
@@ -72,9 +72,9 @@ class AnswerQuestionPage(QuestionPage):
 
     name = "answer"
     title = "Answer"
-    button = "Send answer"
+    button = "Answer"
     form_class = AnswerForm
-    done_message = "The answer was sent."
+    done_message = "The answer was saved; the portal shows it."
 
     def list_alerts(self):
         if self.row.affiliate.email:

@@ -251,7 +251,10 @@ class ReasonForm(ServiceForm):
     reason = forms.CharField(
         max_length=500,
         widget=MULTI_LINE({"rows": 3, "autofocus": True}),
-        help_text="Kept in the comment of the commission, which the API shows, too.",
+        help_text=(
+            "Kept in the comment of the commission, which the API shows, too, and the"
+            " portal if its settings say so."
+        ),
     )
 
 

@@ -95,7 +95,7 @@ def test_shows_the_facts_with_links(staff_client, scenario, question, sale):
 def test_answers_by_mail(staff_client, account, scenario, question):
     client = staff_client()
     page = read(client.get(url_of(question, "answer")))
-    assert "The affiliate reads it in the portal and by mail." in page
+    assert "Shown in the portal, and mailed if the affiliate wants mail." in page
     assert "Where &lt;b&gt;is&lt;/b&gt; it?" in page
     response = submit(client, url_of(question, "answer"), answer="Tomorrow.")
     assert response["Location"] == url_of(question)

@@ -123,7 +123,7 @@ def test_shows_reasons_if_the_account_allows(mina, account, portal, history):
         "Why commissions were disapproved Day Order Amount Reason 18 Mar 2026 10.00 EUR"
         " =The customer &lt;b&gt;sent&lt;/b&gt; it back" in read_main(mina.get(url))
     )
-    reason = "The company's reason: =The customer &lt;b&gt;sent&lt;/b&gt; it back"
+    reason = "The company wrote: =The customer &lt;b&gt;sent&lt;/b&gt; it back"
     assert reason in read_main(mina.get(sale_url))
 
 
