@@ -20,7 +20,10 @@ def describe_fields_change(fields: list[str], details) -> str:
     """Return the sentence for changed fields, or for a commission's payment."""
     if "payment" in fields:
         old, new = details.pop("payment")
-        return f"marked {{}} as {'paid' if new else 'no longer paid'} by {new or old}"
+        # Not “paid”: the bank may not have answered.
+        return (
+            f"put {{}} into payment {new}" if new else f"took {{}} out of payment {old}"
+        )
     if "method" in details:
         return describe_payout_change(fields)
     words = [FIELD_NAMES.get(name, name.replace("_", " ")) for name in fields]

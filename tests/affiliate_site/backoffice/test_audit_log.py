@@ -264,11 +264,10 @@ def test_says_who_did_what_to_whom(staff_client, account):
 
     name = f"commission {commission.pk} of minakessler (now 30.00 EUR)"
     assert sentences[0] == (
-        f"owner@harbor.example.org marked {name} as no longer paid by"
-        f" {payment.public_id}"
+        f"owner@harbor.example.org took {name} out of payment {payment.public_id}"
     )
     assert sentences[2:6] == [
-        f"owner@harbor.example.org marked {name} as paid by {payment.public_id}",
+        f"owner@harbor.example.org put {name} into payment {payment.public_id}",
         f"owner@harbor.example.org paid payment {payment.public_id} to minakessler:"
         " 30.00 EUR",
         f"owner@harbor.example.org changed the amount of {name} amount: 37.48 → 30",
