@@ -7,6 +7,7 @@ import affiliate_site.backoffice.account.invitations
 import affiliate_site.backoffice.account.webhooks
 import affiliate_site.backoffice.affiliates.admin
 import affiliate_site.backoffice.affiliates.custom_fields
+import affiliate_site.backoffice.affiliates.notes
 import affiliate_site.backoffice.affiliates.prospects
 import affiliate_site.backoffice.affiliates.questions
 import affiliate_site.backoffice.conversions.admin

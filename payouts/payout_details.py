@@ -49,6 +49,7 @@ EMAIL = re.compile(r"[^@\s,;:<>()\[\]\"\\]+@(?:[^\W_](?:[\w-]*[^\W_])?\.)+[^\W\d
 MAX_EMAIL_LENGTH = 254
 SHOWN_LENGTH = 4  # of the end of an account
 MIN_MASKED_LENGTH = 8
+NUMBERS = ("iban", "account_number", "recipient")
 
 
 def normalize_details(kind: str, details: Mapping[str, str]) -> dict[str, str]:
@@ -129,6 +130,30 @@ def mask_details(kind: str, details: Mapping[str, str]) -> str:
     if kind == "wise" and values.get("recipient"):
         return _mask(values["recipient"])
     return "…" if any(values.values()) else ""
+
+
+def mask_changes(
+    kind: str, before: Mapping[str, str], after: Mapping[str, str]
+) -> dict[str, list[str | None]]:
+    """Return the old and new value of changed accounts, so masked that nobody can be
+    found by them: `•••• 3438`, `m•••@•••`; None without a value."""
+    old, new = normalize_details(kind, before), normalize_details(kind, after)
+    return {
+        name: [_hide(name, old.get(name)), _hide(name, new.get(name))]
+        for name in (*NUMBERS, "email")
+        if old.get(name) != new.get(name)
+    }
+
+
+def _hide(name: str, value: str | None) -> str | None:
+    if not value:
+        return None
+    if name == "email":
+        return f"{value[:1]}•••@•••"
+    number = _compact(value)
+    return (
+        f"•••• {number[-SHOWN_LENGTH:]}" if len(number) >= MIN_MASKED_LENGTH else "••••"
+    )
 
 
 def _find_bank_problems(values: Mapping[str, str]) -> dict[str, str]:

@@ -11,7 +11,8 @@ class AuditLogEntry(TenantModel):
 
     `details` has the changed fields, with old and new values for settings and
     statuses. No field has personal data: users, affiliates and customers are named by
-    IDs, which the back office looks up when it shows an entry.
+    IDs, which the back office looks up when it shows an entry; of accounts to pay to,
+    entries have the last digits.
     """
 
     kind = models.CharField(max_length=64)

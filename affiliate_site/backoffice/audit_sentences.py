@@ -20,8 +20,13 @@ from django.utils.text import capfirst
 from accounts.events import EVENT_SENTENCES
 from accounts.models.users import User
 from accounts.tenant_admin import filter_for_user
+from affiliate_site.backoffice.audit_changes import (
+    describe_fields_change,
+    describe_parent_change,
+    is_change,
+    render_details,
+)
 from affiliate_site.backoffice.formatters import (
-    FIELD_LABELS,
     format_datetime,
     format_money,
 )
@@ -65,14 +70,10 @@ STATUS_PREDICATES = {
     "pending": "set {} back to pending",
 }
 APPROVAL_WORDS = {True: "approved", None: "pending", False: "disapproved"}
-# What staff call a column; one name for several columns, "" for a hidden column.
-FIELD_NAMES = (
-    FIELD_LABELS
-    | {"payout": "payment status", "email_folded": "", "company_description": "company"}
-    | dict.fromkeys(("address_two", "postal_code", "city", "state"), "address")
-    | {"country": "address", "mails_payments": "mail to paid affiliates"}
-)
 ACTOR_PATTERN = re.compile(r"(?:staff|operator) ([0-9]+)")
+AFFILIATE_ACTOR_PATTERN = re.compile(r"affiliate ([0-9]+)")
+AFFILIATE_SUFFIX = " (affiliate)"  # of an actor
+OWN_PATTERN = re.compile(r"\bthe ([^{}]+) of \{\}")  # what a subject changed of itself
 SENTENCE_PARAMETER_PATTERN = re.compile(r"\{(\w+)\}")
 
 
@@ -89,8 +90,8 @@ class Names:
 
 def find_names(user, entries, actors=()) -> Names:
     """Look up what the entries refer to, and the e-mails of further `actors`."""
-    rows = find_named_rows(user, entries)
     actors = {*actors, *(entry.actor for entry in entries)}
+    rows = find_named_rows(user, entries, actors)
     user_ids = {parse_actor_id(actor) for actor in actors}
     user_ids |= {entry.details.get("user_id") for entry in entries}
     groups = {entry.details.get("group") for entry in entries} - {None}
@@ -124,9 +125,12 @@ def parse_actor_id(actor: str | None) -> int | None:
     return int(match[1]) if match else None
 
 
-def find_named_rows(user, entries) -> dict[tuple[str, str], Any]:
-    """Map subjects, as (model name, name), to the rows that the user may see."""
+def find_named_rows(user, entries, actors) -> dict[tuple[str, str], Any]:
+    """Map subjects and affiliates who are actors, as (model name, name), to the rows
+    that the user may see."""
     names: dict[str, set[str]] = defaultdict(set)
+    matches = (AFFILIATE_ACTOR_PATTERN.fullmatch(actor or "") for actor in actors)
+    names["affiliate"] |= {match[1] for match in matches if match}
     for entry in entries:
         names["affiliate"] |= {str(pk) for pk in list_named_affiliates(entry)}
         model_name, name = parse_subject(entry)
@@ -225,6 +229,9 @@ def describe_actor(actor: str | None, names: Names) -> str:
             "An operator" if actor.startswith("operator") else actor
         )
     kind, _, name = actor.partition(" ")
+    if (kind, name) in names.rows:
+        row = names.rows[kind, name]
+        return f"{row.firstname} {row.lastname}{AFFILIATE_SUFFIX}"
     if kind == "key":
         return f"API key {name}…"
     if kind == "command":
@@ -253,6 +260,12 @@ def render_action(
         text = text.replace(f"{{{name}}}", str(details.pop(name, "")))
     for name in ("approved", "previous_approved"):
         details.pop(name, None)
+    row = names.rows.get(tuple(entry.subject.split(":", 1)))
+    own = OWN_PATTERN.search(text)
+    if row and own and entry.actor == entry.subject.replace(":", " "):
+        text = OWN_PATTERN.sub("{}", text)
+        link = '<a href="{}">their {}</a>'
+        subject = subject or format_html(link, get_object_url(row), own[1])
     before, placeholder, after = text.partition("{}")
     subject = subject or link_subject(entry, names.rows, has_amount=not is_line)
     return format_html(
@@ -318,54 +331,3 @@ def describe_event(entry, details, names: Names) -> str:
         if fields := [*named, *changed]:
             return describe_fields_change(fields, details)
     return EVENT_SENTENCES.get(entry.kind, f"{entry.kind} {{}}")  # of an older version
-
-
-def describe_fields_change(fields: list[str], details) -> str:
-    """Return the sentence for changed fields, or for a commission's payment."""
-    if "payment" in fields:
-        old, new = details.pop("payment")
-        return f"marked {{}} as {'paid' if new else 'no longer paid'} by {new or old}"
-    words = [FIELD_NAMES.get(name, name.replace("_", " ")) for name in fields]
-    changed = ", ".join(dict.fromkeys(filter(None, words)))
-    if "method" in details:
-        return f"set the {changed} of the payout method {{method}} of {{}}"
-    return f"changed the {changed} of {{}}"
-
-
-def describe_parent_change(parent: str | int | None) -> str:
-    """Return the sentence for the new parent, an ID, or for a removed one (None)."""
-    if parent is None:
-        return "removed the parent of {}"
-    return f"set the parent of {{}} to {parent}"
-
-
-def render_details(details, *, has_changes: bool = True) -> SafeString:
-    """Return the remaining details, such as `amount: 10 → 7`, one per line.
-
-    Without `has_changes`, a list of two values is no pair of old and new value.
-    """
-    return format_html_join(
-        "",
-        ' <span class="subtext">{}: {}</span>',
-        (
-            (
-                FIELD_NAMES.get(name, name.replace("_", " ")),
-                format_value(value, has_changes=has_changes),
-            )
-            for name, value in details.items()
-        ),
-    )
-
-
-def is_change(value) -> bool:
-    """Return whether a detail is a pair of old and new value."""
-    return isinstance(value, list) and len(value) == 2
-
-
-def format_value(value, *, has_changes: bool = True) -> str:
-    """Return a value as text, or the old and the new value."""
-    if has_changes and is_change(value):
-        return " → ".join("none" if each is None else str(each) for each in value)
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "all"
-    return "none" if value is None else str(value)

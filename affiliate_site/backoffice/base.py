@@ -188,8 +188,12 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
             ' aria-label="Select {}">',
             ACTION_CHECKBOX_NAME,
             obj.pk,
-            obj,
+            self.name_row(obj),
         )
+
+    def name_row(self, row) -> str:
+        """What the label of the checkbox of a row calls it."""
+        return str(row)
 
     def format_sums(self, rows) -> tuple[str, int]:
         """The sums of the amounts of these rows per currency, and their number."""

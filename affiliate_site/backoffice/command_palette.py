@@ -19,7 +19,7 @@ from django.utils.text import capfirst
 
 from affiliate_site.backoffice.formatters import format_money, format_person
 from affiliate_site.backoffice.lists.search import PK_PATTERN
-from affiliate_site.backoffice.payouts.ledger import REPORTS
+from affiliate_site.backoffice.payouts.report_pages import REPORT_TITLES
 from affiliate_site.backoffice.theme import (
     get_object_url,
     list_navigation,
@@ -191,7 +191,7 @@ def iterate_pages(request) -> Iterator[SearchResult]:
                 title, url, icon = item["title"], item["link"], item["icon"]
                 yield SearchResult(title, "Page", url, icon)
     if request.user.account_id and request.user.has_perm("payouts.view_transfer"):
-        for name, title, _ in REPORTS:
+        for name, title in REPORT_TITLES.items():
             yield SearchResult(title, "Report", reverse(f"admin:{name}"), "summarize")
 
 

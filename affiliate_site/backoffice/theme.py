@@ -69,14 +69,19 @@ def build_questions_item(request) -> dict:
     }
 
 
-def build_settings_item(title: str, icon: str, name: str, permission: str) -> dict:
-    """The entry of a page with settings of the account, which operators have not."""
-    url = reverse(f"admin:{name}")
+def build_settings_item(
+    title: str, icon: str, name: str, permission: str, *others: str
+) -> dict:
+    """The entry of a page of the account, which operators have not.
+
+    It is marked on the `others`, too.
+    """
+    urls = tuple(reverse(f"admin:{each}") for each in (name, *others))
     return {
         "title": title,
         "icon": icon,
-        "link": url,
-        "paths": (url,),
+        "link": urls[0],
+        "paths": urls,
         "permission": lambda request: (
             request.user.account_id is not None and request.user.has_perm(permission)
         ),
@@ -168,6 +173,13 @@ def list_tabs(request) -> list[dict]:
 
 def list_navigation(request) -> list[dict]:
     """The groups of the sidebar."""
+    reports = build_settings_item(
+        "Reports",
+        "summarize",
+        "trial_balance",
+        "payouts.view_transfer",
+        *("closing", "double_entry"),
+    )
     return [
         {
             "items": [
@@ -250,7 +262,9 @@ def list_navigation(request) -> list[dict]:
                 build_sidebar_item(
                     "Documents", "description", "payouts_document", "payouts_taxrule"
                 ),
-                build_sidebar_item("Ledger", "receipt_long", "payouts_transfer"),
+                build_sidebar_item("Ledger", "receipt_long", "payouts_transfer")
+                | {"is_active": not request.path.startswith(reports["paths"])},
+                reports,
                 build_settings_item(
                     "Payer settings",
                     "account_balance_wallet",

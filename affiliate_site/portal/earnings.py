@@ -15,10 +15,10 @@ from affiliate_site.portal.formats import format_money, format_number, long_day
 from payouts.calculation import InitialStatusReason
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
-from payouts.models.runs import PayoutLineState
 from payouts.services.amounts_due import is_on_hold
 from payouts.services.explanation import explain_commission, explain_conversion
 from payouts.services.programs import STANDARD_COMMISSION_TYPE
+from payouts.services.run_states import list_unanswered_payments
 from tracking.attribution import STAFF
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
@@ -83,8 +83,8 @@ def list_earnings(
 ) -> list[Earning]:
     """What the pages show of commissions, which come with their conversions."""
     account, rows = affiliate.account, list(rows)
-    open_payments = find_open_payments(
-        account, {row.payment_id for row in rows if row.payment_id}
+    open_payments = list_unanswered_payments(
+        account.payout_lines.all(), (row.payment_id for row in rows)
     )
     return [
         Earning(
@@ -100,12 +100,6 @@ def list_earnings(
         )
         for row in rows
     ]
-
-
-def find_open_payments(account: Account, pks: Collection[int]) -> set[int]:
-    """Return those of these payments about which the bank has not answered."""
-    lines = account.payout_lines.filter(payment__in=pks, state=PayoutLineState.UNKNOWN)
-    return {pk for pk in lines.values_list("payment", flat=True) if pk}
 
 
 def get_state(

@@ -18,7 +18,6 @@ from affiliate_site.portal.access import (
     translate_error,
 )
 from affiliate_site.portal.balances import list_balances
-from affiliate_site.portal.earnings import find_open_payments
 from affiliate_site.portal.files import send_file
 from affiliate_site.portal.formats import format_money, long_day
 from affiliate_site.portal.forms import PeriodForm
@@ -37,6 +36,7 @@ from affiliate_site.portal.statement_files import (
 from affiliate_site.portal.tax_pages import describe_obstacle
 from payouts.errors import InvalidPeriod
 from payouts.services.own_payout_methods import list_own_methods
+from payouts.services.run_states import list_unanswered_payments
 from payouts.services.statements import get_statement
 from tracking.services.portal_settings import find_next_payout_day
 
@@ -81,7 +81,7 @@ def payments(request):
 def list_payments(account, rows) -> list[dict[str, Any]]:
     """The payments as texts, with their documents."""
     pks = [row.pk for row in rows]
-    open_payments = find_open_payments(account, pks)
+    open_payments = list_unanswered_payments(account.payout_lines.all(), pks)
     documents: dict[int, list[tuple[str, str]]] = {}
     if find_weasyprint():
         for document in account.documents.filter(payment__in=pks).order_by("id"):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from django.db.models import Max
+from django.db.models import Case, Max, When
 
 from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account
@@ -62,10 +62,10 @@ def filter_on_hold(rows: CommissionQuerySet, *, at: datetime) -> CommissionQuery
 
 def sort_for_allocation(
     unpaid: CommissionQuerySet, *, at: datetime
-) -> list[Commission]:
+) -> CommissionQuerySet:
     """In the order in which payments pay them: what is due, then what is on hold."""
-    oldest_first = unpaid.order_by("created_at", "id")
-    return sorted(oldest_first, key=lambda row: is_on_hold(row, at=at))
+    held = Case(When(due_at__gt=at, then=1), default=0)
+    return unpaid.order_by(held, "created_at", "id")
 
 
 def is_on_hold(commission: Commission, *, at: datetime) -> bool:

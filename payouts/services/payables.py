@@ -139,7 +139,7 @@ def find_next_commission(payment: Payment, *, at: datetime) -> Commission | None
     rows = payment.account.commissions.unpaid().filter(
         affiliate=payment.affiliate_id, currency=payment.currency
     )
-    return next(iter(sort_for_allocation(rows, at=at)), None)
+    return sort_for_allocation(rows, at=at).first()
 
 
 def _sum_amounts(rows: QuerySet[Any]) -> Decimal:

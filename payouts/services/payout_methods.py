@@ -12,7 +12,12 @@ from accounts.services.changes import log_event
 from payouts.errors import PayoutMethodNotFound
 from payouts.models.payments import PayoutMethod, PayoutMethodKind
 from payouts.models.runs import LeftOutReason, PayoutLineState, PayoutRun
-from payouts.payout_details import get_identifier, list_problems
+from payouts.payout_details import (
+    get_identifier,
+    list_problems,
+    mask_changes,
+    normalize_details,
+)
 from tracking.services.affiliates import get_affiliate
 
 # Names of details that the audit log has: nobody can erase it, and other names, which
@@ -43,8 +48,8 @@ def set_payout_method(
     """Create a payout method or replace its details; None leaves the details.
 
     The first payout method of an affiliate becomes the primary one. Other details end
-    the hold of a method. The audit log gets the names of what changed, never values:
-    bank details are personal data.
+    the hold of a method. The audit log gets the names of what changed, and numbers and
+    addresses only masked: nobody can erase it.
     """
     validate_payout_method_kind(kind)
     with transaction.atomic():
@@ -68,11 +73,18 @@ def set_payout_method(
         if is_first or is_primary:
             methods.exclude(pk=method.pk).update(is_primary=False)
             method.update_row(is_primary=True)
-        fields = _list_changed_fields(before, method.details)
+        fields = _list_changed_fields(kind, before, method.details)
         if method.is_primary and not was_primary:
             fields.append("primary")
+        changes = mask_changes(kind, before, method.details)
         log_event(
-            account, "payout_method.set", affiliate, at=at, method=kind, fields=fields
+            account,
+            "payout_method.set",
+            affiliate,
+            at=at,
+            method=kind,
+            fields=fields,
+            **changes,
         )
     return method
 
@@ -112,7 +124,14 @@ def remove_payout_method(
         following = methods.in_definition_order().first()
         if method.is_primary and following is not None:
             following.update_row(is_primary=True)
-        log_event(account, "payout_method.removed", affiliate, at=at, method=kind)
+        log_event(
+            account,
+            "payout_method.removed",
+            affiliate,
+            at=at,
+            method=kind,
+            **mask_changes(kind, method.details, {}),
+        )
 
 
 def find_obstacle(method: PayoutMethod | None) -> str:
@@ -163,12 +182,13 @@ def list_shared_methods(run: PayoutRun) -> list[PayoutMethod]:
 
 
 def _list_changed_fields(
-    before: Mapping[str, str], after: Mapping[str, str]
+    kind: str, before: Mapping[str, str], after: Mapping[str, str]
 ) -> list[str]:
     """The names of the details that were set, changed or removed."""
+    old, new = normalize_details(kind, before), normalize_details(kind, after)
     changed = {
         name.lower() if name.lower() in LOGGED_DETAILS else "others"
-        for name in {*before, *after}
-        if before.get(name) != after.get(name)
+        for name in {*old, *new}
+        if old.get(name) != new.get(name)
     }
     return sorted(changed)

@@ -1,7 +1,10 @@
 """The states of payout runs, which follow what happens to their payments."""
 
+from collections.abc import Iterable
+
+from accounts.db_compat import split_into_batches
 from accounts.lookups import get_or_raise
-from accounts.models.accounts import Account
+from accounts.models.accounts import Account, TenantQuerySet
 from payouts.errors import PayoutRunNotDraft, PayoutRunNotFound
 from payouts.models.payments import Payment
 from payouts.models.runs import PayoutLine, PayoutLineState, PayoutRun, PayoutRunState
@@ -42,6 +45,22 @@ def lock_line_of_payment(account: Account, payment: Payment) -> PayoutLine | Non
     if line is not None:
         line.run = lock_run(account, line.run_id)
     return line
+
+
+def list_unanswered_payments(
+    lines: TenantQuerySet[PayoutLine], pks: Iterable[int | None]
+) -> set[int]:
+    """Return those of these payments about which the bank has not answered.
+
+    `lines` are those of the accounts of the payments.
+    """
+    rows = lines.filter(state=PayoutLineState.UNKNOWN)
+    return {
+        pk
+        for batch in split_into_batches(sorted({pk for pk in pks if pk}))
+        for pk in rows.filter(payment__in=batch).values_list("payment", flat=True)
+        if pk
+    }
 
 
 def cancel_line(line: PayoutLine) -> None:

@@ -21,6 +21,7 @@ READERS = {
     # History pages and exports.
     "affiliate_site/backoffice/account/audit_log.py": "its list",
     "affiliate_site/backoffice/affiliates/affiliate_detail.py": "activity",
+    "affiliate_site/backoffice/affiliates/notes.py": "who wrote a note",
     "affiliate_site/backoffice/conversions/conversion_details.py": "who reported it",
     "affiliate_site/backoffice/conversions/customer_details.py": "timeline",
     "affiliate_site/backoffice/object_pages.py": "history of an object",

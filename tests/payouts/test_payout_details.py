@@ -6,6 +6,7 @@ from payouts.payout_details import (
     find_problems,
     get_identifier,
     list_problems,
+    mask_changes,
     mask_details,
     normalize_details,
 )
@@ -142,3 +143,16 @@ def test_what_names_no_account_has_no_identifier(kind, details):
 )
 def test_masks_what_names_an_account(kind, details, expected):
     assert mask_details(kind, details) == expected
+
+
+def test_masks_old_and_new_values():
+    old = {"IBAN": "SI56 1910 0000 0123 438", "account_holder": "Mina"}
+    new = {"account": "123", "country": "US"}
+    assert mask_changes("bank", old, new) == {
+        "iban": ["•••• 3438", None],
+        "account_number": [None, "••••"],
+    }
+    assert mask_changes("bank", old, {"iban": "SI56191000000123438"}) == {}
+    assert mask_changes("wise", {}, {"email": "m@notes.example"}) == {
+        "email": [None, "m•••@•••"]
+    }

@@ -11,12 +11,14 @@ from accounts.events import EVENT_SENTENCES, summarize_kind
 from accounts.models.audit_log import AuditLogEntry
 from accounts.models.users import User
 from accounts.tenant_admin import filter_for_user, get_user
+from affiliate_site.backoffice.audit_changes import format_value
 from affiliate_site.backoffice.audit_sentences import (
+    AFFILIATE_SUFFIX,
     LOGGED_MODELS,
+    describe_actor,
     find_names,
     group_actions,
     name_details,
-    parse_actor_id,
     render_actions,
 )
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
@@ -134,12 +136,20 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
 
     @display(description="Actor")
     def named_actor(self, entry):
-        email = entry.names.emails.get(parse_actor_id(entry.actor))
-        return f"{email} ({entry.actor})" if email else entry.actor
+        actor = describe_actor(entry.actor, entry.names)
+        is_named = "@" in actor or actor.endswith(AFFILIATE_SUFFIX)
+        return f"{actor} ({entry.actor})" if is_named else entry.actor
 
     @display(description="Details")
     def formatted_details(self, entry):
-        return format_key_values(name_details(entry, entry.names))
+        has_changes = not entry.kind.endswith(".created")
+        details = name_details(entry, entry.names).items()
+        return format_key_values(
+            {
+                name: format_value(value, has_changes=has_changes)
+                for name, value in details
+            }
+        )
 
 
 def list_subjects(model_name: str, names) -> list[str]:

@@ -1,4 +1,4 @@
-"""The pages of affiliates, program affiliates, groups and notes."""
+"""The pages of affiliates, program affiliates and groups."""
 
 from functools import partial
 from operator import attrgetter
@@ -32,7 +32,7 @@ from affiliate_site.backoffice.affiliates.group_pages import (
     build_group_context,
 )
 from affiliate_site.backoffice.affiliates.new_affiliate_page import AddAffiliatePage
-from affiliate_site.backoffice.affiliates.note_pages import NOTE_PAGES, AddNotePage
+from affiliate_site.backoffice.affiliates.note_pages import AddNotePage
 from affiliate_site.backoffice.affiliates.payout_method_pages import SetPayoutMethodPage
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
 from affiliate_site.backoffice.affiliates.portal_pages import (
@@ -54,7 +54,6 @@ from affiliate_site.backoffice.formatters import (
 from affiliate_site.backoffice.forms import label_row
 from affiliate_site.backoffice.links import get_qr_code_response, render_links
 from affiliate_site.backoffice.lists.columns import (
-    AFFILIATE,
     PERSON,
     PROGRAM_TITLE,
     AmountSource,
@@ -92,7 +91,7 @@ from affiliate_site.backoffice.payouts.report_pages import statement_view
 from affiliate_site.qr_codes import get_link_style
 from payouts.services.statistics import calculate_performance
 from payouts.statistics import get_last_days
-from tracking.models.affiliates import Affiliate, AffiliateGroup, Note
+from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.enrollments import LINK_COLUMNS, Enrollment
 from tracking.services.enrollments import set_approval
 from tracking.services.search import (
@@ -358,6 +357,9 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
     class Media:
         js = ("backoffice/copy.js",)
 
+    def name_row(self, row):
+        return f"{row.affiliate} in {row.program}"
+
     def get_queryset(self, request):
         relations = ("account", "affiliate", "program")
         return super().get_queryset(request).select_related(*relations)
@@ -478,17 +480,3 @@ class AffiliateGroupAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     def get_object_context(self, request, row):
         return build_group_context(request, row)
-
-
-@admin.register(Note)
-class NoteAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    """Notes about affiliates."""
-
-    row_pages = NOTE_PAGES
-
-    columns = (AFFILIATE, "note", "created_at")
-    list_filter = (AffiliateFilter, DateFilter)
-    list_select_related = ("affiliate",)
-    search_fields = ("affiliate__slug__exact",)
-    search_help_text = AFFILIATE_SEARCH_HELP
-    ordering = ("-created_at", "-id")

@@ -9,6 +9,7 @@ from django.utils.formats import date_format
 from django_countries import countries
 
 from accounts.days import A_DAY
+from affiliate_site.backoffice.affiliates.notes import add_authors
 from affiliate_site.backoffice.affiliates.payout_method_pages import (
     ReleasePayoutMethodPage,
 )
@@ -366,8 +367,10 @@ def list_payments(request, affiliate) -> dict:
 def list_notes(request, affiliate) -> dict:
     """The notes about the affiliate."""
     rows = affiliate.account.notes.filter(affiliate=affiliate).newest_first()
+    section = RowPage(request, rows)
+    add_authors(request.user, section.rows)
     return {
-        "section": RowPage(request, rows),
+        "section": section,
         "can_change_notes": request.user.has_perm("tracking.change_note")
         and affiliate.deleted_at is None,
     }

@@ -65,9 +65,10 @@ def get_commission_details(request, commission: Commission) -> Details:
     statuses = [commission.status, get_status_text(commission)]
     if commission.deleted_at:
         statuses = ["removed"]
+    transfers = list(list_payment_transfers(commission))
+    mark_unanswered([row.payment for row in transfers if row.payment])
     payments = [
-        (row.created_at, format_html("Paid by {}", link_to(row.payment)), row.actor)
-        for row in list_payment_transfers(commission)
+        (row.created_at, describe_sending(row.payment), row.actor) for row in transfers
     ]
     conversion = commission.conversion
     return Details(
@@ -213,7 +214,7 @@ def build_payment_section(request, commission) -> Section:
     return Section(
         "Payment",
         facts=[
-            ("Paid by", link_to(payment)),
+            ("Sent by" if commission.is_unanswered else "Paid by", link_to(payment)),
             ("Bank", commission.is_unanswered and "No answer yet"),
             ("Amount of the payment", format_money(payment.amount, payment.currency)),
             (
@@ -225,6 +226,12 @@ def build_payment_section(request, commission) -> Section:
             ("Paid to", format_payment_method(payment, request.user)),
         ],
     )
+
+
+def describe_sending(payment) -> str:
+    """That a payment pays it; no money is called paid before the bank has answered."""
+    text = "Sent by {}" if payment.is_unanswered else "Paid by {}"
+    return format_html(text, link_to(payment))
 
 
 def describe_earlier_payment(commission) -> str:

@@ -21,6 +21,7 @@ from affiliate_site.backoffice.object_pages import (
     label_status,
     link_to,
 )
+from affiliate_site.backoffice.payouts.payout_texts import mark_unanswered
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.services.commission_history import list_allocations, list_histories
 
@@ -46,6 +47,7 @@ def list_timeline_entries(customer) -> list[TimelineEntry]:
     commissions = list_commissions(account, conversions)
     histories = list_histories(account, commissions)
     allocations = list_allocations(account, commissions)
+    mark_unanswered([it.payment for rows in allocations.values() for it in rows])
     entries = [*list_click_entries(customer), *list_status_entries(customer)]
     refunds: dict[int, dict] = defaultdict(dict)  # of each conversion, by their times
     for refund in account.refunds.filter(conversion__in=conversions).order_by("id"):
@@ -157,7 +159,8 @@ def list_payment_entries(payment, commission_link, released_at) -> list[Timeline
     (at one of the times `released_at`) has released the commission before.
     """
     payment_link = render_link(payment, str(payment))
-    paid = format_html("{} paid by {}", commission_link, payment_link)
+    text = "{} sent by {}" if payment.is_unanswered else "{} paid by {}"
+    paid = format_html(text, commission_link, payment_link)
     entries = [TimelineEntry(payment.created_at, paid)]
     canceled_at = payment.canceled_at
     if canceled_at and not any(

@@ -42,7 +42,7 @@ class PaidFilter(StateFilter):
 
     title = "payment"
     parameter_name = "payment__isnull"
-    texts = {"True": "Not paid", "False": "Paid"}
+    texts = {"True": "Not paid", "False": "Paid or sent"}
 
 
 class OnHoldFilter(StateFilter):

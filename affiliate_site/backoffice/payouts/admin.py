@@ -218,6 +218,9 @@ class BalanceAdmin(
             text = f"{text} ({due} due, {overpaid} overpaid)"
         return text, number
 
+    def name_row(self, row):
+        return f"{row.affiliate} in {row.currency}"
+
     def get_object_title(self, row):
         return f"{row.affiliate}, {row.currency}"
 

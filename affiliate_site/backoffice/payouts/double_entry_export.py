@@ -17,6 +17,7 @@ from affiliate_site.backoffice.lists.exports import (
 )
 from affiliate_site.backoffice.payouts.report_pages import (
     CONTENT_TYPES,
+    REPORT_TITLES,
     PeriodForm,
     build_period_form,
     get_books_account,
@@ -26,7 +27,6 @@ from affiliate_site.cells import format_csv_line
 from payouts.models.ledger import TransferType
 from payouts.services.bookkeeping import list_entries
 
-EXPORT_TITLE = "Double-entry export"
 EXPORT_COLUMNS = {
     "date": "Date",
     "time": MOMENT_TITLE.format(title="Time"),
@@ -78,7 +78,7 @@ def double_entry_view(model_admin, request):
     return render_report(
         model_admin,
         request,
-        EXPORT_TITLE,
+        REPORT_TITLES["double_entry"],
         form,
         button="Download",
         note=(

@@ -27,11 +27,9 @@ from affiliate_site.backoffice.lists.filters import (
     LedgerAffiliateFilter,
 )
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
-from affiliate_site.backoffice.payouts.double_entry_export import (
-    EXPORT_TITLE,
-    double_entry_view,
-)
+from affiliate_site.backoffice.payouts.double_entry_export import double_entry_view
 from affiliate_site.backoffice.payouts.report_pages import (
+    REPORT_TITLES,
     closing_view,
     trial_balance_view,
 )
@@ -40,11 +38,11 @@ from payouts.services.reconciliation import MAX_CHECKED_TRANSFERS, check_account
 
 NUMBERS_NOTE = "No entry is ever changed or deleted; IDs may skip numbers."
 
-REPORTS = (  # their URLs, titles and views
-    ("trial_balance", "Trial balance", trial_balance_view),
-    ("closing", "Closing of a period", closing_view),
-    ("double_entry", EXPORT_TITLE, double_entry_view),
-)
+REPORT_VIEWS = {
+    "trial_balance": trial_balance_view,
+    "closing": closing_view,
+    "double_entry": double_entry_view,
+}
 
 
 def name_ledger_account(kind: str, affiliate) -> str:
@@ -173,7 +171,8 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
                 "list_note": f"{format_ledger_note(account)} {NUMBERS_NOTE}",
                 "list_button": ("Check now", reverse("admin:check_ledger")),
                 "list_links": [
-                    (title, reverse(f"admin:{name}")) for name, title, _ in REPORTS
+                    (title, reverse(f"admin:{name}"))
+                    for name, title in REPORT_TITLES.items()
                 ],
             }
             if account
@@ -192,7 +191,7 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
                     self.admin_site.admin_view(partial(report_view, self)),
                     name=name,
                 )
-                for name, _, report_view in REPORTS
+                for name, report_view in REPORT_VIEWS.items()
             ),
             *super().get_urls(),
         ]

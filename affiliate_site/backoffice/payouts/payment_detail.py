@@ -97,7 +97,11 @@ def get_payment_details(request, payment) -> Details:
                         link_to(each.commission),
                         link_to_sale(each.commission) or "Bonus",
                         format_money(amounts[each.commission_id], payment.currency),
-                        describe_allocation(each, amounts[each.commission_id]),
+                        describe_allocation(
+                            each,
+                            amounts[each.commission_id],
+                            is_unanswered=payment.is_unanswered,
+                        ),
                     )
                     for each in allocations
                 ],
@@ -150,14 +154,15 @@ def explain_no_mail(payment, line: PayoutLine | None) -> str:
     return "it was off when the payment arrived, or is older than 90 days"
 
 
-def describe_allocation(allocation, amount_when_paid) -> str:
+def describe_allocation(allocation, amount_when_paid, *, is_unanswered: bool) -> str:
     """Whether the payment still pays a commission, and its amount if that changed."""
     commission = allocation.commission
     if commission.payment_id != allocation.payment_id:
         return "No longer paid by it"
+    text = "Sent by it" if is_unanswered else "Paid by it"
     if commission.amount == amount_when_paid:
-        return "Paid by it"
-    return f"Paid by it, now {format_money(commission.amount, commission.currency)}"
+        return text
+    return f"{text}, now {format_money(commission.amount, commission.currency)}"
 
 
 def list_balance_facts(balance: PaymentBalance) -> list[tuple[Any, Any]]:

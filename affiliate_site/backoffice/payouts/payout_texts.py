@@ -8,15 +8,15 @@ from collections.abc import (
 from itertools import islice
 from typing import Any
 
-from accounts.db_compat import split_into_batches
 from affiliate_site.backoffice.actions import MAX_LISTED_ROWS
 from payouts.models.commissions import Commission
 from payouts.models.payments import (
     Payment,
     PayoutMethod,
 )
-from payouts.models.runs import PayoutLine, PayoutLineState
+from payouts.models.runs import PayoutLine
 from payouts.payout_details import DETAIL_NAMES, mask_details
+from payouts.services.run_states import list_unanswered_payments
 
 NO_PAYOUT_METHOD = "no payout method"
 DETAIL_LABELS = {
@@ -120,15 +120,9 @@ def mark_unanswered(rows: Sequence[Commission | Payment]) -> None:
     It is true while the payment is on its way: a payout run made it, and the bank has
     not answered yet.
     """
-    pks = {row.pk if isinstance(row, Payment) else row.payment_id for row in rows}
-    found: set[int | None] = set()
-    for batch in split_into_batches(sorted(pk for pk in pks if pk)):
-        lines = PayoutLine.objects.filter(
-            account__in={row.account_id for row in rows},
-            payment__in=batch,
-            state=PayoutLineState.UNKNOWN,
-        )
-        found.update(lines.values_list("payment", flat=True))
-    for row in rows:
-        pk = row.pk if isinstance(row, Payment) else row.payment_id
+    pks = [row.pk if isinstance(row, Payment) else row.payment_id for row in rows]
+    accounts = {row.account_id for row in rows}
+    lines = PayoutLine.objects.filter(account__in=accounts)
+    found = list_unanswered_payments(lines, pks)
+    for row, pk in zip(rows, pks, strict=True):
         row.is_unanswered = pk in found  # type: ignore[union-attr]

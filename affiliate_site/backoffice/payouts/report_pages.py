@@ -7,6 +7,7 @@ from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 
@@ -33,6 +34,11 @@ CONTENT_TYPES = {
     "csv": "text/csv; charset=utf-8",
     "xlsx": XLSX_CONTENT_TYPE,
     "pdf": "application/pdf",
+}
+REPORT_TITLES = {  # of bookkeeping, by the names of their URLs
+    "trial_balance": "Trial balance",
+    "closing": "Closing of a period",
+    "double_entry": "Double-entry export",
 }
 CLOSING_TITLES = ("Pending", LEDGER_ACCOUNT_NAMES["payable"], "Together")
 EXPLAINED = "Equal to the ledger: the movements lead to the balances at the end."
@@ -136,7 +142,7 @@ def trial_balance_view(model_admin, request):
     return render_report(
         model_admin,
         request,
-        "Trial balance",
+        REPORT_TITLES["trial_balance"],
         form,
         sections=[build_trial_section(*item) for item in sums.items()],
         note=(
@@ -169,7 +175,7 @@ def closing_view(model_admin, request):
     return render_report(
         model_admin,
         request,
-        "Closing of a period",
+        REPORT_TITLES["closing"],
         form,
         sections=[build_closing_section(*item) for item in closings.items()],
         note=f"What is owed to all affiliates. Days of {account.time_zone}.",
@@ -199,11 +205,18 @@ def build_closing_section(currency: str, closing: PeriodClosing) -> Section:
 
 
 def render_report(model_admin, request, title: str, form, **context):
-    """A page with a form for the days, and tables."""
+    """A page with a form for the days, and tables; those of bookkeeping link to each
+    other."""
+    is_bookkeeping = title in REPORT_TITLES.values()
     context |= {
         **model_admin.admin_site.each_context(request),
         "opts": model_admin.opts,
         "title": title,
         "form": form,
+        "reports": [
+            (text, reverse(f"admin:{name}"))
+            for name, text in REPORT_TITLES.items()
+            if is_bookkeeping
+        ],
     }
     return TemplateResponse(request, "admin/report.html", context)

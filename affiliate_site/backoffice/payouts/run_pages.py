@@ -96,7 +96,7 @@ class PayoutRunForm(ServiceForm):
 class AddPayoutRunPage(FormPage):
     """Draft a payout run."""
 
-    title = "New payout run"
+    title = "Add payout run"
     button = "Make draft"
     permission = PERMISSION
     form_class = PayoutRunForm

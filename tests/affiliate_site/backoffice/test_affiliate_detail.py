@@ -162,7 +162,8 @@ def test_each_tab_shows_its_rows(account, staff_client, scenario, mina):
     assert "No payments yet" in pages["payments"]
     assert "Prefers &lt;b&gt;calls&lt;/b&gt;" in pages["notes"]
     assert "IBAN: SI56" in pages["programs"]
-    assert "set the iban, primary of the payout method bank" in pages["activity"]
+    assert "set the IBAN of the payout method bank" in pages["activity"]
+    assert "IBAN: none → ••••<" in pages["activity"]
     assert client.get(page_url(mina), {"tab": "forged"}).context["tab"] == "programs"
 
 

@@ -85,7 +85,7 @@ def test_shows_the_addresses_of_staff(staff_client, account, zoe):
 def test_shows_old_and_new_values(staff_client, account):
     log_event(account, "program.updated", account, at=NOW, rate=["10", "7.5"])
 
-    assert read_list(staff_client())[1][2] == "rate: ['10', '7.5']"
+    assert read_list(staff_client())[1][2] == "rate: 10 → 7.5"
 
 
 def test_shows_whose_customer_it_became(staff_client, account):
@@ -101,7 +101,7 @@ def test_shows_whose_customer_it_became(staff_client, account):
     assert entry.details == {"affiliate": [mina.affiliate.pk, inga.affiliate.pk]}
     client = staff_client()
     (details,) = [row[2] for row in read_list(client) if "affiliate: " in row[2]]
-    assert details == "affiliate: ['minakessler', 'ingaberg']"
+    assert details == "affiliate: minakessler → ingaberg"
     assert "minakessler → ingaberg" in client.get(reverse(LIST)).content.decode()
 
 
@@ -264,11 +264,10 @@ def test_says_who_did_what_to_whom(staff_client, account):
 
     name = f"commission {commission.pk} of minakessler (now 30.00 EUR)"
     assert sentences[0] == (
-        f"owner@harbor.example.org marked {name} as no longer paid by"
-        f" {payment.public_id}"
+        f"owner@harbor.example.org took {name} out of payment {payment.public_id}"
     )
     assert sentences[2:6] == [
-        f"owner@harbor.example.org marked {name} as paid by {payment.public_id}",
+        f"owner@harbor.example.org put {name} into payment {payment.public_id}",
         f"owner@harbor.example.org paid payment {payment.public_id} to minakessler:"
         " 30.00 EUR",
         f"owner@harbor.example.org changed the amount of {name} amount: 37.48 → 30",
@@ -481,13 +480,53 @@ def test_says_what_changed_of_a_payout_method(staff_client, account):
 
     entries = account.audit_log.filter(kind="payout_method.set").order_by("id")
     assert [entry.details for entry in entries] == [
-        {"method": "bank", "fields": ["iban", "others", "primary"]},
-        {"method": "bank", "fields": ["iban"]},
+        {
+            "method": "bank",
+            "fields": ["iban", "others", "primary"],
+            "iban": [None, "•••• 3438"],
+        },
+        {"method": "bank", "fields": ["iban"], "iban": ["•••• 3438", "•••• 3000"]},
         {"method": "bank", "fields": []},
     ]
     sentences = read_sentences(staff_client(), kind="payout_method.set")
     subject = f"payout method bank of affiliate {scenario.mina.slug}"
     assert [sentence.strip() for sentence in sentences][1:] == [
-        f"The system set the iban of the {subject}",
-        f"The system set the iban, others, primary of the {subject}",
+        f"The system set the IBAN of the {subject} IBAN: •••• 3438 → •••• 3000",
+        f"The system set the IBAN, other details of the {subject}"
+        " and made it the primary one IBAN: none → •••• 3438",
     ]
+
+
+def test_names_affiliates_who_change_what_is_theirs(staff_client, account):
+    mina = ProgramScenario(account).mina.affiliate
+    with use_actor(f"affiliate {mina.pk}", ""):
+        log_event(account, "affiliate.password_set", mina, at=NOW)
+        log_event(account, "affiliate.second_factor_added", mina, at=NOW)
+        set_payout_method(
+            account,
+            affiliate_id=mina.slug,
+            kind="bank",
+            details={"iban": "SI56191000000123438"},
+            is_primary=True,
+            at=NOW,
+        )
+    client = staff_client()
+
+    assert [
+        read_sentences(client, kind=kind)[-1].strip()
+        for kind in (
+            "affiliate.password_set",
+            "affiliate.second_factor_added",
+            "payout_method.set",
+        )
+    ] == [
+        "Mina Kessler (affiliate) set their portal password",
+        "Mina Kessler (affiliate) switched their second factor on",
+        "Mina Kessler (affiliate) set their IBAN of the payout method bank and made it"
+        " the primary one IBAN: none → •••• 3438",
+    ]
+    entry = account.audit_log.get(kind="payout_method.set")
+    url = reverse("admin:accounts_auditlogentry_change", args=[entry.pk])
+    page = strip_tags(unescape(client.get(url).content.decode()))
+    assert f"Mina Kessler (affiliate) (affiliate {mina.pk})" in page
+    assert "iban: none → •••• 3438" in page

@@ -276,7 +276,7 @@ ADD_AFFILIATE_TITLES = [
         (Role.OWNER, "new aff", ADD_AFFILIATE_TITLES),
         (Role.VIEWER, "create", []),
         (Role.VIEWER, "balances", ["Balances"]),
-        (Role.VIEWER, "reports", ["Ledger", *REPORT_TITLES]),
+        (Role.VIEWER, "reports", ["Ledger", "Reports", *REPORT_TITLES[1:]]),
         (Role.VIEWER, "trial", ["Trial balance"]),
         (Role.FINANCE, "import", ["Import payout results"]),
         (Role.OWNER, "time zone", ["Account settings"]),

@@ -263,6 +263,8 @@ def test_query_count_does_not_depend_on_the_number_of_conversions(
     staff_client, scenario, conversion, account, capture_queries
 ):
     client = staff_client()
+    scenario.approve(scenario.get_commission(conversion))
+    make_payment(scenario, "20", CONVERSION_CREATED_AT)
     with capture_queries() as before:
         get_customer_page(client, conversion.customer)
     for number in range(10):

@@ -120,7 +120,9 @@ def paid(scenario, sales):
     return commission
 
 
-@pytest.mark.parametrize(("value", "text"), [("True", "Not paid"), ("False", "Paid")])
+@pytest.mark.parametrize(
+    ("value", "text"), [("True", "Not paid"), ("False", "Paid or sent")]
+)
 def test_filters_commissions_by_their_payment(client, account, paid, value, text):
     response = open_list(client, "payouts_commission", payment__isnull=value)
 

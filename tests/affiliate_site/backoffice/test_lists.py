@@ -76,6 +76,17 @@ def test_marks_removed_and_canceled_rows(staff_client, account, scenario):
     assert kept.deleted_at is None
 
 
+def test_names_the_rows_to_select(staff_client, account, scenario):
+    commission = scenario.get_commission(scenario.create_conversion("200"))
+    scenario.approve(commission, at=NOW)
+    client = staff_client()
+
+    label = f'aria-label="Select minakessler in {scenario.program.slug}"'
+    assert label in get_page(client, "tracking_enrollment")
+    label = 'aria-label="Select minakessler in EUR"'
+    assert label in get_page(client, "payouts_ledgeraccount")
+
+
 def test_shows_what_a_page_has_reported(staff_client, scenario):
     """Staff who approve many commissions at once see what they should look at."""
     scenario.create_conversion("10")

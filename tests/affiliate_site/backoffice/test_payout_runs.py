@@ -426,7 +426,7 @@ def test_only_owners_make_and_change_runs(staff_client, scenario, role):
     assert client.post(url, {"reason": "x"}).status_code == 403
     for name in ("ledgeraccount", "payment"):
         page = client.get(reverse(f"admin:payouts_{name}_changelist"))
-        assert "New payout run" not in page.content.decode()
+        assert "Add payout run" not in page.content.decode()
 
 
 @pytest.mark.parametrize("name", ["ledgeraccount", "payment"])

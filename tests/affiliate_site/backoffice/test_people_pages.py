@@ -84,6 +84,21 @@ class TestNotes:
             *("note.created", "note.updated", "note.deleted")
         ]
 
+    def test_shows_who_wrote_a_note(self, account, staff_client, hana):
+        staff_client("manager").post(
+            page_url("affiliate", "note", hana), {"note": "Prefers calls"}
+        )
+        create_note(account, affiliate=hana, text="Imported", at=NOW)
+        client = staff_client("viewer")
+
+        tab = client.get(page_url("affiliate", "change", hana), {"tab": "notes"})
+        rows = client.get(reverse("admin:tracking_note_changelist"))
+
+        for page in (tab, rows):
+            text = page.content.decode().partition("Prefers calls")[2]
+            assert text.count("manager@harbor.example.org") == 1
+            assert "The system" in text.partition("Imported")[2]
+
     @pytest.mark.parametrize(
         ("text", "error"), [("", "required"), (" ", "required"), ("x" * 5001, "5000")]
     )

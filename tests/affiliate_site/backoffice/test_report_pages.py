@@ -110,6 +110,35 @@ def test_shows_a_closing_to_viewers(staff_client, scenario, payment):
     assert CLOSING in staff_client("owner").get(ledger).content.decode()
 
 
+def test_reports_lead_to_each_other_and_have_a_place_in_the_sidebar(
+    staff_client, account
+):
+    client = staff_client("viewer")
+    for url in (TRIAL_BALANCE, CLOSING, DOUBLE_ENTRY):
+        response = client.get(url)
+        sidebar = [
+            item["title"]
+            for group in response.context["sidebar_navigation"]
+            for item in group["items"]
+            if item["active"] and item["has_permission"]
+        ]
+        assert sidebar == ["Reports"]
+        page = response.content.decode()
+        links = page.partition('aria-label="Reports">')[2].partition("</nav>")[0]
+        assert [
+            links.count(f'href="{each}"')
+            for each in (TRIAL_BALANCE, CLOSING, DOUBLE_ENTRY)
+        ] == [1, 1, 1]
+        assert f'href="{url}" aria-current="page"' in links
+    ledger = client.get(reverse("admin:payouts_transfer_changelist"))
+    assert "Ledger" in [
+        item["title"]
+        for group in ledger.context["sidebar_navigation"]
+        for item in group["items"]
+        if item["active"]
+    ]
+
+
 def export_entries(client, *columns):
     response = client.get(DOUBLE_ENTRY, MARCH | {"columns": columns})
     text = b"".join(response.streaming_content).decode()

@@ -70,6 +70,28 @@ def test_is_paid_only_when_the_bank_has_answered(staff_client, line, urls):
         ), url
 
 
+def test_histories_say_paid_only_when_the_bank_has_answered(
+    staff_client, account, scenario, line
+):
+    commission = account.commissions.get()
+    customer = scenario.create_customer("anna")
+    account.conversions.update(customer=customer)
+    client = staff_client()
+    pages = [page_url(row, "change") for row in (commission, customer, line.payment)]
+
+    texts = [get_page(client, url) for url in pages]
+    assert [("sent by" in text, "paid by" in text) for text in texts] == [
+        (True, False)
+    ] * 3
+
+    line.update_row(state=PayoutLineState.SETTLED)
+
+    texts = [get_page(client, url) for url in pages]
+    assert [("sent by" in text, "paid by" in text) for text in texts] == [
+        (False, True)
+    ] * 3
+
+
 def test_a_payment_by_hand_is_paid(staff_client, account, line, urls):
     account.payout_lines.filter(pk=line.pk).delete()
 

@@ -66,7 +66,11 @@ def test_adds_a_bank_account_which_is_masked_audited_and_mailed(
     assert account.payout_methods.get().details == {"iban": IBAN}
     event = account.audit_log.filter(kind="payout_method.set").get()
     assert event.actor == f"affiliate {affiliate.pk}"
-    assert event.details == {"method": "bank", "fields": ["iban", "primary"]}
+    assert event.details == {
+        "method": "bank",
+        "fields": ["iban", "primary"],
+        "iban": [None, "•••• 3438"],
+    }
     mail = account.mails.get(kind="payout_change")
     assert mail.recipient == "mina@notes.example"
     assert mail.subject == f"Your payout details at {account.name} were changed"
@@ -148,7 +152,7 @@ def test_makes_another_method_primary_and_removes_it(mina, account, url, affilia
     event = account.audit_log.get(kind="payout_method.removed")
     assert (event.actor, event.details) == (
         f"affiliate {affiliate.pk}",
-        {"method": "wise"},
+        {"method": "wise", "email": ["m•••@•••", None]},
     )
     assert account.mails.filter(kind="payout_change").count() == 2
 

@@ -4,6 +4,8 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from accounts.errors import ErrorList
 from payouts.errors import BalanceChanged, BalanceTooLarge, PaymentNotFound
@@ -152,7 +154,9 @@ def test_the_next_commission_is_one_that_is_due(scenario, account):
     held.update_row(due_at=LATER)
     (payment,) = make_payments(account, "5")
 
-    assert find_next_commission(payment, at=PAID) == due
+    with CaptureQueriesContext(connection) as queries:
+        assert find_next_commission(payment, at=PAID) == due
+    assert [query["sql"].endswith("LIMIT 1") for query in queries] == [True]
     assert find_next_commission(payment, at=LATER) == held
 
 

@@ -22,6 +22,7 @@ from payouts.services.payout_results import (
     list_paid_lines,
 )
 from payouts.services.payout_runs import record_export
+from payouts.services.run_states import list_unanswered_payments
 from tests.ledger_checks import assert_atomic, assert_ledger_consistent
 from tests.payout_scenario import CONFIRMED_AT, Paid, create_run, get_lines
 from tests.program_scenario import ProgramScenario
@@ -244,6 +245,16 @@ def test_lists_payments_without_a_word_as_unknown(account, run):
     assert [(it.payment, it.reason) for it in applied.unknown] == expected
     assert len(apply(account, run=run).unknown) == 2
     assert apply(account).unknown == []
+
+
+def test_lists_the_payments_without_an_answer(account, run):
+    pks = [line.payment_id for line in get_lines(run)]
+    apply(account, answer(get_lines(run)[0]), answer(get_lines(run)[1], FAILED))
+
+    found = list_unanswered_payments(account.payout_lines.all(), [None, *pks])
+
+    assert found == {pks[2]}
+    assert list_unanswered_payments(account.payout_lines.all(), [None, pks[0]]) == set()
 
 
 def test_knows_only_the_payments_of_the_account(account, other_account, run):

@@ -1,0 +1,61 @@
+"""The page of notes about affiliates, and who wrote them."""
+
+from django.contrib import admin
+
+from accounts.models.audit_log import AuditLogEntry
+from accounts.tenant_admin import filter_for_user
+from affiliate_site.backoffice.affiliates.note_pages import NOTE_PAGES
+from affiliate_site.backoffice.audit_sentences import describe_actor, find_names
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
+from affiliate_site.backoffice.formatters import EMPTY_VALUE
+from affiliate_site.backoffice.lists.columns import AFFILIATE, ListColumn
+from affiliate_site.backoffice.lists.date_filters import DateFilter
+from affiliate_site.backoffice.lists.filters import AffiliateFilter
+from affiliate_site.backoffice.lists.search import (
+    AFFILIATE_SEARCH_HELP,
+    AffiliateSearchMixin,
+)
+from affiliate_site.backoffice.object_pages import ObjectPageMixin
+from tracking.models.affiliates import Note
+
+
+def add_authors(user, notes) -> None:
+    """Set `author` of each note: who wrote it, according to the audit log."""
+    entries = AuditLogEntry.objects.filter(
+        account__in={note.account_id for note in notes},
+        subject__in=[f"note:{note.public_id}" for note in notes],
+        kind="note.created",
+    )
+    found = list(filter_for_user(entries, user))
+    names = find_names(user, found)
+    actors = {(entry.account_id, entry.subject): entry.actor for entry in found}
+    for note in notes:
+        actor = actors.get((note.account_id, f"note:{note.public_id}"))
+        note.author = describe_actor(actor, names)
+
+
+@admin.register(Note)
+class NoteAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    """Notes about affiliates."""
+
+    row_pages = NOTE_PAGES
+
+    columns = (
+        AFFILIATE,
+        "note",
+        ListColumn("author", is_exported=False),
+        "created_at",
+    )
+    list_filter = (AffiliateFilter, DateFilter)
+    list_select_related = ("affiliate",)
+    search_fields = ("affiliate__slug__exact",)
+    search_help_text = AFFILIATE_SEARCH_HELP
+    ordering = ("-created_at", "-id")
+
+    def prepare_rows(self, request, rows):
+        """Look up who wrote the notes."""
+        add_authors(request.user, rows)
+
+    @display(description="Written by")
+    def author(self, note):
+        return note.author or EMPTY_VALUE

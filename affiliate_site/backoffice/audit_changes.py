@@ -1,0 +1,89 @@
+"""What changed, in words, for the audit log: fields, old and new values."""
+
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+from affiliate_site.backoffice.formatters import FIELD_LABELS
+
+# What staff call a column; one name for several columns, "" for a hidden column.
+FIELD_NAMES = (
+    FIELD_LABELS
+    | {"payout": "payment status", "email_folded": "", "company_description": "company"}
+    | dict.fromkeys(("address_two", "postal_code", "city", "state"), "address")
+    | {"country": "address", "mails_payments": "mail to paid affiliates"}
+    | {"iban": "IBAN", "bic": "BIC", "recipient": "recipient ID"}
+)
+PAYOUT_FIELD_NAMES = FIELD_NAMES | {"country": "country", "others": "other details"}
+
+
+def describe_fields_change(fields: list[str], details) -> str:
+    """Return the sentence for changed fields, or for a commission's payment."""
+    if "payment" in fields:
+        old, new = details.pop("payment")
+        # Not “paid”: the bank may not have answered.
+        return (
+            f"put {{}} into payment {new}" if new else f"took {{}} out of payment {old}"
+        )
+    if "method" in details:
+        return describe_payout_change(fields)
+    words = [FIELD_NAMES.get(name, name.replace("_", " ")) for name in fields]
+    return f"changed the {join_words(words)} of {{}}"
+
+
+def describe_payout_change(fields: list[str]) -> str:
+    """Return the sentence for changed details of a payout method."""
+    words = [
+        PAYOUT_FIELD_NAMES.get(name, name.replace("_", " "))
+        for name in fields
+        if name != "primary"
+    ]
+    if not words:
+        return "made the payout method {method} the primary one of {}"
+    primary = " and made it the primary one" if "primary" in fields else ""
+    return (
+        f"set the {join_words(words)} of the payout method {{method}} of {{}}{primary}"
+    )
+
+
+def join_words(words: list[str]) -> str:
+    """Return the words once each, with commas; without empty ones."""
+    return ", ".join(dict.fromkeys(filter(None, words)))
+
+
+def describe_parent_change(parent: str | int | None) -> str:
+    """Return the sentence for the new parent, an ID, or for a removed one (None)."""
+    if parent is None:
+        return "removed the parent of {}"
+    return f"set the parent of {{}} to {parent}"
+
+
+def render_details(details, *, has_changes: bool = True) -> SafeString:
+    """Return the remaining details, such as `amount: 10 → 7`, one per line.
+
+    Without `has_changes`, a list of two values is no pair of old and new value.
+    """
+    return format_html_join(
+        "",
+        ' <span class="subtext">{}: {}</span>',
+        (
+            (
+                FIELD_NAMES.get(name, name.replace("_", " ")),
+                format_value(value, has_changes=has_changes),
+            )
+            for name, value in details.items()
+        ),
+    )
+
+
+def is_change(value) -> bool:
+    """Return whether a detail is a pair of old and new value."""
+    return isinstance(value, list) and len(value) == 2
+
+
+def format_value(value, *, has_changes: bool = True) -> str:
+    """Return a value as text, or the old and the new value."""
+    if has_changes and is_change(value):
+        return " → ".join("none" if each is None else str(each) for each in value)
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "all"
+    return "none" if value is None else str(value)
