@@ -1,4 +1,4 @@
-"""The guides for integrators: Markdown files of `docs/` as pages at `/docs/guide/`."""
+"""The guides for integrators and affiliates: files of `docs/` at `/docs/guide/`."""
 
 import re
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ PAGES = {
     "browser-script": "Browser script",
     "tracking-trust": "Claims and facts",
     "api-contract": "API contract",
+    "affiliates": "For affiliates",
 }
 FIRST_PAGE = "integration"
 # The installation in the examples; the pages show the address of this one.

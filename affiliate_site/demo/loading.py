@@ -22,6 +22,7 @@ from affiliate_site.demo.history import (
     get_first_moment,
 )
 from affiliate_site.env import VAR_DIR, open_private_file
+from tracking.services.creatives import create_creative
 from tracking.services.portal_access import invite_affiliate, set_portal_password
 from tracking.services.portal_settings import update_portal_settings
 
@@ -122,8 +123,22 @@ def create_demo_account(
     )
     create_history(account, scale=scale, at=at, progress=progress)
     # Last, so that the history mails no decisions.
-    portal = {"is_on": True, "is_open": True, "welcome_text": WELCOME_TEXT}
+    portal = {
+        "is_on": True,
+        "is_open": True,
+        "welcome_text": WELCOME_TEXT,
+        "payout_day": 1,
+        "shows_comments": True,
+        "shows_recruit_sales": True,
+    }
     update_portal_settings(account, changes=portal, at=at)
+    create_creative(
+        account,
+        program_id=account.programs.order_by("id")[0].slug,
+        title="Reading lamps",
+        text="A lamp by which a book is read to its end: 10 % off with my coupon.",
+        at=at,
+    )
     return account
 
 

@@ -16,6 +16,7 @@ from payouts.models.commissions import Commission, CommissionKind, CommissionSta
 from payouts.models.runs import PayoutLineState
 from payouts.services.amounts_due import is_on_hold
 from payouts.services.explanation import explain_commission, explain_conversion
+from payouts.services.programs import STANDARD_COMMISSION_TYPE
 from tracking.attribution import STAFF
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
@@ -173,7 +174,7 @@ def explain_referral(affiliate: Affiliate, conversion: Conversion) -> str:
 
 
 def explain_amount(account: Account, commission: Commission) -> str:
-    """`10 % of 199.99 EUR are 19.999 EUR, rounded to 20.00 EUR.`"""
+    """How the amount came about, in a sentence or two."""
     explained = explain_commission(commission)
     currency = commission.currency
     amount = format_money(explained["amount"], currency)
@@ -182,7 +183,25 @@ def explain_amount(account: Account, commission: Commission) -> str:
     if explained["is_overridden"]:
         return _("{amount} as the company set it.").format(amount=amount)
     if commission.rate_kind == RateKind.FIXED or commission.sub_amount is None:
-        return _("{amount}: a fixed amount for each sale.").format(amount=amount)
+        text = _("{amount}: a fixed amount for each sale.").format(amount=amount)
+    else:
+        text = explain_share(commission, explained)
+    return f"{text} {explain_rate(commission, explained)}".strip()
+
+
+def explain_rate(commission: Commission, explained: dict[str, Any]) -> str:
+    """Why the rate is another one than the program offers; empty if it is that one."""
+    if explained["rate"]["from"].startswith("group "):
+        return _("It is the rate of your group.")
+    if commission.commission_type != STANDARD_COMMISSION_TYPE:
+        return _("It is the rate of “{name}”.").format(name=commission.name)
+    return ""
+
+
+def explain_share(commission: Commission, explained: dict[str, Any]) -> str:
+    """`10 % of 199.99 EUR are 19.999 EUR, rounded to 20.00 EUR.`"""
+    currency = commission.currency
+    amount = format_money(explained["amount"], currency)
     exact: Decimal = explained["exact_amount"]
     base = format_money(commission.sub_amount, currency)
     percent = format_number(commission.rate)

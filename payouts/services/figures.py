@@ -246,8 +246,8 @@ def break_down_by_click(
     }
     sales = account.conversions.not_deleted().filter(is_of_period, affiliate=affiliate)
     # The click may be that of another affiliate, whose link a coupon has beaten.
-    of_clicks = sales.filter(click__affiliate=affiliate).order_by()
-    of_clicks = of_clicks.annotate(part=get_value("click__")).exclude(part=None)
+    sales = sales.filter(click__affiliate=affiliate)
+    of_clicks = sales.order_by().annotate(part=get_value("click__")).exclude(part=None)
     sums = of_clicks.values_list("part", "currency")
     for label, currency, number, amount in sums.annotate(
         number=Count("*"), sum=ExactSum("amount")

@@ -31,6 +31,12 @@ PAGES = {
     "balances": ("payouts/ledgeraccount/", ("desk",)),
     "audit-log": ("accounts/auditlogentry/", ("desk",)),
 }
+# The same of the portal, where an affiliate of the demo is signed in.
+PORTAL_PAGES = {
+    "portal": ("", ("phone",)),
+    "portal-links": ("links/", ("phone",)),
+    "portal-figures": ("figures/", ("desk",)),
+}
 
 
 def load_demo(folder: str) -> None:
@@ -72,15 +78,15 @@ def main() -> None:
             pass_fds=[listener.fileno()],
         ) as server:
             try:
-                take_screenshots(
-                    f"http://127.0.0.1:{listener.getsockname()[1]}/admin/", demo
-                )
+                take_screenshots(f"http://127.0.0.1:{listener.getsockname()[1]}/", demo)
             finally:
                 server.terminate()
 
 
-def take_screenshots(dashboard_url: str, demo: dict[str, str]) -> None:
-    """Sign in, and take a screenshot of each page at each width."""
+def take_screenshots(url: str, demo: dict[str, str]) -> None:
+    """Sign in as staff and as an affiliate, and take a screenshot of each page."""
+    dashboard_url = f"{url}admin/"
+    portal_url = f"{url}partners/{demo['account']}/"
     SCREENSHOTS_DIR.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
@@ -94,13 +100,24 @@ def take_screenshots(dashboard_url: str, demo: dict[str, str]) -> None:
         page.fill("#id_password", demo["password"])
         page.click("button[type=submit]")
         page.wait_for_url(dashboard_url)
-        for title, (path, widths) in PAGES.items():
-            for width in widths:
-                page.set_viewport_size({"width": WIDTHS[width], "height": 844})
-                page.goto(dashboard_url + path)
-                page.wait_for_load_state("networkidle")
-                page.screenshot(path=SCREENSHOTS_DIR / f"{title}-{width}.png")
+        photograph(page, dashboard_url, PAGES)
+        page.goto(f"{portal_url}sign-in/")
+        page.fill("[name=email]", demo["affiliate_email"])
+        page.fill("[name=password]", demo["affiliate_password"])
+        page.click("main button")
+        page.wait_for_url(portal_url)
+        photograph(page, portal_url, PORTAL_PAGES)
         browser.close()
+
+
+def photograph(page, url: str, pages: dict[str, tuple[str, tuple[str, ...]]]) -> None:
+    """Take a screenshot of each page at each of its widths."""
+    for title, (path, widths) in pages.items():
+        for width in widths:
+            page.set_viewport_size({"width": WIDTHS[width], "height": 844})
+            page.goto(url + path)
+            page.wait_for_load_state("networkidle")
+            page.screenshot(path=SCREENSHOTS_DIR / f"{title}-{width}.png")
 
 
 if __name__ == "__main__":

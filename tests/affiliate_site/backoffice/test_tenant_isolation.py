@@ -60,6 +60,7 @@ MODELS_WITHOUT_ADMIN = {
     "tracking.PortalApplication": "deleted within a day",
     "tracking.PortalLink": "shown once to who invites",
     "tracking.PortalSession": "who is signed in",
+    "tracking.PortalSecondFactor": "a secret of the affiliate",
     "tracking.PortalSettings": "one per account: the portal settings",
     "tracking.PortalTerms": "in the portal settings",
     "tracking.ReferralCode": "shown with its enrollment",
