@@ -3,7 +3,7 @@
 The body is JSON. The API 1.6 specification names two exceptions, which are HTML pages
 unless `Accept` names JSON: a missing key and an unknown path
 (docs/api-contract.md, section 1.7). Outside the API, browsers get a page for each
-error.
+error; in the portal it is in their language.
 """
 
 import re
@@ -12,6 +12,8 @@ import sys
 from django.core.exceptions import BadRequest
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils import translation
+from django.utils.translation import gettext, gettext_noop
 
 from accounts.encryption import WrongEncryptionKey
 from accounts.exact_json import serialize_exact_json
@@ -19,39 +21,48 @@ from tracking.services.concurrency import UNAVAILABLE_ERRORS
 
 JSON_TYPE = re.compile(r"(?ia)application/(json|[\w.!#$&^-]+\+json)\s*(;|$)")
 
+PORTAL_PREFIX = "/partners/"
 API_PREFIXES = ("/1.6/", "/1.7/pb/", "/track/")
 
 MESSAGES = {
-    400: "Bad Request",
+    400: gettext_noop("Bad Request"),
     401: "Authentication Failed.",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
+    403: gettext_noop("Forbidden"),
+    404: gettext_noop("Not Found"),
+    405: gettext_noop("Method Not Allowed"),
     411: "Length Required",
-    413: "Request Entity Too Large",
+    413: gettext_noop("Request Entity Too Large"),
     429: "Too Many Requests",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
+    500: gettext_noop("Internal Server Error"),
+    503: gettext_noop("Service Unavailable"),
 }
 # Texts of the error pages, by status.
 EXPLANATIONS = {
-    400: "The address or the form holds a value that cannot be read. Go back, correct"
-    " it and try again.",
+    400: gettext_noop(
+        "The address or the form holds a value that cannot be read. Go back, correct"
+        " it and try again."
+    ),
     403: "You may not do this. If you need to, ask an owner of your account for another"
     " role.",
-    404: "There is nothing at this address. It may have been removed or mistyped.",
-    405: "This address does not accept this kind of request.",
+    404: gettext_noop(
+        "There is nothing at this address. It may have been removed or mistyped."
+    ),
+    405: gettext_noop("This address does not accept this kind of request."),
     411: "The request does not say how long it is. Send it with its length.",
-    413: "The form is too large. Send less at once.",
-    500: "Something went wrong on our side. Try again; if it happens again, give"
-    " support the trace ID.",
-    503: "The service is busy or its database is away. Try again in a minute.",
+    413: gettext_noop("The form is too large. Send less at once."),
+    500: gettext_noop(
+        "Something went wrong on our side. Try again; if it happens again, give"
+        " support the trace ID."
+    ),
+    503: gettext_noop(
+        "The service is busy or its database is away. Try again in a minute."
+    ),
 }
 WRONG_ENCRYPTION_KEY = (
     "The service lacks the key of what is stored encrypted. Nothing is lost: tell your"
     " operator, to whom the command doctor says what to do."
 )
-EXPIRED_FORM = (
+EXPIRED_FORM = gettext_noop(
     "The form is too old, or cookies are blocked. Open the page again and send the form"
     " once more."
 )
@@ -99,6 +110,14 @@ def render_error_page(request, status: int, explanation: str = ""):
         "is_back_office": request.path_info.startswith("/admin/"),
     }
     template = "errors/401.html" if status == 401 else "errors/error.html"
+    if not request.path_info.startswith(PORTAL_PREFIX):
+        return render(request, template, context, status=status)
+    language = translation.get_language_from_request(request)
+    with translation.override(language):
+        translated = {
+            name: gettext(context[name]) for name in ("message", "explanation")
+        }
+    context |= {"is_portal": True, "language": language, **translated}
     return render(request, template, context, status=status)
 
 

@@ -10,7 +10,7 @@ from django.core.exceptions import DisallowedHost
 from django.middleware import common, csrf, security
 
 from affiliate_site import creative_images, http_errors
-from affiliate_site.http_errors import API_PREFIXES
+from affiliate_site.http_errors import API_PREFIXES, PORTAL_PREFIX
 from affiliate_site.operations import health, probe
 
 MAX_QUERY_PARAMETERS = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
@@ -27,7 +27,6 @@ SECURITY_HEADERS = {
     ),
 }
 ADMIN_PREFIX = "/admin/"
-PORTAL_PREFIX = "/partners/"
 # The theme of the back office needs `eval`; inline scripts stay forbidden.
 ADMIN_CONTENT_SECURITY_POLICY = SECURITY_HEADERS["Content-Security-Policy"].replace(
     "script-src 'self'", "script-src 'self' 'unsafe-eval'"

@@ -1,6 +1,9 @@
 """Settings of every deployment; the differences come from the environment (env.py)."""
 
+from pathlib import Path
 from typing import Any
+
+import django_countries
 
 from affiliate_site import env
 from affiliate_site.backoffice import theme
@@ -34,7 +37,6 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "rest_framework",
-    "django_countries",  # for the translations of the names
     "django_filters",
     "drf_spectacular",
 ]
@@ -170,7 +172,9 @@ LANGUAGES = [
     ("es", "Español"),
 ]
 LANGUAGE_COOKIE_NAME = "language"
-LOCALE_PATHS = [BASE_DIR / "locale"]
+# Names of countries: as an app, the package would add 256 pictures of flags.
+COUNTRIES = Path(django_countries.__file__).parent
+LOCALE_PATHS = [BASE_DIR / "locale", COUNTRIES / "locale"]
 FORMAT_MODULE_PATH = "affiliate_site.formats"  # of the back office; not of the API
 
 # Back office and sign-in.

@@ -15,6 +15,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.utils.module_loading import import_string
+from django.utils.translation import gettext
 
 from accounts.errors import (
     AmbiguousSignIn,
@@ -43,7 +44,7 @@ class EmailSimilarityValidator(UserAttributeSimilarityValidator):
         super().__init__(user_attributes=["email"])
 
     def get_error_message(self) -> str:
-        return "The password is too similar to the e-mail address."
+        return gettext("The password is too similar to the e-mail address.")
 
 
 def create_staff_user(

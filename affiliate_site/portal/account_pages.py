@@ -7,8 +7,9 @@ from accounts.exact_json import serialize_exact_json
 from affiliate_site.portal.access import build_url, end_session, portal_page
 from affiliate_site.portal.confirmations import ConfirmedForm, run_confirmed, show_form
 from affiliate_site.portal.files import send_file
+from affiliate_site.portal.formats import format_money
 from affiliate_site.privacy.person_export import export_own_data
-from payouts.services.own_deletion import delete_own_account, list_open_amounts
+from payouts.services.own_deletion import delete_own_account, sum_open_amounts
 from tracking.services.portal_access import confirm_password
 
 
@@ -50,7 +51,8 @@ def delete(request):
             if affiliate.deleted_at:
                 return end_session(account, build_url(account, "sign_in"))
             form, status = ConfirmedForm(), 200
-    amounts = list_open_amounts(affiliate, at=at)
+    sums = sum_open_amounts(affiliate, at=at)
+    amounts = [format_money(amount, currency) for currency, amount in sums.items()]
     values = {"account": account.name, "amounts": ", ".join(amounts)}
     if affiliate.deletion_asked_at and amounts:
         text = _(

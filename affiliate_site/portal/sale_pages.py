@@ -42,7 +42,7 @@ def sales(request):
     form = SalesForm(request.GET)
     rows = select_rows(affiliate, form, at=at)
     if "file" in request.GET:
-        lines = list_file_rows(rows, request, at=at)
+        lines = list_file_rows(rows, request, language=get_language(), at=at)
         day = request.account.get_day(at)
         return download_rows(FILE_COLUMNS, lines, f"sales-{day}")
     before = request.GET.get("before", "")
@@ -76,13 +76,12 @@ def select_rows(affiliate, form: SalesForm, *, at):
     return rows.select_related("conversion").order_by("-id")
 
 
-def list_file_rows(rows, request, *, at):
-    """The rows of a file, read in parts."""
+def list_file_rows(rows, request, *, language, at):
+    """The rows of a file, read in parts: after the view, without its language."""
     order_ids, last = request.portal.order_ids, MAX_ID
-    language, zone = get_language(), request.account.zone
+    zone = request.account.zone
     while part := list(rows.filter(pk__lt=last)[:FILE_PART]):
         last = part[-1].pk
-        # The response is read after the view.
         with override(language), timezone.override(zone):
             found = list_earnings(request.affiliate, part, order_ids, at=at)
             yield from [

@@ -1,6 +1,7 @@
 """How affiliates delete themselves in the portal; with open money they ask for it."""
 
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from accounts.services.changes import log_event
 from accounts.services.notifications import send_to_owners
@@ -14,8 +15,8 @@ from tracking.services.portal_access import confirm_password, sign_out_everywher
 ASK_AGAIN_AFTER = timedelta(days=1)
 
 
-def list_open_amounts(affiliate: Affiliate, *, at: datetime) -> list[str]:
-    """Return the amounts that are due, on hold, pending or on their way."""
+def sum_open_amounts(affiliate: Affiliate, *, at: datetime) -> dict[str, Decimal]:
+    """Sum what is due, on hold, pending or on its way, by currency."""
     account = affiliate.account
     amounts = get_amounts_due(account, [affiliate.pk], at=at)
     totals = {
@@ -28,7 +29,7 @@ def list_open_amounts(affiliate: Affiliate, *, at: datetime) -> list[str]:
     )
     for line in lines.order_by("id"):
         totals[line.currency] = totals.get(line.currency, 0) + line.amount
-    return [format_amount(totals[key], key) for key in sorted(totals)]
+    return dict(sorted(totals.items()))
 
 
 def delete_own_account(affiliate: Affiliate, *, password: str, at: datetime) -> None:
@@ -39,7 +40,7 @@ def delete_own_account(affiliate: Affiliate, *, password: str, at: datetime) -> 
     """
     account = affiliate.account
     with confirm_password(affiliate, password, locks_hierarchy=True) as locked:
-        amounts = list_open_amounts(locked, at=at)
+        amounts = sum_open_amounts(locked, at=at)
         if not amounts:
             delete_affiliate(account, affiliate_id=locked.slug, at=at)
             sign_out_everywhere(locked)
@@ -49,13 +50,14 @@ def delete_own_account(affiliate: Affiliate, *, password: str, at: datetime) -> 
             return
         locked.update_row(deletion_asked_at=at)
         log_event(account, "affiliate.deletion_asked", locked, at=at)
+        listed = [format_amount(amount, key) for key, amount in amounts.items()]
         name = f"{locked.firstname} {locked.lastname}".strip()
         send_to_owners(
             account,
             subject=f"{locked.slug} asks to be removed",
             text=(
                 f"{name} ({locked.slug}) asked in the portal to be removed.\n\nStill"
-                f" open: {', '.join(amounts)}. Pay or disapprove it first, then remove"
+                f" open: {', '.join(listed)}. Pay or disapprove it first, then remove"
                 " the affiliate in the back office.\n"
             ),
         )

@@ -22,13 +22,13 @@ from payouts.services.payout_settings import (
 from payouts.services.statements import sum_statements
 from tracking.models.mails import Mail
 from tracking.models.portal import Notice
-from tracking.money import format_amount
 from tracking.services.mails import (
     fill_placeholders,
     queue_mail,
     use_language_of,
     validate_placeholders,
     withdraw_mail,
+    write_amount,
 )
 from tracking.services.portal_notices import wants_notice
 
@@ -143,10 +143,6 @@ def _queue_mails(
             **{name: getattr(statement, name) for name in STATEMENT_NAMES},
         }
         values = {
-            name: format_amount(amount, payment.currency)
-            for name, amount in amounts.items()
-        }
-        values |= {
             "affiliate": f"{affiliate.firstname} {affiliate.lastname}",
             "reference": payment.public_id,
             "date": str(line.answered_on),
@@ -154,6 +150,8 @@ def _queue_mails(
             "to": str(day),
         }
         with use_language_of(affiliate):
+            for name, amount in amounts.items():
+                values[name] = write_amount(amount, payment.currency)
             subject, text = write_mail(settings, values)
         affiliate.account = account
         queue_mail(

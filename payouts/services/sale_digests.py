@@ -18,8 +18,7 @@ from payouts.services.statements import get_interval
 from tracking.amounts import ExactSum
 from tracking.models.affiliates import Affiliate
 from tracking.models.portal import Notice
-from tracking.money import format_amount
-from tracking.services.mails import queue_mail, use_language_of
+from tracking.services.mails import queue_mail, use_language_of, write_amount
 from tracking.services.portal_settings import get_portal_settings
 
 SALES_MAIL = "new_sales"
@@ -83,7 +82,7 @@ def _write(
                 "{count} sale, your commission: {amount}",
                 "{count} sales, your commission: {amount}",
                 count,
-            ).format(count=count, amount=format_amount(amount, currency))
+            ).format(count=count, amount=write_amount(amount, currency))
             for currency, count, amount in totals
         ]
         text = _(

@@ -76,9 +76,9 @@ def test_shows_one_that_failed_too_long(mina, account, url, scenario):
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"url": "http://127.0.0.1/"}, "Invalid URL"),
+        ({"url": "http://127.0.0.1/"}, "This address cannot be called."),
         ({"url": "https://x.example/?a=${gold}"}, "Unknown macro"),
-        ({"url": "https://${gold}.example/"}, "Invalid URL"),
+        ({"url": "https://${gold}.example/"}, "This address cannot be called."),
         ({"events": []}, "This field is required."),
         ({"events": ["payment.created"]}, "Select a valid choice."),
     ],

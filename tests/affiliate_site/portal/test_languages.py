@@ -1,0 +1,217 @@
+"""The portal and its mails in each language; staff and the API stay English."""
+
+import re
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from django.utils.translation import get_language
+
+from payouts.services.payout_minimums import set_minimum
+from payouts.services.sale_digests import queue_sale_digests
+from tests.affiliate_site.portal.conftest import PASSWORD
+from tests.program_scenario import CONVERSION_CREATED_AT
+from tracking.services.portal_notices import set_notices
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
+GERMAN = {"HTTP_ACCEPT_LANGUAGE": "de-AT,de;q=0.9,en;q=0.5"}
+TITLES = {
+    "de": ("Übersicht", "Links", "Verkäufe", "Auszahlungen", "Anmelden"),
+    "fr": ("Aperçu", "Liens", "Ventes", "Paiements", "Se connecter"),
+    "es": ("Resumen", "Enlaces", "Ventas", "Pagos", "Iniciar sesión"),
+}
+
+
+def read(response, status=200):
+    assert response.status_code == status
+    return " ".join(response.content.decode().split())
+
+
+def get_page_language(page):
+    return re.search(r'<html lang="(\w+)">', page)[1]
+
+
+@pytest.fixture
+def sale(account, scenario):
+    """An approved sale, below the minimum of payments."""
+    set_minimum(account, currency="EUR", amount=Decimal(5000), at=timezone.now())
+    sale = scenario.create_conversion("12505", external_id="ORDER-12345")
+    scenario.approve(scenario.get_commission(sale))
+    return sale
+
+
+@pytest.mark.parametrize("language", TITLES)
+def test_shows_the_pages_in_the_language_of_the_browser(mina, portal, language, sale):
+    overview, links, sales, payments, sign_in = TITLES[language]
+    accepted = {"HTTP_ACCEPT_LANGUAGE": f"{language};q=0.8, en;q=0.2"}
+    for path, title in (
+        ("", overview),
+        ("links/", links),
+        ("sales/", sales),
+        ("payments/", payments),
+    ):
+        page = read(mina.get(portal + path, **accepted))
+        assert get_page_language(page) == language
+        assert f'aria-current="page">{title}</a>' in page
+        assert "Copy<" not in page
+    page = read(Client().get(f"{portal}sign-in/", **accepted))
+    assert f"<h1>{sign_in}</h1>" in page
+    assert get_language() == "en"
+
+
+@pytest.mark.parametrize(
+    ("language", "texts"),
+    [
+        (
+            "en",
+            (
+                "<h1>Sale of 4 March 2026</h1>",
+                "Harbor Lamp Partners, order …2345",
+                "The customer used your coupon MINAKESSLER-1.",
+                "10 % of 12,505.00 EUR are 1,250.50 EUR.",
+            ),
+        ),
+        (
+            "de",
+            (
+                "<h1>Verkauf vom 4. März 2026</h1>",
+                "Harbor Lamp Partners, Bestellung …2345",
+                "Der Kunde hat Ihren Gutscheincode MINAKESSLER-1 verwendet.",
+                "10 % von 12.505,00 EUR sind 1.250,50 EUR.",
+            ),
+        ),
+        (
+            "fr",
+            (
+                "<h1>Vente du 4 mars 2026</h1>",
+                "Harbor Lamp Partners, commande …2345",
+                "Le client a utilisé votre code promo MINAKESSLER-1.",
+                "10 % de 12 505,00 EUR font 1 250,50 EUR.",
+            ),
+        ),
+        (
+            "es",
+            (
+                "<h1>Venta del 4 de marzo de 2026</h1>",
+                "Harbor Lamp Partners, pedido …2345",
+                "El cliente usó su cupón MINAKESSLER-1.",
+                "El 10 % de 12.505,00 EUR son 1.250,50 EUR.",
+            ),
+        ),
+    ],
+)
+def test_writes_days_and_amounts_as_the_language_does(
+    mina, portal, scenario, sale, language, texts
+):
+    scenario.program.update_row(title="Harbor Lamp Partners")
+    scenario.mina.affiliate.update_row(language=language)
+    page = read(mina.get(f"{portal}sales/{sale.pk}/"))
+    for text in texts:
+        assert text in page
+
+
+def test_the_own_choice_wins_over_the_browser(mina, portal, scenario):
+    for language in ("fr", "en"):
+        scenario.mina.affiliate.update_row(language=language)
+        page = read(mina.get(portal, **GERMAN))
+        assert get_page_language(page) == language
+
+
+def test_remembers_the_choice_in_browser_and_affiliate(mina, portal, scenario):
+    response = mina.post(
+        f"{portal}language/", {"language": "es", "page": f"{portal}sales/?state=due"}
+    )
+    assert response["Location"] == f"{portal}sales/?state=due"
+    assert scenario.mina.affiliate.reload().language == "es"
+    cookie = response.cookies["language"]
+    assert (cookie.value, cookie["path"]) == ("es", portal)
+    assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
+
+    stranger = Client()
+    stranger.post(f"{portal}language/", {"language": "fr"})
+    page = read(stranger.get(f"{portal}sign-in/", **GERMAN))
+    assert get_page_language(page) == "fr"
+    assert '<button name="language" value="fr" lang="fr" class="plain"' in page
+    stranger.post(f"{portal}language/", {"language": "xx"})
+    assert get_page_language(read(stranger.get(f"{portal}sign-in/"))) == "fr"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "https://evil.example/",
+        "//evil.example/",
+        "/admin/",
+        "{portal}\\..",
+        "{portal}\n",
+    ],
+)
+def test_leads_to_no_other_site(mina, portal, page):
+    form = {"language": "de", "page": page.format(portal=portal)}
+    assert mina.post(f"{portal}language/", form)["Location"] == portal
+
+
+def test_errors_of_forms_and_services_are_translated(mina, portal, scenario):
+    page = read(mina.post(f"{portal}profile/edit/", {"firstname": ""}, **GERMAN))
+    assert "Dieses Feld ist zwingend erforderlich." in page
+    assert "Österreich" in page
+    changes = {"old_password": "wrong-lamps-12", "password": "harbor-lamps-13"}
+    page = read(mina.post(f"{portal}profile/", changes, **GERMAN))
+    assert "Das ist nicht Ihr bisheriges Passwort." in page
+    scenario.mina.affiliate.update_row(email="mina.kessler@notes.example")
+    changes = {"old_password": PASSWORD, "password": "mina.kessler@notes.example"}
+    page = read(mina.post(f"{portal}profile/", changes, **GERMAN))
+    assert "Das Passwort ist der E-Mail-Adresse zu ähnlich." in page
+    query = {"start": "2026-03-02", "end": "2026-03-01"}
+    page = read(mina.get(f"{portal}statement/", query, **GERMAN))
+    assert "Geben Sie einen ersten und einen letzten Tag in dieser Reihenfolge" in page
+
+
+def test_error_pages_are_in_the_language_of_the_browser(client, portal):
+    accepted = {"HTTP_ACCEPT": "text/html", **GERMAN}
+    page = read(client.get(f"{portal}sales/x/", **accepted), 404)
+    assert get_page_language(page) == "de"
+    assert "<h1>Nicht gefunden</h1>" in page
+    assert "Unter dieser Adresse gibt es nichts." in page
+    assert "/admin/" not in page
+    strict = Client(enforce_csrf_checks=True)
+    page = read(strict.post(f"{portal}sign-in/", {}, **accepted), 403)
+    assert "<h1>Nicht erlaubt</h1>" in page
+    assert "Das Formular ist zu alt, oder Cookies sind blockiert." in page
+
+    page = read(client.get("/nothing/", **accepted), 404)
+    assert get_page_language(page) == "en"
+    assert "<h1>Not Found</h1>" in page
+
+
+def test_files_have_the_titles_of_the_language(mina, portal, sale):
+    response = mina.get(f"{portal}sales/?file=sales", **GERMAN)
+    first, row = response.getvalue().decode().splitlines()
+    assert first.replace('"', "") == (
+        "Tag,Was,Bestellung,Status,Sie verdienen,Währung,Zurückgehalten bis"
+    )
+    assert row.split(",")[1] == '"Verkauf"'
+
+
+def test_mails_are_in_the_language_of_the_affiliate(
+    account, portal, scenario, sale, settings
+):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    affiliate = scenario.mina.affiliate
+    email = "mina@notes.example"
+    affiliate.update_row(email=email, email_folded=email, language="de")
+    set_notices(affiliate, {"new_sales": True})
+    at = CONVERSION_CREATED_AT + timedelta(days=1)
+    assert queue_sale_digests(account, url="https://a.example/", at=at) == 1
+    mail = account.mails.get()
+    assert mail.subject == f"Ihre neuen Verkäufe bei {account.name}"
+    assert mail.text == (
+        f"Guten Tag Mina,\n\nam 2026-03-04 hatten Sie neue Verkäufe bei {account.name}:"
+        "\n\n1 Verkauf, Ihre Provision: 1250,50 EUR\n\nHier sehen Sie sie:\n"
+        "https://a.example/\n\nSie erhalten diese E-Mail, weil Sie darum gebeten haben."
+        " Abschalten können Sie sie unter Profil, E-Mails.\n"
+    )
+    assert get_language() == "en"
