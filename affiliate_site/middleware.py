@@ -106,6 +106,8 @@ class ResponseHeadersMiddleware:
         set_headers(response, SECURITY_HEADERS)
         if request.path_info.startswith(ADMIN_PREFIX):
             response["Content-Security-Policy"] = ADMIN_CONTENT_SECURITY_POLICY
+        if request.path_info.startswith(PORTAL_PREFIX):
+            response.headers.setdefault("Cache-Control", "no-store")
         if request.path_info.startswith(creative_images.PREFIX):
             policy = creative_images.CONTENT_SECURITY_POLICY
             response["Content-Security-Policy"] = policy

@@ -67,9 +67,7 @@ def portal_page(
                 stack.enter_context(translation.override(language))
                 if request.affiliate and not request.viewed_by:
                     stack.enter_context(act_as(request.affiliate))
-                response = view(request, **kwargs)
-            response.headers.setdefault("Cache-Control", "no-store")
-            return response
+                return view(request, **kwargs)
 
         return wrapped
 

@@ -25,7 +25,20 @@ PERIODS = {
     OWN: _("Own days"),
 }
 STEPS = {"": _("As it fits"), DAY: _("Days"), WEEK: _("Weeks"), MONTH: _("Months")}
-DATE_INPUT = forms.DateInput({"type": "date"})
+FIRST_YEAR, LAST_YEAR = 1970, 2999  # a period and the one before it have dates
+
+
+class DayField(forms.DateField):
+    """A day that need not be chosen."""
+
+    def __init__(self, label: Any) -> None:
+        widget = forms.DateInput({"type": "date"})
+        super().__init__(label=label, widget=widget, required=False)
+
+    def validate(self, value: date | None) -> None:
+        super().validate(value)
+        if value and not FIRST_YEAR <= value.year <= LAST_YEAR:
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
 
 
 class PeriodChoiceForm(forms.Form):
@@ -34,8 +47,8 @@ class PeriodChoiceForm(forms.Form):
     default_period = ""  # all time
 
     period = forms.ChoiceField(label=_("Period"), required=False)
-    start = forms.DateField(label=_("From"), widget=DATE_INPUT, required=False)
-    end = forms.DateField(label=_("To"), widget=DATE_INPUT, required=False)
+    start = DayField(_("From"))
+    end = DayField(_("To"))
 
     def __init__(self, query: QueryDict) -> None:
         values = query.copy()

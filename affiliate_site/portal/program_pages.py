@@ -47,7 +47,8 @@ def terms(request) -> HttpResponse:
     if request.method == "POST" and affiliate is not None:
         version = request.POST.get("version", "")
         try:
-            number = int(version) if version.isascii() and version.isdigit() else None
+            is_number = version.isascii() and version.isdigit()
+            number = int(version[:20]) if is_number else None
             accept_terms(affiliate, version=number, at=timezone.now())
         except TermsChanged as error:
             message = translate_error(error)

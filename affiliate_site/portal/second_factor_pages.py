@@ -13,10 +13,16 @@ from affiliate_site.portal.access import (
     translate_error,
 )
 from affiliate_site.portal.forms import CodeForm
-from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
+from affiliate_site.portal.throttling import (
+    TOO_MANY_ATTEMPTS,
+    TOO_MANY_CODES,
+    is_code_throttled,
+    is_sign_in_throttled,
+)
 from affiliate_site.qr_codes import render_inline_svg
 from tracking.errors import CodeRequired, LinkExpired, WrongCode
-from tracking.services.portal_access import enter_code
+from tracking.models.portal import LinkPurpose
+from tracking.services.portal_access import enter_code, get_link
 from tracking.services.second_factor import (
     confirm_second_factor,
     get_second_factor,
@@ -40,14 +46,17 @@ def code(request, token: str):
             form.add_error(None, TOO_MANY_ATTEMPTS)
             status = 429
         else:
+            account, at = request.account, timezone.now()
             try:
-                session = enter_code(
-                    request.account, token, code=code, at=timezone.now()
-                )
+                link = get_link(account, token, LinkPurpose.SECOND_FACTOR, at=at)
+                if not is_code_throttled(link.affiliate):
+                    session = enter_code(account, token, code=code, at=at)
+                    return start_session(account, session)
             except (WrongCode, LinkExpired) as error:
                 form.add_error("code", translate_error(error))
             else:
-                return start_session(request.account, session)
+                form.add_error(None, TOO_MANY_CODES)
+                status = 429
     context = {"title": _("Enter the code"), "form": form}
     return show(request, "enter_code", context, status=status)
 
@@ -67,6 +76,9 @@ def second_factor(request):
         code = form.cleaned_data["code"]
         if is_sign_in_throttled(request, request.account, affiliate.slug):
             form.add_error(None, TOO_MANY_ATTEMPTS)
+            status = 429
+        elif is_code_throttled(affiliate):
+            form.add_error(None, TOO_MANY_CODES)
             status = 429
         else:
             try:

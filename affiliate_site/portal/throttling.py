@@ -9,7 +9,10 @@ from affiliate_site.throttling import count_sign_in_attempt
 
 APPLICATIONS = RateLimit(300, minutes=60)  # of an account
 MISSING_SALES = RateLimit(10, minutes=60)  # of an affiliate: nobody guesses order IDs
+# Of an affiliate, from all addresses: only who has the password or a session counts.
+CODES = RateLimit(20, minutes=60)
 TOO_MANY_ATTEMPTS = _("Too many attempts. Try again in a minute.")
+TOO_MANY_CODES = _("Too many codes. Try again in an hour.")
 TOO_MANY_MISSING_SALES = _("You asked for many orders. Try again in an hour.")
 
 
@@ -22,6 +25,12 @@ def is_sign_in_throttled(request, account, email: str) -> bool:
     return count_sign_in_attempt(
         request, email, group="portal-sign-ins", account=account.slug
     )
+
+
+def is_code_throttled(affiliate) -> bool:
+    """Count one code of the second factor; is the limit exceeded?"""
+    subject = f"portal-codes {affiliate.account_id} {affiliate.pk}"
+    return count_request(subject, CODES).is_exceeded
 
 
 def is_missing_sale_throttled(affiliate) -> bool:

@@ -56,6 +56,7 @@ LINK_LIFETIMES = {
     LinkPurpose.ENTER_EMAIL: timedelta(hours=24),
 }
 VIEW_LIFETIME = timedelta(minutes=30)
+VIEW_PERMISSION = "tracking.change_affiliate"
 APPLICATION_LIFETIME = timedelta(hours=24)
 # Anybody can ask for mail to an affiliate. The last link works when the window ends.
 MAX_MAILS_PER_WINDOW = 3
@@ -118,11 +119,13 @@ def open_session(
 def find_session(account: Account, token: str, *, at: datetime) -> PortalSession | None:
     """Return the session with this token and its affiliate.
 
-    That of staff ends when they lose their access.
+    That of staff ends when they lose their access, or the right to look.
     """
     digest = calculate_digest(token)
     session = open_session.first(account=account, digest=digest, at=at)
-    if session is None or (session.viewed_by and not session.viewed_by.is_active):
+    if session is None:
+        return None
+    if session.viewed_by and not session.viewed_by.has_perm(VIEW_PERMISSION):
         return None
     session.affiliate.account = account
     return session

@@ -2,10 +2,11 @@
 
 from functools import partial
 from typing import cast
+from urllib.parse import urlsplit
 
 from django import forms
 from django.conf import settings
-from django.http.request import validate_host
+from django.http.request import split_domain_port, validate_host
 from django.shortcuts import redirect
 
 from accounts.models.users import User
@@ -99,7 +100,12 @@ class PortalSettingsForm(ServiceForm):
     def clean_host(self):
         """A host of this service, in lower case; None without one."""
         host = self.cleaned_data["host"].strip().lower()
-        if host and not validate_host(host.partition(":")[0], settings.ALLOWED_HOSTS):
+        domain, _port = split_domain_port(host)  # empty if it has other parts
+        if host == urlsplit(settings.PUBLIC_URL).netloc.lower():
+            raise forms.ValidationError(
+                f"{host} is the host of the service: leave this empty."
+            )
+        if host and not (domain and validate_host(domain, settings.ALLOWED_HOSTS)):
             raise forms.ValidationError(
                 f"This service does not answer at {host} yet. Your operator points the"
                 " name at it and adds it to ALLOWED_HOSTS."

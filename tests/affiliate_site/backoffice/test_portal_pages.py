@@ -3,6 +3,8 @@
 from datetime import timedelta
 from urllib.parse import urlsplit
 
+from urllib.parse import urlsplit
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -56,6 +58,12 @@ def test_a_portal_has_a_host_of_its_own(
     assert "adds it to ALLOWED_HOSTS." in unknown.content.decode()
 
     settings.ALLOWED_HOSTS = ["testserver", host]
+    for wrong in (f"{host}:x@shop.example", f"{host}/x", f"{host}:8/x", f"{host}#"):
+        response = client.post(url, get_form(client, url) | {"host": wrong})
+        assert "This service does not answer at" in response.content.decode()
+    own = urlsplit(settings.PUBLIC_URL).netloc.upper()
+    response = client.post(url, get_form(client, url) | {"host": own})
+    assert "is the host of the service: leave this empty." in response.content.decode()
     client.post(url, get_form(client, url) | {"host": host.upper(), "is_on": "on"})
     assert build_portal_url(account) == f"http://{host}/partners/{account.slug}/"
     assert build_portal_url(other_account).startswith(settings.PUBLIC_URL)
@@ -203,10 +211,13 @@ def test_staff_stop_to_look(staff_client, account, scenario, view_portal):
     assert account.portal_sessions.get().viewed_by is None
 
 
-def test_a_view_ends_with_the_access_of_staff(staff_client, account, view_portal):
+@pytest.mark.parametrize("change", [{"is_active": False}, {"role": "viewer"}])
+def test_a_view_ends_with_the_access_of_staff(
+    staff_client, account, view_portal, change
+):
     client = staff_client("manager")
     view_portal(client)
-    account.staff.update(is_active=False)
+    account.staff.update(**change)
     response = client.get(f"/partners/{account.slug}/links/")
     assert response.url == f"/partners/{account.slug}/sign-in/"
 

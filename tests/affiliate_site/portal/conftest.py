@@ -19,11 +19,11 @@ def portal(account):
 
 
 @pytest.fixture
-def set_up_password(account):
+def set_up_password(db):
     """Give an affiliate the password, which starts a session."""
 
     def set_up(affiliate):
-        at = timezone.now()
+        account, at = affiliate.account, timezone.now()
         invitation = invite_affiliate(account, affiliate_id=affiliate.slug, at=at)
         token = invitation.token
         return set_portal_password(account, token, password=PASSWORD, at=at)

@@ -56,6 +56,16 @@ def test_gives_the_documents_and_statements_of_own_payments(
         assert mina.get(f"{portal}documents/{pk}/").status_code == 404
 
 
+def test_a_number_may_have_any_characters(mina, account, portal, scenario):
+    [document] = pay(account, scenario.mina.slug).values()
+    document.update_row(label='"Gü\r\nX: 1')
+
+    response = mina.get(f"{portal}documents/{document.pk}/")
+
+    name = "attachment; filename*=utf-8''%22G%C3%BCX%3A%201.pdf"
+    assert response["Content-Disposition"] == name
+
+
 def test_gives_no_document_of_another_account(mina, portal, other_account):
     other = ProgramScenario(other_account, prefix="zz")
     (document,) = pay(other_account, other.mina.slug).values()

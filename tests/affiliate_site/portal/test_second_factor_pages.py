@@ -36,8 +36,8 @@ def app(mina, scenario, portal):
     return app
 
 
-def sign_in(portal):
-    client = Client()
+def sign_in(portal, **defaults):
+    client = Client(**defaults)
     form = {"email": EMAIL, "password": PASSWORD}
     response = client.post(f"{portal}sign-in/", form)
     assert response.url.startswith(f"{portal}sign-in/code/")
@@ -67,6 +67,23 @@ def test_attempts_are_limited(app, portal):
     assert statuses[-1] == 429
     client, url = sign_in(portal)
     assert client.post(url, {"code": app.recovery_codes[1]}).status_code == 302
+
+
+def test_codes_are_limited_from_all_addresses(app, portal, time_machine):
+    """Who knows the password gets new links, and may have many addresses."""
+    at = timezone.now()
+    time_machine.move_to(at, tick=False)
+    statuses = []
+    for number in range(7):
+        client, url = sign_in(portal, REMOTE_ADDR=f"192.0.2.{number}")
+        statuses += [client.post(url, {"code": "000000"}).status_code for _ in "123"]
+    assert statuses == [200] * 19 + [429] * 2  # one code switched it on
+    client, url = sign_in(portal, REMOTE_ADDR="192.0.2.99")
+    response = client.post(url, {"code": app.at(at)})
+    assert "Too many codes. Try again in an hour." in response.content.decode()
+    time_machine.move_to(at + timedelta(hours=1, seconds=1), tick=False)
+    client, url = sign_in(portal)
+    assert client.post(url, {"code": app.at(timezone.now())}).url == portal
 
 
 def test_switches_it_off_by_a_code(app, mina, portal, scenario):

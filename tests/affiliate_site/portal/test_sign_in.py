@@ -195,3 +195,6 @@ def test_headers_of_pages(mina, portal):
     assert "script-src 'self'" in response["Content-Security-Policy"]
     assert response["X-Frame-Options"] == "DENY"
     assert settings.SESSION_COOKIE_NAME not in response.cookies
+    for path in ("sales/1/", "nothing/", "sign-out/"):
+        assert mina.get(f"{portal}{path}")["Cache-Control"] == "no-store"
+    assert Client().get(f"{portal}sales/")["Cache-Control"] == "no-store"
