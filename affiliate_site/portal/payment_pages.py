@@ -17,10 +17,10 @@ from affiliate_site.portal.access import (
     show,
     translate_error,
 )
-from affiliate_site.portal.balances import list_balances
+from affiliate_site.portal.balances import describe_balances
 from affiliate_site.portal.earnings import find_open_payments
 from affiliate_site.portal.files import send_file
-from affiliate_site.portal.formats import format_money, long_day
+from affiliate_site.portal.formats import format_money
 from affiliate_site.portal.forms import PeriodForm
 from affiliate_site.portal.payout_method_pages import (
     describe_methods,
@@ -34,11 +34,9 @@ from affiliate_site.portal.statement_files import (
     list_formats,
     render,
 )
-from affiliate_site.portal.tax_pages import describe_obstacle
 from payouts.errors import InvalidPeriod
 from payouts.services.own_payout_methods import list_own_methods
 from payouts.services.statements import get_statement
-from tracking.services.portal_settings import find_next_payout_day
 
 PAGE_SIZE = 50
 STATEMENT_DAYS = 90
@@ -57,24 +55,16 @@ def payments(request):
     found = list(rows[: PAGE_SIZE + 1])
     shown = found[:PAGE_SIZE]
     methods = list_own_methods(affiliate)
-    next_day = find_next_payout_day(request.portal, today=account.get_day(at))
     context = {
         "title": _("Payments"),
         "is_saved": "saved" in request.GET,
-        "next_payments": _("The next payments are planned for {day}.").format(
-            day=long_day(next_day)
-        )
-        if next_day
-        else "",
         "methods": describe_methods(account, methods),
         "new_methods": list_new_methods(account, methods),
-        "balances": list_balances(affiliate, at=at, methods=methods),
-        "missing": describe_obstacle(affiliate),
         "payments": list_payments(account, shown),
         "before": shown[-1].pk if len(found) > PAGE_SIZE else "",
         "is_first_page": not before,
         "statement_url": build_url(account, "statement"),
-    }
+    } | describe_balances(affiliate, request.portal, at=at, methods=methods)
     return show(request, "payments", context)
 
 

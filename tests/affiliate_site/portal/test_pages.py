@@ -66,7 +66,14 @@ def test_shows_what_is_due_on_hold_and_pending_and_why_it_waits(
     ):
         assert text in page
     until = account.get_day(timezone.now() + timedelta(days=30))
-    assert f"is due on {until:%-d %B %Y}" in page
+    assert f"All that is on hold is due on {until:%-d %B %Y}." in page
+    scenario.program.update_row(hold_days=33)
+    earn(scenario, "200")
+    last = account.get_day(timezone.now() + timedelta(days=33))
+    assert (
+        f"Of what is on hold, 30.00 EUR will be due on {until:%-d %B %Y}, and all of it"
+        f" by {last:%-d %B %Y}."
+    ) in get_page(mina, portal)
 
 
 def test_gives_links_and_coupons(mina, portal, scenario):
