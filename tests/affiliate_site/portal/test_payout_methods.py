@@ -110,6 +110,31 @@ def test_says_what_is_missing_or_wrong(mina, account, url, kind, entered, texts)
     assert not account.payout_methods.exists()
 
 
+def test_says_that_details_and_password_are_wrong_in_one_answer(mina, account, url):
+    page = read(mina.post(f"{url}bank/", {"iban": "x", "old_password": "wrong"}))
+    assert '<span class="error" role="alert">This is not an IBAN' in page
+    wrong = '<span class="error" role="alert">This is not your present password.</span>'
+    assert wrong in page
+    assert not account.payout_methods.exists()
+
+
+def test_names_the_present_account_and_puts_rare_details_aside(mina, url, affiliate):
+    page = read(mina.get(f"{url}bank/"))
+    assert "<h1>Bank account</h1>" in page
+    assert "Now:" not in page
+    assert "(optional)" not in page
+    rare = page.partition("<details>")[2].partition("</details>")[0]
+    assert "Account without IBAN, or outside of SEPA</summary>" in rare
+    names = ("bic", "account_number", "routing_number", "bank_name", "country")
+    assert [name for name in names if f'name="{name}"' in rare] == [*names]
+    assert 'name="iban"' not in rare
+    set_method(affiliate, "bank", iban=IBAN)
+    page = read(mina.get(f"{url}bank/"))
+    assert "<p>Now: SI56…3438. What you enter replaces it.</p>" in page
+    assert IBAN not in page
+    assert "<details" not in read(mina.get(f"{url}paypal/"))
+
+
 @pytest.mark.parametrize("page", ["bank/", "paypal/primary/", "paypal/remove/"])
 def test_asks_for_the_password(mina, account, url, affiliate, page):
     set_method(affiliate, "wise")
