@@ -69,6 +69,10 @@ class Earning:
     def state_label(self) -> str:
         return str(STATES[self.state])
 
+    @property
+    def is_lost(self) -> bool:
+        return self.state in {"disapproved", "removed"}
+
 
 def select_earnings(affiliate):
     """The commissions of an affiliate, newest first."""

@@ -123,6 +123,18 @@ def test_explains_a_sale(mina, portal, scenario):
     assert f"{portal}sales/{sale.pk}/" in get_page(mina, f"{portal}sales/")
 
 
+def test_strikes_amounts_that_are_not_paid(mina, portal, scenario):
+    sale = earn(scenario, approve=False)
+    assert "<s>" not in get_page(mina, f"{portal}sales/")
+    scenario.set_status(scenario.get_commission(sale), "disapproved")
+    for url in ("", "sales/"):
+        assert '<td class="amount"><s>20.00 EUR</s></td>' in get_page(
+            mina, f"{portal}{url}"
+        )
+    page = get_page(mina, f"{portal}sales/{sale.pk}/")
+    assert "<s>10 % of 200.00 EUR are 20.00 EUR.</s>" in page
+
+
 def test_shows_nothing_of_others(mina, portal, scenario, other_account):
     nils = scenario.create_enrolled_affiliate("Nils", "Berg")
     theirs = earn(scenario, affiliate=nils, external_id="zz-order")
