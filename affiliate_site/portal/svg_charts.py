@@ -8,7 +8,8 @@ WIDTH, HEIGHT = 360, 170  # units of the drawing
 LEFT, BOTTOM, TOP = 52, 22, 16  # what the labels take
 MAX_LABELS = 6  # below the bars
 TICKS = 4  # lines above zero
-MAX_VALUES, DIGIT_WIDTH = 12, 5  # above the bars
+MAX_VALUES = 12  # above the bars
+DIGIT_WIDTH, PHONE_DIGIT_WIDTH = 4, 6.4
 STEPS = (Decimal(1), Decimal(2), Decimal("2.5"), Decimal(5), Decimal(10))
 
 
@@ -42,6 +43,7 @@ class Chart:
 
     title: str
     description: str
+    is_tight: bool  # the values above the bars do not fit on a phone
     bars: Sequence[Bar]
     ticks: Sequence[Tick]
     left: int = LEFT
@@ -92,7 +94,8 @@ def build_chart(
         if has_decimals or value == int(value)
     ]
     description = "; ".join(bar.text for bar in bars)
-    return Chart(title, description, bars, ticks)
+    is_tight = longest * PHONE_DIGIT_WIDTH > step
+    return Chart(title, description, is_tight, bars, ticks)
 
 
 def find_top(highest: Decimal, *, has_decimals: bool) -> Decimal:

@@ -329,9 +329,19 @@ def test_bars_end_at_the_lines():
     assert [bar.value for bar in chart.bars] == ["2", "4", "0"]
 
 
-@pytest.mark.parametrize(("number", "value"), [(12, 99_999), (13, 1), (12, 100_000)])
-def test_few_bars_have_values_that_fit(number, value):
+@pytest.mark.parametrize(
+    ("number", "value", "is_shown", "is_tight"),
+    [
+        (12, 9999, True, False),
+        (12, 10_000, True, True),
+        (12, 999_999, True, True),
+        (12, 1_000_000, False, True),
+        (13, 1, False, False),
+        (1, 0, True, False),
+    ],
+)
+def test_few_bars_have_values_that_fit(number, value, is_shown, is_tight):
     chart = build_chart("Clicks", [("", value)] * number, str)
-    fits = (number, value) == (12, 99_999)
-    assert {bar.value for bar in chart.bars} == {str(value) if fits else ""}
+    assert {bar.value for bar in chart.bars} == {str(value) if is_shown else ""}
     assert all(bar.value_y >= 0 for bar in chart.bars)
+    assert chart.is_tight == is_tight
