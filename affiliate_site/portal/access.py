@@ -26,7 +26,7 @@ from tracking.services.portal_access import (
     act_as,
     find_session,
 )
-from tracking.services.portal_settings import get_portal_settings
+from tracking.services.portal_settings import find_portal
 
 COOKIE = "__Secure-partner" if settings.SESSION_COOKIE_SECURE else "partner"
 View = Callable[..., HttpResponse]
@@ -46,11 +46,10 @@ def portal_page(
         @wraps(view)
         @http_errors.allow_methods(*(methods or ("GET", "HEAD")))
         def wrapped(request: Any, account: str, **kwargs: Any) -> HttpResponse:
-            accounts = Account.objects.select_related("plan")
-            found = accounts.filter(slug=account, locked_at=None).first()
-            portal = get_portal_settings(found) if found else None
-            if found is None or portal is None or not portal.is_on:
+            portal = find_portal(account)
+            if portal is None:
                 return http_errors.not_found(request)
+            found = portal.account
             token = request.COOKIES.get(COOKIE, "")
             request.account, request.portal = found, portal
             session = find_session(found, token, at=timezone.now()) if token else None

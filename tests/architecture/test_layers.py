@@ -37,7 +37,7 @@ WITHOUT_AN_ACCOUNT = {
     (DELIVERIES, "WebhookEndpoint"): BY_WORKER,
     (DELIVERIES, "Delivery"): BY_WORKER,
     ("tracking/services/mails.py", "Mail"): BY_WORKER,
-    ("tracking/services/portal_settings.py", "PortalSettings"): "found by its host",
+    ("tracking/services/portal_settings.py", "PortalSettings"): "found by its address",
     ("accounts/models/webhooks.py", "Delivery"): "joined by the endpoint's account",
 }
 

@@ -24,6 +24,14 @@ def get_portal_settings(account: Account) -> PortalSettings:
     return row or PortalSettings(account=account)
 
 
+def find_portal(slug: str) -> PortalSettings | None:
+    """Return the settings of an account with its plan, if its portal is on."""
+    rows = PortalSettings.objects.filter(
+        account__slug=slug, account__locked_at=None, is_on=True
+    )
+    return rows.select_related("account__plan").first()
+
+
 def find_account_of_host(host: str) -> Account | None:
     """Return the account whose portal has this host as its own."""
     rows = PortalSettings.objects.filter(host=host, is_on=True)
