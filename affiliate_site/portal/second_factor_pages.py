@@ -61,6 +61,13 @@ def code(request, token: str):
     return show(request, "enter_code", context, status=status)
 
 
+def find_limit(request, affiliate):
+    """Count a code of who is signed in; return which limit is exceeded, if one is."""
+    if is_sign_in_throttled(request, request.account, affiliate.slug):
+        return TOO_MANY_ATTEMPTS
+    return TOO_MANY_CODES if is_code_throttled(affiliate) else ""
+
+
 @portal_page("GET", "HEAD", "POST")
 def second_factor(request):
     """Switch the second factor on, which shows the recovery codes once, or off."""
@@ -74,11 +81,8 @@ def second_factor(request):
     context = {"title": _("Second factor"), "form": form, "is_on": is_on}
     if request.method == "POST" and form.is_valid():
         code = form.cleaned_data["code"]
-        if is_sign_in_throttled(request, request.account, affiliate.slug):
-            form.add_error(None, TOO_MANY_ATTEMPTS)
-            status = 429
-        elif is_code_throttled(affiliate):
-            form.add_error(None, TOO_MANY_CODES)
+        if limit := find_limit(request, affiliate):
+            form.add_error(None, limit)
             status = 429
         else:
             try:

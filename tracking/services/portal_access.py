@@ -452,6 +452,7 @@ def get_link(
         purpose__in=purposes,
         used_at=None,
         expires_at__gt=at,
+        affiliate__deleted_at=None,
     ).first()
     if link is None:
         raise LinkExpired

@@ -16,7 +16,7 @@ from tracking.errors import (
     TooManyEmailChanges,
     WrongPassword,
 )
-from tracking.services.affiliates import update_affiliate
+from tracking.services.affiliates import delete_affiliate, update_affiliate
 from tracking.services.portal_access import (
     find_session,
     invite_affiliate,
@@ -195,3 +195,11 @@ def test_limits_mail_to_strangers(account, affiliate):
     with pytest.raises(TooManyEmailChanges):
         ask(affiliate)
     assert ask(affiliate, at=NOW + WINDOW)
+
+
+def test_the_links_of_a_removed_affiliate_show_no_address(account, affiliate):
+    tokens = ask(affiliate)
+    delete_affiliate(account, affiliate_id=affiliate.slug, at=NOW)
+    for token in tokens.values():
+        with pytest.raises(LinkExpired):
+            get_email_link(account, token, at=NOW)
