@@ -3,7 +3,7 @@
 from datetime import date
 from typing import Any
 
-from babel.dates import format_date
+from babel.dates import format_date, format_skeleton
 from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
@@ -151,5 +151,6 @@ def name_part(part: Period, step: str) -> str:
 
 def name_part_shortly(part: Period, step: str) -> str:
     """A label below a bar: `25 Nov` or `Nov`."""
-    pattern = "LLL" if step == MONTH else "d MMM"
-    return format_date(part.first, pattern, locale=get_locale())
+    if step == MONTH:
+        return format_date(part.first, "LLL", locale=get_locale())
+    return format_skeleton("MMMd", part.first, locale=get_locale())
