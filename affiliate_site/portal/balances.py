@@ -1,34 +1,38 @@
 """What an affiliate is owed, and what a payment waits for, as texts."""
 
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from affiliate_site.portal.formats import format_money, long_day
+from affiliate_site.portal.tax_pages import describe_obstacle
 from payouts.models.runs import LeftOutReason
-from payouts.services.amounts_due import AmountsDue, get_amounts_due
+from payouts.services.amounts_due import AmountsDue, get_amounts_due, list_days_due
 from payouts.services.own_payout_methods import list_own_methods
 from payouts.services.payout_methods import find_obstacle
 from payouts.services.payout_minimums import get_minimums
+from tracking.services.portal_settings import find_next_payout_day
 
 OBSTACLES = {
     LeftOutReason.NO_METHOD: gettext_lazy(
-        "You cannot be paid yet: add a way to be paid, under Payments."
+        "You cannot be paid yet: add a way to be paid."
     ),
     LeftOutReason.METHOD_INCOMPLETE: gettext_lazy(
         "You cannot be paid yet: details of your payout method are missing or wrong."
-        " Enter them again, under Payments."
+        " Enter them again."
     ),
     LeftOutReason.METHOD_ON_HOLD: gettext_lazy(
         "You cannot be paid now: a payment to your account came back. Correct the"
-        " account under Payments, or write to us if it is right."
+        " account, or write to us if it is right."
     ),
 }
 
 
-def list_balances(affiliate, *, at, methods=None) -> list[dict[str, Any]]:
-    """What is due, on hold and pending in each currency, and what the due waits for.
+def describe_balances(affiliate, portal, *, at, methods=None) -> dict[str, Any]:
+    """What is due, on hold and pending in each currency, and what payments wait for.
 
     `methods` are the payout methods of the affiliate, if they are known.
     """
@@ -38,17 +42,29 @@ def list_balances(affiliate, *, at, methods=None) -> list[dict[str, Any]]:
     if methods is None:
         methods = list_own_methods(affiliate)
     obstacle = find_obstacle(next((it for it in methods if it.is_primary), None))
-    return [
-        build_balance(account, key[1], each, minimums.find(key), obstacle)
-        for key, each in sorted(amounts.items())
-    ]
+    missing = describe_obstacle(affiliate)
+    is_on_hold = any(each.held_until for each in amounts.values())
+    days = list_days_due(affiliate, at=at) if is_on_hold else {}
+    next_day = find_next_payout_day(portal, today=account.get_day(at))
+    balances = []
+    for key, each in sorted(amounts.items()):
+        currency, minimum = key[1], minimums.find(key)
+        reasons = list_reasons(currency, each, minimum, days.get(currency, []))
+        is_payable = each.due > 0 and each.due >= (minimum or 0)
+        if next_day and is_payable and not (obstacle or missing):
+            text = _("The next payments are planned for {day}.")
+            reasons.insert(0, text.format(day=long_day(next_day)))
+        balances.append(build_balance(currency, each, reasons))
+    is_due = any(each.due > 0 for each in amounts.values())
+    return {
+        "balances": balances,
+        "obstacle": OBSTACLES[LeftOutReason(obstacle)] if obstacle and is_due else "",
+        "missing": missing,
+    }
 
 
-def build_balance(account, currency: str, amounts: AmountsDue, minimum, obstacle: str):
-    """The amounts of one currency as texts, and why they are not paid yet."""
-    reasons = list_reasons(account, currency, amounts, minimum)
-    if obstacle and amounts.due > 0:
-        reasons.append(str(OBSTACLES[LeftOutReason(obstacle)]))
+def build_balance(currency: str, amounts: AmountsDue, reasons) -> dict[str, Any]:
+    """The amounts of one currency as texts."""
     return {
         "currency": currency,
         "due": format_money(amounts.due, currency),
@@ -58,8 +74,10 @@ def build_balance(account, currency: str, amounts: AmountsDue, minimum, obstacle
     }
 
 
-def list_reasons(account, currency: str, amounts: AmountsDue, minimum) -> list[str]:
-    """Why amounts are not paid yet."""
+def list_reasons(
+    currency: str, amounts: AmountsDue, minimum, days: list[tuple[date, Decimal]]
+) -> list[str]:
+    """Why amounts are not paid yet; `days` are those when what is on hold is due."""
     reasons = []
     if amounts.due < 0:
         reasons.append(
@@ -71,10 +89,20 @@ def list_reasons(account, currency: str, amounts: AmountsDue, minimum) -> list[s
                 minimum=format_money(minimum, currency)
             )
         )
-    if amounts.held_until:
+    if len(days) == 1:
+        text = _("All that is on hold is due on {day}.")
+        reasons.append(text.format(day=long_day(days[0][0])))
+    elif days:
+        text = _(
+            "Of what is on hold, {amount} will be due on {day}, and all of it by"
+            " {last_day}."
+        )
+        (first, amount), last = days[0], days[-1][0]
         reasons.append(
-            _("All that is on hold is due on {day}.").format(
-                day=long_day(account.get_day(amounts.held_until))
+            text.format(
+                amount=format_money(amount, currency),
+                day=long_day(first),
+                last_day=long_day(last),
             )
         )
     return reasons

@@ -8,7 +8,7 @@ from django.contrib.auth.hashers import is_password_usable
 from django.http import HttpResponse
 from django.utils.translation import gettext_lazy as _
 
-from accounts.errors import DomainError
+from accounts.errors import DomainError, ErrorList
 from affiliate_site.portal.access import build_url, show, translate_error
 from affiliate_site.portal.forms import MAX_PASSWORD_LENGTH
 from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
@@ -48,6 +48,10 @@ def run_confirmed(
         return 429
     try:
         service(affiliate, password=form.cleaned_data["old_password"], **values)
+    except ErrorList as error:
+        for each in error.errors:
+            form.show_error(each)
+        return 200
     except DomainError as error:
         form.show_error(error)
         return 200
@@ -62,6 +66,7 @@ def show_form(
     *,
     text: str = "",
     back: str = "payments",
+    template: str = "form_page",
     status: int = 200,
     **context: Any,
 ) -> HttpResponse:
@@ -78,4 +83,4 @@ def show_form(
         "back_url": build_url(request.account, back),
         "password_url": build_url(request.account, "ask_for_link"),
     }
-    return show(request, "form_page", context, status=status)
+    return show(request, template, context, status=status)

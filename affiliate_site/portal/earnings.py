@@ -10,13 +10,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.models.accounts import Account
 from affiliate_site.portal.formats import format_money, format_number, long_day
 from payouts.calculation import InitialStatusReason
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
 from payouts.services.amounts_due import is_on_hold
-from payouts.services.explanation import explain_commission, explain_conversion
+from payouts.services.explanation import explain_conversion
 from payouts.services.programs import STANDARD_COMMISSION_TYPE
 from payouts.services.run_states import list_unanswered_payments
 from tracking.attribution import STAFF
@@ -70,6 +69,10 @@ class Earning:
     @property
     def state_label(self) -> str:
         return str(STATES[self.state])
+
+    @property
+    def is_lost(self) -> bool:
+        return self.state in {"disapproved", "removed"}
 
 
 def select_earnings(affiliate):
@@ -169,20 +172,19 @@ def explain_referral(affiliate: Affiliate, conversion: Conversion) -> str:
     return str(ATTRIBUTED)
 
 
-def explain_amount(account: Account, commission: Commission) -> str:
+def explain_amount(commission: Commission) -> str:
     """How the amount came about, in a sentence or two."""
-    explained = explain_commission(commission)
-    currency = commission.currency
-    amount = format_money(explained["amount"], currency)
+    calculation = json.loads(commission.calculation)
+    amount = format_money(commission.amount, commission.currency)
     if commission.kind == CommissionKind.LEVEL:
         return _("{amount}: your share of the sale.").format(amount=amount)
-    if explained["is_overridden"]:
+    if calculation.get("is_overridden"):
         return _("{amount} as the company set it.").format(amount=amount)
     if commission.rate_kind == RateKind.FIXED or commission.sub_amount is None:
         text = _("{amount}: a fixed amount for each sale.").format(amount=amount)
     else:
-        text = explain_share(commission, explained)
-    return f"{text} {explain_rate(commission, explained)}".strip()
+        text = explain_share(commission, Decimal(calculation["exact_amount"]))
+    return f"{text} {explain_rate(commission, calculation)}".strip()
 
 
 def explain_disapproval(commission: Commission) -> str:
@@ -198,23 +200,22 @@ def explain_disapproval(commission: Commission) -> str:
     )
 
 
-def explain_rate(commission: Commission, explained: dict[str, Any]) -> str:
+def explain_rate(commission: Commission, calculation: dict[str, Any]) -> str:
     """Why the rate is another one than the program offers; empty if it is that one."""
-    if explained["rate"]["from"].startswith("group "):
+    if calculation["rate"]["from"].startswith("group "):
         return _("It is the rate of your group.")
     if commission.commission_type != STANDARD_COMMISSION_TYPE:
         return _("It is the rate of “{name}”.").format(name=commission.name)
     return ""
 
 
-def explain_share(commission: Commission, explained: dict[str, Any]) -> str:
+def explain_share(commission: Commission, exact: Decimal) -> str:
     """`10 % of 199.99 EUR are 19.999 EUR, rounded to 20.00 EUR.`"""
     currency = commission.currency
-    amount = format_money(explained["amount"], currency)
-    exact: Decimal = explained["exact_amount"]
+    amount = format_money(commission.amount, currency)
     base = format_money(commission.sub_amount, currency)
     percent = format_number(commission.rate)
-    if exact == explained["amount"]:
+    if exact == commission.amount:
         text = _("{percent} % of {base} are {amount}.")
         return text.format(percent=percent, base=base, amount=amount)
     return _("{percent} % of {base} are {exact}, rounded to {amount}.").format(

@@ -3,8 +3,8 @@
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from affiliate_site.portal.access import portal_page, show
-from affiliate_site.portal.balances import list_balances
+from affiliate_site.portal.access import build_url, portal_page, show
+from affiliate_site.portal.balances import describe_balances
 from affiliate_site.portal.earnings import list_earnings, select_earnings
 from affiliate_site.portal.program_pages import find_logo_url
 from affiliate_site.portal.programs import list_offers
@@ -29,13 +29,13 @@ def home(request):
     newest = select_earnings(affiliate)[:NEWEST]
     context = {
         "title": _("Overview"),
+        "payments_url": build_url(account, "payments"),
         "has_new_terms": find_unaccepted_terms(affiliate) is not None,
         "waits_for": list(
             account.enrollments.filter(
                 affiliate=affiliate, approved=None, program__archived_at=None
             ).values_list("program__title", flat=True)
         ),
-        "balances": list_balances(affiliate, at=at),
         "earnings": list_earnings(affiliate, newest, request.portal.order_ids, at=at),
-    }
+    } | describe_balances(affiliate, request.portal, at=at)
     return show(request, "home", context)

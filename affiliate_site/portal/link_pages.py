@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from typing import Any
+from urllib.parse import urljoin
 
 from django.http import HttpResponse
 from django.utils.http import content_disposition_header
@@ -35,8 +36,12 @@ def links(request):
     ]
     approved = [row for row in rows if row["approved"] and get_host(row)]
     first_page = approved[0]["program__landing_page"] if approved else ""
+    query = request.GET.copy()
+    page = query.get("page", "")
+    if first_page and page.startswith("/") and not page.startswith("//"):
+        query["page"] = urljoin(first_page, page)  # of the first shop
     form = DeepLinkForm(
-        request.GET if "page" in request.GET else None, initial={"page": first_page}
+        query if "page" in query else None, initial={"page": first_page}
     )
     context = {
         "title": _("Links"),
@@ -56,7 +61,7 @@ def find_deep_links(account, form, rows) -> list[dict[str, Any]]:
     found = [links for links in each if links]
     if not found:
         hosts = ", ".join(sorted({get_host(row) for row in rows}))
-        message = _("Your links lead to these hosts only: {hosts}")
+        message = _("Your links lead to pages of: {hosts}")
         form.add_error("page", message.format(hosts=hosts or "-"))
     return found
 

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts.days import A_DAY
 from affiliate_site.document_files import render_document
@@ -17,7 +18,7 @@ from affiliate_site.portal.access import (
     show,
     translate_error,
 )
-from affiliate_site.portal.balances import list_balances
+from affiliate_site.portal.balances import describe_balances
 from affiliate_site.portal.files import send_file
 from affiliate_site.portal.formats import format_money, long_day
 from affiliate_site.portal.forms import PeriodForm
@@ -33,16 +34,19 @@ from affiliate_site.portal.statement_files import (
     list_formats,
     render,
 )
-from affiliate_site.portal.tax_pages import describe_obstacle
 from payouts.errors import InvalidPeriod
+from payouts.models.documents import DocumentKind
 from payouts.services.own_payout_methods import list_own_methods
 from payouts.services.run_states import list_unanswered_payments
 from payouts.services.statements import get_statement
-from tracking.services.portal_settings import find_next_payout_day
 
 PAGE_SIZE = 50
 STATEMENT_DAYS = 90
 MAX_ID = 2**63 - 1  # of a row
+DOCUMENTS: dict[str, Any] = {
+    DocumentKind.SELF_BILLING: gettext_lazy("Invoice {number}"),
+    DocumentKind.CORRECTION: gettext_lazy("Correction {number}"),
+}
 
 
 @portal_page()
@@ -57,24 +61,16 @@ def payments(request):
     found = list(rows[: PAGE_SIZE + 1])
     shown = found[:PAGE_SIZE]
     methods = list_own_methods(affiliate)
-    next_day = find_next_payout_day(request.portal, today=account.get_day(at))
     context = {
         "title": _("Payments"),
         "is_saved": "saved" in request.GET,
-        "next_payments": _("The next payments are planned for {day}.").format(
-            day=long_day(next_day)
-        )
-        if next_day
-        else "",
         "methods": describe_methods(account, methods),
         "new_methods": list_new_methods(account, methods),
-        "balances": list_balances(affiliate, at=at, methods=methods),
-        "missing": describe_obstacle(affiliate),
         "payments": list_payments(account, shown),
         "before": shown[-1].pk if len(found) > PAGE_SIZE else "",
         "is_first_page": not before,
         "statement_url": build_url(account, "statement"),
-    }
+    } | describe_balances(affiliate, request.portal, at=at, methods=methods)
     return show(request, "payments", context)
 
 
@@ -85,8 +81,9 @@ def list_payments(account, rows) -> list[dict[str, Any]]:
     documents: dict[int, list[tuple[str, str]]] = {}
     if find_weasyprint():
         for document in account.documents.filter(payment__in=pks).order_by("id"):
+            label = DOCUMENTS[document.kind].format(number=document.label)
             url = build_url(account, "document", document=document.pk)
-            documents.setdefault(document.payment_id, []).append((document.label, url))
+            documents.setdefault(document.payment_id, []).append((label, url))
     return [
         {
             "id": row.public_id,
@@ -94,18 +91,32 @@ def list_payments(account, rows) -> list[dict[str, Any]]:
             "amount": format_money(row.amount, row.currency),
             "is_canceled": row.canceled_at is not None,
             "is_on_its_way": row.pk in open_payments,
-            "statement_url": build_statement_url(account, day),
+            "statement_url": build_statement_url(account, row, day),
             "documents": documents.get(row.pk, ()),
         }
         for row in rows
     ]
 
 
-def build_statement_url(account, day: date) -> str:
+def build_statement_url(account, payment, day: date) -> str:
     """The statement of a payment: from the month before to its day, as in the mail."""
     start = (day.replace(day=1) - A_DAY).replace(day=1)
-    query = urlencode({"start": start, "end": day})
+    query = urlencode({"start": start, "end": day, "payment": payment.public_id})
     return f"{build_url(account, 'statement')}?{query}"
+
+
+def describe_payment(affiliate, public_id: str) -> str:
+    """The payment of which the affiliate opened the statement; empty without one."""
+    rows = affiliate.account.payments.filter(affiliate=affiliate)
+    is_id = public_id.isprintable() and public_id
+    found = rows.filter(public_id=public_id).first() if is_id else None
+    if found is None:
+        return ""
+    return _("Payment {id} of {day}: {amount}").format(
+        id=found.public_id,
+        day=long_day(affiliate.account.get_day(found.created_at)),
+        amount=format_money(found.amount, found.currency),
+    )
 
 
 @portal_page()
@@ -147,6 +158,8 @@ def statement(request):
             ]
     context = {
         "title": _("Statement"),
+        "payment": describe_payment(affiliate, request.GET.get("payment", "")),
+        "payments_url": build_url(account, "payments"),
         "form": form,
         "currencies": currencies,
         "files": files if currencies else [],
@@ -165,9 +178,16 @@ def build_statement(request, statement) -> dict[str, Any]:
             {
                 "day": account.get_day(line.at),
                 "what": MOVEMENTS[line.kind],
+                "sale_url": build_sale_url(account, line.commission),
                 "reference": find_reference(line, request.portal.order_ids),
                 "amount": format_money(line.amount, currency),
             }
             for line in statement.lines
         ],
     }
+
+
+def build_sale_url(account, commission) -> str:
+    """The page of the sale of a commission; empty without one."""
+    sale = commission and commission.conversion_id
+    return build_url(account, "sale", sale=sale) if sale else ""

@@ -58,8 +58,14 @@ MISSING = {
 }
 
 
+# Only accounts in some countries have these; behind a heading of their own.
+RARE_DETAILS = ("bic", "account_number", "routing_number", "bank_name", "country")
+
+
 class DetailField(forms.CharField):
-    """A text of a payout method."""
+    """A text of a payout method; which of them are needed depends on the others."""
+
+    is_optional = False  # as far as the page says it
 
     def __init__(self, **kwargs):
         widget = forms.TextInput({"autocomplete": "off"})
@@ -104,6 +110,16 @@ class PayoutMethodForm(ConfirmedForm):
         kept = (*DETAIL_NAMES[kind], "is_primary", "old_password")
         self.fields = {name: self.fields[name] for name in kept}
         self.details = DETAIL_NAMES[kind]
+
+    @property
+    def usual_fields(self) -> list[forms.BoundField]:
+        """What nearly everybody enters."""
+        return [field for field in self if field.name not in RARE_DETAILS]
+
+    @property
+    def rare_fields(self) -> list[forms.BoundField]:
+        """What few enter."""
+        return [field for field in self if field.name in RARE_DETAILS]
 
     def build_details(self) -> dict[str, str]:
         """The details that were entered."""
@@ -167,15 +183,32 @@ def set_method(request, kind: str):
         )
         if not status:
             return redirect_to_payments(request)
-    title = _("Get paid by {method}").format(method=KINDS[kind])
-    return show_form(request, title, form, _("Save"), status=status)
+    return show_form(
+        request,
+        str(KINDS[kind]),
+        form,
+        _("Save"),
+        text=describe_present(request.affiliate, kind),
+        template="payout_method",
+        status=status,
+    )
+
+
+def describe_present(affiliate, kind: str) -> str:
+    """What a new account replaces; empty if there is none of this kind."""
+    try:
+        method = get_own_method(affiliate, kind)
+    except PayoutMethodNotFound:
+        return ""
+    return _("Now: {method}. What you enter replaces it.").format(
+        method=mask_details(kind, method.details)
+    )
 
 
 @portal_page("GET", "HEAD", "POST")
 def make_primary(request, kind: str):
     """Be paid by another method."""
-    title = _("Get paid by {method}").format(method=KINDS.get(kind, ""))
-    button = _("Pay me by this method")
+    title, button = str(KINDS.get(kind, "")), _("Pay me by this method")
     return confirm_change(request, kind, make_own_method_primary, title, button)
 
 

@@ -141,11 +141,12 @@ def split_period(period: Period, step: str) -> list[Period]:
 
 
 def name_part(part: Period, step: str) -> str:
-    """`25 Nov 2026`, `Week of 23 Nov 2026` or `Nov 2026`."""
+    """`25 Nov 2026`, `Week from Mon, 23 Nov 2026` or `Nov 2026`."""
     if step == DAY:
         return format_day(part.first)
     if step == WEEK:
-        return str(_("Week of {day}")).format(day=format_day(part.first))
+        day = format_skeleton("yMMMEd", part.first, locale=get_locale())
+        return str(_("Week from {day}")).format(day=day)
     return format_date(part.first, "LLL y", locale=get_locale())
 
 

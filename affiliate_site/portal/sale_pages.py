@@ -118,7 +118,7 @@ def sale(request, sale: int):
         "parts": [
             (
                 earning,
-                explain_amount(account, earning.commission),
+                explain_amount(earning.commission),
                 explain_disapproval(earning.commission),
             )
             for earning in earnings

@@ -82,14 +82,9 @@ def second_factor(request):
             status = 429
         else:
             try:
-                if is_on:
-                    remove_second_factor(affiliate, code=code, at=timezone.now())
-                    return redirect(request.path)
-                codes = confirm_second_factor(affiliate, code=code, at=timezone.now())
+                return switch(request, code, context)
             except WrongCode as error:
                 form.add_error("code", translate_error(error))
-            else:
-                return show(request, "recovery_codes", context | {"codes": codes})
     if app and not is_on and not request.viewed_by:
         name = affiliate.email or affiliate.slug
         uri = pyotp.TOTP(app.secret).provisioning_uri(
@@ -98,3 +93,13 @@ def second_factor(request):
         key = {"label": _("Key"), "url": app.secret}
         context |= {"key": key, "app_url": uri, "qr_code": render_inline_svg(uri)}
     return show(request, "second_factor", context, status=status)
+
+
+def switch(request, code: str, context):
+    """Switch it off, or on and show the recovery codes; raise `WrongCode`."""
+    affiliate, at = request.affiliate, timezone.now()
+    if context["is_on"]:
+        remove_second_factor(affiliate, code=code, at=at)
+        return redirect(request.path)
+    codes = confirm_second_factor(affiliate, code=code, at=at)
+    return show(request, "recovery_codes", context | {"codes": codes})

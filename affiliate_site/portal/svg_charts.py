@@ -5,15 +5,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 WIDTH, HEIGHT = 360, 170  # units of the drawing
-LEFT, BOTTOM, TOP = 52, 22, 8  # what the labels take
+LEFT, BOTTOM, TOP = 52, 22, 16  # what the labels take
 MAX_LABELS = 6  # below the bars
 TICKS = 4  # lines above zero
+MAX_VALUES = 12  # above the bars
+DIGIT_WIDTH, PHONE_DIGIT_WIDTH = 4, 6.4
 STEPS = (Decimal(1), Decimal(2), Decimal("2.5"), Decimal(5), Decimal(10))
 
 
 @dataclass(frozen=True)
 class Bar:
-    """The bar of a part of the period, with its text and the label below it."""
+    """The bar of a part of the period, with its text, the value above and the label
+    below it."""
 
     x: float
     y: float
@@ -21,6 +24,8 @@ class Bar:
     height: float
     text: str
     label: str
+    value: str
+    value_y: float
     middle: float
 
 
@@ -38,6 +43,7 @@ class Chart:
 
     title: str
     description: str
+    is_tight: bool  # the values above the bars do not fit on a phone
     bars: Sequence[Bar]
     ticks: Sequence[Tick]
     left: int = LEFT
@@ -60,6 +66,8 @@ def build_chart(
     scale = (HEIGHT - BOTTOM - TOP) / float(top)
     step = (WIDTH - LEFT) / (len(values) or 1)
     every = -(-len(values) // MAX_LABELS)
+    longest = max([len(format_value(value)) for _, value in values] or [0])
+    has_values = len(values) <= MAX_VALUES and longest * DIGIT_WIDTH <= step
     bars = []
     for index, (label, value) in enumerate(values):
         height = round(max(float(value), 0) * scale, 1)
@@ -72,6 +80,8 @@ def build_chart(
                 height=height,
                 text=f"{label}: {format_value(value)}",
                 label=label if index % every == 0 else "",
+                value=format_value(value) if has_values else "",
+                value_y=round(HEIGHT - BOTTOM - height - 4, 1),
                 middle=round(x + step / 2, 1),
             )
         )
@@ -84,7 +94,8 @@ def build_chart(
         if has_decimals or value == int(value)
     ]
     description = "; ".join(bar.text for bar in bars)
-    return Chart(title, description, bars, ticks)
+    is_tight = longest * PHONE_DIGIT_WIDTH > step
+    return Chart(title, description, is_tight, bars, ticks)
 
 
 def find_top(highest: Decimal, *, has_decimals: bool) -> Decimal:

@@ -2,10 +2,11 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from django.db.models import Case, Max, When
+from django.db.models.functions import TruncDate
 
 from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account
@@ -17,6 +18,7 @@ from payouts.models.commissions import (
 )
 from payouts.models.ledger import LedgerAccountType
 from tracking.amounts import ExactSum
+from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO
 from tracking.services.programs import MAX_HOLD_DAYS
 
@@ -49,6 +51,21 @@ def get_amounts_due(
         batch = pks[start : start + BATCH_SIZE]
         amounts |= _get_amounts_of_batch(account, batch, at)
     return amounts
+
+
+def list_days_due(
+    affiliate: Affiliate, *, at: datetime
+) -> dict[str, list[tuple[date, Decimal]]]:
+    """Return by currency how much of what is on hold is due on which day, in order."""
+    rows = filter_on_hold(
+        affiliate.account.commissions.filter(affiliate=affiliate), at=at
+    )
+    day = TruncDate("due_at", tzinfo=affiliate.account.zone)
+    sums = rows.order_by().annotate(day=day).values_list("currency", "day")
+    days: dict[str, list[tuple[date, Decimal]]] = {}
+    for currency, due_on, amount in sums.annotate(ExactSum("amount")).order_by("day"):
+        days.setdefault(currency, []).append((due_on, amount))
+    return days
 
 
 def filter_on_hold(rows: CommissionQuerySet, *, at: datetime) -> CommissionQuerySet:

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
+from accounts.errors import run_checks
 from accounts.services.notifications import can_send_mail
 from payouts.errors import PayoutMethodIncomplete, PayoutMethodNotFound
 from payouts.models.payments import PayoutMethod, PayoutMethodKind
@@ -49,23 +50,32 @@ def set_own_method(
 ) -> None:
     """Add a payout method, or replace its details.
 
-    Raises `WrongPassword`, `PayoutMethodNotFound` and `PayoutMethodIncomplete`.
+    Raises `PayoutMethodNotFound`, and together `PayoutMethodIncomplete` and
+    `WrongPassword`.
     """
     if kind not in OWN_KINDS:
         raise PayoutMethodNotFound
     details = normalize_details(kind, details)
-    if problems := find_problems(kind, details):
-        raise PayoutMethodIncomplete(problems)
-    with confirm_password(affiliate, password) as locked:
-        set_payout_method(
-            locked.account,
-            affiliate_id=locked.slug,
-            kind=kind,
-            details=details,
-            is_primary=is_primary,
-            at=at,
-        )
-        _queue_mail(locked, at=at)
+    problems = find_problems(kind, details)
+
+    def check_details() -> None:
+        if problems:
+            raise PayoutMethodIncomplete(problems)
+
+    def confirm_and_save() -> None:
+        with confirm_password(affiliate, password) as locked:
+            if not problems:
+                set_payout_method(
+                    locked.account,
+                    affiliate_id=locked.slug,
+                    kind=kind,
+                    details=details,
+                    is_primary=is_primary,
+                    at=at,
+                )
+                _queue_mail(locked, at=at)
+
+    run_checks(check_details, confirm_and_save)
 
 
 def make_own_method_primary(

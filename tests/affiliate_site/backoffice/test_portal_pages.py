@@ -3,8 +3,6 @@
 from datetime import timedelta
 from urllib.parse import urlsplit
 
-from urllib.parse import urlsplit
-
 import pytest
 from django.test import Client
 from django.urls import reverse

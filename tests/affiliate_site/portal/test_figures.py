@@ -5,10 +5,12 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
+from django.utils.translation import override
 
 from affiliate_site.portal.periods import (
     choose_step,
     get_named_period,
+    name_part,
     split_period,
 )
 from affiliate_site.portal.svg_charts import build_chart, find_top
@@ -286,6 +288,16 @@ def test_splits_a_period():
 
 
 @pytest.mark.parametrize(
+    ("language", "name"),
+    [("en", "Week from Thu, 26 Feb 2026"), ("de", "Do., 26. Feb. 2026")],
+)
+def test_names_a_week_by_its_first_day(language, name):
+    with override(language):
+        week = Period(date(2026, 2, 26), date(2026, 3, 1))
+        assert name in name_part(week, "week")
+
+
+@pytest.mark.parametrize(
     ("days", "wanted", "step"),
     [(31, "", "day"), (32, "", "week"), (185, "", "month"), (63, "day", "week")],
 )
@@ -314,3 +326,22 @@ def test_bars_end_at_the_lines():
     assert [tick.label for tick in chart.ticks] == ["0", "1", "2", "3", "4"]
     assert [bar.y for bar in chart.bars] == [chart.ticks[2].y, chart.ticks[4].y, 148]
     assert chart.bars[2].height == 0
+    assert [bar.value for bar in chart.bars] == ["2", "4", "0"]
+
+
+@pytest.mark.parametrize(
+    ("number", "value", "is_shown", "is_tight"),
+    [
+        (12, 9999, True, False),
+        (12, 10_000, True, True),
+        (12, 999_999, True, True),
+        (12, 1_000_000, False, True),
+        (13, 1, False, False),
+        (1, 0, True, False),
+    ],
+)
+def test_few_bars_have_values_that_fit(number, value, is_shown, is_tight):
+    chart = build_chart("Clicks", [("", value)] * number, str)
+    assert {bar.value for bar in chart.bars} == {str(value) if is_shown else ""}
+    assert all(bar.value_y >= 0 for bar in chart.bars)
+    assert chart.is_tight == is_tight

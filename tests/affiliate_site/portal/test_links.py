@@ -52,6 +52,19 @@ def test_builds_a_link_with_a_sub_id(mina, portal, scenario):
     assert 'id="page-1-asset"' not in page
 
 
+def test_takes_a_path_as_a_page_of_the_shop(mina, portal, scenario):
+    page = read(mina, f"{portal}links/?page=/desk?a=1")
+    label = '<label for="page-1">Your link to this page</label>'
+    assert label in page
+    assert f'value="{SHOP}desk?a=1&ref={scenario.mina.code}"' in page
+    for other in ("//evil.example/", "//[", "https://evil.example/", "/" + "x" * 1600):
+        page = read(mina, f"{portal}links/?{urlencode({'page': other})}")
+        assert 'class="error"' in page
+        assert label not in page
+    page = read(mina, f"{portal}links/?page=https://evil.example/")
+    assert "Your links lead to pages of: shop.example.net" in page
+
+
 @pytest.mark.parametrize("sub_id", ["a b", "x" * 65, "a&b", "ä", "<script>"])
 def test_says_which_names_a_link_can_have(mina, portal, scenario, sub_id):
     query = urlencode({"page": SHOP, "sub_id": sub_id})

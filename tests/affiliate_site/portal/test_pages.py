@@ -66,7 +66,14 @@ def test_shows_what_is_due_on_hold_and_pending_and_why_it_waits(
     ):
         assert text in page
     until = account.get_day(timezone.now() + timedelta(days=30))
-    assert f"is due on {until:%-d %B %Y}" in page
+    assert f"All that is on hold is due on {until:%-d %B %Y}." in page
+    scenario.program.update_row(hold_days=33)
+    earn(scenario, "200")
+    last = account.get_day(timezone.now() + timedelta(days=33))
+    assert (
+        f"Of what is on hold, 30.00 EUR will be due on {until:%-d %B %Y}, and all of it"
+        f" by {last:%-d %B %Y}."
+    ) in get_page(mina, portal)
 
 
 def test_gives_links_and_coupons(mina, portal, scenario):
@@ -114,6 +121,18 @@ def test_explains_a_sale(mina, portal, scenario):
     assert "The customer had followed your link" in page or "your coupon" in page
     assert "10 % of 199.99 EUR are 19.999 EUR, rounded to 20.00 EUR." in page
     assert f"{portal}sales/{sale.pk}/" in get_page(mina, f"{portal}sales/")
+
+
+def test_strikes_amounts_that_are_not_paid(mina, portal, scenario):
+    sale = earn(scenario, approve=False)
+    assert "<s>" not in get_page(mina, f"{portal}sales/")
+    scenario.set_status(scenario.get_commission(sale), "disapproved")
+    for url in ("", "sales/"):
+        assert '<td class="amount"><s>20.00 EUR</s></td>' in get_page(
+            mina, f"{portal}{url}"
+        )
+    page = get_page(mina, f"{portal}sales/{sale.pk}/")
+    assert "<s>10 % of 200.00 EUR are 20.00 EUR.</s>" in page
 
 
 def test_shows_nothing_of_others(mina, portal, scenario, other_account):

@@ -43,11 +43,13 @@ def test_gives_the_documents_and_statements_of_own_payments(
     page = read(mina.get(f"{portal}payments/"))
 
     url = f"{portal}documents/{own.pk}/"
-    assert f'<a href="{url}">{own}</a>' in page
+    assert f'<a href="{url}">Invoice {own}</a>' in page
     assert str(foreign) not in page
     day = account.get_day(CONFIRMED_AT)
-    days = f"start=2026-03-01&amp;end={day}"
-    assert f'<a href="{portal}statement/?{days}">Statement' in page
+    payment = own.payment.public_id
+    query = f"start=2026-03-01&amp;end={day}&amp;payment={payment}"
+    assert f'<a href="{portal}statement/?{query}">Statement' in page
+    assert f'<td class="id">{payment}</td>' in page
     response = mina.get(url)
     assert response.content.startswith(b"%PDF-")
     assert response["Content-Type"] == "application/pdf"
@@ -108,6 +110,26 @@ def test_downloads_a_statement_with_hidden_order_ids(mina, account, portal, scen
     update_portal_settings(account, changes={"order_ids": "none"}, at=timezone.now())
     response = mina.get(f"{portal}statement/?{days}&format=csv")
     assert "2345" not in response.content.decode()
+
+
+def test_a_statement_names_its_payment_and_leads_to_sales(mina, portal, scenario):
+    sale = scenario.create_conversion("200")
+    scenario.approve(scenario.get_commission(sale))
+    odette = scenario.create_enrolled_affiliate("Odette", "Lind")
+    run = create_run(scenario.account, Paid("12.50"), Paid("7", slug=odette.slug))
+    own, foreign = run.account.payments.order_by("id")
+    url = f"{portal}statement/?start=2026-03-01&end=2026-04-30"
+
+    page = read(mina.get(f"{url}&payment={own.public_id}"))
+
+    named = f"<p>Payment {own.public_id} of 5 April 2026: 12.50 EUR</p>"
+    assert named in page
+    assert f'<a href="{portal}sales/{sale.pk}/">Commission</a>' in page
+    assert f'<td>Payment</td><td class="id">{own.public_id}</td>' in page
+    assert f'<p><a href="{portal}payments/">All payments</a></p>' in page
+    for other in (foreign.public_id, "", "x%00"):
+        page = read(mina.get(f"{url}&payment={other}"))
+        assert "<p>Payment" not in page
 
 
 def test_the_pdf_hides_order_ids_too(mina, account, portal, scenario, monkeypatch):

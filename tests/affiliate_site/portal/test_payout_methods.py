@@ -1,11 +1,15 @@
 """Payout methods in the portal: masked, behind the password, and never of others."""
 
+from decimal import Decimal
+
 import pytest
 from django.utils import timezone
 
 from payouts.models.payments import PayoutMethod
 from payouts.services.payout_methods import set_payout_method
+from payouts.services.payout_minimums import set_minimum
 from tests.affiliate_site.portal.conftest import PASSWORD
+from tests.document_scenario import switch_on
 
 pytestmark = pytest.mark.usefixtures("shared_scenario", "mail_backend")
 
@@ -110,6 +114,31 @@ def test_says_what_is_missing_or_wrong(mina, account, url, kind, entered, texts)
     assert not account.payout_methods.exists()
 
 
+def test_says_that_details_and_password_are_wrong_in_one_answer(mina, account, url):
+    page = read(mina.post(f"{url}bank/", {"iban": "x", "old_password": "wrong"}))
+    assert '<span class="error" role="alert">This is not an IBAN' in page
+    wrong = '<span class="error" role="alert">This is not your present password.</span>'
+    assert wrong in page
+    assert not account.payout_methods.exists()
+
+
+def test_names_the_present_account_and_puts_rare_details_aside(mina, url, affiliate):
+    page = read(mina.get(f"{url}bank/"))
+    assert "<h1>Bank account</h1>" in page
+    assert "Now:" not in page
+    assert "(optional)" not in page
+    rare = page.partition("<details>")[2].partition("</details>")[0]
+    assert "Account without IBAN, or outside of SEPA</summary>" in rare
+    names = ("bic", "account_number", "routing_number", "bank_name", "country")
+    assert [name for name in names if f'name="{name}"' in rare] == [*names]
+    assert 'name="iban"' not in rare
+    set_method(affiliate, "bank", iban=IBAN)
+    page = read(mina.get(f"{url}bank/"))
+    assert "<p>Now: SI56…3438. What you enter replaces it.</p>" in page
+    assert IBAN not in page
+    assert "<details" not in read(mina.get(f"{url}paypal/"))
+
+
 @pytest.mark.parametrize("page", ["bank/", "paypal/primary/", "paypal/remove/"])
 def test_asks_for_the_password(mina, account, url, affiliate, page):
     set_method(affiliate, "wise")
@@ -187,26 +216,55 @@ def test_does_not_tell_that_another_affiliate_has_the_same_account(
     assert "same account" not in page
 
 
-def test_says_that_a_payment_came_back(mina, portal, affiliate, scenario):
+def test_says_once_that_a_payment_came_back(mina, portal, affiliate, scenario):
     method = set_method(affiliate)
     method.update_row(on_hold_reason="AC04 closed, said the bank")
-    sale = scenario.create_conversion("200", at=timezone.now())
-    scenario.approve(scenario.get_commission(sale), at=timezone.now())
+    for currency in ("EUR", "USD"):
+        earn(scenario, currency=currency)
+    text = (
+        '<p class="card error" role="status">You cannot be paid now: a payment to your'
+        " account came back. Correct the account, or write to us if it is right."
+    )
     page = read(mina.get(f"{portal}payments/"))
     assert "A payment came back from here. Enter the right details." in page
-    assert "You cannot be paid now: a payment to your account came back." in page
+    assert '<span class="state">You are paid here</span>' in page
+    assert page.count(f"{text}</p>") == 1
     assert "AC04" not in page
+    overview = read(mina.get(portal))
+    assert overview.count(f'{text} <a href="{portal}payments/">Go there</a></p>') == 1
 
 
-def test_says_why_the_due_is_not_paid_and_when_payments_come(
-    mina, account, portal, scenario
-):
-    sale = scenario.create_conversion("200", at=timezone.now())
+def earn(scenario, amount="200", **fields):
+    sale = scenario.create_conversion(amount, at=timezone.now(), **fields)
     scenario.approve(scenario.get_commission(sale), at=timezone.now())
-    page = read(mina.get(f"{portal}payments/"))
-    assert "You cannot be paid yet: add a way to be paid, under Payments." in page
-    assert "The next payments" not in page
-    account.portal_settings.update(payout_day=account.get_day(timezone.now()).day)
-    page = read(mina.get(f"{portal}payments/"))
-    day = account.get_day(timezone.now())
-    assert f"The next payments are planned for {day:%-d %B %Y}." in page
+
+
+def test_says_when_payments_come_to_those_who_would_be_paid(
+    mina, account, portal, scenario, affiliate
+):
+    at = timezone.now()
+    earn(scenario)
+    planned = f"The next payments are planned for {account.get_day(at):%-d %B %Y}."
+
+    def is_planned():
+        pages = [read(mina.get(url)) for url in (portal, f"{portal}payments/")]
+        assert pages[0].count(planned) == pages[1].count(planned)
+        return planned in pages[0]
+
+    set_method(affiliate)
+    assert not is_planned()  # no day is set
+    account.portal_settings.update(payout_day=account.get_day(at).day)
+    assert is_planned()
+    set_minimum(account, currency="EUR", amount=Decimal(50), at=at)
+    assert not is_planned()
+    assert "You are paid once 50.00 EUR are due." in read(mina.get(portal))
+    earn(scenario, "300")
+    assert is_planned()
+    switch_on(account)
+    assert not is_planned()
+    assert "enter your tax data." in read(mina.get(portal))
+    account.payout_settings.update(documents_from=None)
+    assert is_planned()
+    account.payout_methods.get().delete()
+    assert not is_planned()
+    assert "You cannot be paid yet: add a way to be paid." in read(mina.get(portal))

@@ -259,7 +259,7 @@ def test_pages_show_nothing_of_others(visitor, visited, portal, account):
                 leaks.append(url)
 
     assert leaks == []
-    assert {page: statuses[page] for page in OBJECTS} == dict.fromkeys(OBJECTS, {404})
+    assert {page: statuses[page] for page in OBJECTS} == {key: {404} for key in OBJECTS}
     assert {code for codes in statuses.values() for code in codes} <= {200, 404, 410}
 
 

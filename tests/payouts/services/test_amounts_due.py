@@ -7,7 +7,7 @@ import pytest
 
 from payouts.errors import CommissionNotFound
 from payouts.models.ledger import LedgerAccount
-from payouts.services.amounts_due import AmountsDue, get_amounts_due
+from payouts.services.amounts_due import AmountsDue, get_amounts_due, list_days_due
 from payouts.services.corrections import list_corrections
 from payouts.services.holds import release_commission
 from payouts.services.payments import cancel_payment
@@ -77,6 +77,24 @@ def test_what_was_paid_beyond_the_commissions_that_are_due_is_negative(scenario)
     scenario.pay("20")
     amounts = get_amounts(scenario)
     assert (amounts.payable, amounts.on_hold, amounts.due) == (0, 0, 0)
+
+
+def test_lists_the_days_when_what_is_on_hold_is_due(scenario, capture_queries):
+    for amount, days in (("400", 3), ("200", 0), ("100", 3), ("900", -25)):
+        sell(scenario, amount, at=SOLD_AT + timedelta(days=days))
+    sell(scenario, "10", currency="JPY")
+    sell(scenario, "50", status="disapproved")
+    first = scenario.account.get_day(DUE_AT)
+
+    with capture_queries() as executed:
+        days = list_days_due(scenario.mina.affiliate, at=LATER)
+
+    assert days == {
+        "EUR": [(first, Decimal(20)), (first + timedelta(days=3), Decimal(50))],
+        "JPY": [(first, Decimal(1))],
+    }
+    assert len(executed) == 1
+    assert list_days_due(scenario.mina.affiliate, at=DUE_AT + timedelta(days=3)) == {}
 
 
 def test_commissions_from_before_holds_are_due(scenario):
