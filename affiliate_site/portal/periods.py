@@ -152,5 +152,6 @@ def name_part(part: Period, step: str) -> str:
 
 def name_part_shortly(part: Period, step: str) -> str:
     """A label below a bar: `25 Nov` or `Nov`."""
-    pattern = "LLL" if step == MONTH else "d MMM"
-    return format_date(part.first, pattern, locale=get_locale())
+    if step == MONTH:
+        return format_date(part.first, "LLL", locale=get_locale())
+    return format_skeleton("MMMd", part.first, locale=get_locale())
