@@ -4,7 +4,7 @@ from secrets import token_urlsafe
 
 from accounts.services.api_keys import calculate_digest
 from tracking.models.portal import LinkPurpose
-from tracking.services.portal_access import LINK_LIFETIMES, invite_affiliate
+from tracking.services.portal_links import LINK_LIFETIMES, invite_affiliate
 
 
 def create_portal_link(affiliate, *, purpose, at):

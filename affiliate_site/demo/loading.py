@@ -23,7 +23,8 @@ from affiliate_site.demo.history import (
 )
 from affiliate_site.env import VAR_DIR, open_private_file
 from tracking.services.creatives import create_creative
-from tracking.services.portal_access import invite_affiliate, set_portal_password
+from tracking.services.portal_access import set_portal_password
+from tracking.services.portal_links import invite_affiliate
 from tracking.services.portal_settings import update_portal_settings
 
 ACCOUNT_SLUG = "demo"

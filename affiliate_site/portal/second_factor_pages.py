@@ -22,7 +22,8 @@ from affiliate_site.portal.throttling import (
 from affiliate_site.qr_codes import render_inline_svg
 from tracking.errors import CodeRequired, LinkExpired, WrongCode
 from tracking.models.portal import LinkPurpose
-from tracking.services.portal_access import enter_code, get_link
+from tracking.services.portal_access import enter_code
+from tracking.services.portal_links import get_link
 from tracking.services.second_factor import (
     confirm_second_factor,
     get_second_factor,

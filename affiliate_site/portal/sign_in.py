@@ -21,7 +21,7 @@ from affiliate_site.portal.second_factor_pages import ask_for_code
 from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
 from tracking.errors import CodeRequired, LinkExpired, SignInRefused, WeakPassword
 from tracking.models.portal import LinkPurpose
-from tracking.services import portal_access
+from tracking.services import portal_access, portal_links
 from tracking.services.portal_settings import build_portal_url
 
 REFUSED = _("E-mail address or password is wrong.")
@@ -78,7 +78,7 @@ def ask_for_link(request):
             purpose, path = LinkPurpose.SIGN_IN, "sign-in"
             if "password" in request.POST:
                 purpose, path = LinkPurpose.SET_PASSWORD, "password"
-            portal_access.send_portal_link(
+            portal_links.send_portal_link(
                 account,
                 email=email,
                 purpose=purpose,

@@ -12,7 +12,7 @@ from tests.e2e.browser import open_context
 from tests.e2e.test_accessibility import list_violations
 from tests.e2e.test_back_office import static_files
 from tests.e2e.test_staff_jobs import device
-from tracking.services.portal_access import invite_affiliate
+from tracking.services.portal_links import invite_affiliate
 from tracking.services.portal_settings import update_portal_settings
 
 pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]

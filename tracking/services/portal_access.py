@@ -5,9 +5,8 @@ outside of transactions, because that is slow by design.
 """
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,8 +15,6 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from accounts.actor import get_actor, use_actor
 from accounts.compiled_queries import compiled
@@ -25,62 +22,33 @@ from accounts.models.accounts import Account
 from accounts.models.users import User
 from accounts.services.api_keys import calculate_digest
 from accounts.services.changes import log_event
-from accounts.services.notifications import can_send_mail
 from accounts.services.retention import delete_in_batches
 from tracking.errors import (
     CodeRequired,
-    LinkExpired,
     SignInRefused,
     WeakPassword,
     WrongPassword,
 )
 from tracking.models.affiliates import Affiliate
-from tracking.models.portal import LinkPurpose, PortalLink, PortalSession
-from tracking.services.affiliates import get_affiliate, lock_hierarchy
+from tracking.models.portal import LinkPurpose, PortalSession
+from tracking.services.affiliates import lock_hierarchy
 from tracking.services.mails import (
     APPLICATION_MAIL,
-    PORTAL_LINK_MAIL,
-    queue_mail,
-    use_language_of,
 )
-from tracking.services.portal_settings import build_portal_url, get_portal_settings
+from tracking.services.portal_links import (
+    create_link,
+    find_affiliate_by_email,
+    get_link,
+    lock_affiliate,
+    use_link,
+)
 from tracking.services.second_factor import has_second_factor, use_code
 
 SESSION_LIFETIME = timedelta(days=30)
-LINK_LIFETIMES = {
-    LinkPurpose.SIGN_IN: timedelta(minutes=15),
-    LinkPurpose.SET_PASSWORD: timedelta(days=7),
-    LinkPurpose.VIEW: timedelta(minutes=1),
-    LinkPurpose.SECOND_FACTOR: timedelta(minutes=5),
-    LinkPurpose.LEAVE_EMAIL: timedelta(hours=24),
-    LinkPurpose.ENTER_EMAIL: timedelta(hours=24),
-}
 VIEW_LIFETIME = timedelta(minutes=30)
 VIEW_PERMISSION = "tracking.change_affiliate"
 APPLICATION_LIFETIME = timedelta(hours=24)
-# Anybody can ask for mail to an affiliate. The last link works when the window ends.
-MAX_MAILS_PER_WINDOW = 3
-MAIL_WINDOW = timedelta(minutes=15)
 NO_PASSWORD = "!"  # noqa: S105 - no password has this hash
-SUBJECTS = {
-    LinkPurpose.SIGN_IN: gettext_lazy("Sign in to {account}"),
-    LinkPurpose.SET_PASSWORD: gettext_lazy("Set your password for {account}"),
-}
-TEXTS = {
-    LinkPurpose.SIGN_IN: gettext_lazy("Sign in within 15 minutes at this address:"),
-    LinkPurpose.SET_PASSWORD: gettext_lazy(
-        "Set your password within 7 days at this address:"
-    ),
-}
-
-
-@dataclass(frozen=True)
-class PortalInvitation:
-    """The token of a link to set a password; it works once until `expires_at`."""
-
-    affiliate: Affiliate
-    token: str = field(repr=False)
-    expires_at: datetime
 
 
 def sign_in(account: Account, *, email: str, password: str, at: datetime) -> str:
@@ -95,7 +63,7 @@ def sign_in(account: Account, *, email: str, password: str, at: datetime) -> str
     if affiliate is None or hashed is None:
         raise SignInRefused
     with transaction.atomic():
-        locked = _lock(affiliate)
+        locked = lock_affiliate(affiliate)
         if locked is None or locked.password != affiliate.password:
             raise SignInRefused
         if hashed != locked.password:
@@ -141,46 +109,6 @@ def sign_out_everywhere(affiliate: Affiliate) -> None:
     affiliate.account.portal_sessions.filter(affiliate=affiliate).delete()
 
 
-def invite_affiliate(
-    account: Account,
-    *,
-    affiliate_id: str,
-    mail_url: Callable[[str], str] | None = None,
-    at: datetime,
-) -> PortalInvitation:
-    """Create a link to set a password, for staff to hand out; earlier ones end.
-
-    With `mail_url`, which returns the address for a token, it is mailed, too. Raises
-    `AffiliateNotFound`.
-    """
-    purpose = LinkPurpose.SET_PASSWORD
-    with transaction.atomic():
-        affiliate = get_affiliate(account, affiliate_id, lock=True)
-        affiliate.account = account
-        earlier = account.portal_links.filter(affiliate=affiliate, used_at=None)
-        earlier.filter(purpose=purpose).update(used_at=at)
-        link, token = create_link(affiliate, purpose, at=at)
-        if mail_url and affiliate.email:
-            _queue_link(link, mail_url(token), at=at)
-        log_event(account, "affiliate.invited", affiliate, at=at)
-    return PortalInvitation(affiliate, token, link.expires_at)
-
-
-def create_view_link(
-    account: Account, *, affiliate_id: str, viewed_by: User, at: datetime
-) -> str:
-    """Return the token of a link by which staff see the portal as an affiliate does.
-
-    The audit log gets it. Raises `AffiliateNotFound`.
-    """
-    with transaction.atomic():
-        affiliate = get_affiliate(account, affiliate_id, lock=True)
-        affiliate.account = account
-        _, token = create_link(affiliate, LinkPurpose.VIEW, viewed_by=viewed_by, at=at)
-        log_event(account, "affiliate.viewed", affiliate, at=at)
-    return token
-
-
 def start_view(account: Account, token: str, *, at: datetime) -> str:
     """Use a link to see the portal as an affiliate; return the token of a session.
 
@@ -189,45 +117,6 @@ def start_view(account: Account, token: str, *, at: datetime) -> str:
     link = get_link(account, token, LinkPurpose.VIEW, at=at)
     with transaction.atomic():
         return _create_session(use_link(link, at=at), link.viewed_by, at=at)
-
-
-def send_welcome_mail(account: Account, affiliate: Affiliate, *, at: datetime) -> None:
-    """Invite a new affiliate by mail, if the portal is on and mail can be sent."""
-    can_invite = affiliate.email and can_send_mail()
-    if can_invite and get_portal_settings(account).is_on:
-        invite_affiliate(
-            account,
-            affiliate_id=affiliate.slug,
-            mail_url=lambda token: build_portal_url(account, f"password/{token}/"),
-            at=at,
-        )
-
-
-def send_portal_link(
-    account: Account,
-    *,
-    email: str,
-    purpose: str,
-    url_for: Callable[[str], str],
-    at: datetime,
-) -> None:
-    """Mail a link to the affiliate with this address, if there is one.
-
-    `url_for` returns the address for a token. Hashing takes most of the time, so that
-    it does not tell whether the affiliate exists.
-    """
-    make_password(secrets.token_urlsafe())
-    affiliate = find_affiliate_by_email(account, email)
-    if affiliate is None or not can_send_mail():
-        return
-    links = account.portal_links.filter(affiliate=affiliate, purpose=purpose)
-    with transaction.atomic():
-        locked = _lock(affiliate)
-        recent = links.filter(created_at__gt=at - MAIL_WINDOW)
-        if locked is None or recent.count() >= MAX_MAILS_PER_WINDOW:
-            return
-        link, token = create_link(locked, LinkPurpose(purpose), at=at)
-        _queue_link(link, url_for(token), at=at)
 
 
 def use_sign_in_link(account: Account, token: str, *, at: datetime) -> str:
@@ -281,7 +170,7 @@ def change_portal_password(
         raise WrongPassword
     hashed = _hash_new_password(affiliate, password)
     with transaction.atomic():
-        locked = _lock(affiliate)
+        locked = lock_affiliate(affiliate)
         if locked is None or locked.password != affiliate.password:
             raise WrongPassword
         _set_password(locked, hashed, at=at)
@@ -309,7 +198,7 @@ def confirm_password(
     with transaction.atomic(), act_as(affiliate):
         if locks_hierarchy:  # before the affiliate
             lock_hierarchy(affiliate.account)
-        locked = _lock(affiliate)
+        locked = lock_affiliate(affiliate)
         if locked is None or locked.password != affiliate.password:
             raise WrongPassword
         yield locked
@@ -331,12 +220,6 @@ def delete_expired_portal_rows(account: Account, *, at: datetime, dry_run: bool)
         delete_in_batches(rows.filter(expires_at__lte=at), dry_run=dry_run)
         for rows in tables
     )
-
-
-def find_affiliate_by_email(account: Account, email: str) -> Affiliate | None:
-    """Return the affiliate with this address, of whom there is one at most."""
-    rows = account.affiliates.not_deleted().with_email(email.strip())
-    return rows.select_related("account").first()
 
 
 def _check_password(affiliate: Affiliate | None, password: str) -> str | None:
@@ -361,15 +244,6 @@ def _hash_new_password(affiliate: Affiliate, password: str) -> str:
     except ValidationError as error:
         raise WeakPassword(reason=" ".join(error.messages)) from None
     return make_password(password)
-
-
-def _lock(affiliate: Affiliate) -> Affiliate | None:
-    """Lock the affiliate, as it is now; None if it is deleted."""
-    rows = affiliate.account.affiliates.not_deleted().filter(pk=affiliate.pk)
-    locked: Affiliate | None = rows.select_for_update(no_key=True).first()
-    if locked is not None:
-        locked.account = affiliate.account
-    return locked
 
 
 def _create_session(
@@ -400,72 +274,6 @@ def _open(entry: tuple[str, bool]) -> str:
     if not is_session:
         raise CodeRequired(token=token)
     return token
-
-
-def create_link(
-    affiliate: Affiliate,
-    purpose: LinkPurpose,
-    *,
-    viewed_by: User | None = None,
-    new_email: str | None = None,
-    at: datetime,
-) -> tuple[PortalLink, str]:
-    """Create a link of an affiliate that is locked; return it with its token."""
-    links = affiliate.account.portal_links
-    token = secrets.token_urlsafe(32)
-    link = links.create(
-        affiliate=affiliate,
-        viewed_by=viewed_by,
-        purpose=purpose,
-        token_hash=calculate_digest(token),
-        created_at=at,
-        expires_at=at + LINK_LIFETIMES[purpose],
-        new_email=new_email,
-    )
-    return link, token
-
-
-def _queue_link(link: PortalLink, url: str, *, at: datetime) -> None:
-    affiliate, purpose = link.affiliate, LinkPurpose(link.purpose)
-    with use_language_of(affiliate):
-        hello = _("Hello {name},").format(name=affiliate.firstname)
-        once = _("It works once. If you did not expect this mail, ignore it.")
-        text = f"{hello}\n\n{TEXTS[purpose]}\n{url}\n\n{once}\n"
-        subject = SUBJECTS[purpose].format(account=affiliate.account.name)
-    queue_mail(
-        affiliate,
-        kind=PORTAL_LINK_MAIL,
-        about=str(link.pk),
-        subject=subject,
-        text=text,
-        at=at,
-    )
-
-
-def get_link(
-    account: Account, token: str, *purposes: LinkPurpose, at: datetime
-) -> PortalLink:
-    """Return a link for one of these purposes; raise `LinkExpired`."""
-    links = account.portal_links.select_related("affiliate", "account", "viewed_by")
-    link: PortalLink | None = links.filter(
-        token_hash=calculate_digest(token),
-        purpose__in=purposes,
-        used_at=None,
-        expires_at__gt=at,
-        affiliate__deleted_at=None,
-    ).first()
-    if link is None:
-        raise LinkExpired
-    link.affiliate.account = account
-    return link
-
-
-def use_link(link: PortalLink, *, at: datetime) -> Affiliate:
-    """Lock the affiliate of a link and use the link up."""
-    affiliate = _lock(link.affiliate)
-    if affiliate is None or not link.update_row(expected={"used_at": None}, used_at=at):
-        raise LinkExpired
-    return affiliate
 
 
 def _set_password(affiliate: Affiliate, hashed: str, *, at: datetime) -> None:

@@ -37,11 +37,8 @@ from tracking.services.decision_mails import queue_decision_mail
 from tracking.services.enrollments import EnrollmentData, create_enrollment
 from tracking.services.hierarchy import set_parent
 from tracking.services.mails import APPLICATION_MAIL, queue_mail_to
-from tracking.services.portal_access import (
-    APPLICATION_LIFETIME,
-    create_link,
-    find_affiliate_by_email,
-)
+from tracking.services.portal_access import APPLICATION_LIFETIME
+from tracking.services.portal_links import create_link, find_affiliate_by_email
 from tracking.services.portal_settings import build_portal_url, get_portal_settings
 from tracking.services.portal_terms import (
     accept_terms,

@@ -25,13 +25,8 @@ from tracking.models.affiliates import Affiliate
 from tracking.models.portal import LinkPurpose, PortalLink
 from tracking.services.affiliates import update_affiliate
 from tracking.services.mails import PORTAL_LINK_MAIL, queue_mail, use_language_of
-from tracking.services.portal_access import (
-    act_as,
-    confirm_password,
-    create_link,
-    get_link,
-    use_link,
-)
+from tracking.services.portal_access import act_as, confirm_password
+from tracking.services.portal_links import create_link, get_link, use_link
 
 PURPOSES = (LinkPurpose.LEAVE_EMAIL, LinkPurpose.ENTER_EMAIL)
 # Each asks somebody who may be a stranger.

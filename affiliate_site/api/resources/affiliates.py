@@ -29,7 +29,7 @@ from tracking.services.affiliates import (
     get_affiliate,
     update_affiliate,
 )
-from tracking.services.portal_access import send_welcome_mail
+from tracking.services.portal_links import send_welcome_mail
 
 
 class PasswordInputSerializer(InputSerializer):

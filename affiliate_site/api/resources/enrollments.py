@@ -43,7 +43,7 @@ from tracking.services.enrollments import (
     set_approval,
     update_enrollment,
 )
-from tracking.services.portal_access import send_welcome_mail
+from tracking.services.portal_links import send_welcome_mail
 from tracking.services.programs import get_program
 
 APPROVAL_VALUES = {"true": True, "false": False, "pending": None}

@@ -17,7 +17,7 @@ from affiliate_site.backoffice.forms import MULTI_LINE, FieldSets, ServiceForm
 from affiliate_site.backoffice.secret_page import render_secret
 from affiliate_site.links import build_password_url, build_view_url
 from tracking.models.portal import OrderIds
-from tracking.services.portal_access import create_view_link, invite_affiliate
+from tracking.services.portal_links import create_view_link, invite_affiliate
 from tracking.services.portal_settings import (
     MAX_PAYOUT_DAY,
     build_portal_url,

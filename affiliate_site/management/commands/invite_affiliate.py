@@ -1,6 +1,6 @@
 from accounts.commands import AccountCommand
 from affiliate_site.links import build_password_url
-from tracking.services.portal_access import invite_affiliate
+from tracking.services.portal_links import invite_affiliate
 
 
 class Command(AccountCommand):

@@ -13,7 +13,8 @@ from tests.affiliate_site.backoffice.money_forms import list_messages
 from tests.conftest import NOW
 from tests.portal_sessions import find_signed_in
 from tracking.errors import HostTaken
-from tracking.services.portal_access import invite_affiliate, set_portal_password
+from tracking.services.portal_access import set_portal_password
+from tracking.services.portal_links import invite_affiliate
 from tracking.services.portal_settings import (
     build_portal_url,
     get_portal_settings,

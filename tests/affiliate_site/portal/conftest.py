@@ -5,7 +5,8 @@ from django.test import Client
 from django.utils import timezone
 
 from affiliate_site.portal.access import COOKIE
-from tracking.services.portal_access import invite_affiliate, set_portal_password
+from tracking.services.portal_access import set_portal_password
+from tracking.services.portal_links import invite_affiliate
 from tracking.services.portal_settings import update_portal_settings
 
 PASSWORD = "harbor-lamps-12"

@@ -11,7 +11,7 @@ from accounts.models.accounts import Account
 from accounts.services.staff import create_staff_user
 from affiliate_site.portal.access import COOKIE
 from tests.affiliate_site.portal.conftest import PASSWORD
-from tracking.services.portal_access import invite_affiliate
+from tracking.services.portal_links import invite_affiliate
 from tracking.services.portal_settings import update_portal_settings
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")

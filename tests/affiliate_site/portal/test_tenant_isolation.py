@@ -27,7 +27,7 @@ from tracking.models.affiliates import Affiliate
 from tracking.models.portal import LinkPurpose
 from tracking.services.creatives import create_creative
 from tracking.services.hierarchy import set_parent
-from tracking.services.portal_access import create_link
+from tracking.services.portal_links import create_link
 from tracking.services.portal_settings import update_portal_settings
 from tracking.services.questions import QuestionData, ask_question
 

@@ -22,19 +22,21 @@ from tracking.services import portal_access
 from tracking.services.affiliates import delete_affiliate, update_affiliate
 from tracking.services.mails import MailResult, claim_mail, record_mail_result
 from tracking.services.portal_access import (
-    LINK_LIFETIMES,
-    MAIL_WINDOW,
-    MAX_MAILS_PER_WINDOW,
     SESSION_LIFETIME,
     change_portal_password,
     delete_expired_portal_rows,
-    invite_affiliate,
-    send_portal_link,
     set_portal_password,
     sign_in,
     sign_out,
     sign_out_everywhere,
     use_sign_in_link,
+)
+from tracking.services.portal_links import (
+    LINK_LIFETIMES,
+    MAIL_WINDOW,
+    MAX_MAILS_PER_WINDOW,
+    invite_affiliate,
+    send_portal_link,
 )
 
 EMAIL = "mina@notes.example.org"

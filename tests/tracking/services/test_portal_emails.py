@@ -17,12 +17,7 @@ from tracking.errors import (
     WrongPassword,
 )
 from tracking.services.affiliates import delete_affiliate, update_affiliate
-from tracking.services.portal_access import (
-    find_session,
-    invite_affiliate,
-    set_portal_password,
-    sign_in,
-)
+from tracking.services.portal_access import find_session, set_portal_password, sign_in
 from tracking.services.portal_emails import (
     MAX_CHANGES_PER_WINDOW,
     WINDOW,
@@ -32,6 +27,7 @@ from tracking.services.portal_emails import (
     find_email_change,
     get_email_link,
 )
+from tracking.services.portal_links import invite_affiliate
 
 OLD, NEW = "mina@notes.example.org", "mina@lamps.example.org"
 PASSWORD = "lamps-at-the-harbor"

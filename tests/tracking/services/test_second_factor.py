@@ -11,13 +11,12 @@ from tests.factories.tracking import AffiliateFactory
 from tests.portal_sessions import find_signed_in
 from tracking.errors import CodeRequired, LinkExpired, WrongCode
 from tracking.services.portal_access import (
-    LINK_LIFETIMES,
     LinkPurpose,
     enter_code,
-    invite_affiliate,
     set_portal_password,
     sign_in,
 )
+from tracking.services.portal_links import LINK_LIFETIMES, invite_affiliate
 from tracking.services.second_factor import (
     confirm_second_factor,
     delete_second_factor,

@@ -1,0 +1,223 @@
+"""Links of the portal: each is for one affiliate and one purpose, and works once.
+
+Tokens have 256 random bits, and only their digests are stored.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.contrib.auth.hashers import make_password
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models.accounts import Account
+from accounts.models.users import User
+from accounts.services.api_keys import calculate_digest
+from accounts.services.changes import log_event
+from accounts.services.notifications import can_send_mail
+from tracking.errors import (
+    LinkExpired,
+)
+from tracking.models.affiliates import Affiliate
+from tracking.models.portal import LinkPurpose, PortalLink
+from tracking.services.affiliates import get_affiliate
+from tracking.services.mails import (
+    PORTAL_LINK_MAIL,
+    queue_mail,
+    use_language_of,
+)
+from tracking.services.portal_settings import build_portal_url, get_portal_settings
+
+LINK_LIFETIMES = {
+    LinkPurpose.SIGN_IN: timedelta(minutes=15),
+    LinkPurpose.SET_PASSWORD: timedelta(days=7),
+    LinkPurpose.VIEW: timedelta(minutes=1),
+    LinkPurpose.SECOND_FACTOR: timedelta(minutes=5),
+    LinkPurpose.LEAVE_EMAIL: timedelta(hours=24),
+    LinkPurpose.ENTER_EMAIL: timedelta(hours=24),
+}
+# Anybody can ask for mail to an affiliate. The last link works when the window ends.
+MAX_MAILS_PER_WINDOW = 3
+MAIL_WINDOW = timedelta(minutes=15)
+SUBJECTS = {
+    LinkPurpose.SIGN_IN: gettext_lazy("Sign in to {account}"),
+    LinkPurpose.SET_PASSWORD: gettext_lazy("Set your password for {account}"),
+}
+TEXTS = {
+    LinkPurpose.SIGN_IN: gettext_lazy("Sign in within 15 minutes at this address:"),
+    LinkPurpose.SET_PASSWORD: gettext_lazy(
+        "Set your password within 7 days at this address:"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class PortalInvitation:
+    """The token of a link to set a password; it works once until `expires_at`."""
+
+    affiliate: Affiliate
+    token: str = field(repr=False)
+    expires_at: datetime
+
+
+def invite_affiliate(
+    account: Account,
+    *,
+    affiliate_id: str,
+    mail_url: Callable[[str], str] | None = None,
+    at: datetime,
+) -> PortalInvitation:
+    """Create a link to set a password, for staff to hand out; earlier ones end.
+
+    With `mail_url`, which returns the address for a token, it is mailed, too. Raises
+    `AffiliateNotFound`.
+    """
+    purpose = LinkPurpose.SET_PASSWORD
+    with transaction.atomic():
+        affiliate = get_affiliate(account, affiliate_id, lock=True)
+        affiliate.account = account
+        earlier = account.portal_links.filter(affiliate=affiliate, used_at=None)
+        earlier.filter(purpose=purpose).update(used_at=at)
+        link, token = create_link(affiliate, purpose, at=at)
+        if mail_url and affiliate.email:
+            _queue_link(link, mail_url(token), at=at)
+        log_event(account, "affiliate.invited", affiliate, at=at)
+    return PortalInvitation(affiliate, token, link.expires_at)
+
+
+def create_view_link(
+    account: Account, *, affiliate_id: str, viewed_by: User, at: datetime
+) -> str:
+    """Return the token of a link by which staff see the portal as an affiliate does.
+
+    The audit log gets it. Raises `AffiliateNotFound`.
+    """
+    with transaction.atomic():
+        affiliate = get_affiliate(account, affiliate_id, lock=True)
+        affiliate.account = account
+        _, token = create_link(affiliate, LinkPurpose.VIEW, viewed_by=viewed_by, at=at)
+        log_event(account, "affiliate.viewed", affiliate, at=at)
+    return token
+
+
+def send_welcome_mail(account: Account, affiliate: Affiliate, *, at: datetime) -> None:
+    """Invite a new affiliate by mail, if the portal is on and mail can be sent."""
+    can_invite = affiliate.email and can_send_mail()
+    if can_invite and get_portal_settings(account).is_on:
+        invite_affiliate(
+            account,
+            affiliate_id=affiliate.slug,
+            mail_url=lambda token: build_portal_url(account, f"password/{token}/"),
+            at=at,
+        )
+
+
+def send_portal_link(
+    account: Account,
+    *,
+    email: str,
+    purpose: str,
+    url_for: Callable[[str], str],
+    at: datetime,
+) -> None:
+    """Mail a link to the affiliate with this address, if there is one.
+
+    `url_for` returns the address for a token. Hashing takes most of the time, so that
+    it does not tell whether the affiliate exists.
+    """
+    make_password(secrets.token_urlsafe())
+    affiliate = find_affiliate_by_email(account, email)
+    if affiliate is None or not can_send_mail():
+        return
+    links = account.portal_links.filter(affiliate=affiliate, purpose=purpose)
+    with transaction.atomic():
+        locked = lock_affiliate(affiliate)
+        recent = links.filter(created_at__gt=at - MAIL_WINDOW)
+        if locked is None or recent.count() >= MAX_MAILS_PER_WINDOW:
+            return
+        link, token = create_link(locked, LinkPurpose(purpose), at=at)
+        _queue_link(link, url_for(token), at=at)
+
+
+def find_affiliate_by_email(account: Account, email: str) -> Affiliate | None:
+    """Return the affiliate with this address, of whom there is one at most."""
+    rows = account.affiliates.not_deleted().with_email(email.strip())
+    return rows.select_related("account").first()
+
+
+def lock_affiliate(affiliate: Affiliate) -> Affiliate | None:
+    """Lock the affiliate, as it is now; None if it is deleted."""
+    rows = affiliate.account.affiliates.not_deleted().filter(pk=affiliate.pk)
+    locked: Affiliate | None = rows.select_for_update(no_key=True).first()
+    if locked is not None:
+        locked.account = affiliate.account
+    return locked
+
+
+def create_link(
+    affiliate: Affiliate,
+    purpose: LinkPurpose,
+    *,
+    viewed_by: User | None = None,
+    new_email: str | None = None,
+    at: datetime,
+) -> tuple[PortalLink, str]:
+    """Create a link of an affiliate that is locked; return it with its token."""
+    links = affiliate.account.portal_links
+    token = secrets.token_urlsafe(32)
+    link = links.create(
+        affiliate=affiliate,
+        viewed_by=viewed_by,
+        purpose=purpose,
+        token_hash=calculate_digest(token),
+        created_at=at,
+        expires_at=at + LINK_LIFETIMES[purpose],
+        new_email=new_email,
+    )
+    return link, token
+
+
+def _queue_link(link: PortalLink, url: str, *, at: datetime) -> None:
+    affiliate, purpose = link.affiliate, LinkPurpose(link.purpose)
+    with use_language_of(affiliate):
+        hello = _("Hello {name},").format(name=affiliate.firstname)
+        once = _("It works once. If you did not expect this mail, ignore it.")
+        text = f"{hello}\n\n{TEXTS[purpose]}\n{url}\n\n{once}\n"
+        subject = SUBJECTS[purpose].format(account=affiliate.account.name)
+    queue_mail(
+        affiliate,
+        kind=PORTAL_LINK_MAIL,
+        about=str(link.pk),
+        subject=subject,
+        text=text,
+        at=at,
+    )
+
+
+def get_link(
+    account: Account, token: str, *purposes: LinkPurpose, at: datetime
+) -> PortalLink:
+    """Return a link for one of these purposes; raise `LinkExpired`."""
+    links = account.portal_links.select_related("affiliate", "account", "viewed_by")
+    link: PortalLink | None = links.filter(
+        token_hash=calculate_digest(token),
+        purpose__in=purposes,
+        used_at=None,
+        expires_at__gt=at,
+        affiliate__deleted_at=None,
+    ).first()
+    if link is None:
+        raise LinkExpired
+    link.affiliate.account = account
+    return link
+
+
+def use_link(link: PortalLink, *, at: datetime) -> Affiliate:
+    """Lock the affiliate of a link and use the link up."""
+    affiliate = lock_affiliate(link.affiliate)
+    if affiliate is None or not link.update_row(expected={"used_at": None}, used_at=at):
+        raise LinkExpired
+    return affiliate
