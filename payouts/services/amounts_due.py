@@ -58,15 +58,16 @@ def get_own_amounts_due(affiliate: Affiliate, *, at: datetime) -> dict[str, Amou
     """Return the amounts of one affiliate by currency, with their `days` in order."""
     account, held = affiliate.account, dict[BalanceKey, AmountsDue]()
     rows = filter_on_hold(account.commissions.filter(affiliate=affiliate), at=at)
-    rows = rows.order_by().annotate(day=TruncDate("due_at", tzinfo=account.zone))
-    sums = rows.values_list("currency", "day").order_by("day")
-    for currency, day, total, until in sums.annotate(ExactSum("amount"), Max("due_at")):
+    day = TruncDate("due_at", tzinfo=account.zone)
+    sums = rows.order_by(day).values_list("currency", day)
+    totals = sums.annotate(ExactSum("amount"), Max("due_at"))
+    for currency, due_on, total, until in totals:
         key = (affiliate.pk, currency)
         earlier = held.get(key, AmountsDue())
         held[key] = AmountsDue(
             on_hold=earlier.on_hold + total,
             held_until=until,
-            days=(*earlier.days, (day, total)),
+            days=(*earlier.days, (due_on, total)),
         )
     amounts = _add_balances(account, [affiliate.pk], held)
     return {currency: each for (_, currency), each in sorted(amounts.items())}
