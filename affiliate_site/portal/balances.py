@@ -1,7 +1,5 @@
 """What an affiliate is owed, and what a payment waits for, as texts."""
 
-from datetime import date
-from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -10,7 +8,7 @@ from django.utils.translation import gettext_lazy
 from affiliate_site.portal.formats import format_money, long_day
 from affiliate_site.portal.tax_pages import describe_obstacle
 from payouts.models.runs import LeftOutReason
-from payouts.services.amounts_due import AmountsDue, get_amounts_due, list_days_due
+from payouts.services.amounts_due import AmountsDue, get_own_amounts_due
 from payouts.services.own_payout_methods import list_own_methods
 from payouts.services.payout_methods import find_obstacle
 from payouts.services.payout_minimums import get_minimums
@@ -37,19 +35,17 @@ def describe_balances(affiliate, portal, *, at, methods=None) -> dict[str, Any]:
     `methods` are the payout methods of the affiliate, if they are known.
     """
     account = affiliate.account
-    amounts = get_amounts_due(account, [affiliate.pk], at=at)
+    amounts = get_own_amounts_due(affiliate, at=at)
     minimums = get_minimums(account, [affiliate.pk])
     if methods is None:
         methods = list_own_methods(affiliate)
     obstacle = find_obstacle(next((it for it in methods if it.is_primary), None))
     missing = describe_obstacle(affiliate)
-    is_on_hold = any(each.held_until for each in amounts.values())
-    days = list_days_due(affiliate, at=at) if is_on_hold else {}
     next_day = find_next_payout_day(portal, today=account.get_day(at))
     balances = []
-    for key, each in sorted(amounts.items()):
-        currency, minimum = key[1], minimums.find(key)
-        reasons = list_reasons(currency, each, minimum, days.get(currency, []))
+    for currency, each in amounts.items():
+        minimum = minimums.find((affiliate.pk, currency))
+        reasons = list_reasons(currency, each, minimum)
         is_payable = each.due > 0 and each.due >= (minimum or 0)
         if next_day and is_payable and not (obstacle or missing):
             text = _("The next payments are planned for {day}.")
@@ -74,10 +70,9 @@ def build_balance(currency: str, amounts: AmountsDue, reasons) -> dict[str, Any]
     }
 
 
-def list_reasons(
-    currency: str, amounts: AmountsDue, minimum, days: list[tuple[date, Decimal]]
-) -> list[str]:
-    """Why amounts are not paid yet; `days` are those when what is on hold is due."""
+def list_reasons(currency: str, amounts: AmountsDue, minimum) -> list[str]:
+    """Why amounts are not paid yet."""
+    days = amounts.days
     reasons = []
     if amounts.due < 0:
         reasons.append(

@@ -1,7 +1,7 @@
 """What of the payable balances is due, and what is on hold."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
@@ -35,6 +35,7 @@ class AmountsDue:
     on_hold: Decimal = ZERO
     held_until: datetime | None = None
     pending: Decimal = ZERO
+    days: tuple[tuple[date, Decimal], ...] = ()  # when how much of `on_hold` is due
 
     @property
     def due(self) -> Decimal:
@@ -53,19 +54,23 @@ def get_amounts_due(
     return amounts
 
 
-def list_days_due(
-    affiliate: Affiliate, *, at: datetime
-) -> dict[str, list[tuple[date, Decimal]]]:
-    """Return by currency how much of what is on hold is due on which day, in order."""
-    rows = filter_on_hold(
-        affiliate.account.commissions.filter(affiliate=affiliate), at=at
-    )
-    day = TruncDate("due_at", tzinfo=affiliate.account.zone)
-    sums = rows.order_by().annotate(day=day).values_list("currency", "day")
-    days: dict[str, list[tuple[date, Decimal]]] = {}
-    for currency, due_on, amount in sums.annotate(ExactSum("amount")).order_by("day"):
-        days.setdefault(currency, []).append((due_on, amount))
-    return days
+def get_own_amounts_due(affiliate: Affiliate, *, at: datetime) -> dict[str, AmountsDue]:
+    """Return the amounts of one affiliate by currency, with their `days` in order."""
+    account, held = affiliate.account, dict[BalanceKey, AmountsDue]()
+    rows = filter_on_hold(account.commissions.filter(affiliate=affiliate), at=at)
+    day = TruncDate("due_at", tzinfo=account.zone)
+    sums = rows.order_by(day).values_list("currency", day)
+    totals = sums.annotate(ExactSum("amount"), Max("due_at"))
+    for currency, due_on, total, until in totals:
+        key = (affiliate.pk, currency)
+        earlier = held.get(key, AmountsDue())
+        held[key] = AmountsDue(
+            on_hold=earlier.on_hold + total,
+            held_until=until,
+            days=(*earlier.days, (due_on, total)),
+        )
+    amounts = _add_balances(account, [affiliate.pk], held)
+    return {currency: each for (_, currency), each in sorted(amounts.items())}
 
 
 def filter_on_hold(rows: CommissionQuerySet, *, at: datetime) -> CommissionQuerySet:
@@ -100,7 +105,7 @@ def _get_amounts_of_batch(
     account: Account, affiliate_ids: list[int], at: datetime
 ) -> dict[BalanceKey, AmountsDue]:
     held = {
-        (affiliate_id, currency): (total, until)
+        (affiliate_id, currency): AmountsDue(on_hold=total, held_until=until)
         for affiliate_id, currency, total, until in filter_on_hold(
             account.commissions.filter(affiliate__in=affiliate_ids), at=at
         )
@@ -108,6 +113,13 @@ def _get_amounts_of_batch(
         .values_list("affiliate", "currency")
         .annotate(ExactSum("amount"), Max("due_at"))
     }
+    return _add_balances(account, affiliate_ids, held)
+
+
+def _add_balances(
+    account: Account, affiliate_ids: list[int], held: dict[BalanceKey, AmountsDue]
+) -> dict[BalanceKey, AmountsDue]:
+    """Complete what is on hold by the balances; return the amounts of all balances."""
     kinds = (LedgerAccountType.PAYABLE, LedgerAccountType.PENDING)
     rows = account.ledger_accounts.filter(affiliate__in=affiliate_ids, kind__in=kinds)
     balances: dict[BalanceKey, dict[str, Decimal]] = {}
@@ -115,10 +127,9 @@ def _get_amounts_of_batch(
         key = (row.affiliate_id or 0, row.currency)
         balances.setdefault(key, {})[row.kind] = row.balance or ZERO
     return {
-        key: AmountsDue(
+        key: replace(
+            held.get(key, AmountsDue()),
             payable=balance.get(LedgerAccountType.PAYABLE, ZERO),
-            on_hold=held[key][0] if key in held else ZERO,
-            held_until=held[key][1] if key in held else None,
             pending=balance.get(LedgerAccountType.PENDING, ZERO),
         )
         for key, balance in balances.items()

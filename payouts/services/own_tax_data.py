@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Exists
 
 from accounts.models.accounts import Account
 from payouts.models.documents import TaxData
@@ -58,12 +59,16 @@ def set_own_tax_data(
 def find_document_obstacle(affiliate: Affiliate) -> str:
     """Return what the affiliate has to enter for documents; empty if nothing is missing
     or the account issues none."""
-    data = find_own_tax_data(affiliate)
-    obstacle = ""
-    if data is None:
-        obstacle = DocumentProblem.NO_TAX_DATA
-    elif data.consented_on is None:
-        obstacle = DocumentProblem.NO_CONSENT
-    elif not all((affiliate.address, affiliate.city, affiliate.country)):
-        obstacle = DocumentProblem.NO_ADDRESS
-    return obstacle if obstacle and issues_documents(affiliate.account) else ""
+    data = affiliate.account.tax_data.filter(affiliate=affiliate)
+    rows = affiliate.account.payout_settings.exclude(documents_from=None)
+    consented = data.exclude(consented_on=None)
+    found = rows.values_list(Exists(data), Exists(consented)).first()
+    if found is None:
+        return ""
+    has_data, has_consented = found
+    if not has_data:
+        return DocumentProblem.NO_TAX_DATA
+    if not has_consented:
+        return DocumentProblem.NO_CONSENT
+    has_address = all((affiliate.address, affiliate.city, affiliate.country))
+    return "" if has_address else DocumentProblem.NO_ADDRESS

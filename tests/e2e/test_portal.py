@@ -82,8 +82,13 @@ def test_does_the_jobs_of_an_affiliate(device, chromium, portal, scenario):
     assert "You are paid once 50.00 EUR are due." in text
 
     assert scenario.mina.coupon in follow(page, "Links")
+    page.clock.install()
+    page.clock.pause_at(timezone.now() + timedelta(hours=1))
     page.get_by_role("button", name="Copy").first.click()
     page.get_by_role("button", name="Copied").wait_for()
+    page.clock.run_for(2000)
+    assert page.get_by_role("button", name="Copied").count() == 0
+    page.clock.resume()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.endswith(f"?ref={scenario.mina.code}")
 

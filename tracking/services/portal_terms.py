@@ -1,8 +1,10 @@
 """The terms of an account's portal, and who accepted them."""
 
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
@@ -41,9 +43,11 @@ def check_version(account: Account, version: int | None) -> PortalTerms | None:
 
 def find_unaccepted_terms(affiliate: Affiliate) -> PortalTerms | None:
     """Return the present terms if the affiliate has not accepted them."""
-    terms = get_terms(affiliate.account)
     own = affiliate.account.terms_acceptances.filter(affiliate=affiliate)
-    return None if terms is None or own.filter(terms=terms).exists() else terms
+    is_accepted = Exists(own.filter(terms=OuterRef("pk")))
+    rows = affiliate.account.portal_terms.annotate(is_accepted=is_accepted)
+    newest: Any = rows.order_by("-version").first()
+    return newest if newest and newest.text and not newest.is_accepted else None
 
 
 def find_acceptance(affiliate: Affiliate) -> TermsAcceptance | None:

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from payouts.services.corrections import reattribute_conversion
 from payouts.services.payout_minimums import set_minimum
+from tests.document_scenario import switch_on
 from tests.payout_scenario import Paid, create_run
 from tests.program_scenario import ProgramScenario
 from tracking.services.portal_settings import update_portal_settings
@@ -204,6 +205,29 @@ def test_pages_are_small_and_take_few_statements(
         response = mina.get(f"{portal}{page}")
     assert len(captured) <= 12
     assert len(response.content) < 60_000
+
+
+@pytest.mark.parametrize("page", ["", "payments/"])
+def test_balances_take_few_statements_with_all_there_is_to_say(
+    mina, account, portal, scenario, capture_queries, page
+):
+    changes = {"terms": "Be fair.", "payout_day": 1}
+    update_portal_settings(account, changes=changes, at=timezone.now())
+    switch_on(account)
+    earn(scenario, "200")
+    create_run(account, Paid("20"))
+    earn(scenario, "300")
+    scenario.program.update_row(hold_days=30)
+    earn(scenario, "100")
+    with capture_queries() as captured:
+        text = get_page(mina, f"{portal}{page}")
+    assert len(captured) <= 12
+    for part in (
+        "add a way to be paid.",
+        "enter your tax data.",
+        "All that is on hold",
+    ):
+        assert part in text
 
 
 def test_says_that_a_sale_is_no_longer_ones_own(mina, account, portal, scenario):

@@ -1,5 +1,6 @@
 """What of the balances is due, and what is on hold."""
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -7,7 +8,11 @@ import pytest
 
 from payouts.errors import CommissionNotFound
 from payouts.models.ledger import LedgerAccount
-from payouts.services.amounts_due import AmountsDue, get_amounts_due, list_days_due
+from payouts.services.amounts_due import (
+    AmountsDue,
+    get_amounts_due,
+    get_own_amounts_due,
+)
 from payouts.services.corrections import list_corrections
 from payouts.services.holds import release_commission
 from payouts.services.payments import cancel_payment
@@ -87,14 +92,19 @@ def test_lists_the_days_when_what_is_on_hold_is_due(scenario, capture_queries):
     first = scenario.account.get_day(DUE_AT)
 
     with capture_queries() as executed:
-        days = list_days_due(scenario.mina.affiliate, at=LATER)
+        amounts = get_own_amounts_due(scenario.mina.affiliate, at=LATER)
 
-    assert days == {
-        "EUR": [(first, Decimal(20)), (first + timedelta(days=3), Decimal(50))],
-        "JPY": [(first, Decimal(1))],
+    assert {currency: each.days for currency, each in amounts.items()} == {
+        "EUR": ((first, Decimal(20)), (first + timedelta(days=3), Decimal(50))),
+        "JPY": ((first, Decimal(1)),),
     }
-    assert len(executed) == 1
-    assert list_days_due(scenario.mina.affiliate, at=DUE_AT + timedelta(days=3)) == {}
+    assert len(executed) == 2
+    assert replace(amounts["EUR"], days=()) == get_amounts(scenario)
+    after = DUE_AT + timedelta(days=3)
+    assert get_own_amounts_due(scenario.mina.affiliate, at=after) == {
+        "EUR": get_amounts(scenario, at=after),
+        "JPY": AmountsDue(payable=Decimal(1)),
+    }
 
 
 def test_commissions_from_before_holds_are_due(scenario):
