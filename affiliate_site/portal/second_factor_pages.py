@@ -12,6 +12,7 @@ from affiliate_site.portal.access import (
     start_session,
     translate_error,
 )
+from affiliate_site.portal.confirmations import ConfirmedForm
 from affiliate_site.portal.forms import CodeForm
 from affiliate_site.portal.throttling import (
     TOO_MANY_ATTEMPTS,
@@ -20,16 +21,19 @@ from affiliate_site.portal.throttling import (
     is_sign_in_throttled,
 )
 from affiliate_site.qr_codes import render_inline_svg
-from tracking.errors import CodeRequired, LinkExpired, WrongCode
+from tracking.errors import CodeRequired, LinkExpired, WrongCode, WrongPassword
 from tracking.models.portal import LinkPurpose
-from tracking.services.portal_access import enter_code
+from tracking.services.portal_access import add_second_factor, enter_code
 from tracking.services.portal_links import get_link
 from tracking.services.second_factor import (
-    confirm_second_factor,
     get_second_factor,
     remove_second_factor,
     start_second_factor,
 )
+
+
+class SetUpForm(CodeForm, ConfirmedForm):
+    """The first code of an app, and the password."""
 
 
 def ask_for_code(account, error: CodeRequired):
@@ -78,18 +82,17 @@ def second_factor(request):
         return redirect(request.path)
     app = get_second_factor(affiliate)
     is_on = app is not None and app.confirmed_at is not None
-    form, status = CodeForm(request.POST or None), 200
+    form, status = (CodeForm if is_on else SetUpForm)(request.POST or None), 200
     context = {"title": _("Second factor"), "form": form, "is_on": is_on}
     if request.method == "POST" and form.is_valid():
-        code = form.cleaned_data["code"]
         if limit := find_limit(request, affiliate):
             form.add_error(None, limit)
             status = 429
         else:
             try:
-                return switch(request, code, context)
-            except WrongCode as error:
-                form.add_error("code", translate_error(error))
+                return switch(request, context, **form.cleaned_data)
+            except (WrongCode, WrongPassword) as error:
+                form.add_error(error.path, translate_error(error))
     if app and not is_on and not request.viewed_by:
         name = affiliate.email or affiliate.slug
         uri = pyotp.TOTP(app.secret).provisioning_uri(
@@ -100,11 +103,14 @@ def second_factor(request):
     return show(request, "second_factor", context, status=status)
 
 
-def switch(request, code: str, context):
-    """Switch it off, or on and show the recovery codes; raise `WrongCode`."""
+def switch(request, context, *, code: str, old_password: str = ""):
+    """Switch it off, or on and show the recovery codes.
+
+    Raises `WrongCode` and `WrongPassword`.
+    """
     affiliate, at = request.affiliate, timezone.now()
     if context["is_on"]:
         remove_second_factor(affiliate, code=code, at=at)
         return redirect(request.path)
-    codes = confirm_second_factor(affiliate, code=code, at=at)
+    codes = add_second_factor(affiliate, password=old_password, code=code, at=at)
     return show(request, "recovery_codes", context | {"codes": codes})

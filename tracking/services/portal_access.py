@@ -42,7 +42,11 @@ from tracking.services.portal_links import (
     lock_affiliate,
     use_link,
 )
-from tracking.services.second_factor import has_second_factor, use_code
+from tracking.services.second_factor import (
+    confirm_second_factor,
+    has_second_factor,
+    use_code,
+)
 
 SESSION_LIFETIME = timedelta(days=30)
 VIEW_LIFETIME = timedelta(minutes=30)
@@ -202,6 +206,18 @@ def confirm_password(
         if locked is None or locked.password != affiliate.password:
             raise WrongPassword
         yield locked
+
+
+def add_second_factor(
+    affiliate: Affiliate, *, password: str, code: str, at: datetime
+) -> list[str]:
+    """Switch the second factor on by its first code; return its recovery codes.
+
+    A session alone could lock the affiliate out. Raises `WrongPassword` and
+    `WrongCode`.
+    """
+    with confirm_password(affiliate, password) as locked:
+        return confirm_second_factor(locked, code=code, at=at)
 
 
 def delete_expired_portal_rows(account: Account, *, at: datetime, dry_run: bool) -> int:

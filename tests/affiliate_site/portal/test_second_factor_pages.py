@@ -29,7 +29,11 @@ def app(mina, scenario, portal):
     assert "<svg" in page
     app = pyotp.TOTP(secret)
     code = app.at(timezone.now() - LATER)
-    response = mina.post(f"{portal}second-factor/", {"code": code})
+    form = {"code": code, "old_password": "wrong"}
+    page = mina.post(f"{portal}second-factor/", form).content.decode()
+    assert "This is not your present password." in html.unescape(page)
+    form["old_password"] = PASSWORD
+    response = mina.post(f"{portal}second-factor/", form)
     codes = re.findall(r"<code>([a-z0-9-]{19})</code>", response.content.decode())
     assert len(codes) == 10
     app.recovery_codes = codes
@@ -77,7 +81,7 @@ def test_codes_are_limited_from_all_addresses(app, portal, time_machine):
     for number in range(7):
         client, url = sign_in(portal, REMOTE_ADDR=f"192.0.2.{number}")
         statuses += [client.post(url, {"code": "000000"}).status_code for _ in "123"]
-    assert statuses == [200] * 19 + [429] * 2  # one code switched it on
+    assert statuses == [200] * 18 + [429] * 3  # two codes were used to switch it on
     client, url = sign_in(portal, REMOTE_ADDR="192.0.2.99")
     response = client.post(url, {"code": app.at(at)})
     assert "Too many codes. Try again in an hour." in response.content.decode()
@@ -100,6 +104,7 @@ def test_a_wrong_code_does_not_switch_it_on(mina, portal, scenario):
     url = f"{portal}second-factor/"
     assert "<svg" not in mina.get(url).content.decode()
     mina.post(url, {"start": "1"})
-    page = mina.post(url, {"code": "000000"}).content.decode()
+    form = {"code": "000000", "old_password": PASSWORD}
+    page = mina.post(url, form).content.decode()
     assert "This code is wrong or was used already." in page
     assert not has_second_factor(scenario.mina.affiliate)
