@@ -88,7 +88,7 @@ class FiguresForm(PeriodChoiceForm):
     default_period = "30_days"
 
     step = forms.ChoiceField(
-        label=_("Show"), choices=list(STEPS.items()), required=False
+        label=_("Grouped by"), choices=list(STEPS.items()), required=False
     )
 
     def get_period(self, today: date) -> Period:
