@@ -39,7 +39,7 @@ def send_mail(mail: Mail) -> MailResult:
     message = EmailMultiAlternatives(
         mail.subject,
         mail.text,
-        format_sender(mail.account.name),
+        format_sender(mail.sender_name or mail.account.name),
         [mail.recipient],
         headers={"Auto-Submitted": "auto-generated"},
     )

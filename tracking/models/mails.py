@@ -28,6 +28,8 @@ class Mail(TenantModel):
     sent_at = models.DateTimeField(null=True)
     error = models.CharField(max_length=255, blank=True)  # of the last attempt
 
+    sender_name = ""  # of the account's portal settings, for who claimed the mail
+
     class Meta:
         default_related_name = "mails"
         constraints = [

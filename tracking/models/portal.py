@@ -36,6 +36,8 @@ class PortalSettings(TenantModel):
     is_open = models.BooleanField(default=False)  # for applications
     welcome_text = models.TextField(blank=True)
     host = models.CharField(max_length=253, null=True)  # noqa: DJ001 - of the company
+    # Of mail; null: the name of the account.
+    sender_name = models.CharField(max_length=255, null=True)  # noqa: DJ001
     order_ids = models.CharField(
         max_length=16, choices=OrderIds, default=OrderIds.LAST_FOUR
     )

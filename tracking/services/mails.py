@@ -148,6 +148,8 @@ def claim_mail(account: Account, *, due_before: datetime) -> Mail | None:
         mail = rows.first()
         if mail is not None:
             mail.account = account
+            portal = account.portal_settings.first()
+            mail.sender_name = (portal and portal.sender_name) or account.name
             attempts = mail.attempts + 1
             mail.update_row(due_at=None, attempts=attempts, error=OUTCOME_UNKNOWN)
     return mail

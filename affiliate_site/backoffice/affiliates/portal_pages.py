@@ -63,6 +63,12 @@ class PortalSettingsForm(ServiceForm):
         required=False,
         help_text="Such as partners.example.com. Your operator prepares it first.",
     )
+    sender_name = forms.CharField(
+        label="Sender of mail",
+        max_length=255,
+        required=False,
+        help_text="Such as Harbor Partner Team. Empty: the name of the account.",
+    )
     order_ids = forms.ChoiceField(
         label="Show order IDs",
         choices=OrderIds.choices,
@@ -87,7 +93,7 @@ class PortalSettingsForm(ServiceForm):
     )
 
     fieldsets: FieldSets = (
-        ("Access", ("is_on", "is_open", "host")),
+        ("Access", ("is_on", "is_open", "host", "sender_name")),
         ("Pages", ("welcome_text", "terms", "payout_day")),
         ("What they see", ("order_ids", "shows_comments", "shows_recruit_sales")),
     )
@@ -96,6 +102,10 @@ class PortalSettingsForm(ServiceForm):
         super().__init__(*args, **kwargs)
         url = build_portal_url(self.account)
         self.fields["is_on"].help_text = f"They see what they earned at {url}"
+
+    def clean_sender_name(self):
+        """None without one."""
+        return self.cleaned_data["sender_name"].strip() or None
 
     def clean_host(self):
         """A host of this service, in lower case; None without one."""

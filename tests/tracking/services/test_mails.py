@@ -24,6 +24,7 @@ from tracking.services.mails import (
     validate_placeholders,
     withdraw_mail,
 )
+from tracking.services.portal_settings import update_portal_settings
 
 BUSY = MailResult("busy", can_retry=True)
 
@@ -65,6 +66,15 @@ def test_writes_no_more_to_an_address_that_bounced(account, affiliate):
     update_affiliate(account, affiliate_id=affiliate.slug, changes=data, at=NOW)
     affiliate.refresh_from_db()
     assert queue(affiliate, about="pa_2")
+
+
+def test_mail_is_sent_by_the_name_that_the_account_chose(account, affiliate):
+    queue(affiliate)
+    queue(affiliate, about="pa_2")
+    assert claim_mail(account, due_before=NOW).sender_name == account.name
+    changes = {"sender_name": "Harbor Partner Team"}
+    update_portal_settings(account, changes=changes, at=NOW)
+    assert claim_mail(account, due_before=NOW).sender_name == "Harbor Partner Team"
 
 
 def test_no_text_adds_a_header(account, affiliate):
