@@ -115,8 +115,8 @@ def build_caddy(directory, proxy, upstream: str) -> list[str]:
     assert count
     text = text.replace("{$UPSTREAM:unix//run/affiliate-site/web.sock}", upstream)
     if get_caddy_version() < (2, 7):
-        buffers = "buffer_requests\n\t\tmax_buffer_size 3MB"
-        text = text.replace("request_buffers 3MB", buffers)
+        buffers = "buffer_requests\n\t\tmax_buffer_size 4MB"
+        text = text.replace("request_buffers 4MB", buffers)
     path = directory / "Caddyfile"
     path.write_text(text)
     return ["caddy", "run", "--adapter", "caddyfile", "--config", str(path)]

@@ -63,8 +63,8 @@ def test_asks_for_a_missing_sale_and_reads_the_answer(
     staff.get_by_text("It was on Monday.").first.wait_for()
     staff.get_by_role("link", name="Answer").first.click()
     staff.locator("#id_answer").fill("It is stored now.")
-    staff.get_by_role("button", name="Send answer").click()
-    staff.get_by_text("The answer was sent.").wait_for()
+    staff.get_by_role("button", name="Answer").click()
+    staff.get_by_text("The answer was saved; the portal shows it.").wait_for()
 
     page.reload()
     assert "It is stored now." in check_page(page)
