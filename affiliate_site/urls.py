@@ -19,6 +19,7 @@ from affiliate_site.postbacks.views import (
     CustomerPostbackViewSet,
 )
 from affiliate_site.reference import show_reference
+from affiliate_site.shops.views import receive_event
 from tracking.services.portal_settings import find_account_of_host
 
 handler400 = http_errors.bad_request
@@ -69,6 +70,7 @@ urlpatterns = [
     path("track/conversion/", browser.track_conversion),
     path("track/customer/", browser.track_customer),
     path("r/<slug:account>/<str:code>/", follow_short_link),
+    path("in/<str:connection_id>/", receive_event),
     path("tap.js", browser.serve_script),
     path("creatives/<slug:account>/<str:name>", serve_image),
     path("demo/", demo_shop),

@@ -166,6 +166,38 @@ class UnknownReferralCode(InvalidInput):
     message = "Unknown referral code"
 
 
+class ShopCurrencyChanged(Conflict):
+    """An order keeps the currency of its sale."""
+
+    message = "The order was in {old}, and now it is in {new}."
+
+
+class ConnectionNotFound(NotFound):
+    """The account has no such connection."""
+
+    message = "Connection '{connection}' not found"
+
+
+class UnknownConnectionKind(InvalidInput):
+    """The kind of a shop is unknown."""
+
+    message = "Unknown kind '{kind}'; kinds: {kinds}"
+    property_path = "kind"
+
+
+class InvalidConnectionSecret(InvalidInput):
+    """A shop signs its events with a secret."""
+
+    message = "Enter the signing secret of the shop, of 8 to 255 characters."
+    property_path = "secret"
+
+
+class UnreadableEvent(InvalidInput):
+    """The event lacks what its kind always has."""
+
+    message = "{what}"
+
+
 class UnknownCoupon(InvalidInput):
     """No affiliate of the account has this coupon."""
 

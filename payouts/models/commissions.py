@@ -229,6 +229,16 @@ class Commission(DailyCountedRow):
         if self.is_pending != was_pending:
             record_pending_change(self.conversion, -1 if was_pending else 1, [self], at)
 
+    def restore(self, *, at: datetime) -> None:
+        """Undo a deletion. The caller has locked the balances and the conversion."""
+        self.update_row(deleted_at=None)
+        if self.conversion is None:
+            return
+        if self.kind == CommissionKind.REGULAR:
+            record_late_change(self.account, [self.conversion.created_at], at=at)
+        if self.is_pending:
+            record_pending_change(self.conversion, 1, [self], at)
+
 
 def record_pending_change(
     conversion: Conversion, change: int, commissions: Sequence[Commission], at: datetime

@@ -29,6 +29,7 @@ class Refund(TenantModel):
     reason = models.CharField(max_length=MAX_REASON_LENGTH)
     actor = models.CharField(max_length=255)
     created_at = models.DateTimeField(default=timezone.now)
+    canceled_at = models.DateTimeField(null=True)  # by the shop; the amount is 0 then
 
     class Meta:
         default_related_name = "refunds"

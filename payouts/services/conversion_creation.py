@@ -71,6 +71,7 @@ class ConversionData:
     trust: Trust = Trust.FACT
     is_browser_sale: bool = False  # commissions follow the program's switch for pages
     extra_warnings: tuple[str, ...] = ()  # about the call itself
+    occurred_at: datetime | None = None  # when the cookie counted; None: now
 
 
 def create_conversion(
@@ -113,7 +114,7 @@ def _create_conversion(
             account,
             parameters=data.parameters,
             order=data.order,
-            at=at,
+            at=data.occurred_at or at,
             ignore_cookie_age=data.ignore_cookie_age,
             trust=data.trust,
             claim=trusted,

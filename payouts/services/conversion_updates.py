@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.changes import mark_stale
+from accounts.services.changes import log_event, mark_stale, record_change
 from payouts.calculation import LineItem, allocate_proportionally
 from payouts.errors import CommissionNotFound, SubAmountNotEditable
 from payouts.models.commissions import (
@@ -110,6 +110,41 @@ def delete_conversion(account: Account, *, conversion_id: int, at: datetime) -> 
             for commission in commissions:
                 commission.update_locked(at=at, deleted_at=at, payment=None)
                 ledger.post_commission_deleted(commission)
+
+
+def restore_conversion(
+    account: Account, *, conversion_id: int, at: datetime
+) -> Conversion:
+    """Undo a deletion: the commissions that ended with it have their status again.
+
+    Visitor data stays erased. Raises `ConversionNotFound`, and `DuplicateConversion` if
+    another conversion has the external ID by now.
+    """
+    try:
+        with transaction.atomic():
+            rows = account.conversions.select_related("program", "affiliate")
+            rows = rows.select_for_update(no_key=True, of=("self",))
+            conversion = get_or_raise(
+                rows.exclude(deleted_at=None), ConversionNotFound, pk=conversion_id
+            )
+            deleted = account.commissions.filter(
+                conversion=conversion, deleted_at=conversion.deleted_at
+            )
+            commissions = list(deleted.order_by("id"))
+            keys = {row.balance_key for row in commissions}
+            with open_ledger_session(account, keys, at=at) as ledger:
+                ledger.lock_balances()
+                conversion.update_row(deleted_at=None)
+                record_change(account, "conversion.updated", conversion, at=at)
+                log_event(account, "conversion.restored", conversion, at=at)
+                mark_stale(account, commissions, at)
+                for commission in commissions:
+                    commission.conversion = conversion
+                    commission.restore(at=at)
+                    ledger.post_commission_restored(commission)
+    except IntegrityError:
+        raise DuplicateConversion(external_id=conversion.external_id) from None
+    return conversion
 
 
 def add_commissions(

@@ -185,6 +185,16 @@ class LedgerSession:
             CommissionStatus.DISAPPROVED,
         )
 
+    def post_commission_restored(self, commission: Commission) -> None:
+        """Post the amount of a commission that is no longer deleted again."""
+        self._add_commission_change(commission, None)
+        self._post_status_transition(
+            commission,
+            commission.amount,
+            CommissionStatus.DISAPPROVED,
+            commission.status,
+        )
+
     def post_payment(self, payment: Payment) -> None:
         """Post a payment, out of the payout balance if the account uses payouts."""
         credit_type = (

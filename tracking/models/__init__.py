@@ -27,6 +27,13 @@ from tracking.models.portal import PortalLink, PortalSession, PortalSettings
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
 from tracking.models.questions import Question
+from tracking.models.shops import (
+    Connection,
+    ShopCustomer,
+    ShopEvent,
+    ShopOrder,
+    ShopReference,
+)
 from tracking.models.sources import Asset, Coupon, Source
 
 __all__ = [
@@ -35,6 +42,7 @@ __all__ = [
     "Asset",
     "AttributionRecord",
     "Click",
+    "Connection",
     "Conversion",
     "ConversionAttempt",
     "Coupon",
@@ -56,6 +64,10 @@ __all__ = [
     "Prospect",
     "Question",
     "ReferralCode",
+    "ShopCustomer",
+    "ShopEvent",
+    "ShopOrder",
+    "ShopReference",
     "Source",
     "TermsAcceptance",
 ]

@@ -190,6 +190,7 @@ class ConversionOrigin(models.TextChoices):
     API = "api"
     POSTBACK = "postback"
     BROWSER = "browser"
+    SHOP = "shop"
 
 
 class ConversionAttempt(TenantModel):

@@ -1,0 +1,234 @@
+"""What the kinds of shops have in common: a kind is one module with a table.
+
+A module makes a `Shop`: how its signature is verified, where an event has its ID, kind
+and time, and a reader for each kind of event, which returns `EventFacts`. Kinds that do
+nothing are in `ignored`, each with the reason.
+"""
+
+import hashlib
+import hmac
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any, ClassVar
+
+from payouts.shop_facts import EventFacts, Line, Referral, Sale, format_time
+from tracking.errors import UnreadableEvent
+from tracking.models.shops import Connection
+from tracking.money import MAX_INTEGER_DIGITS, get_currency, get_exponent
+from tracking.services.connections import DEFAULT_REFERRAL_FIELDS
+from tracking.services.inbox import Envelope
+
+CLOCK_TOLERANCE = timedelta(minutes=5)
+NO_EXPONENTS: Mapping[str, int] = {}
+UNKNOWN_KIND = "This kind of event does nothing."
+
+Body = dict[str, Any]
+Headers = Mapping[str, str]
+Reader = Callable[[Body, Connection], EventFacts]
+
+
+class WrongSignature(Exception):
+    """The text is the sentence for the sender."""
+
+
+class Shop(ABC):
+    """A kind of shop."""
+
+    kind: ClassVar[str]
+    readers: ClassVar[Mapping[str, Reader]] = {}
+    ignored: ClassVar[Mapping[str, str]] = {}
+
+    @abstractmethod
+    def verify(
+        self, connection: Connection, headers: Headers, raw: bytes, *, at: datetime
+    ) -> None:
+        """Raise `WrongSignature` unless one of the secrets signed the body."""
+
+    @abstractmethod
+    def identify(
+        self,
+        connection: Connection,
+        headers: Headers,
+        body: Body,
+        raw: bytes,
+        *,
+        at: datetime,
+    ) -> Envelope:
+        """Return ID, kind and time of an event. Raises `UnreadableEvent`."""
+
+    def read(self, kind: str, body: Body, connection: Connection) -> EventFacts:
+        """Return what an event says. Raises `UnreadableEvent`."""
+        if kind in self.ignored:
+            return EventFacts(ignored=self.ignored[kind])
+        reader = self.readers.get(kind)
+        if reader is None:
+            return EventFacts(ignored=UNKNOWN_KIND)
+        try:
+            return reader(body, connection)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            what = f"The event does not look as expected: {describe(error)}."
+            raise UnreadableEvent(what=what) from error
+
+
+def describe(error: Exception) -> str:
+    """`KeyError: 'currency'`, in one line."""
+    return f"{type(error).__name__}: {error}"[:200]
+
+
+def sign(secret: str, raw: bytes) -> bytes:
+    """Return the HMAC-SHA256 of a body."""
+    return hmac.new(secret.encode(), raw, hashlib.sha256).digest()
+
+
+def ensure_signed(
+    secrets: Sequence[str], signatures: Sequence[str], encode: Callable[[str], str]
+) -> None:
+    """Raise `WrongSignature` unless `encode` of a secret is one of the signatures."""
+    for secret in secrets:
+        expected = encode(secret).encode()
+        for signature in signatures:
+            if hmac.compare_digest(expected, signature.encode()):
+                return
+    raise WrongSignature("The signature does not match the secret of this connection.")
+
+
+def ensure_recent(timestamp: str, *, at: datetime) -> None:
+    """Raise `WrongSignature` if a signed time is more than five minutes away."""
+    try:
+        signed_at = parse_unix_time(timestamp)
+    except (ValueError, OverflowError, OSError):
+        raise WrongSignature("The signature has no time.") from None
+    if abs(at - signed_at) > CLOCK_TOLERANCE:
+        raise WrongSignature("The signature is too old, or the clocks differ.")
+
+
+def parse_unix_time(value: Any) -> datetime:
+    """Return the time of a number of seconds."""
+    return datetime.fromtimestamp(int(value), tz=UTC)
+
+
+def parse_iso_time(text: str) -> datetime:
+    """Return the time of an ISO text; without a zone it is UTC."""
+    at = datetime.fromisoformat(text)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def format_unix_time(value: Any) -> str:
+    """Return a number of seconds as the time of a fact."""
+    return format_time(parse_unix_time(value))
+
+
+def format_iso_time(text: str) -> str:
+    """Return an ISO text as the time of a fact."""
+    return format_time(parse_iso_time(text))
+
+
+def read_currency(code: Any) -> str:
+    """Return an ISO 4217 code in upper case."""
+    return get_currency(str(code))
+
+
+def read_amount(value: Any) -> Decimal:
+    """Return an amount that was sent as a number or text; raise `ValueError` if odd."""
+    if isinstance(value, bool) or not isinstance(value, int | str | float | Decimal):
+        raise ValueError(f"{value!r} is no amount")
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation:
+        raise ValueError(f"{value!r} is no amount") from None
+    if not amount.is_finite() or amount < 0 or amount.adjusted() >= MAX_INTEGER_DIGITS:
+        raise ValueError(f"{value!r} is no amount of a sale")
+    return amount
+
+
+def read_minor_units(
+    value: Any, currency: str, exponents: Mapping[str, int] = NO_EXPONENTS
+) -> Decimal:
+    """Return an amount that was sent in cents, or whatever the currency has.
+
+    `exponents` are the decimals of currencies that the shop treats differently.
+    """
+    amount = read_amount(value)
+    if amount != amount.to_integral_value():
+        raise ValueError(f"{value!r} has no whole units")
+    return amount.scaleb(-exponents.get(currency, get_exponent(currency)))
+
+
+def list_referral_values(
+    connection: Connection, attributes: Mapping[str, Any]
+) -> list[str]:
+    """Return the values of the attributes that hold a referral."""
+    names = [
+        *connection.settings.get("referral_fields", []),
+        *DEFAULT_REFERRAL_FIELDS,
+    ]
+    values = [attributes.get(name) for name in dict.fromkeys(names)]
+    return [str(each) for each in values if each not in (None, "")]
+
+
+def build_referral(
+    at: str, values: Sequence[Any], coupons: Sequence[Any] = ()
+) -> Referral | None:
+    """Return a referral, or None if there is nothing in it."""
+    texts = [str(each) for each in values if each]
+    codes = [str(each) for each in coupons if each]
+    if not texts and not codes:
+        return None
+    return {"at": at, "values": texts, "coupons": codes}
+
+
+def build_sale(
+    at: str,
+    order_id: str,
+    *,
+    label: str,
+    currency: str,
+    lines: Sequence[Line],
+    paid: Decimal,
+    customer: str = "",
+    referral: Referral | None = None,
+    attributes: Any = None,
+    subscription: str = "",
+    is_renewal: bool = False,
+    is_canceled: bool = False,
+) -> Sale:
+    """Return a sale; `attributes` are what a connection may choose the program by."""
+    return {
+        "at": at,
+        "order_id": order_id,
+        "label": label,
+        "currency": currency,
+        "lines": list(lines),
+        "paid": str(paid),
+        "customer": customer,
+        "referral": referral or {"at": at, "values": [], "coupons": []},
+        "attributes": read_texts(attributes),
+        "subscription": subscription,
+        "is_renewal": is_renewal,
+        "is_canceled": is_canceled,
+    }
+
+
+def build_lines(lines: Sequence[Line], total: Decimal) -> list[Line]:
+    """Return lines whose sum is the total; one line if theirs is another.
+
+    A line below zero, such as a credit for unused time, makes it one line, too.
+    """
+    amounts = [Decimal(line["amount"]) for line in lines]
+    if lines and sum(amounts) == total and min(amounts) >= 0:
+        return list(lines)
+    products = [name for line in lines for name in line["products"]]
+    return [{"id": "", "products": products, "amount": str(max(total, Decimal(0)))}]
+
+
+def read_texts(values: Any) -> dict[str, str]:
+    """Return the texts and numbers of a JSON object as texts."""
+    if not isinstance(values, Mapping):
+        return {}
+    return {
+        str(name): str(value)
+        for name, value in values.items()
+        if isinstance(value, str | int | float | Decimal)
+    }

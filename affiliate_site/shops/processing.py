@@ -1,0 +1,139 @@
+"""Process the events of the inbox: read what they say, and apply it."""
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+
+from accounts.actor import use_actor
+from accounts.errors import DomainError
+from affiliate_site.shops.base import Body
+from affiliate_site.shops.kinds import SHOPS
+from payouts.services.shop_orders import Outcome, apply_event
+from payouts.shop_facts import EventFacts
+from tracking.models.shops import (
+    Connection,
+    ConnectionMode,
+    ShopEvent,
+    ShopEventState,
+)
+from tracking.services.concurrency import UNAVAILABLE_ERRORS
+from tracking.services.inbox import (
+    claim_event,
+    finish_waiting_events,
+    list_accounts_with_due_events,
+    record_event_result,
+)
+
+logger = logging.getLogger(__name__)
+
+OUR_FAULT = "The event could not be processed; see the log for trace {name} {pk}."
+UNAVAILABLE = "The database was busy."
+SWITCHED_OFF = "The connection is off."
+LISTENS_ONLY = "Listen only, so nothing was changed. Live, this would happen:"
+ERASED = "The body was erased with the person."
+
+
+def process_due_events(*, due_before: datetime) -> Iterator[ShopEvent]:
+    """Process the events of all accounts that are due; yield each one afterwards."""
+    while accounts := list_accounts_with_due_events(due_before=due_before):
+        for account in accounts:
+            if event := claim_event(account, due_before=due_before):
+                process_event(event, at=due_before)
+                yield event
+
+
+def process_event(event: ShopEvent, *, at: datetime) -> None:
+    """Process one event; what it does and that it is done are one transaction."""
+    with use_actor(f"connection {event.connection}"):
+        try:
+            with transaction.atomic():
+                outcome = apply(event, at=at)
+                facts_key = outcome.order.customer_key if outcome.order else ""
+                record_event_result(
+                    event,
+                    state=outcome.state,
+                    effects=outcome.effects,
+                    order=outcome.order,
+                    customer_key=facts_key or outcome.customer_key,
+                    at=at,
+                )
+        except DomainError as error:
+            fail(event, error.text, at=at)
+        except UNAVAILABLE_ERRORS:
+            fail(event, UNAVAILABLE, at=at)
+        except Exception:
+            logger.exception("Event %s of a shop could not be processed", event.pk)
+            fail(event, OUR_FAULT.format(name="event", pk=event.pk), at=at)
+
+
+def apply(event: ShopEvent, *, at: datetime) -> Outcome:
+    """Apply an event as the mode of its connection says."""
+    connection = event.connection
+    if not event.body:
+        return Outcome(ShopEventState.IGNORED, [ERASED])
+    if connection.mode == ConnectionMode.OFF:
+        return Outcome(ShopEventState.IGNORED, [SWITCHED_OFF])
+    facts = read_event(connection, event.kind, event.body)
+    if connection.mode == ConnectionMode.LISTEN:
+        outcome = preview_event(connection, facts, at=at)
+        return Outcome(ShopEventState.IGNORED, [LISTENS_ONLY, *outcome.effects])
+    outcome = apply_event(connection, facts, at=at)
+    if outcome.order is not None and outcome.order.conversion_id is not None:
+        finish_waiting_events(outcome.order, at=at)
+    return outcome
+
+
+def preview_event(
+    connection: Connection, facts: EventFacts, *, at: datetime
+) -> Outcome:
+    """Return what an event would do, and undo it."""
+    with rolled_back():
+        try:
+            outcome = apply_event(connection, facts, at=at)
+        except DomainError as error:
+            outcome = Outcome(ShopEventState.FAILED, [error.text])
+    outcome.order = None  # it does not exist any more
+    return outcome
+
+
+@contextmanager
+def rolled_back() -> Iterator[None]:
+    """Undo what the block does."""
+    with transaction.atomic():
+        point = transaction.savepoint()
+        yield
+        transaction.savepoint_rollback(point)
+
+
+def read_event(connection: Connection, kind: str, body: str) -> EventFacts:
+    """Return what a stored body says. Raises `UnreadableEvent`."""
+    return SHOPS[connection.kind].read(kind, parse_body(body), connection)
+
+
+def parse_body(text: str | bytes) -> Body:
+    """Parse the JSON object of an event with exact numbers; raise `ValueError`."""
+    try:
+        body: Any = json.loads(text, parse_float=Decimal)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(body, dict):
+        raise ValueError("no JSON object")
+    return body
+
+
+def fail(event: ShopEvent, reason: str, *, at: datetime) -> None:
+    """Record a failure; the event is tried again."""
+    with transaction.atomic():
+        record_event_result(
+            event,
+            state=ShopEventState.FAILED,
+            effects=[reason],
+            can_retry=True,
+            at=at,
+        )

@@ -1,0 +1,60 @@
+"""The address of a connection: `POST /in/<id>/`."""
+
+from django.db import connection as database
+from django.http import HttpResponse
+from django.utils import timezone
+
+from accounts.exact_json import serialize_exact_json
+from affiliate_site import http_errors
+from affiliate_site.shops.base import WrongSignature
+from affiliate_site.shops.kinds import SHOPS
+from affiliate_site.shops.processing import parse_body, process_event
+from tracking.errors import UnreadableEvent
+from tracking.services.connections import find_connection
+from tracking.services.inbox import store_event
+
+MAX_EVENT_SIZE = 1_000_000  # bytes
+NO_SECRET = "This connection has no signing secret yet."  # noqa: S105 - a message
+NOT_JSON = "The body is no JSON object."
+
+
+@http_errors.allow_methods("POST")
+def receive_event(request, connection_id: str) -> HttpResponse:
+    """Verify and store an event of a shop; the answer 200 says that it is stored.
+
+    The worker processes it, on the embedded database this request.
+    """
+    if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_EVENT_SIZE:
+        return http_errors.error_response(request, 413)
+    connection = find_connection(connection_id)
+    if connection is None:
+        return http_errors.error_response(request, 404)
+    at = timezone.now()
+    shop, raw = SHOPS[connection.kind], request.body
+    try:
+        if not connection.secrets:
+            raise WrongSignature(NO_SECRET)
+        shop.verify(connection, request.headers, raw, at=at)
+        body = parse_body(raw)
+        envelope = shop.identify(connection, request.headers, body, raw, at=at)
+    except WrongSignature as error:
+        return refuse(request, str(error))
+    except UnreadableEvent as error:
+        return refuse(request, error.text)
+    except (KeyError, TypeError, ValueError, OverflowError, OSError):
+        return refuse(request, NOT_JSON)
+    event = store_event(connection, envelope, at=at)
+    if event is not None and database.vendor == "sqlite":
+        process_event(event, at=at)
+    return HttpResponse(
+        serialize_exact_json({"stored": True, "is_new": event is not None}),
+        content_type="application/json",
+    )
+
+
+def refuse(request, message: str) -> HttpResponse:
+    """Answer 400 with a sentence."""
+    body = http_errors.build_error_body(request, 400) | {"message": message}
+    return HttpResponse(
+        serialize_exact_json(body), status=400, content_type="application/json"
+    )

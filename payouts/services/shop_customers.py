@@ -1,0 +1,103 @@
+"""The customers of a shop: on trial, new, canceled, removed."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from payouts.services.shop_referrals import REFUSALS, find_parameters
+from payouts.shop_facts import CustomerFacts, merge_facts
+from tracking.models.customers import CustomerStatus
+from tracking.models.shops import Connection, ShopCustomer
+from tracking.services.customers import (
+    CustomerData,
+    cancel_customer,
+    create_customer,
+    delete_customer,
+    uncancel_customer,
+)
+
+
+def merge_customer(
+    connection: Connection, key: str, facts: CustomerFacts
+) -> CustomerFacts:
+    """Store new facts of a customer; return all that are known."""
+    account = connection.account
+    row = ShopCustomer(account=account, connection=connection, key=key, facts=facts)
+    unique_fields = ("account", "connection", "key")
+    if account.shop_customers.insert_or_ignore(row, unique_fields=unique_fields):
+        return facts
+    known = account.shop_customers.get(connection=connection, key=key)
+    merged: CustomerFacts = merge_facts(known.facts, facts)
+    if merged != known.facts:
+        known.update_row(facts=merged)
+    return merged
+
+
+def read_customer(connection: Connection, key: str) -> CustomerFacts:
+    """Return what is known of a customer."""
+    rows = connection.account.shop_customers.filter(connection=connection, key=key)
+    row = rows.first()
+    return row.facts if row else CustomerFacts()
+
+
+def apply_customer(
+    connection: Connection, key: str, facts: CustomerFacts, *, at: datetime
+) -> list[str]:
+    """Make the customer of the account agree with what the shop knows of it."""
+    account = connection.account
+    customer = account.customers.not_deleted().filter(customer_id=key).first()
+    if "removal" in facts:
+        if customer is None:
+            return []
+        delete_customer(account, public_id=customer.public_id, at=at)
+        return ["The customer was removed."]
+    states = {each["state"] for each in facts.get("subscriptions", {}).values()}
+    if not states:
+        return []
+    is_canceled = states == {"canceled"}
+    if customer is None:
+        return (
+            []
+            if is_canceled
+            else create_shop_customer(connection, key, facts, states, at=at)
+        )
+    if is_canceled == (customer.status == CustomerStatus.CANCELED):
+        return []
+    if is_canceled:
+        cancel_customer(account, public_id=customer.public_id, at=at)
+        return ["The customer was canceled."]
+    uncancel_customer(account, public_id=customer.public_id, at=at)
+    return ["The customer is active again."]
+
+
+def create_shop_customer(
+    connection: Connection,
+    key: str,
+    facts: CustomerFacts,
+    states: Collection[str],
+    *,
+    at: datetime,
+) -> list[str]:
+    """Create a customer on trial, or a new one, if somebody referred it."""
+    parameters = find_parameters(connection, None, facts)
+    if parameters is None:
+        return []
+    is_trial = "active" not in states
+    status = CustomerStatus.TRIAL if is_trial else CustomerStatus.NEW
+    data = CustomerData(
+        customer_id=key,
+        parameters=parameters,
+        status=status,
+        meta_data=build_meta_data(connection, facts),
+    )
+    try:
+        create_customer(connection.account, data=data, at=at)
+    except REFUSALS as error:
+        return [f"The customer earns nobody anything: {error.text}."]
+    return [f"A customer was created: {status}."]
+
+
+def build_meta_data(connection: Connection, facts: CustomerFacts) -> dict[str, str]:
+    """Return the e-mail address, if the account wants it."""
+    email = facts.get("email", {}).get("email", "")
+    wants_email = connection.settings.get("stores_email")
+    return {"email": email} if wants_email and email else {}

@@ -1,0 +1,318 @@
+"""What an event of a shop does: to its customer, its sale, and the refunds of that.
+
+The facts of the event are merged into those of the order and the customer, then the
+books are made to agree with all that is known. So events may come in any order, and
+more than once.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import transaction
+
+from accounts.models.accounts import Account
+from payouts.calculation import DEFAULT_COMMISSION_TYPE, LineItem
+from payouts.models.commissions import Commission, CommissionStatus
+from payouts.services.commissions import approve_commission, reopen_commission
+from payouts.services.conversion_creation import ConversionData, create_conversion
+from payouts.services.refunds import list_lines, list_refundable_commissions
+from payouts.services.shop_customers import (
+    apply_customer,
+    merge_customer,
+    read_customer,
+)
+from payouts.services.shop_referrals import REFUSALS, find_parameters, refuse
+from payouts.services.shop_refunds import apply_target, get_conversion_of
+from payouts.shop_facts import (
+    Amounts,
+    CustomerFacts,
+    EventFacts,
+    OrderFacts,
+    Sale,
+    calculate_target,
+    describe_amount,
+    group_lines,
+    merge_facts,
+)
+from tracking.attribution import TrackingParameters
+from tracking.errors import MissingTrackingParameter, ShopCurrencyChanged
+from tracking.models.conversions import Conversion
+from tracking.models.shops import Connection, ShopEventState, ShopOrder
+from tracking.money import ZERO
+
+NO_REFERRAL = "Nobody referred this customer."
+NOTHING_TO_EARN = "The sale has no amount."
+WAITS = "The sale is not known yet: this is applied when it arrives."
+
+
+@dataclass
+class Outcome:
+    """What an event did, as sentences, and the order that it is about."""
+
+    state: ShopEventState = ShopEventState.DONE
+    effects: list[str] = field(default_factory=list)
+    order: ShopOrder | None = None
+    customer_key: str = ""
+
+
+def apply_event(connection: Connection, facts: EventFacts, *, at: datetime) -> Outcome:
+    """Apply the facts of an event, in one transaction that locks the connection.
+
+    Raises the errors of the services that create and change sales.
+    """
+    if facts.ignored:
+        return Outcome(ShopEventState.IGNORED, [facts.ignored])
+    outcome = Outcome(customer_key=facts.customer_key)
+    account = connection.account
+    with transaction.atomic():
+        rows = account.connections.filter(pk=connection.pk)
+        list(rows.select_for_update(no_key=True).values_list("pk"))
+        orders: list[ShopOrder] = []
+        if facts.references:
+            order = get_or_create_order(connection, facts.references, at=at)
+            merged = merge_facts(order.facts, facts.order)
+            key = facts.customer_key or order.customer_key
+            order.update_row(facts=merged, customer_key=key)
+            outcome.order = order
+            orders = [order]
+        customer: CustomerFacts = {}
+        if key := facts.customer_key:
+            customer = merge_customer(connection, key, facts.customer)
+            outcome.effects += apply_customer(connection, key, customer, at=at)
+        elif orders and orders[0].customer_key:
+            customer = read_customer(connection, orders[0].customer_key)
+        if key and customer.get("referral"):
+            orders += list_orders_without_sale(connection, key, but=outcome.order)
+        for order in orders:
+            effects = apply_order(connection, order, customer, at=at)
+            outcome.effects += effects
+    if outcome.order is not None:
+        outcome.state = get_state(outcome.order)
+    return outcome
+
+
+def get_state(order: ShopOrder) -> ShopEventState:
+    """Return the state of the events of an order."""
+    if order.conversion_id is not None:
+        return ShopEventState.DONE
+    if "sale" not in order.facts and order.facts:
+        return ShopEventState.WAITING
+    return ShopEventState.NO_REFERRAL if order.reason else ShopEventState.DONE
+
+
+def get_or_create_order(
+    connection: Connection, references: Sequence[str], *, at: datetime
+) -> ShopOrder:
+    """Return the order that has these IDs; several that are one order are joined."""
+    account = connection.account
+    known = account.shop_references.filter(
+        connection=connection, reference__in=references
+    )
+    found = account.shop_orders.filter(pk__in=known.values("order"))
+    # One that has a conversion stays, else the oldest.
+    orders = sorted(found, key=lambda each: (each.conversion_id is None, each.pk))
+    if not orders:
+        orders = [account.shop_orders.create(connection=connection, created_at=at)]
+    first, *others = orders
+    for other in others:
+        first.update_row(
+            facts=merge_facts(first.facts, other.facts),
+            customer_key=first.customer_key or other.customer_key,
+        )
+        account.shop_references.filter(order=other).update(order=first)
+        account.shop_events.filter(order=other).update(order=first)
+        account.shop_orders.filter(pk=other.pk).delete()
+    names = set(account.shop_references.filter(order=first).values_list("reference"))
+    for reference in dict.fromkeys(references):
+        if (reference,) not in names:
+            account.shop_references.create(
+                connection=connection, reference=reference, order=first
+            )
+    return first
+
+
+def list_orders_without_sale(
+    connection: Connection, customer_key: str, *, but: ShopOrder | None
+) -> list[ShopOrder]:
+    """Return the orders of a customer that nobody was known to have referred."""
+    rows = connection.account.shop_orders.filter(
+        connection=connection, customer_key=customer_key, conversion=None
+    )
+    return [row for row in rows.order_by("id") if but is None or row.pk != but.pk]
+
+
+def apply_order(
+    connection: Connection, order: ShopOrder, customer: CustomerFacts, *, at: datetime
+) -> list[str]:
+    """Make the sale, its refunds and its disputes agree with what is known."""
+    facts: OrderFacts = order.facts
+    if "sale" not in facts:
+        return [WAITS] if facts else []
+    types: dict[str, str] = connection.settings.get("commission_types", {})
+    gross = group_lines(facts["sale"]["lines"], types)
+    effects: list[str] = []
+    if order.conversion_id is None:
+        effects += create_sale(connection, order, customer, gross, at=at)
+        if order.conversion_id is None:
+            return effects
+    conversion = get_conversion_of(order)
+    if conversion.currency != facts["sale"]["currency"]:
+        raise ShopCurrencyChanged(
+            old=conversion.currency, new=facts["sale"]["currency"]
+        )
+    if order.is_adopted:
+        gross = {it["type"]: Decimal(it["gross"]) for it in order.lines}
+    target = calculate_target(fit_lines(order, gross), facts, types)
+    reason = f"{connection.name}: {order.label}"
+    effects += apply_target(order, target, reason=reason, at=at)
+    return effects + apply_disputes(order, facts, at=at)
+
+
+def fit_lines(order: ShopOrder, gross: Amounts) -> Amounts:
+    """Return the amounts of the lines that the sale has.
+
+    A line that came later, of another commission type, counts as part of the first.
+    """
+    names = [line["type"] for line in order.lines]
+    amounts = {name: gross.get(name, ZERO) for name in names}
+    further = sum((gross[name] for name in gross if name not in amounts), ZERO)
+    if further and names:
+        amounts[names[0]] += further
+    return amounts
+
+
+def create_sale(
+    connection: Connection,
+    order: ShopOrder,
+    customer: CustomerFacts,
+    gross: Amounts,
+    *,
+    at: datetime,
+) -> list[str]:
+    """Create the conversion of an order, or say why there is none."""
+    account, sale = connection.account, order.facts["sale"]
+    order.update_row(label=describe_sale(connection, order, sale))
+    if not any(gross.values()):
+        order.update_row(reason=NOTHING_TO_EARN)
+        return [NOTHING_TO_EARN]
+    known = account.conversions.not_deleted().filter(external_id=sale["order_id"])
+    reported = known.first()
+    if reported is not None and reported.claim_status is None:
+        return adopt_conversion(order, reported)
+    parameters = find_parameters(connection, sale, customer)
+    if parameters is None and reported is not None:
+        # A page claims the sale, and knows who referred the customer.
+        parameters = TrackingParameters(customer_id=sale["customer"] or None)
+    if parameters is None:
+        refuse(order, sale, MissingTrackingParameter())
+        order.update_row(reason=NO_REFERRAL)
+        return [NO_REFERRAL]
+    data = ConversionData(
+        parameters=parameters,
+        line_items=[
+            LineItem(amount, None if name == DEFAULT_COMMISSION_TYPE else name)
+            for name, amount in gross.items()
+        ],
+        external_id=sale["order_id"],
+        currency=sale["currency"],
+        occurred_at=datetime.fromisoformat(sale["at"]),
+    )
+    try:
+        conversion = create_conversion(account, data=data, at=at)
+    except REFUSALS as error:
+        refuse(order, sale, error)
+        order.update_row(reason=f"{error.text}.")
+        return [f"{error.text}."]
+    rows = list_lines(list_refundable_commissions(conversion))
+    store_lines(order, conversion, dict(zip(gross, rows, strict=True)))
+    amount = describe_amount(conversion.amount, conversion.currency)
+    return [f"A sale of {amount} was created."]
+
+
+def adopt_conversion(order: ShopOrder, conversion: Conversion) -> list[str]:
+    """Use the conversion that was reported in another way, with its own amounts."""
+    rows = list_lines(list_refundable_commissions(conversion))
+    lines = {row.commission_type: row for row in reversed(rows)}
+    store_lines(order, conversion, lines, is_adopted=True)
+    return ["The sale was reported before: refunds are applied to that conversion."]
+
+
+def store_lines(
+    order: ShopOrder,
+    conversion: Conversion,
+    lines: Mapping[str, Commission],
+    *,
+    is_adopted: bool = False,
+) -> None:
+    """Store the conversion of an order with its lines, by commission type."""
+    order.update_row(
+        conversion=conversion,
+        is_adopted=is_adopted,
+        reason="",
+        lines=[
+            {
+                "commission": row.pk,
+                "type": name,
+                "gross": str(row.sub_amount),
+                "target": str(row.sub_amount),
+            }
+            for name, row in lines.items()
+        ],
+    )
+
+
+def describe_sale(connection: Connection, order: ShopOrder, sale: Sale) -> str:
+    """What the shop calls the sale: `invoice in_1, renewal 3`."""
+    if not sale["is_renewal"]:
+        return sale["label"]
+    rows = connection.account.shop_orders.filter(
+        connection=connection, customer_key=sale["customer"]
+    )
+    sales = [each.facts.get("sale") for each in rows.exclude(pk=order.pk)]
+    earlier = [
+        each
+        for each in sales
+        if each
+        and each["is_renewal"]
+        and each["subscription"] == sale["subscription"]
+        and each["at"] < sale["at"]
+    ]
+    return f"{sale['label']}, renewal {len(earlier) + 1}"
+
+
+def apply_disputes(order: ShopOrder, facts: OrderFacts, *, at: datetime) -> list[str]:
+    """Hold the commissions while a dispute is open, and approve them when it ends.
+
+    Those that a payment pays stay paid; a lost dispute takes the money back anyway.
+    """
+    account, conversion = order.account, get_conversion_of(order)
+    is_open = any(
+        each["state"] == "open" for each in facts.get("disputes", {}).values()
+    )
+    rows = list_refundable_commissions(conversion)
+    if is_open and conversion.deleted_at is None:
+        held = [row.pk for row in rows if is_holdable(row, account)]
+        for pk in held:
+            reopen_commission(account, commission_id=pk, at=at)
+        if held:
+            order.update_row(held=[*order.held, *held])
+            return ["Its commissions wait for the end of the dispute."]
+        return []
+    if is_open or not order.held:
+        return []
+    waiting = [row.pk for row in rows if row.pk in order.held and row.is_pending]
+    for pk in waiting:
+        approve_commission(account, commission_id=pk, at=at)
+    order.update_row(held=[])
+    return (
+        ["The dispute is over: its commissions are approved again."] if waiting else []
+    )
+
+
+def is_holdable(commission: Commission, account: Account) -> bool:
+    """Whether a commission is approved, and neither paid nor final."""
+    commission.account = account
+    is_approved = commission.status == CommissionStatus.APPROVED
+    return is_approved and not commission.is_settled

@@ -1,0 +1,102 @@
+"""Who referred a sale or a customer of a shop, by what its events say."""
+
+from typing import Any
+
+from accounts.errors import DomainError
+from payouts.shop_facts import CustomerFacts, Sale
+from tracking.attribution import (
+    CLICK_ID,
+    COUPON,
+    CUSTOMER,
+    REFERRAL_CODE,
+    TRACKING_ID,
+    TrackingParameters,
+)
+from tracking.errors import (
+    AffiliateDeleted,
+    AffiliateNotApproved,
+    CookieExpired,
+    ProgramArchived,
+)
+from tracking.models.conversions import ConversionOrigin
+from tracking.models.programs import Program
+from tracking.models.shops import Connection, ShopOrder
+from tracking.services.attempts import find_refused_affiliate, record_failed_attempt
+from tracking.services.candidates import resolve_candidates
+from tracking.services.programs import get_program
+from tracking.services.visitors import find_first_coupon
+
+# Who referred the customer is known, but earns nothing: no error of the shop.
+REFUSALS = (AffiliateDeleted, AffiliateNotApproved, CookieExpired, ProgramArchived)
+MAX_VALUES = 20  # of one event that are looked up
+
+
+def find_parameters(
+    connection: Connection, sale: Sale | None, customer: CustomerFacts
+) -> TrackingParameters | None:
+    """Return the tracking parameters that name somebody of the connection's program.
+
+    Those of the sale come before those of the customer. None if there are none. The
+    order of the contract decides between several.
+    """
+    account, program = connection.account, choose_program(connection, sale)
+    key = sale["customer"] if sale else ""
+    referrals = [sale["referral"]] if sale else []
+    if "referral" in customer:
+        referrals.append(customer["referral"])
+    values = [value for referral in referrals for value in referral["values"]]
+    codes: dict[str, str] = connection.settings.get("coupons", {})
+    coupons = [
+        codes.get(code, code) for referral in referrals for code in referral["coupons"]
+    ]
+    coupon = find_first_coupon(account, coupons) if coupons else None
+    sent: dict[str, tuple[str, list[Any]]] = {
+        CUSTOMER: ("customer_id", [key]),
+        COUPON: ("coupon", [coupon]),
+        REFERRAL_CODE: ("referral_code", values),
+        CLICK_ID: ("click_id", values),
+        TRACKING_ID: ("tracking_id", values),
+    }
+    found: dict[str, str] = {}
+    for name, candidates in sent.values():
+        for value in filter(None, candidates[:MAX_VALUES]):
+            parameters = TrackingParameters(**{name: value})
+            (resolved,) = resolve_candidates(account, parameters)
+            owner = resolved.program
+            if owner is not None and program in (None, owner):
+                found.setdefault(name, value)
+    if not found:
+        return None
+    return TrackingParameters(**({"customer_id": key or None} | found))
+
+
+def choose_program(connection: Connection, sale: Sale | None) -> Program | None:
+    """Return the program whose sales the connection reports; None: any.
+
+    Its rules compare the currency, a product or an attribute of the sale.
+    """
+    rules = connection.settings.get("programs", [])
+    if sale is not None and rules:
+        products = {name for line in sale["lines"] for name in line["products"]}
+        for rule in rules:
+            name, value = rule["field"], rule["value"]
+            is_met = (
+                (name == "currency" and value == sale["currency"])
+                or (name == "product" and value in products)
+                or sale["attributes"].get(name) == value
+            )
+            if is_met:
+                return get_program(connection.account, rule["program"])
+    return connection.program
+
+
+def refuse(order: ShopOrder, sale: Sale, error: DomainError) -> None:
+    """Record why a sale earns nobody anything, for an affiliate who misses it."""
+    account = order.account
+    record_failed_attempt(
+        account,
+        origin=ConversionOrigin.SHOP,
+        external_id=sale["order_id"],
+        message=str(error),
+        affiliate=find_refused_affiliate(account, error),
+    )

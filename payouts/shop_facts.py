@@ -1,0 +1,331 @@
+"""What the events of a shop say of orders and customers, and what follows for money.
+
+Pure functions. Facts are JSON, with amounts as texts of decimals and times as texts of
+`format_time`. Of two facts about one thing the later one counts, so that events may
+arrive in any order and more than once: `merge_facts` is commutative and idempotent.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Literal, NotRequired, TypedDict
+
+from accounts.exact_json import format_decimal
+from payouts.calculation import DEFAULT_COMMISSION_TYPE, allocate_proportionally
+from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
+
+EVERYTHING = Decimal(10**15)  # more than any sale
+
+
+class Line(TypedDict):
+    """A part of a sale; `products` are IDs or SKUs, of which one may have a type."""
+
+    id: str
+    products: list[str]
+    amount: str  # as it earns commissions: by default without tax and shipping
+
+
+class Referral(TypedDict):
+    """What an event says of who referred the customer.
+
+    `values` may be click IDs, tracking IDs and referral codes. `coupons` are the codes
+    of discounts. The first referral that a shop knew of a customer counts.
+    """
+
+    at: str
+    values: list[str]
+    coupons: list[str]
+
+
+class Sale(TypedDict):
+    """An order with its present lines, before refunds."""
+
+    at: str
+    order_id: str  # the external ID of the conversion
+    label: str  # such as `invoice in_1`
+    currency: str
+    lines: list[Line]
+    paid: str  # with tax and shipping: what refunds by amount are a part of
+    customer: str  # the shop's ID; empty for a guest
+    referral: Referral
+    attributes: dict[str, str]  # by which a connection may choose the program
+    subscription: str
+    is_renewal: bool
+    is_canceled: bool
+
+
+class RefundFact(TypedDict):
+    """A refund, or the sum of those of a charge.
+
+    `amount` is a part of what was paid; `lines` have amounts of lines by their IDs,
+    instead of it.
+    """
+
+    at: str
+    amount: str
+    lines: dict[str, str]
+    is_canceled: bool
+    charge: NotRequired[str]  # whose total a `RefundTotal` may say
+
+
+class RefundTotal(TypedDict):
+    """What was refunded of a charge in all, at a time."""
+
+    at: str
+    amount: str
+
+
+class DisputeFact(TypedDict):
+    """A dispute (chargeback) about an amount of what was paid."""
+
+    at: str
+    amount: str
+    state: Literal["open", "won", "lost"]
+
+
+class OrderFacts(TypedDict, total=False):
+    """All that is known of an order; refunds and disputes by the shop's IDs."""
+
+    sale: Sale
+    refunds: dict[str, RefundFact]
+    refund_totals: dict[str, RefundTotal]  # by charge
+    disputes: dict[str, DisputeFact]
+
+
+class SubscriptionFact(TypedDict):
+    """The state of a subscription of a customer."""
+
+    at: str
+    state: Literal["trial", "active", "canceled"]
+
+
+class Removal(TypedDict):
+    """When a shop removed a customer."""
+
+    at: str
+
+
+class Email(TypedDict):
+    """The e-mail address of a customer."""
+
+    at: str
+    email: str
+
+
+class CustomerFacts(TypedDict, total=False):
+    """All that is known of a customer."""
+
+    referral: Referral
+    subscriptions: dict[str, SubscriptionFact]
+    email: Email
+    removal: Removal
+
+
+@dataclass(frozen=True)
+class EventFacts:
+    """What one event says. `references` are the IDs that it has for its order.
+
+    Without any facts, `ignored` says why.
+    """
+
+    references: Sequence[str] = ()
+    order: OrderFacts = field(default_factory=OrderFacts)
+    customer_key: str = ""
+    customer: CustomerFacts = field(default_factory=CustomerFacts)
+    ignored: str = ""
+
+
+def format_time(at: datetime) -> str:
+    """Return a time as a text whose order is that of the times."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def merge_facts(known: Any, new: Any, *, name: str = "") -> Any:
+    """Return known facts with new ones: the later fact counts, the earlier referral.
+
+    Facts of the same time are compared by their content, so that their order does not
+    matter.
+    """
+    if "at" in known and "at" in new:
+        choose: Any = min if name == "referral" else max
+        return choose(known, new, key=lambda fact: (fact["at"], repr(sort_keys(fact))))
+    merged = dict(known)
+    for key, value in new.items():
+        old = known.get(key)
+        merged[key] = value if old is None else merge_facts(old, value, name=key)
+    return merged
+
+
+def sort_keys(fact: Any) -> Any:
+    """Return the items of a fact in the order of their keys."""
+    if isinstance(fact, Mapping):
+        return sorted((key, sort_keys(value)) for key, value in fact.items())
+    return fact
+
+
+# A commission type, or None for the program's default.
+Amounts = dict[str, Decimal]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What of a sale is left by commission type, and what each refund took of it."""
+
+    left: Amounts
+    refunded: dict[str, Decimal]  # by the shop's ID of a refund, charge or dispute
+
+    @property
+    def total(self) -> Decimal:
+        return sum(self.left.values(), ZERO)
+
+
+def group_lines(lines: Iterable[Line], types: Mapping[str, str]) -> Amounts:
+    """Return the sums of lines by commission type; `types` has them by product."""
+    amounts: Amounts = {}
+    for line in lines:
+        name = find_type(line, types)
+        amounts[name] = amounts.get(name, ZERO) + Decimal(line["amount"])
+    return amounts
+
+
+def find_type(line: Line, types: Mapping[str, str]) -> str:
+    """Return the commission type of the first product of a line that has one."""
+    found = (types[each] for each in line["products"] if each in types)
+    return next(found, DEFAULT_COMMISSION_TYPE)
+
+
+@dataclass(frozen=True)
+class _Deduction:
+    """A refund as a part of what was paid, or as amounts by commission type."""
+
+    key: str
+    paid: Decimal = ZERO
+    amounts: Mapping[str, Decimal] = field(default_factory=dict)
+
+
+def calculate_target(
+    gross: Amounts, facts: OrderFacts, types: Mapping[str, str]
+) -> Target:
+    """Return what is left of a sale whose lines are `gross`, by commission type.
+
+    Refunds and lost disputes are taken off in the order of their IDs, never more than
+    there is. A part of what was paid takes the same part of the lines that no refund
+    names.
+    """
+    sale = facts["sale"]
+    currency = sale["currency"]
+    left, refunded = dict(gross), dict[str, Decimal]()
+    deductions = _list_deductions(facts, types)
+    by_line = dict[str, Decimal]()
+    paid_back = ZERO
+    for deduction in deductions:
+        for name, amount in deduction.amounts.items():
+            known = name if name in gross else DEFAULT_COMMISSION_TYPE
+            by_line[known] = by_line.get(known, ZERO) + amount
+        paid_back += deduction.paid
+        before, left = left, _calculate_left(gross, by_line, paid_back, sale, currency)
+        difference = sum(before.values(), ZERO) - sum(left.values(), ZERO)
+        refunded[deduction.key] = difference
+    return Target(left, refunded)
+
+
+def _calculate_left(
+    gross: Amounts,
+    by_line: Mapping[str, Decimal],
+    paid_back: Decimal,
+    sale: Sale,
+    currency: str,
+) -> Amounts:
+    names = list(gross)
+    total = sum(gross.values(), ZERO)
+    rest = [max(gross[name] - by_line.get(name, ZERO), ZERO) for name in names]
+    # A line that is named in vain: its refund is taken off the others.
+    unnamed = sum((by_line[name] for name in by_line if name not in gross), ZERO)
+    rest_total = sum(rest, ZERO)
+    paid = Decimal(sale["paid"])
+    share = paid_back if not paid else _scale(total, paid_back, paid)
+    new_total = max(round_amount(rest_total - unnamed - share, currency), ZERO)
+    if paid and paid_back >= paid:
+        new_total = ZERO
+    amounts = allocate_proportionally(
+        rest,
+        old_total=rest_total,
+        new_total=min(new_total, rest_total),
+        currency=currency,
+        is_complete=True,
+    )
+    return dict(zip(names, amounts, strict=True))
+
+
+def _scale(amount: Decimal, part: Decimal, whole: Decimal) -> Decimal:
+    product = ROUNDING_CONTEXT.multiply(amount, part)
+    return ROUNDING_CONTEXT.divide(product, whole)
+
+
+def _list_deductions(facts: OrderFacts, types: Mapping[str, str]) -> list[_Deduction]:
+    """Return refunds, totals of charges and disputes, in the order of their IDs.
+
+    What was canceled or won takes nothing. A sale that was canceled is refunded whole.
+    """
+    sale = facts["sale"]
+    refunds = facts.get("refunds", {})
+    type_of_line = {line["id"]: find_type(line, types) for line in sale["lines"]}
+    found = [
+        _Deduction(key)
+        if refund["is_canceled"]
+        else _Deduction(key, *_read_refund(refund, type_of_line))
+        for key, refund in refunds.items()
+        if "charge" not in refund
+    ]
+    totals = facts.get("refund_totals", {})
+    charges = {each["charge"] for each in refunds.values() if "charge" in each}
+    for charge in charges | set(totals):
+        amount = _calculate_charge_total(charge, refunds, totals.get(charge))
+        found.append(_Deduction(charge, amount))
+    for key, dispute in facts.get("disputes", {}).items():
+        is_lost = dispute["state"] == "lost"
+        found.append(_Deduction(key, Decimal(dispute["amount"]) if is_lost else ZERO))
+    canceled = EVERYTHING if sale["is_canceled"] else ZERO
+    found.append(_Deduction(f"{sale['order_id']} canceled", canceled))
+    return sorted(found, key=lambda each: each.key)
+
+
+def _read_refund(
+    refund: RefundFact, type_of_line: Mapping[str, str]
+) -> tuple[Decimal, Amounts]:
+    amounts: Amounts = {}
+    for line, amount in refund["lines"].items():
+        name = type_of_line.get(line, DEFAULT_COMMISSION_TYPE)
+        amounts[name] = amounts.get(name, ZERO) + Decimal(amount)
+    return Decimal(refund["amount"]), amounts
+
+
+def _calculate_charge_total(
+    charge: str, refunds: Mapping[str, RefundFact], total: RefundTotal | None
+) -> Decimal:
+    """Return what was refunded of a charge.
+
+    A refund that was canceled after the total was stated is taken off it. Refunds that
+    are known by themselves may be newer than the total.
+    """
+    own = [each for each in refunds.values() if each.get("charge") == charge]
+    valid = sum(
+        (Decimal(each["amount"]) for each in own if not each["is_canceled"]), ZERO
+    )
+    if total is None:
+        return valid
+    canceled = sum(
+        (
+            Decimal(each["amount"])
+            for each in own
+            if each["is_canceled"] and each["at"] >= total["at"]
+        ),
+        ZERO,
+    )
+    return max(Decimal(total["amount"]) - canceled, valid)
+
+
+def describe_amount(amount: Decimal, currency: str) -> str:
+    """An amount for a sentence: `12.5 EUR`."""
+    return f"{format_decimal(amount)} {currency}"

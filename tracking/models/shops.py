@@ -1,0 +1,251 @@
+"""Connection: a shop that reports sales by itself; its events, orders and customers."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+from django.db import models
+from django.utils import timezone
+
+from accounts.encryption import EncryptedJSONField, EncryptedTextField
+from accounts.models.accounts import TenantModel, TenantQuerySet
+from tracking.models.conversions import Conversion
+from tracking.models.customers import Customer
+from tracking.models.programs import Program
+
+MAX_KEY_LENGTH = 255  # of what a shop calls its events, orders and customers
+
+
+class ConnectionKind(models.TextChoices):
+    """The kind of a shop."""
+
+    STRIPE = "stripe", "Stripe"
+    WOOCOMMERCE = "woocommerce", "WooCommerce"
+    SHOPIFY = "shopify", "Shopify"
+    PADDLE = "paddle", "Paddle"
+    OTHER = "other", "Any other shop"
+
+
+class ConnectionMode(models.TextChoices):
+    """What the events of a connection do."""
+
+    LISTEN = "listen", "Listen only"
+    LIVE = "live", "Live"
+    OFF = "off", "Off"
+
+
+class Connection(TenantModel):
+    """A shop whose events become sales, refunds and customers.
+
+    `secrets` are those that the shop may sign with, at most two, the newest first.
+    `settings` are described in `tracking/services/connections.py`.
+    """
+
+    public_id = models.CharField("ID", max_length=32)
+    kind = models.CharField(max_length=16, choices=ConnectionKind)
+    name = models.CharField(max_length=255)
+    # Null: the program of the affiliate whom the sale belongs to.
+    program = models.ForeignKey(
+        Program, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    mode = models.CharField(
+        max_length=16, choices=ConnectionMode, default=ConnectionMode.LISTEN
+    )
+    secrets = EncryptedJSONField(default=list)
+    source_key = EncryptedTextField(blank=True)  # reads what was missed from the shop
+    settings = models.JSONField(default=dict)
+    caught_up_until = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        default_related_name = "connections"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["public_id"], name="one_connection_per_public_id"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
+class ShopOrder(TenantModel):
+    """An order, invoice or transaction of a shop, with all that its events say of it.
+
+    `facts` are `payouts.shop_facts.OrderFacts`. `lines` are the regular commissions
+    that the sale was created with: `commission` is the ID, `type` the commission type,
+    `gross` and `target` sub-amounts as texts. `held` are the commissions that wait for
+    the end of a dispute. Without a `conversion` the order earns nobody anything, and
+    `reason` says why.
+    """
+
+    connection = models.ForeignKey(
+        Connection, models.PROTECT, related_name="orders", db_index=False
+    )
+    label = models.CharField(max_length=MAX_KEY_LENGTH, blank=True)
+    customer_key = models.CharField(max_length=MAX_KEY_LENGTH, blank=True)
+    facts = models.JSONField(default=dict)
+    conversion = models.ForeignKey(
+        Conversion, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    is_adopted = models.BooleanField(default=False)  # reported in another way before
+    lines = models.JSONField(default=list)
+    held = models.JSONField(default=list)
+    removed_at = models.DateTimeField(null=True)  # with its conversion, by a refund
+    reason = models.CharField(max_length=255, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        default_related_name = "shop_orders"
+        indexes = [
+            models.Index(
+                fields=["account", "conversion"],
+                condition=models.Q(conversion__isnull=False),
+                name="shop_orders_by_conversion",
+            ),
+            models.Index(
+                fields=["account", "connection", "customer_key"],
+                name="shop_orders_by_customer",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"order {self.pk}"
+
+
+class ShopReference(TenantModel):
+    """One of the IDs by which the events of a shop name an order."""
+
+    connection = models.ForeignKey(
+        Connection, models.PROTECT, related_name="+", db_index=False
+    )
+    reference = models.CharField(max_length=MAX_KEY_LENGTH)
+    order = models.ForeignKey(
+        ShopOrder, models.PROTECT, related_name="references", db_index=False
+    )
+
+    class Meta:
+        default_related_name = "shop_references"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "connection", "reference"],
+                name="one_shop_order_per_reference",
+            )
+        ]
+        indexes = [
+            models.Index(fields=["account", "order"], name="references_of_shop_order")
+        ]
+
+    def __str__(self) -> str:
+        return self.reference
+
+
+class ShopCustomer(TenantModel):
+    """A customer of a shop; `facts` are `payouts.shop_facts.CustomerFacts`."""
+
+    connection = models.ForeignKey(
+        Connection, models.PROTECT, related_name="+", db_index=False
+    )
+    key = models.CharField(max_length=MAX_KEY_LENGTH)
+    facts = models.JSONField(default=dict)
+    customer = models.ForeignKey(
+        Customer, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+
+    class Meta:
+        default_related_name = "shop_customers"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "connection", "key"],
+                name="one_shop_customer_per_key",
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["account", "customer"],
+                condition=models.Q(customer__isnull=False),
+                name="shop_customers_by_customer",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"shop customer {self.pk}"
+
+
+class ShopEventState(models.TextChoices):
+    """What became of an event."""
+
+    RECEIVED = "received", "Received"
+    DONE = "done", "Done"
+    NO_REFERRAL = "no_referral", "No referral"
+    WAITING = "waiting", "Waits for its sale"
+    IGNORED = "ignored", "Ignored"
+    FAILED = "failed", "Failed"
+
+
+class ShopEventQuerySet(TenantQuerySet["ShopEvent"]):
+    """Events of one account."""
+
+    def failed(self) -> Self:
+        """Those that staff should look at."""
+        return self.filter(state=ShopEventState.FAILED)
+
+
+class ShopEvent(TenantModel):
+    """An event as a shop sent it, stored before it is processed.
+
+    `due_at` is the time of the next attempt; null if there is none. `result` is what
+    the last attempt did, as sentences. `body` is empty once the person is erased.
+    """
+
+    connection = models.ForeignKey(
+        Connection, models.PROTECT, related_name="events", db_index=False
+    )
+    key = models.CharField("ID", max_length=MAX_KEY_LENGTH)  # of the shop
+    kind = models.CharField(max_length=MAX_KEY_LENGTH)
+    body = models.TextField(blank=True)
+    occurred_at = models.DateTimeField()
+    created_at = models.DateTimeField(default=timezone.now)
+    state = models.CharField(
+        max_length=16, choices=ShopEventState, default=ShopEventState.RECEIVED
+    )
+    result = models.JSONField(default=list)
+    order = models.ForeignKey(
+        ShopOrder, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    customer_key = models.CharField(max_length=MAX_KEY_LENGTH, blank=True)
+    due_at = models.DateTimeField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+
+    objects: ClassVar = ShopEventQuerySet.as_manager()
+
+    class Meta:
+        default_related_name = "shop_events"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "connection", "key"], name="one_shop_event_per_key"
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["account", "due_at"],
+                condition=models.Q(due_at__isnull=False),
+                name="shop_events_due",
+            ),
+            models.Index(
+                fields=["account", "-created_at", "-id"],
+                name="shop_events_newest_first",
+            ),
+            models.Index(
+                fields=["account", "connection", "-created_at", "-id"],
+                name="shop_events_of_connection",
+            ),
+            models.Index(
+                fields=["account", "connection", "customer_key"],
+                name="shop_events_by_customer",
+            ),
+            models.Index(fields=["account", "order"], name="shop_events_of_order"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key

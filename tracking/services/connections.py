@@ -1,0 +1,157 @@
+"""Connections of shops: create, change, switch, rotate the secret.
+
+`Connection.settings` has, each optional:
+
+- `commission_types`: commission type by product ID or SKU
+- `coupons`: coupon of an affiliate by the code of the shop, where they differ
+- `programs`: rules `{field, value, program}`, the first that fits decides; `field` is
+  `currency`, `product` or the name of an attribute of the sale
+- `referral_fields`: names of the metadata and attributes that hold a referral
+- `includes_tax`, `includes_shipping`: whether they earn commissions
+- `stores_email`: whether customers get their e-mail address as meta data
+- `other`: how events of any other shop are read
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from accounts.ids import generate_public_id
+from accounts.lookups import get_or_raise
+from accounts.models.accounts import Account
+from accounts.services.accounts import validate_name
+from accounts.services.changes import log_event
+from tracking.errors import (
+    ConnectionNotFound,
+    InvalidConnectionSecret,
+    UnknownConnectionKind,
+)
+from tracking.models.programs import Program
+from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
+
+SECRET_LENGTHS = (8, 255)
+# The names under which shops hand through what a link has; others can be added.
+DEFAULT_REFERRAL_FIELDS = (
+    "tap_vid",
+    "tracking_id",
+    "click_id",
+    "referral_code",
+    "ref",
+    "affiliate",
+)
+
+
+def create_connection(
+    account: Account,
+    *,
+    kind: str,
+    name: str = "",
+    program: Program | None = None,
+    secret: str = "",
+    mode: str = ConnectionMode.LISTEN,
+    settings: Mapping[str, Any] | None = None,
+    at: datetime,
+) -> Connection:
+    """Connect a shop. Without a `secret` it answers 400 until one is set.
+
+    Raises `UnknownConnectionKind` and `InvalidConnectionSecret`.
+    """
+    if kind not in ConnectionKind.values:
+        kinds = ", ".join(ConnectionKind.values)
+        raise UnknownConnectionKind(kind=kind, kinds=kinds)
+    title = name or str(ConnectionKind(kind).label)
+    validate_name("name", title, path="name")
+    with transaction.atomic():
+        connection = account.connections.create(
+            public_id=generate_public_id("cn"),
+            kind=kind,
+            name=title,
+            program=program,
+            mode=ConnectionMode(mode),
+            secrets=[validate_secret(secret)] if secret else [],
+            settings=dict(settings or {}),
+            created_at=at,
+        )
+        log_event(account, "connection.created", connection, at=at, kind=kind)
+    return connection
+
+
+def update_connection(
+    account: Account, *, connection_id: str, changes: Mapping[str, Any], at: datetime
+) -> Connection:
+    """Change `name`, `program`, `mode`, `settings` or `source_key`."""
+    if "name" in changes:
+        validate_name("name", changes["name"], path="name")
+    with transaction.atomic():
+        connection = get_connection(account, connection_id, lock=True)
+        changed = {
+            name: value
+            for name, value in changes.items()
+            if getattr(connection, name) != value
+        }
+        if changed:
+            details: dict[str, Any] = {"fields": sorted(changed)}
+            if "mode" in changed:
+                details["mode"] = [connection.mode, str(changed["mode"])]
+            connection.update_row(**changed)
+            log_event(account, "connection.updated", connection, at=at, **details)
+    return connection
+
+
+def set_connection_secret(
+    account: Account, *, connection_id: str, secret: str, at: datetime
+) -> Connection:
+    """Set the secret that the shop signs with; the one before stays valid, too."""
+    with transaction.atomic():
+        connection = get_connection(account, connection_id, lock=True)
+        new = validate_secret(secret)
+        if new in connection.secrets[:1]:
+            return connection
+        earlier = [each for each in connection.secrets if each != new]
+        connection.update_row(secrets=[new, *earlier[:1]])
+        log_event(account, "connection.updated", connection, at=at, fields=["secret"])
+    return connection
+
+
+def forget_earlier_secret(
+    account: Account, *, connection_id: str, at: datetime
+) -> Connection:
+    """Accept the newest secret only: the rotation is over."""
+    with transaction.atomic():
+        connection = get_connection(account, connection_id, lock=True)
+        if len(connection.secrets) > 1:
+            connection.update_row(secrets=connection.secrets[:1])
+            log_event(
+                account, "connection.updated", connection, at=at, fields=["secret"]
+            )
+    return connection
+
+
+def validate_secret(secret: str) -> str:
+    """Return the secret without surrounding space; raise `InvalidConnectionSecret`."""
+    text = secret.strip()
+    shortest, longest = SECRET_LENGTHS
+    if not shortest <= len(text) <= longest or not text.isprintable():
+        raise InvalidConnectionSecret
+    return text
+
+
+def get_connection(
+    account: Account, connection_id: str, *, lock: bool = False
+) -> Connection:
+    """Get a connection of the account; raise `ConnectionNotFound`."""
+    error = ConnectionNotFound(connection=connection_id)
+    return get_or_raise(account.connections, error, lock=lock, public_id=connection_id)
+
+
+def find_connection(connection_id: str) -> Connection | None:
+    """Find a connection that is not off, of any account, by the ID in its address."""
+    rows = Connection.objects.exclude(mode=ConnectionMode.OFF)
+    return rows.select_related("account").filter(public_id=connection_id).first()
+
+
+def list_connections(account: Account) -> list[Connection]:
+    """Return the connections of an account, the oldest first."""
+    return list(account.connections.select_related("program").order_by("id"))

@@ -1,0 +1,140 @@
+"""The inbox of shops: an event is stored before it is processed.
+
+An event that fails is tried again with delays. A claim sets the time of the next
+attempt, so that another worker goes on if one stops.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from accounts.models.accounts import Account
+from accounts.services.retention import delete_in_batches
+from tracking.models.shops import (
+    MAX_KEY_LENGTH,
+    Connection,
+    ShopEvent,
+    ShopEventState,
+    ShopOrder,
+)
+
+RETRY_DELAYS = (
+    timedelta(minutes=1),
+    timedelta(minutes=10),
+    timedelta(hours=1),
+    timedelta(hours=6),
+    timedelta(hours=24),
+)
+LEASE = timedelta(minutes=5)  # of a worker that processes an event
+MAX_WAIT = timedelta(days=1)  # of a refund for its sale; then it is listed as failed
+EVENT_RETENTION = timedelta(days=30)
+SALE_NEVER_CAME = "Its sale did not arrive within a day."
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """An event as it arrived: what the shop calls it, and its body as text."""
+
+    key: str
+    kind: str
+    occurred_at: datetime
+    body: str
+
+
+def store_event(
+    connection: Connection, envelope: Envelope, *, at: datetime
+) -> ShopEvent | None:
+    """Store an event; return None if it was stored before."""
+    account = connection.account
+    event = ShopEvent(
+        account=account,
+        connection=connection,
+        key=envelope.key[:MAX_KEY_LENGTH],
+        kind=envelope.kind[:MAX_KEY_LENGTH],
+        body=envelope.body,
+        occurred_at=envelope.occurred_at,
+        created_at=at,
+        due_at=at,
+    )
+    unique_fields = ("account", "connection", "key")
+    with transaction.atomic():
+        is_new = account.shop_events.insert_or_ignore(
+            event, unique_fields=unique_fields
+        )
+    return event if is_new else None
+
+
+def list_accounts_with_due_events(*, due_before: datetime) -> list[Account]:
+    """List the accounts that have events due, in any order, so that none waits long."""
+    due = ShopEvent.objects.filter(due_at__lte=due_before)
+    return list(Account.objects.filter(pk__in=due.values("account")).order_by("?"))
+
+
+def claim_event(account: Account, *, due_before: datetime) -> ShopEvent | None:
+    """Start an attempt of the event that is due longest; no other worker takes it."""
+    due = account.shop_events.filter(due_at__lte=due_before).order_by("due_at", "id")
+    with transaction.atomic():
+        rows = due.select_for_update(skip_locked=True, no_key=True, of=("self",))
+        event = rows.select_related("connection").first()
+        if event is not None:
+            event.account = event.connection.account = account
+            event.update_row(due_at=due_before + LEASE)
+    return event
+
+
+def record_event_result(
+    event: ShopEvent,
+    *,
+    state: ShopEventState,
+    effects: Sequence[str],
+    order: ShopOrder | None = None,
+    customer_key: str = "",
+    can_retry: bool = False,
+    at: datetime,
+) -> None:
+    """Record what an attempt did, and when the next one is if it failed."""
+    attempts = event.attempts + 1
+    due_at = None
+    if can_retry and attempts <= len(RETRY_DELAYS):
+        due_at = at + RETRY_DELAYS[attempts - 1]
+    if state == ShopEventState.WAITING:
+        due_at = max(event.created_at + MAX_WAIT, at)
+        if at >= event.created_at + MAX_WAIT:
+            state, due_at = ShopEventState.FAILED, None
+            effects = [*effects, SALE_NEVER_CAME]
+    event.update_row(
+        state=state,
+        result=list(effects),
+        order=order,
+        customer_key=customer_key[:MAX_KEY_LENGTH],
+        attempts=min(attempts, 32_000),
+        due_at=due_at,
+    )
+
+
+def finish_waiting_events(order: ShopOrder, *, at: datetime) -> None:
+    """Mark the events that waited for the sale of an order as done."""
+    rows = order.account.shop_events.filter(order=order, state=ShopEventState.WAITING)
+    rows.update(
+        state=ShopEventState.DONE,
+        due_at=None,
+        result=["Applied when its sale arrived."],
+    )
+
+
+def process_again(event: ShopEvent, *, at: datetime) -> None:
+    """Let an event be processed once more, as if it had just arrived."""
+    event.update_row(due_at=at, attempts=0)
+
+
+def count_due_events() -> int:
+    """Count the events of all accounts that wait for an attempt."""
+    return ShopEvent.objects.filter(due_at__isnull=False).count()
+
+
+def delete_expired_events(account: Account, *, at: datetime, dry_run: bool) -> int:
+    """Delete the events that are older than `EVENT_RETENTION`."""
+    expired = account.shop_events.filter(created_at__lte=at - EVENT_RETENTION)
+    return delete_in_batches(expired, dry_run=dry_run)
