@@ -189,6 +189,7 @@ def _export_customer(account: Account, customer: Customer) -> dict[str, Any]:
             ConversionRepresentation, account, conversions, VISITOR_DATA
         ),
         **_list_reasons(account, conversions),
+        "shop_events": _list_shop_events(account, conversions),
         "former_external_ids": [str(row) for row in former_ids.order_by("pk")],
         "clicks": _represent(ClickRepresentation, account, clicks, VISITOR_DATA),
         "tracking_ids": [visitor.tracking_id for visitor in visitors.order_by("pk")],
@@ -208,6 +209,15 @@ def _list_reasons(
         "refunds": list(refunds.values(*columns, "external_id")),
         "corrections": list(corrections.values(*columns)),
     }
+
+
+def _list_shop_events(
+    account: Account, conversions: QuerySet[Any, Any]
+) -> list[dict[str, Any]]:
+    """What shops sent about the sales, as long as it is kept."""
+    orders = account.shop_orders.filter(conversion__in=conversions)
+    events = account.shop_events.filter(order__in=orders)
+    return list(events.order_by("pk").values("created_at", "kind", "body"))
 
 
 def _represent_one(

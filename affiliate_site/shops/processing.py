@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
+from django.utils import timezone
 
 from accounts.actor import use_actor
 from accounts.errors import DomainError
@@ -40,11 +41,15 @@ ERASED = "The body was erased with the person."
 
 
 def process_due_events(*, due_before: datetime) -> Iterator[ShopEvent]:
-    """Process the events of all accounts that are due; yield each one afterwards."""
+    """Process the events of all accounts that are due; yield each one afterwards.
+
+    The accounts take turns, so that none waits for all events of another.
+    """
     while accounts := list_accounts_with_due_events(due_before=due_before):
         for account in accounts:
-            if event := claim_event(account, due_before=due_before):
-                process_event(event, at=due_before)
+            at = timezone.now()
+            if event := claim_event(account, due_before=due_before, at=at):
+                process_event(event, at=at)
                 yield event
 
 

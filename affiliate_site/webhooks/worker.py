@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from django.db import DatabaseError, connection
@@ -24,9 +25,11 @@ from accounts.services.deliveries import (
     record_delivery_result,
 )
 from accounts.services.notifications import can_send_mail
+from affiliate_site.shops.processing import process_due_events
 from affiliate_site.webhooks.mail_sending import send_mail
 from affiliate_site.webhooks.sending import send_delivery
 from tracking.models.mails import Mail
+from tracking.models.shops import ShopEvent
 from tracking.services.mails import (
     MailResult,
     claim_mail,
@@ -41,17 +44,19 @@ MAX_CONCURRENCY = 32
 MAX_CALLS_PER_ENDPOINT = 4  # while more than half of all slots are free; else one
 MAX_CALLS_TO_FAILING_ENDPOINTS = 8  # in all, and one to each: its last call failed
 MAX_FAILING_CALLS_PER_ACCOUNT = 2  # to failing endpoints of one account
+MAX_EVENTS_AT_ONCE = 20  # of shops, between two looks at the deliveries
 MAX_MAILS = 4  # at once, beside the calls
 POLL_INTERVAL_SECONDS = 1.0  # between two database queries when nothing is due
 HEARTBEAT_INTERVAL = timedelta(minutes=1)
 
 ResultCallback = Callable[[Delivery, DeliveryResult], None]
 MailCallback = Callable[[Mail, MailResult], None]
+EventCallback = Callable[[ShopEvent], None]
 HeartbeatCallback = Callable[[datetime], None]
 
 
 class DeliveryWorker:
-    """Sends due deliveries and mails until it is stopped.
+    """Sends due deliveries and mails, and processes what shops sent, until stopped.
 
     Several workers can run at once, because each one claims its deliveries. A slow
     endpoint occupies a few slots and a failing one a single slot, so that the other
@@ -63,9 +68,11 @@ class DeliveryWorker:
         on_result: ResultCallback,
         on_heartbeat: HeartbeatCallback = lambda at: None,
         on_mail: MailCallback = lambda mail, result: None,
+        on_event: EventCallback = lambda event: None,
     ) -> None:
         self.on_result = on_result
         self.on_mail = on_mail
+        self.on_event = on_event
         self.on_heartbeat = on_heartbeat
         self.due_before: datetime | None = None
         self.heartbeat_at: datetime | None = None
@@ -89,8 +96,14 @@ class DeliveryWorker:
                     self.start_due_deliveries(executor, due=due)
                 with self.retry_on_database_error():
                     self.start_due_mails(executor, due=due)
+                has_more = False
+                with self.retry_on_database_error():
+                    has_more = self.process_inbox(due=due)
                 if self.is_busy:
-                    self.record_finished(timeout_seconds=POLL_INTERVAL_SECONDS)
+                    timeout = 0 if has_more else POLL_INTERVAL_SECONDS
+                    self.record_finished(timeout_seconds=timeout)
+                elif has_more:
+                    continue
                 elif due_before:
                     break
                 else:
@@ -161,6 +174,15 @@ class DeliveryWorker:
                 break
             if mail := claim_mail(account, due_before=due):
                 self.mails_in_progress[executor.submit(send_mail, mail)] = mail
+
+    def process_inbox(self, *, due: datetime) -> bool:
+        """Process some events that shops sent; return whether more may be due."""
+        events = islice(process_due_events(due_before=due), MAX_EVENTS_AT_ONCE)
+        count = 0
+        for event in events:
+            count += 1
+            self.on_event(event)
+        return count == MAX_EVENTS_AT_ONCE
 
     def record_finished(self, *, timeout_seconds: float | None) -> None:
         """Record the results of completed calls and mails; wait for one of them."""

@@ -43,6 +43,7 @@ from tracking.services.erasure import (
     get_erased_id,
 )
 from tracking.services.prospects import delete_prospect
+from tracking.services.shop_erasure import erase_shop_customer, erase_shop_events
 
 ERASE_AGAIN_PERIOD = timedelta(days=2)
 MIN_TEXT_LENGTH = 3  # of what is searched in texts
@@ -166,12 +167,13 @@ def _erase(
             delete_prospect(account, public_id=person.public_id, at=at)
         count = erase_prospect(account, person)
     else:
+        shop_count = erase_shop_customer(account, person)
         if is_active:
             delete_customer(account, public_id=person.public_id, at=at)
         conversions = account.conversions.filter(customer=person)
         sales = account.commissions.filter(conversion__in=conversions)
         refunds = account.refunds.filter(conversion__in=conversions)
-        count = update_other_values(sales, comment=None)
+        count = shop_count + update_other_values(sales, comment=None)
         count += _erase_reasons(account, conversions)
         count += update_other_values(
             refunds.filter(external_id__contains="@"), external_id=None
@@ -292,6 +294,7 @@ class _PersonTexts:
                 texts=self.texts | self.words,
                 order_ids=self.order_ids,
             )
+            + erase_shop_events(self.account, texts=self.texts)
             + delete_saved_views(self.account, texts=self.texts, words=self.words)
         )
 

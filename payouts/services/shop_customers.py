@@ -19,7 +19,10 @@ from tracking.services.customers import (
 def merge_customer(
     connection: Connection, key: str, facts: CustomerFacts
 ) -> CustomerFacts:
-    """Store new facts of a customer; return all that are known."""
+    """Store new facts of a customer; return all that are known.
+
+    Of a removed customer nothing else is kept.
+    """
     account = connection.account
     row = ShopCustomer(account=account, connection=connection, key=key, facts=facts)
     unique_fields = ("account", "connection", "key")
@@ -27,6 +30,8 @@ def merge_customer(
         return facts
     known = account.shop_customers.get(connection=connection, key=key)
     merged: CustomerFacts = merge_facts(known.facts, facts)
+    if "removal" in merged:
+        merged = {"removal": merged["removal"]}
     if merged != known.facts:
         known.update_row(facts=merged)
     return merged

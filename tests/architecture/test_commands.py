@@ -31,6 +31,16 @@ DOCUMENTED = {
     "rotate_webhook_secret": "ACCOUNT WEBHOOK",
     "list_deliveries": "ACCOUNT WEBHOOK [--failed]",
     "resend_delivery": "ACCOUNT DELIVERY",
+    "create_connection": (
+        "ACCOUNT --kind KIND [--program PROGRAM] [--secret-file FILE] [--mode MODE]"
+    ),
+    "set_connection_secret": (
+        "ACCOUNT CONNECTION [--secret-file FILE | --forget-earlier]"
+    ),
+    "list_connections": "ACCOUNT",
+    "disable_connection": "ACCOUNT CONNECTION",
+    "list_inbox": "ACCOUNT [--connection ID] [--state STATE] [--limit N]",
+    "process_inbox": "[--once]",
     "create_staff": "EMAIL --account ACCOUNT [--role ROLE] [--password-stdin]",
     "changepassword": "EMAIL [--account ACCOUNT] [--password-stdin]",
     # Programs and money

@@ -37,6 +37,8 @@ WITHOUT_AN_ACCOUNT = {
     (DELIVERIES, "WebhookEndpoint"): BY_WORKER,
     (DELIVERIES, "Delivery"): BY_WORKER,
     ("tracking/services/mails.py", "Mail"): BY_WORKER,
+    ("tracking/services/inbox.py", "ShopEvent"): BY_WORKER,
+    ("tracking/services/connections.py", "Connection"): "found by its address",
     ("tracking/services/portal_settings.py", "PortalSettings"): "found by its address",
     ("accounts/models/webhooks.py", "Delivery"): "joined by the endpoint's account",
 }
@@ -49,6 +51,7 @@ LOCAL_IMPORTS = {
     ): "apps must be ready first",
     ("affiliate_site/apps.py", "affiliate_site.admin"): "apps must be ready first",
     ("affiliate_site/apps.py", "affiliate_site.webhooks.bounces"): "needs anymail",
+    ("affiliate_site/shops/stripe.py", "stripe"): "takes 20 MB of each process",
     (
         "affiliate_site/run.py",
         "affiliate_site.demo.loading",
@@ -64,10 +67,12 @@ MODULES_USING_ACTOR = {
     "affiliate_site/api/access.py",
     "affiliate_site/backoffice/site.py",
     "affiliate_site/operations/logs.py",
+    "affiliate_site/shops/processing.py",
     "payouts/services/corrections.py",  # who gave the reason
     "payouts/services/ledger.py",  # who caused a transfer
     "payouts/services/payout_runs.py",  # who drafted
     "payouts/services/run_confirmation.py",  # and who confirmed
+    "payouts/services/shop_refunds.py",  # who refunded
     "tracking/services/portal_access.py",  # an affiliate, known by a link
     "tracking/services/portal_applications.py",  # or who applies
     "tracking/services/questions.py",  # who answered

@@ -24,6 +24,7 @@ TENANTS = [model for model in MODELS if model._meta.label not in WITHOUT_AN_ACCO
 UNIQUE_OVER_THE_SITE = {
     "one_key_per_digest": "authentication finds an API key by its digest",
     "one_invitation_per_digest": "a link finds the invitation by its digest",
+    "one_connection_per_public_id": "the address of a shop names its connection",
     "one_account_per_slug": "identifies the account",
     "one_plan_per_name": "a price list",
     "one_operator_per_email": "operators belong to no account",

@@ -10,7 +10,6 @@ from django.utils import timezone
 from accounts.encryption import EncryptedJSONField, EncryptedTextField
 from accounts.models.accounts import TenantModel, TenantQuerySet
 from tracking.models.conversions import Conversion
-from tracking.models.customers import Customer
 from tracking.models.programs import Program
 
 MAX_KEY_LENGTH = 255  # of what a shop calls its events, orders and customers
@@ -64,6 +63,7 @@ class Connection(TenantModel):
                 fields=["public_id"], name="one_connection_per_public_id"
             )
         ]
+        indexes = [models.Index(fields=["account"], name="connections_of_account")]
 
     def __str__(self) -> str:
         return self.public_id
@@ -148,9 +148,6 @@ class ShopCustomer(TenantModel):
     )
     key = models.CharField(max_length=MAX_KEY_LENGTH)
     facts = models.JSONField(default=dict)
-    customer = models.ForeignKey(
-        Customer, models.PROTECT, null=True, related_name="+", db_index=False
-    )
 
     class Meta:
         default_related_name = "shop_customers"
@@ -158,13 +155,6 @@ class ShopCustomer(TenantModel):
             models.UniqueConstraint(
                 fields=["account", "connection", "key"],
                 name="one_shop_customer_per_key",
-            )
-        ]
-        indexes = [
-            models.Index(
-                fields=["account", "customer"],
-                condition=models.Q(customer__isnull=False),
-                name="shop_customers_by_customer",
             )
         ]
 

@@ -72,7 +72,9 @@ def list_accounts_with_due_events(*, due_before: datetime) -> list[Account]:
     return list(Account.objects.filter(pk__in=due.values("account")).order_by("?"))
 
 
-def claim_event(account: Account, *, due_before: datetime) -> ShopEvent | None:
+def claim_event(
+    account: Account, *, due_before: datetime, at: datetime
+) -> ShopEvent | None:
     """Start an attempt of the event that is due longest; no other worker takes it."""
     due = account.shop_events.filter(due_at__lte=due_before).order_by("due_at", "id")
     with transaction.atomic():
@@ -80,7 +82,7 @@ def claim_event(account: Account, *, due_before: datetime) -> ShopEvent | None:
         event = rows.select_related("connection").first()
         if event is not None:
             event.account = event.connection.account = account
-            event.update_row(due_at=due_before + LEASE)
+            event.update_row(due_at=at + LEASE)
     return event
 
 

@@ -12,6 +12,7 @@ from accounts.services.deliveries import count_pending_deliveries
 from affiliate_site import env
 from affiliate_site.operations.health import NotReady, check_migrations
 from affiliate_site.webhooks.worker import DeliveryWorker
+from tracking.services.inbox import count_due_events
 from tracking.services.mails import count_waiting_mails
 
 log = structlog.get_logger(__name__)
@@ -21,8 +22,8 @@ QUIET_INTERVAL = timedelta(minutes=10)  # without a delivery; then a line is pri
 
 class Command(JsonCommand):
     help = (
-        "Send due webhooks, postbacks and mail to affiliates until stopped. Several"
-        " workers may run."
+        "Send due webhooks, postbacks and mail to affiliates, and process the events of"
+        " shops, until stopped. Several workers may run."
     )
 
     def add_arguments(self, parser):
@@ -42,9 +43,13 @@ class Command(JsonCommand):
             raise CommandError(str(error)) from error
         self.is_service = not once
         self.counts = {"sent": 0, "failed": 0}
+        self.event_counts = {"events": 0}
         self.mail_counts = {"mails_sent": 0, "mails_failed": 0}
         worker = DeliveryWorker(
-            self.report_delivery, self.report_alive, self.report_mail
+            self.report_delivery,
+            self.report_alive,
+            self.report_mail,
+            self.report_event,
         )
         if self.is_service:
             self.write_waiting("started", "Sending webhooks and postbacks as they come")
@@ -57,6 +62,8 @@ class Command(JsonCommand):
                 "waiting": count_pending_deliveries(),
                 **self.mail_counts,
                 "mails_waiting": count_waiting_mails(),
+                **self.event_counts,
+                "events_waiting": count_due_events(),
             }
             lines = [f"{name}: {count}" for name, count in counts.items()]
             self.write_result("\n".join(lines), **counts)
@@ -77,6 +84,13 @@ class Command(JsonCommand):
         if mail.due_at:
             text += f", next attempt {mail.due_at:%Y-%m-%d %H:%M} UTC"
         self.write_event("mail", text, outcome=outcome, id=mail.pk)
+
+    def report_event(self, event):
+        """Report an event of a shop without its body, which may name people."""
+        self.quiet_since = timezone.now()
+        self.event_counts["events"] += 1
+        text = f"{event.state} {event.kind} {event} of {event.connection}"
+        self.write_event("shop_event", text, outcome=event.state, id=event.pk)
 
     def report_alive(self, at):
         """Say that nothing was sent for a while, and why."""

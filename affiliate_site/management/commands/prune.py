@@ -13,6 +13,7 @@ from payouts.services.erasure import erase_again
 from payouts.services.sale_digests import queue_sale_digests
 from payouts.services.statistics import store_recent_days
 from payouts.services.stored_days import refresh_stale_days
+from tracking.services.inbox import delete_expired_events
 from tracking.services.mails import delete_expired_mails
 from tracking.services.portal_access import delete_expired_portal_rows
 from tracking.services.portal_settings import build_portal_url
@@ -52,6 +53,7 @@ class Command(JsonCommand):
             "invitations": sum_up(delete_expired_invitations),
             "deliveries": sum_up(delete_expired_deliveries),
             "mails": sum_up(delete_expired_mails),
+            "shop_events": sum_up(delete_expired_events),
             "portal": sum_up(delete_expired_portal_rows),
             "changed_days": refresh_stale_days(accounts, **kwargs),
             "sign_ins": delete_expired_sessions(**kwargs),

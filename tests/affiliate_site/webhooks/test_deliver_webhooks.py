@@ -40,7 +40,8 @@ from tests.program_scenario import ProgramScenario
 from tests.webhook_receiver import respond_with
 from tracking.services.mails import queue_mail
 
-NO_MAILS = {"mails_sent": 0, "mails_failed": 0, "mails_waiting": 0}
+NO_EVENTS = {"events": 0, "events_waiting": 0}
+NO_MAILS = {"mails_sent": 0, "mails_failed": 0, "mails_waiting": 0, **NO_EVENTS}
 
 
 @pytest.fixture
@@ -192,6 +193,7 @@ def test_a_bounce_stops_neither_a_run_nor_other_mail(scenario, mailoutbox, monke
         "mails_sent": 1,
         "mails_failed": 1,
         "mails_waiting": 0,
+        **NO_EVENTS,
     }
     assert run.reload().state == "settled"
     assert [mail.to for mail in mailoutbox] == [["nils@notes.example.org"]]

@@ -161,6 +161,27 @@ def ask(account, slug):
     )
 
 
+def fill_shop(account, conversion_id):
+    """An order of the person in a shop, and what its events say."""
+    shop = account.connections.create(public_id="cn_1", kind="stripe", name="Shop")
+    account.shop_customers.create(
+        connection=shop, key=EMAIL, facts={"email": {"at": "", "email": EMAIL}}
+    )
+    referral = {"at": "", "values": [MARK], "coupons": [MARK]}
+    sale = {"customer": EMAIL, "attributes": {"name": MARK}, "referral": referral}
+    order = account.shop_orders.create(
+        connection=shop,
+        customer_key=EMAIL,
+        facts={"sale": sale},
+        conversion_id=conversion_id,
+    )
+    event = {"connection": shop, "occurred_at": NOW, "kind": "invoice.paid"}
+    account.shop_events.create(
+        **event, key="evt_1", order=order, customer_key=EMAIL, body=MARK
+    )
+    account.shop_events.create(**event, key="evt_2", body=f'{{"mail": "{EMAIL}"}}')
+
+
 class MarkedPerson:
     """An affiliate who was a prospect, and a customer with the same address."""
 
@@ -287,6 +308,7 @@ class MarkedPerson:
         fill_mail(account, self.slug)
         fill_portal(account, self.slug)
         ask(account, self.slug)
+        fill_shop(account, self.sale["id"])
         canceled = account.payments.get(amount=1).public_id
         cancel_payment(account, payment_id=canceled, reason=MARK, at=NOW)
         # As a parent that is not approved, it is skipped by Mina's commissions.

@@ -1,0 +1,63 @@
+from accounts.commands import AccountCommand
+from affiliate_site.management.connection_secrets import read_secret
+from affiliate_site.shops.addresses import build_event_url
+from tracking.models.shops import ConnectionKind, ConnectionMode
+from tracking.services.connections import create_connection
+from tracking.services.programs import get_program
+
+
+class Command(AccountCommand):
+    help = (
+        "Connect a shop, which then reports sales, refunds and disputes by itself."
+        " Prints the ID and the address that the shop sends its events to."
+    )
+
+    def add_arguments(self, parser):
+        super().add_arguments(parser)
+        parser.add_argument("--kind", choices=ConnectionKind.values, required=True)
+        parser.add_argument(
+            "--program",
+            metavar="PROGRAM",
+            help="whose sales it reports; without it, that of the affiliate",
+        )
+        parser.add_argument(
+            "--secret-file",
+            metavar="FILE",
+            help="a file with the signing secret of the shop; - reads standard input",
+        )
+        parser.add_argument(
+            "--mode",
+            choices=[ConnectionMode.LIVE, ConnectionMode.LISTEN],
+            default=ConnectionMode.LISTEN.value,
+            help="listen stores and shows events and changes nothing (the default)",
+        )
+
+    def run_for_account(
+        self,
+        account,
+        *,
+        at,
+        kind="",
+        program=None,
+        secret_file=None,
+        mode="",
+        **options,
+    ):
+        connection = create_connection(
+            account,
+            kind=kind,
+            program=get_program(account, program) if program else None,
+            secret=read_secret(secret_file),
+            mode=mode,
+            at=at,
+        )
+        url = build_event_url(connection)
+        self.write_result(
+            f"{connection}\n{url}",
+            connection=connection.public_id,
+            url=url,
+            kind=connection.kind,
+            program=program,
+            mode=connection.mode,
+            has_secret=bool(connection.secrets),
+        )

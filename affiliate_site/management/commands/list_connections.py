@@ -1,0 +1,27 @@
+from accounts.commands import AccountCommand
+from affiliate_site.shops.addresses import build_event_url
+from tracking.services.connections import list_connections
+
+
+class Command(AccountCommand):
+    help = "List the connected shops of an account, oldest first."
+
+    def run_for_account(self, account, *, at, **options):
+        rows = [
+            {
+                "connection": row.public_id,
+                "name": row.name,
+                "kind": row.kind,
+                "mode": row.mode,
+                "program": row.program and row.program.slug,
+                "secrets": len(row.secrets),
+                "url": build_event_url(row),
+                "created_at": row.created_at,
+            }
+            for row in list_connections(account)
+        ]
+        self.write_table(
+            ("ID", "Name", "Kind", "Mode", "Program", "Secrets", "Address", "Created"),
+            [tuple(row.values()) for row in rows],
+            connections=rows,
+        )

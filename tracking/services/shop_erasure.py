@@ -1,0 +1,58 @@
+"""Erase what shops said of a person."""
+
+from collections.abc import Collection
+
+from django.db.models import Q
+
+from accounts.models.accounts import Account
+from accounts.services.erasure import change_rows, update_other_values
+from tracking.models.customers import Customer
+from tracking.models.shops import ShopEvent, ShopEventState, ShopOrder
+
+ERASED = "The body was erased with the person."
+
+
+def erase_shop_customer(account: Account, customer: Customer) -> int:
+    """Erase the events, orders and facts of a customer; amounts stay.
+
+    Call it before the customer loses its ID. Returns the number of rows.
+    """
+    conversions = account.conversions.filter(customer=customer)
+    orders = account.shop_orders.filter(conversion__in=conversions)
+    keys = [key for key in orders.values_list("customer_key", flat=True) if key]
+    keys += [customer.customer_id] if customer.customer_id else []
+    mine = Q(conversion__in=conversions) | Q(customer_key__in=keys)
+    events = account.shop_events.filter(Q(order__in=orders) | Q(customer_key__in=keys))
+    count = update_other_values(events, body="", customer_key="")
+    count += account.shop_customers.filter(key__in=keys).delete()[0]
+    return count + change_rows(
+        account.shop_orders.filter(mine), forget_person, ["facts", "customer_key"]
+    )
+
+
+def forget_person(order: ShopOrder) -> None:
+    """Remove the person from an order; what its refunds depend on stays."""
+    order.customer_key = ""
+    if sale := order.facts.get("sale"):
+        referral = sale["referral"] | {"values": [], "coupons": []}
+        person = {"customer": "", "attributes": {}, "referral": referral}
+        order.facts = {**order.facts, "sale": sale | person}
+
+
+def erase_shop_events(account: Account, *, texts: Collection[str]) -> int:
+    """Erase the bodies of events that have one of the texts, such as an address."""
+    rows = [
+        event
+        for event in account.shop_events.exclude(body="").iterator()
+        if any(text in event.body.casefold() for text in texts)
+    ]
+    for event in rows:
+        erase_body(event)
+    return len(rows)
+
+
+def erase_body(event: ShopEvent) -> None:
+    """Remove the body of an event; one that waits for an attempt is not processed."""
+    event.update_row(body="", customer_key="", due_at=None)
+    if event.state in (ShopEventState.RECEIVED, ShopEventState.FAILED):
+        event.update_row(state=ShopEventState.IGNORED, result=[ERASED])
