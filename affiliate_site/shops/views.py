@@ -1,5 +1,7 @@
 """The address of a connection: `POST /in/<id>/`."""
 
+from datetime import datetime
+
 from django.db import connection as database
 from django.http import HttpResponse
 from django.utils import timezone
@@ -10,12 +12,14 @@ from affiliate_site.shops.base import WrongSignature
 from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.processing import parse_body, process_event
 from tracking.errors import UnreadableEvent
+from tracking.models.shops import Connection
 from tracking.services.connections import find_connection
-from tracking.services.inbox import store_event
+from tracking.services.inbox import Envelope, store_event
 
 MAX_EVENT_SIZE = 1_000_000  # bytes
 NO_SECRET = "This connection has no signing secret yet."  # noqa: S105 - a message
 NOT_JSON = "The body is no JSON object."
+NO_EVENT = "The body is no event of this kind of shop: it lacks ID, kind or time."
 
 
 @http_errors.allow_methods("POST")
@@ -30,19 +34,12 @@ def receive_event(request, connection_id: str) -> HttpResponse:
     if connection is None:
         return http_errors.error_response(request, 404)
     at = timezone.now()
-    shop, raw = SHOPS[connection.kind], request.body
     try:
-        if not connection.secrets:
-            raise WrongSignature(NO_SECRET)
-        shop.verify(connection, request.headers, raw, at=at)
-        body = parse_body(raw)
-        envelope = shop.identify(connection, request.headers, body, raw, at=at)
+        envelope = open_envelope(request, connection, at=at)
     except WrongSignature as error:
         return refuse(request, str(error))
     except UnreadableEvent as error:
         return refuse(request, error.text)
-    except (KeyError, TypeError, ValueError, OverflowError, OSError):
-        return refuse(request, NOT_JSON)
     event = store_event(connection, envelope, at=at)
     if event is not None and database.vendor == "sqlite":
         process_event(event, at=at)
@@ -50,6 +47,25 @@ def receive_event(request, connection_id: str) -> HttpResponse:
         serialize_exact_json({"stored": True, "is_new": event is not None}),
         content_type="application/json",
     )
+
+
+def open_envelope(request, connection: Connection, *, at: datetime) -> Envelope:
+    """Verify the signature of an event, and read its ID, kind and time.
+
+    Raises `WrongSignature` and `UnreadableEvent`.
+    """
+    shop, raw = SHOPS[connection.kind], request.body
+    if not connection.secrets:
+        raise WrongSignature(NO_SECRET)
+    shop.verify(connection, request.headers, raw, at=at)
+    try:
+        body = parse_body(raw)
+    except ValueError:
+        raise UnreadableEvent(what=NOT_JSON) from None
+    try:
+        return shop.identify(connection, request.headers, body, raw, at=at)
+    except (KeyError, TypeError, ValueError, OverflowError, OSError):
+        raise UnreadableEvent(what=NO_EVENT) from None
 
 
 def refuse(request, message: str) -> HttpResponse:

@@ -1,0 +1,155 @@
+"""The commands of connections and of the inbox."""
+
+import json
+
+import pytest
+from django.utils import timezone
+
+from tests.command_line import run_command, run_failing_command, run_json_command
+from tests.shop_inbox import deliver, list_sales
+from tests.stripe_events import SECRET, build_charge, build_checkout
+from tracking.models.shops import ConnectionMode
+from tracking.services.connections import create_connection, get_connection
+from tracking.services.inbox import Envelope, store_event
+
+
+@pytest.fixture
+def connection(scenario):
+    return create_connection(
+        scenario.account,
+        kind="stripe",
+        secret=SECRET,
+        mode=ConnectionMode.LIVE,
+        at=timezone.now(),
+    )
+
+
+def store(connection, body):
+    text = json.dumps(body)
+    envelope = Envelope(body["id"], body["type"], timezone.now(), text)
+    return store_event(connection, envelope, at=timezone.now())
+
+
+def test_connects_a_shop(scenario, tmp_path, settings):
+    settings.PUBLIC_URL = "https://aff.example.com"
+    secret = tmp_path / "secret"
+    secret.write_text(f"{SECRET}\n")
+    result = run_json_command(
+        "create_connection",
+        scenario.account.slug,
+        *("--kind", "stripe", "--program", scenario.program.slug),
+        *("--secret-file", str(secret), "--mode", "live"),
+    )
+    connection = get_connection(scenario.account, result["connection"])
+    assert result == {
+        "connection": connection.public_id,
+        "url": f"https://aff.example.com/in/{connection.public_id}/",
+        "kind": "stripe",
+        "program": scenario.program.slug,
+        "mode": "live",
+        "has_secret": True,
+    }
+    assert connection.secrets == [SECRET]
+
+
+def test_listens_by_default(scenario):
+    result = run_json_command(
+        "create_connection", scenario.account.slug, "--kind", "stripe"
+    )
+    assert (result["mode"], result["program"], result["has_secret"]) == (
+        "listen",
+        None,
+        False,
+    )
+
+
+def test_refuses_a_short_secret(scenario, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("short")
+    error = run_failing_command(
+        "create_connection",
+        scenario.account.slug,
+        *("--kind", "stripe", "--secret-file", str(secret)),
+    )
+    assert error == "Enter the signing secret of the shop, of 8 to 255 characters."
+    assert not scenario.account.connections.exists()
+
+
+def test_names_a_file_that_it_cannot_read(scenario):
+    error = run_failing_command(
+        "create_connection",
+        scenario.account.slug,
+        *("--kind", "stripe", "--secret-file", "/nowhere/secret"),
+    )
+    assert error.startswith("Cannot read /nowhere/secret: ")
+
+
+def test_lists_connections_without_their_secrets(connection):
+    text = run_command("list_connections", connection.account.slug)
+    assert connection.public_id in text
+    assert SECRET not in text
+    (row,) = run_json_command("list_connections", connection.account.slug)[
+        "connections"
+    ]
+    assert (row["connection"], row["mode"], row["secrets"]) == (
+        connection.public_id,
+        "live",
+        1,
+    )
+
+
+def test_rotates_a_secret(connection, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("whsec_the_new_one")
+    arguments = ("set_connection_secret", connection.account.slug, str(connection))
+    result = run_json_command(*arguments, "--secret-file", str(secret))
+    assert result["secrets"] == 2
+    assert run_json_command(*arguments, "--forget-earlier")["secrets"] == 1
+    assert connection.reload().secrets == ["whsec_the_new_one"]
+
+
+def test_disables_a_connection(connection):
+    run_command("disable_connection", connection.account.slug, str(connection))
+    assert connection.reload().mode == ConnectionMode.OFF
+
+
+def test_does_not_find_the_connection_of_another_account(connection, other_account):
+    error = run_failing_command(
+        "disable_connection", other_account.slug, str(connection)
+    )
+    assert error == f"Connection '{connection}' not found"
+
+
+def test_processes_what_is_due(scenario, connection):
+    click = scenario.create_click(at=timezone.now())
+    store(connection, build_checkout(client_reference_id=str(click.public_id)))
+    connection.account.programs.update(cookie_time=365)
+    assert run_json_command("process_inbox", "--once") == {
+        "processed": 1,
+        "failed": 0,
+        "waiting": 0,
+    }
+    event = connection.account.shop_events.get()
+    assert event.due_at is None
+
+
+def test_lists_events_with_state_and_result(connection):
+    deliver(connection, build_checkout())
+    deliver(connection, build_charge(100, payment_intent="pi_9", id="ch_9"))
+    rows = run_json_command("list_inbox", connection.account.slug)["events"]
+    states = {row["event"]: (row["state"], row["result"]) for row in rows}
+    assert states == {
+        "evt_checkout_session_completed_0_cs_live_a1": (
+            "no_referral",
+            ["Nobody referred this customer."],
+        ),
+        "evt_charge_refunded_0_ch_9": (
+            "waiting",
+            ["The sale is not known yet: this is applied when it arrives."],
+        ),
+    }
+    (row,) = run_json_command(
+        "list_inbox", connection.account.slug, "--state", "waiting"
+    )["events"]
+    assert row["kind"] == "charge.refunded"
+    assert list_sales(connection.account) == []

@@ -1,0 +1,176 @@
+"""`POST /in/<connection>/`: what a shop is answered, and what is stored."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.db import connection as database
+from django.test import Client
+from django.utils import timezone
+
+from affiliate_site.shops.views import MAX_EVENT_SIZE
+from tests.stripe_events import SECRET, build_checkout
+from tracking.models.shops import ConnectionMode
+from tracking.services.connections import (
+    create_connection,
+    forget_earlier_secret,
+    set_connection_secret,
+    update_connection,
+)
+
+stripe = pytest.importorskip("stripe")
+
+
+@pytest.fixture
+def connection(account):
+    return create_connection(
+        account,
+        kind="stripe",
+        secret=SECRET,
+        mode=ConnectionMode.LIVE,
+        at=timezone.now(),
+    )
+
+
+@pytest.fixture
+def post(client):
+    def send(target, body, *, secret=SECRET, age=timedelta(), header=None):
+        text = body if isinstance(body, str) else json.dumps(body)
+        signed_at = int((timezone.now() - age).timestamp())
+        if header is None:
+            header = stripe.WebhookSignature.generate_signature_header(
+                text, secret, signed_at
+            )
+        return client.post(
+            f"/in/{target}/",
+            text,
+            content_type="application/json",
+            headers={"Stripe-Signature": header},
+        )
+
+    return send
+
+
+def assert_refused(response, message, account):
+    assert response.status_code == 400
+    body = response.json()
+    assert body.pop("traceId") == response["X-Trace-Id"]
+    assert body == {"message": message, "code": 400}
+    assert not account.shop_events.exists()
+
+
+MISMATCH = "The signature does not match the signing secret of this connection."
+
+
+def test_a_signed_event_is_stored(connection, post):
+    response = post(connection, build_checkout())
+    assert response.status_code == 200
+    assert response.json() == {"stored": True, "is_new": True}
+    event = connection.account.shop_events.get()
+    assert (event.key, event.kind) == (
+        "evt_checkout_session_completed_0_cs_live_a1",
+        "checkout.session.completed",
+    )
+    is_embedded = database.vendor == "sqlite"
+    assert event.state == ("no_referral" if is_embedded else "received")
+
+
+def test_the_same_event_is_one(connection, post):
+    post(connection, build_checkout())
+    response = post(connection, build_checkout())
+    assert response.json() == {"stored": True, "is_new": False}
+    assert connection.account.shop_events.count() == 1
+
+
+def test_another_secret_is_refused(connection, post):
+    response = post(connection, build_checkout(), secret="whsec_of_somebody_else")
+    assert_refused(response, MISMATCH, connection.account)
+
+
+def test_the_secret_of_another_account_is_refused(connection, other_account, post):
+    create_connection(
+        other_account, kind="stripe", secret="whsec_other_account", at=timezone.now()
+    )
+    response = post(connection, build_checkout(), secret="whsec_other_account")
+    assert_refused(response, MISMATCH, connection.account)
+
+
+@pytest.mark.parametrize("age", [timedelta(minutes=6), timedelta(minutes=-6)])
+def test_an_old_signature_is_refused(connection, post, age):
+    response = post(connection, build_checkout(), age=age)
+    message = "The signature is too old, or the clocks differ."
+    assert_refused(response, message, connection.account)
+
+
+@pytest.mark.parametrize("header", ["", "t=", "t=abc,v1=00", "v1=00", "t=1e400,v1=0"])
+def test_a_signature_without_a_time_is_refused(connection, post, header):
+    response = post(connection, build_checkout(), header=header)
+    assert_refused(response, "The signature has no time.", connection.account)
+
+
+@pytest.mark.parametrize(
+    "body", ['{"id": 1}', '{"id": "evt_1", "type": "x", "created": "1e999"}']
+)
+def test_json_that_is_no_event_is_refused(connection, post, body):
+    response = post(connection, body)
+    message = "The body is no event of this kind of shop: it lacks ID, kind or time."
+    assert_refused(response, message, connection.account)
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{", "null", '"text"', "[" * 100_000])
+def test_a_body_that_is_no_event_is_refused(connection, post, body):
+    response = post(connection, body)
+    assert_refused(response, "The body is no JSON object.", connection.account)
+
+
+def test_without_a_secret_everything_is_refused(connection, post):
+    connection.update_row(secrets=[])
+    response = post(connection, build_checkout())
+    message = "This connection has no signing secret yet."
+    assert_refused(response, message, connection.account)
+
+
+def test_two_secrets_are_valid_during_a_rotation(connection, post):
+    account, at = connection.account, timezone.now()
+    target = {"connection_id": connection.public_id, "at": at}
+    set_connection_secret(account, secret="whsec_the_new_one", **target)
+    assert post(connection, build_checkout()).status_code == 200
+    new = build_checkout(id="cs_2")
+    assert post(connection, new, secret="whsec_the_new_one").status_code == 200
+    forget_earlier_secret(account, **target)
+    assert post(connection, build_checkout(id="cs_3")).status_code == 400
+
+
+def test_an_unknown_connection_is_not_found(db, post):
+    assert post("cn_AAAAAAAAAAAAAAAA", build_checkout()).status_code == 404
+
+
+def test_a_connection_that_is_off_is_not_found(connection, post):
+    update_connection(
+        connection.account,
+        connection_id=connection.public_id,
+        changes={"mode": ConnectionMode.OFF},
+        at=timezone.now(),
+    )
+    assert post(connection, build_checkout()).status_code == 404
+
+
+def test_a_large_body_is_refused(connection, post):
+    body = build_checkout(metadata={"text": "x" * MAX_EVENT_SIZE})
+    assert post(connection, body).status_code == 413
+    assert not connection.account.shop_events.exists()
+
+
+def test_only_post_is_allowed(connection, client):
+    response = client.get(f"/in/{connection}/")
+    assert (response.status_code, response["Allow"]) == (405, "POST")
+
+
+def test_needs_no_token_against_forgery(connection, post, client):
+    client.handler.enforce_csrf_checks = True
+    assert post(connection, build_checkout()).status_code == 200
+
+
+def test_has_no_cross_origin_headers(connection):
+    response = Client().options(f"/in/{connection}/")
+    assert "Access-Control-Allow-Origin" not in response
