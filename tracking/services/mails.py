@@ -32,6 +32,11 @@ RETRY_DELAYS = (
 )
 PORTAL_LINK_MAIL = "portal_link"
 APPLICATION_MAIL = "application"
+# Rows of this outbox that are no mails yet: somebody asks for a link to an address, and
+# the worker looks up whose it is.
+SIGN_IN_REQUEST = "sign_in_request"
+PASSWORD_REQUEST = "password_request"  # noqa: S105 - no password
+LINK_REQUESTS = (SIGN_IN_REQUEST, PASSWORD_REQUEST)
 SECRET_MAILS = (PORTAL_LINK_MAIL, APPLICATION_MAIL)  # until their links are used
 MAIL_RETENTION = timedelta(days=90)
 MAX_SUBJECT_LENGTH = MAX_ERROR_LENGTH = 255
@@ -142,7 +147,8 @@ def list_accounts_with_due_mails(*, due_before: datetime) -> list[Account]:
 
 def claim_mail(account: Account, *, due_before: datetime) -> Mail | None:
     """Start an attempt of the oldest mail due: no other worker will send it."""
-    due = account.mails.filter(due_at__lte=due_before).order_by("due_at", "id")
+    due = account.mails.filter(due_at__lte=due_before).exclude(kind__in=LINK_REQUESTS)
+    due = due.order_by("due_at", "id")
     with transaction.atomic():
         rows = due.select_for_update(skip_locked=True, no_key=True, of=("self",))
         mail = rows.first()

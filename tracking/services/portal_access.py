@@ -34,6 +34,7 @@ from tracking.models.portal import LinkPurpose, PortalSession
 from tracking.services.affiliates import lock_hierarchy
 from tracking.services.mails import (
     APPLICATION_MAIL,
+    LINK_REQUESTS,
 )
 from tracking.services.portal_links import (
     create_link,
@@ -221,14 +222,15 @@ def add_second_factor(
 
 
 def delete_expired_portal_rows(account: Account, *, at: datetime, dry_run: bool) -> int:
-    """Delete sessions, links and applications that are over, and mail to those who
-    did not confirm; return their number."""
+    """Delete sessions, links and applications that are over, mail to those who did not
+    confirm, and requests for links that no worker processed; return their number."""
     tables: tuple[Any, ...] = (
         account.portal_sessions,
         account.portal_links,
         account.portal_applications,
     )
-    strangers = account.mails.filter(kind=APPLICATION_MAIL, affiliate=None)
+    kinds = (APPLICATION_MAIL, *LINK_REQUESTS)
+    strangers = account.mails.filter(kind__in=kinds, affiliate=None)
     deleted = delete_in_batches(
         strangers.filter(created_at__lte=at - APPLICATION_LIFETIME), dry_run=dry_run
     )
