@@ -62,6 +62,7 @@ def test_looks_after_payments_and_account(
     page.get_by_label("a private person").check()
     page.get_by_label("Country where you pay taxes").select_option("AT")
     page.get_by_label("I agree to self-billing").check()
+    page.get_by_label("Your password").fill(PASSWORD)
     page.get_by_role("button", name="Save").click()
     assert "Saved." in check_page(page)
 
