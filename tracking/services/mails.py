@@ -15,8 +15,10 @@ from babel.numbers import format_decimal
 from django.conf import settings
 from django.db import transaction
 from django.utils import translation
+from django.utils.functional import Promise
 
 from accounts.models.accounts import Account
+from accounts.services.notifications import can_send_mail
 from accounts.services.retention import delete_in_batches
 from tracking.errors import UnknownPlaceholder
 from tracking.models.affiliates import Affiliate
@@ -76,6 +78,27 @@ def queue_mail(affiliate: Affiliate, **content: Any) -> bool:
     mail = build_mail(affiliate, **content)
     unique_fields = ("account", "kind", "about")
     return affiliate.account.mails.insert_or_ignore(mail, unique_fields=unique_fields)
+
+
+def queue_security_mail(
+    affiliate: Affiliate, *, kind: str, subject: Promise, text: Promise, at: datetime
+) -> None:
+    """Store a mail about a change that a thief may have made, if it can be sent.
+
+    `subject` and `text` are to be translated; they can have `{name}` and `{account}`.
+    """
+    if not (affiliate.email and can_send_mail()):
+        return
+    values = {"name": affiliate.firstname, "account": affiliate.account.name}
+    with use_language_of(affiliate):
+        queue_mail(
+            affiliate,
+            kind=kind,
+            about=f"{affiliate.pk}-{at:%Y%m%dT%H%M%S%f}",
+            subject=str(subject).format(**values),
+            text=str(text).format(**values),
+            at=at,
+        )
 
 
 def build_mail(

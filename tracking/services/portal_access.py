@@ -109,9 +109,10 @@ def sign_out(account: Account, token: str) -> None:
     account.portal_sessions.filter(token_hash=calculate_digest(token)).delete()
 
 
-def sign_out_everywhere(affiliate: Affiliate) -> None:
-    """End all sessions of an affiliate."""
-    affiliate.account.portal_sessions.filter(affiliate=affiliate).delete()
+def sign_out_everywhere(affiliate: Affiliate, *, except_token: str = "") -> None:
+    """End all sessions of an affiliate but that with this token, if there is one."""
+    sessions = affiliate.account.portal_sessions.filter(affiliate=affiliate)
+    sessions.exclude(token_hash=calculate_digest(except_token)).delete()
 
 
 def start_view(account: Account, token: str, *, at: datetime) -> str:
@@ -210,15 +211,17 @@ def confirm_password(
 
 
 def add_second_factor(
-    affiliate: Affiliate, *, password: str, code: str, at: datetime
+    affiliate: Affiliate, *, password: str, code: str, token: str, at: datetime
 ) -> list[str]:
     """Switch the second factor on by its first code; return its recovery codes.
 
-    A session alone could lock the affiliate out. Raises `WrongPassword` and
-    `WrongCode`.
+    A session alone could lock the affiliate out. All sessions but that with this token
+    end: they were started without a code. Raises `WrongPassword` and `WrongCode`.
     """
     with confirm_password(affiliate, password) as locked:
-        return confirm_second_factor(locked, code=code, at=at)
+        codes = confirm_second_factor(locked, code=code, at=at)
+        sign_out_everywhere(locked, except_token=token)
+    return codes
 
 
 def delete_expired_portal_rows(account: Account, *, at: datetime, dry_run: bool) -> int:
