@@ -231,7 +231,9 @@ def test_changes_the_password(mina, portal):
 def test_headers_of_pages(mina, portal):
     response = mina.get(portal)
     assert response["Cache-Control"] == "no-store"
-    assert "script-src 'self'" in response["Content-Security-Policy"]
+    policy = response["Content-Security-Policy"]
+    assert "script-src 'self';" in policy
+    assert policy.endswith(f"; form-action 'self' {settings.PUBLIC_URL}")
     assert response["X-Frame-Options"] == "DENY"
     assert settings.SESSION_COOKIE_NAME not in response.cookies
     for path in ("sales/1/", "nothing/", "sign-out/"):
