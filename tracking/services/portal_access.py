@@ -157,7 +157,7 @@ def set_portal_password(
     """
     link = get_link(account, token, LinkPurpose.SET_PASSWORD, at=at)
     hashed = _hash_new_password(link.affiliate, password)
-    with transaction.atomic():
+    with transaction.atomic(), act_as(link.affiliate):
         affiliate = use_link(link, at=at)
         _set_password(affiliate, hashed, at=at)
         entry = _enter(affiliate, at=at)
@@ -185,7 +185,10 @@ def change_portal_password(
 
 @contextmanager
 def act_as(affiliate: Affiliate) -> Iterator[None]:
-    """Make the affiliate the actor of the audit log within the block."""
+    """Make the affiliate the actor of the audit log within the block.
+
+    The caller is who finds the affiliate: the page by a session, a service by a link.
+    """
     with use_actor(f"affiliate {affiliate.pk}", get_actor().trace_id):
         yield
 
@@ -194,14 +197,14 @@ def act_as(affiliate: Affiliate) -> Iterator[None]:
 def confirm_password(
     affiliate: Affiliate, password: str, *, locks_hierarchy: bool = False
 ) -> Iterator[Affiliate]:
-    """Run a block in a transaction, as the affiliate, whom it locks.
+    """Run a block in a transaction with the affiliate, whom it locks.
 
     A session alone is not enough for what the block does. Raises `WrongPassword`, also
     if the password changed meanwhile.
     """
     if _check_password(affiliate, password) is None:
         raise WrongPassword
-    with transaction.atomic(), act_as(affiliate):
+    with transaction.atomic():
         if locks_hierarchy:  # before the affiliate
             lock_hierarchy(affiliate.account)
         locked = lock_affiliate(affiliate)
@@ -303,5 +306,4 @@ def _set_password(affiliate: Affiliate, hashed: str, *, at: datetime) -> None:
     sign_out_everywhere(affiliate)
     links = affiliate.account.portal_links.filter(affiliate=affiliate, used_at=None)
     links.update(used_at=at)
-    with act_as(affiliate):
-        log_event(affiliate.account, "affiliate.password_set", affiliate, at=at)
+    log_event(affiliate.account, "affiliate.password_set", affiliate, at=at)

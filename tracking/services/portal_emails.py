@@ -81,18 +81,17 @@ def confirm_email_change(account: Account, token: str, *, at: datetime) -> bool:
     `EmailNotAvailable`.
     """
     link = get_email_link(account, token, at=at)
-    with transaction.atomic():
+    with transaction.atomic(), act_as(link.affiliate):
         affiliate = use_link(link, at=at)
         if _list_waiting(affiliate, at=at).exists():
             return False
         try:
-            with act_as(affiliate):
-                update_affiliate(
-                    account,
-                    affiliate_id=affiliate.slug,
-                    changes={"email": link.new_email},
-                    at=at,
-                )
+            update_affiliate(
+                account,
+                affiliate_id=affiliate.slug,
+                changes={"email": link.new_email},
+                at=at,
+            )
         except DuplicateEmail:
             raise EmailNotAvailable from None
     return True
@@ -101,11 +100,10 @@ def confirm_email_change(account: Account, token: str, *, at: datetime) -> bool:
 def cancel_email_change(account: Account, token: str, *, at: datetime) -> None:
     """End a change that waits. Raises `LinkExpired`."""
     link = get_email_link(account, token, at=at)
-    with transaction.atomic():
+    with transaction.atomic(), act_as(link.affiliate):
         affiliate = use_link(link, at=at)
         _list_waiting(affiliate, at=at).update(used_at=at, expires_at=at)
-        with act_as(affiliate):
-            log_event(account, "affiliate.email_change_canceled", affiliate, at=at)
+        log_event(account, "affiliate.email_change_canceled", affiliate, at=at)
 
 
 def _list_links(affiliate: Affiliate) -> QuerySet[PortalLink]:
