@@ -147,7 +147,7 @@ def questions(request):
                 "row": row,
                 "asked_on": account.get_day(row.created_at),
                 "answered_on": row.answered_at and account.get_day(row.answered_at),
-                "told": ANSWER_TEXTS[Answer(row.answer_given)]
+                "given": ANSWER_TEXTS[Answer(row.answer_given)]
                 if row.answer_given
                 else "",
             }

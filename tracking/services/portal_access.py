@@ -60,7 +60,7 @@ def sign_in(account: Account, *, email: str, password: str, at: datetime) -> str
     """Return the token of a new session.
 
     Raises `SignInRefused` whatever is wrong. One password is hashed in any case: the
-    time does not tell whether the affiliate exists. Raises `CodeRequired` as all
+    time does not depend on whether the affiliate exists. Raises `CodeRequired` as all
     functions that start a session of an affiliate who has a second factor.
     """
     affiliate = find_affiliate_by_email(account, email)
@@ -236,9 +236,9 @@ def delete_expired_portal_rows(account: Account, *, at: datetime, dry_run: bool)
         account.portal_applications,
     )
     kinds = (APPLICATION_MAIL, *LINK_REQUESTS)
-    strangers = account.mails.filter(kind__in=kinds, affiliate=None)
+    unconfirmed = account.mails.filter(kind__in=kinds, affiliate=None)
     deleted = delete_in_batches(
-        strangers.filter(created_at__lte=at - APPLICATION_LIFETIME), dry_run=dry_run
+        unconfirmed.filter(created_at__lte=at - APPLICATION_LIFETIME), dry_run=dry_run
     )
     return deleted + sum(
         delete_in_batches(rows.filter(expires_at__lte=at), dry_run=dry_run)

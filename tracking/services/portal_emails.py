@@ -1,6 +1,6 @@
 """Another e-mail address of an affiliate: both addresses confirm it.
 
-Whoever has stolen a session or the password cannot take the mail away, and nobody
+A stolen session or password is not enough to take the mail away, and nobody
 learns whether an address belongs to an affiliate before they confirm that it is theirs.
 """
 
@@ -29,7 +29,7 @@ from tracking.services.portal_access import act_as, confirm_password
 from tracking.services.portal_links import create_link, get_link, use_link
 
 PURPOSES = (LinkPurpose.LEAVE_EMAIL, LinkPurpose.ENTER_EMAIL)
-# Each asks somebody who may be a stranger.
+# Each sends a mail to an address that may belong to another person.
 MAX_CHANGES_PER_WINDOW = 5
 WINDOW = timedelta(days=1)
 

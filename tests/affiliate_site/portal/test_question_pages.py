@@ -38,8 +38,8 @@ def look_up(client, portal, order_id, day=DAY):
 
 def test_asks_for_the_order(mina, portal):
     assert read_main(mina.get(f"{portal}missing/")) == (
-        "A sale is missing A customer bought, but you see no sale? Tell which order it"
-        " is, and you see why. Order ID As the shop wrote it to the customer. Day of"
+        "A sale is missing A customer bought, but you see no sale? Enter the order to"
+        " see why. Order ID As the shop wrote it to the customer. Day of"
         " the order Look it up"
     )
 
