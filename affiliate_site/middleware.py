@@ -15,21 +15,26 @@ from affiliate_site.operations import health, probe
 
 MAX_QUERY_PARAMETERS = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
 
+CONTENT_SECURITY_POLICY = (
+    "default-src 'self'; script-src 'self'; object-src 'none'; base-uri 'none';"
+    " frame-ancestors 'none'; img-src 'self' data:; style-src 'self' 'unsafe-inline'"
+)
 SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Content-Security-Policy": (
-        "default-src 'self'; script-src 'self'; object-src 'none'; base-uri 'none';"
-        " frame-ancestors 'none'; img-src 'self' data:;"
-        " style-src 'self' 'unsafe-inline'"
-    ),
+    "Content-Security-Policy": f"{CONTENT_SECURITY_POLICY}; form-action 'self'",
 }
 ADMIN_PREFIX = "/admin/"
-# The theme of the back office needs `eval`; inline scripts stay forbidden.
-ADMIN_CONTENT_SECURITY_POLICY = SECURITY_HEADERS["Content-Security-Policy"].replace(
+# The theme of the back office needs `eval`; inline scripts stay forbidden. Its forms
+# may lead to a portal on a host of its own.
+ADMIN_CONTENT_SECURITY_POLICY = CONTENT_SECURITY_POLICY.replace(
     "script-src 'self'", "script-src 'self' 'unsafe-eval'"
+)
+# Staff who leave a portal on a host of its own are led back to the back office.
+PORTAL_CONTENT_SECURITY_POLICY = (
+    f"{SECURITY_HEADERS['Content-Security-Policy']} {settings.PUBLIC_URL}"
 )
 if settings.SECURE_HSTS_SECONDS:
     SECURITY_HEADERS["Strict-Transport-Security"] = (
@@ -108,6 +113,7 @@ class ResponseHeadersMiddleware:
             response["Content-Security-Policy"] = ADMIN_CONTENT_SECURITY_POLICY
         if request.path_info.startswith(PORTAL_PREFIX):
             response.headers.setdefault("Cache-Control", "no-store")
+            response["Content-Security-Policy"] = PORTAL_CONTENT_SECURITY_POLICY
         if request.path_info.startswith(creative_images.PREFIX):
             policy = creative_images.CONTENT_SECURITY_POLICY
             response["Content-Security-Policy"] = policy

@@ -34,7 +34,7 @@ from tracking.errors import (
 
 
 class Answer(StrEnum):
-    """What the affiliate is told. The values are stored with questions."""
+    """The answer that the affiliate gets. The values are stored with questions."""
 
     NOTHING = "nothing"
     OWN = "own"

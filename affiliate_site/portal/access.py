@@ -33,9 +33,10 @@ def portal_page(
 ) -> Callable[[View], View]:
     """Decorate a view: `request.account`, `request.portal`, `request.affiliate`.
 
-    An account without portal has no such pages. Strangers are led to the sign-in,
-    unless the page `is_public`: then `request.affiliate` may be None. Staff who see the
-    portal as an affiliate (`request.viewed_by`) send no forms but those `is_for_staff`.
+    An account without portal has no such pages. Other visitors are redirected to the
+    sign-in, unless the page `is_public`: then `request.affiliate` may be None.
+    Staff who see the portal as an affiliate (`request.viewed_by`) send no forms but
+    those `is_for_staff`.
     """
 
     def wrap(view: View) -> View:

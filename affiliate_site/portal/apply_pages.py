@@ -1,4 +1,4 @@
-"""Apply for a program: as a stranger, by a link in a mail, or signed in."""
+"""Apply for a program: as a visitor, by a link in a mail, or signed in."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def apply(request) -> HttpResponse:
 
 
 def apply_as_stranger(request, offer: dict[str, Any]) -> HttpResponse:
-    """The form, and what it leads to: the same page whoever has the address."""
+    """The form, and what it leads to: the same page for every address."""
     account, status = request.account, 200
     form = ApplicationForm(
         request.POST if request.method == "POST" else None,

@@ -30,7 +30,7 @@ class ConfirmedForm(forms.Form):
         self.order_fields([*(name for name in self.fields if name != "old_password")])
 
     def show_error(self, error: DomainError) -> None:
-        """Show beside its field what a service refuses."""
+        """Show next to its field what a service refuses."""
         field = error.path if error.path in self.fields else None
         self.add_error(field, translate_error(error))
 

@@ -15,7 +15,7 @@ NEWEST = 10
 
 @portal_page(is_public=True)
 def home(request):
-    """For strangers what the account offers, for affiliates what they earn."""
+    """What the account offers to visitors; to affiliates, what they earn."""
     account = request.account
     if request.affiliate is None:
         offers = list_offers(account) if request.portal.is_open else []

@@ -128,7 +128,7 @@ class PayoutMethodForm(ConfirmedForm):
         }
 
     def show_error(self, error) -> None:
-        """Say beside its field what is missing or wrong."""
+        """Show next to its field what is missing or wrong."""
         if not isinstance(error, PayoutMethodIncomplete):
             super().show_error(error)
             return

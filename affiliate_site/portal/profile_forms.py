@@ -83,7 +83,7 @@ class ProfileForm(forms.Form):
         return values
 
     def _show_error(self, property_path: str, message: str, **kwargs: str) -> None:
-        """Show an error of the API beside its field."""
+        """Show an error of the API next to its field."""
         if message == MISSING_PARAMETER:  # in the words of forms
             message = str(forms.Field.default_error_messages["required"])
         path = property_path.removesuffix(".code").replace("company.", "company_")

@@ -67,7 +67,7 @@ def describe_answer(affiliate, *, order_id, day, today):
 @portal_page("GET", "HEAD", "POST")
 def ask(request):
     """Ask the company about a sale of the affiliate, or about a missing one."""
-    affiliate, at = request.affiliate, timezone.now()
+    affiliate, at, status = request.affiliate, timezone.now(), 200
     account = request.account
     values = request.POST if request.method == "POST" else request.GET
     form = QuestionForm(request.POST or None)
@@ -75,13 +75,20 @@ def ask(request):
     if facts is None:
         raise Http404
     if request.method == "POST" and form.is_valid():
-        data = QuestionData(**facts, text=form.cleaned_data["text"])
-        try:
-            ask_question(affiliate, data=data, at=at)
-        except TooManyQuestions as error:
-            form.add_error(None, translate_error(error))
+        is_missing = "conversion" not in facts
+        if is_missing and is_missing_sale_throttled(affiliate):
+            form.add_error(None, TOO_MANY_MISSING_SALES)
+            status = 429
         else:
-            return redirect(build_url(account, "questions"))
+            if is_missing:
+                facts |= look_up(affiliate, facts["order_id"])
+            data = QuestionData(**facts, text=form.cleaned_data["text"])
+            try:
+                ask_question(affiliate, data=data, at=at)
+            except TooManyQuestions as error:
+                form.add_error(None, translate_error(error))
+            else:
+                return redirect(build_url(account, "questions"))
     context = {
         "title": _("Ask about a sale"),
         "form": form,
@@ -93,13 +100,13 @@ def ask(request):
             if name in values
         ],
     }
-    return show(request, "ask", context)
+    return show(request, "ask", context, status=status)
 
 
 def find_facts(affiliate, values, order_ids, *, at):
     """The facts of a question, by a sale or by what was entered; None: not asked for.
 
-    The answer is found again, so that nobody can invent one.
+    Those of a missing sale lack what `look_up` finds.
     """
     account = affiliate.account
     if sale := values.get("sale", ""):
@@ -118,13 +125,13 @@ def find_facts(affiliate, values, order_ids, *, at):
             "conversion": conversion,
         }
     form = MissingSaleForm(values, today=account.get_day(at))
-    if not form.is_valid():
-        return None
-    found = find_missing_sale(affiliate, form.cleaned_data["order_id"])
-    return form.cleaned_data | {
-        "answer_given": str(found.answer),
-        "conversion": found.conversion,
-    }
+    return form.cleaned_data if form.is_valid() else None
+
+
+def look_up(affiliate, order_id):
+    """The answer about a missing sale, found again, so that nobody can invent one."""
+    found = find_missing_sale(affiliate, order_id)
+    return {"answer_given": str(found.answer), "conversion": found.conversion}
 
 
 @portal_page()
@@ -140,7 +147,7 @@ def questions(request):
                 "row": row,
                 "asked_on": account.get_day(row.created_at),
                 "answered_on": row.answered_at and account.get_day(row.answered_at),
-                "told": ANSWER_TEXTS[Answer(row.answer_given)]
+                "given": ANSWER_TEXTS[Answer(row.answer_given)]
                 if row.answer_given
                 else "",
             }

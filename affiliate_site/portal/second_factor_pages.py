@@ -6,6 +6,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from affiliate_site.portal.access import (
+    COOKIE,
     build_url,
     portal_page,
     show,
@@ -112,5 +113,8 @@ def switch(request, context, *, code: str, old_password: str = ""):
     if context["is_on"]:
         remove_second_factor(affiliate, code=code, at=at)
         return redirect(request.path)
-    codes = add_second_factor(affiliate, password=old_password, code=code, at=at)
+    token = request.COOKIES[COOKIE]
+    codes = add_second_factor(
+        affiliate, password=old_password, code=code, token=token, at=at
+    )
     return show(request, "recovery_codes", context | {"codes": codes})

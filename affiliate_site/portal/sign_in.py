@@ -22,7 +22,6 @@ from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throt
 from tracking.errors import CodeRequired, LinkExpired, SignInRefused, WeakPassword
 from tracking.models.portal import LinkPurpose
 from tracking.services import portal_access, portal_links
-from tracking.services.portal_settings import build_portal_url
 
 REFUSED = _("E-mail address or password is wrong.")
 LINK_SENT = _(
@@ -75,14 +74,13 @@ def ask_for_link(request):
             form.add_error(None, TOO_MANY_ATTEMPTS)
             status = 429
         else:
-            purpose, path = LinkPurpose.SIGN_IN, "sign-in"
-            if "password" in request.POST:
-                purpose, path = LinkPurpose.SET_PASSWORD, "password"
-            portal_links.send_portal_link(
+            is_for_password = "password" in request.POST
+            portal_links.request_portal_link(
                 account,
                 email=email,
-                purpose=purpose,
-                url_for=lambda token: build_portal_url(account, f"{path}/{token}/"),
+                purpose=LinkPurpose.SET_PASSWORD
+                if is_for_password
+                else LinkPurpose.SIGN_IN,
                 at=timezone.now(),
             )
             message = str(LINK_SENT)

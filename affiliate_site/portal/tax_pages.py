@@ -9,7 +9,11 @@ from django.utils.translation import gettext_lazy
 from django_countries import countries
 
 from affiliate_site.portal.access import build_url, portal_page
-from affiliate_site.portal.confirmations import show_form
+from affiliate_site.portal.confirmations import (
+    ConfirmedForm,
+    run_confirmed,
+    show_form,
+)
 from payouts.errors import InvalidTaxData
 from payouts.services.documents import DocumentProblem
 from payouts.services.own_tax_data import (
@@ -34,8 +38,8 @@ OBSTACLES = {
 }
 
 
-class TaxDataForm(forms.Form):
-    """Business or private, where, and the consent."""
+class TaxDataForm(ConfirmedForm):
+    """Business or private, where, the consent, and the password."""
 
     is_business = forms.TypedChoiceField(
         label=gettext_lazy("You sell as"),
@@ -60,6 +64,19 @@ class TaxDataForm(forms.Form):
         label=gettext_lazy("I agree to self-billing"), required=False
     )
 
+    def show_error(self, error) -> None:
+        """Say in the language of the page what is wrong with a VAT ID."""
+        if not isinstance(error, InvalidTaxData):
+            super().show_error(error)
+            return
+        self.add_error(
+            "vat_id",
+            _(
+                "This VAT ID does not fit: check it and the country. Private persons"
+                " have none."
+            ),
+        )
+
 
 @portal_page("GET", "HEAD", "POST")
 def tax_data(request):
@@ -76,19 +93,13 @@ def tax_data(request):
             "vat_id": data.vat_id,
             "has_consented": data.consented_on is not None,
         }
-    form = TaxDataForm(request.POST or None, initial=initial)
+    form, status = TaxDataForm(request.POST or None, initial=initial), 200
     if request.method == "POST" and form.is_valid():
-        try:
-            set_own_tax_data(affiliate, **form.cleaned_data, at=timezone.now())
-        except InvalidTaxData:
-            form.add_error(
-                "vat_id",
-                _(
-                    "This VAT ID does not fit: check it and the country. Private"
-                    " persons have none."
-                ),
-            )
-        else:
+        names = ("is_business", "country", "vat_id", "has_consented")
+        values = {name: form.cleaned_data[name] for name in names}
+        at = timezone.now()
+        status = run_confirmed(request, form, set_own_tax_data, **values, at=at)
+        if not status:
             return redirect(f"{build_url(account, 'profile')}?saved=1")
     text = _(
         "Self-billing means: {account} writes the invoice for your commissions in your"
@@ -96,7 +107,15 @@ def tax_data(request):
         " document is issued. You can withdraw it here at any time; documents that"
         " exist stay."
     ).format(account=account.name)
-    return show_form(request, _("Tax data"), form, _("Save"), text=text, back="profile")
+    return show_form(
+        request,
+        _("Tax data"),
+        form,
+        _("Save"),
+        text=text,
+        back="profile",
+        status=status,
+    )
 
 
 def describe_obstacle(affiliate) -> tuple[str, str] | None:

@@ -36,6 +36,7 @@ from tracking.services.mails import (
     list_accounts_with_due_mails,
     record_mail_result,
 )
+from tracking.services.portal_links import process_link_requests
 
 logger = logging.getLogger(__name__)
 
@@ -172,6 +173,7 @@ class DeliveryWorker:
         for account in list_accounts_with_due_mails(due_before=due):
             if len(self.mails_in_progress) == MAX_MAILS:
                 break
+            process_link_requests(account, at=due)
             if mail := claim_mail(account, due_before=due):
                 self.mails_in_progress[executor.submit(send_mail, mail)] = mail
 

@@ -1,25 +1,29 @@
 """How affiliates change their own payout methods in the portal.
 
-Whoever steals a session must not redirect money: each change asks for the password, and
-a mail tells the affiliate.
+A stolen session must not redirect money: each change asks for the password, and the
+affiliate gets a mail.
 """
 
 from collections.abc import Mapping
 from datetime import datetime
 
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
 from accounts.errors import run_checks
-from accounts.services.notifications import can_send_mail
 from payouts.errors import PayoutMethodIncomplete, PayoutMethodNotFound
 from payouts.models.payments import PayoutMethod, PayoutMethodKind
 from payouts.payout_details import find_problems, normalize_details
 from payouts.services.payout_methods import remove_payout_method, set_payout_method
 from tracking.models.affiliates import Affiliate
-from tracking.services.mails import queue_mail, use_language_of
+from tracking.services.mails import queue_security_mail
 from tracking.services.portal_access import confirm_password
 
 PAYOUT_CHANGE_MAIL = "payout_change"
+SUBJECT = _("Your payout details at {account} were changed")
+TEXT = _(
+    "Hello {name},\n\nhow {account} pays you was changed in the portal.\n\nIf you did"
+    " not do this, write to {account} at once and set a new password.\n"
+)
 # Affiliates enter these; the company can set the others.
 OWN_KINDS = (PayoutMethodKind.BANK, PayoutMethodKind.PAYPAL, PayoutMethodKind.WISE)
 
@@ -105,23 +109,7 @@ def remove_own_method(
 
 
 def _queue_mail(affiliate: Affiliate, *, at: datetime) -> None:
-    """Tell the affiliate, without naming an account."""
-    if not (affiliate.email and can_send_mail()):
-        return
-    with use_language_of(affiliate):
-        subject = _("Your payout details at {account} were changed").format(
-            account=affiliate.account.name
-        )
-        text = _(
-            "Hello {name},\n\nhow {account} pays you was changed in the portal.\n\nIf"
-            " you did not do this, write to {account} at once and set a new"
-            " password.\n"
-        ).format(name=affiliate.firstname, account=affiliate.account.name)
-    queue_mail(
-        affiliate,
-        kind=PAYOUT_CHANGE_MAIL,
-        about=f"{affiliate.pk}-{at:%Y%m%dT%H%M%S%f}",
-        subject=subject,
-        text=text,
-        at=at,
+    """Write to the affiliate, without naming an account."""
+    queue_security_mail(
+        affiliate, kind=PAYOUT_CHANGE_MAIL, subject=SUBJECT, text=TEXT, at=at
     )

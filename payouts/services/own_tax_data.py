@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from django.db import transaction
 from django.db.models import Exists
 
 from accounts.models.accounts import Account
@@ -10,8 +9,7 @@ from payouts.models.documents import TaxData
 from payouts.services.documents import DocumentProblem
 from payouts.services.tax_data import set_tax_data
 from tracking.models.affiliates import Affiliate
-from tracking.services.affiliates import get_affiliate
-from tracking.services.portal_access import act_as
+from tracking.services.portal_access import confirm_password
 
 
 def issues_documents(account: Account) -> bool:
@@ -32,15 +30,15 @@ def set_own_tax_data(
     country: str,
     vat_id: str,
     has_consented: bool,
+    password: str,
     at: datetime,
 ) -> None:
     """Set the tax data of an affiliate, who agrees to self-billing today or does not.
 
-    An earlier consent keeps its day. Raises `InvalidTaxData`.
+    An earlier consent keeps its day. Raises `WrongPassword` and `InvalidTaxData`.
     """
     account = affiliate.account
-    with transaction.atomic(), act_as(affiliate):
-        locked = get_affiliate(account, affiliate.slug, lock=True)
+    with confirm_password(affiliate, password) as locked:
         earlier = account.tax_data.filter(affiliate=locked).first()
         consented_on = earlier.consented_on if earlier else None
         set_tax_data(

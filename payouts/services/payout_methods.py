@@ -18,6 +18,7 @@ from payouts.payout_details import (
     mask_changes,
     normalize_details,
 )
+from tracking.models.affiliates import Affiliate
 from tracking.services.affiliates import get_affiliate
 
 # Names of details that the audit log has: nobody can erase it, and other names, which
@@ -28,6 +29,8 @@ LOGGED_DETAILS = {
     *("routing_number", "swift"),
 }
 MAX_EQUAL_METHODS = 20  # shown
+MAX_REASON_LENGTH = 500  # of a hold or a canceled payment
+RETURNED_WITHOUT_REASON = "Refused or returned, without a reason"
 
 
 def validate_payout_method_kind(kind: str) -> None:
@@ -48,8 +51,9 @@ def set_payout_method(
     """Create a payout method or replace its details; None leaves the details.
 
     The first payout method of an affiliate becomes the primary one. Other details end
-    the hold of a method. The audit log gets the names of what changed, and numbers and
-    addresses only masked: nobody can erase it.
+    the hold of a method, unless the last payment to them came back. The audit log gets
+    the names of what changed, and numbers and addresses only masked: nobody can erase
+    it.
     """
     validate_payout_method_kind(kind)
     with transaction.atomic():
@@ -68,7 +72,7 @@ def set_payout_method(
                 details=dict(details),
                 details_changed_at=at,
                 blind_index=calculate_method_index(kind, details),
-                on_hold_reason="",
+                on_hold_reason=_find_hold_reason(affiliate, kind, details),
             )
         if is_first or is_primary:
             methods.exclude(pk=method.pk).update(is_primary=False)
@@ -134,6 +138,12 @@ def remove_payout_method(
         )
 
 
+def describe_return(payment_id: str, reason: str) -> str:
+    """Return the reason of a hold: which payment came back, and why."""
+    text = f"{payment_id}: {reason or RETURNED_WITHOUT_REASON}"
+    return text[:MAX_REASON_LENGTH]
+
+
 def find_obstacle(method: PayoutMethod | None) -> str:
     """Return why nobody is paid by this primary method; empty if it can be used."""
     if method is None:
@@ -179,6 +189,26 @@ def list_shared_methods(run: PayoutRun) -> list[PayoutMethod]:
     shared = groups.filter(number__gt=1).values("blind_index")
     rows = methods.filter(blind_index__in=shared).select_related("affiliate")
     return list(rows.order_by("blind_index", "affiliate")[:MAX_EQUAL_METHODS])
+
+
+def _find_hold_reason(
+    affiliate: Affiliate, kind: str, details: Mapping[str, str]
+) -> str:
+    """Return why the last payment of a run to these details came back; else empty.
+
+    Removing a method and adding it again does not end its hold.
+    """
+    values = normalize_details(kind, details)
+    answered = (PayoutLineState.SETTLED, PayoutLineState.RETURNED)
+    lines = affiliate.account.payout_lines.filter(
+        affiliate=affiliate, method=kind, state__in=answered
+    )
+    for line in lines.select_related("payment").order_by("-id"):
+        if line.receiver.get("details") == values:
+            if line.state == PayoutLineState.SETTLED:
+                return ""
+            return describe_return(str(line.payment), line.bank_reason)
+    return ""
 
 
 def _list_changed_fields(

@@ -28,6 +28,11 @@ from payouts.services.documents import issue_documents
 from payouts.services.ledger import open_ledger_session
 from payouts.services.payment_mails import queue_payment_mails
 from payouts.services.payments import cancel_payment
+from payouts.services.payout_methods import (
+    MAX_REASON_LENGTH,
+    RETURNED_WITHOUT_REASON,
+    describe_return,
+)
 from payouts.services.run_states import lock_run, update_run_state
 from tracking.money import format_amount
 from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
@@ -37,9 +42,7 @@ BANK_METHODS = {PayoutMethodKind.BANK, PayoutMethodKind.WIRE_TRANSFER}
 PAYMENT_PATTERN = re.compile(
     r"(?<![A-Za-z0-9])pa[_-]?([A-Za-z0-9]{16})(?![A-Za-z0-9])", re.ASCII
 )
-RETURNED_WITHOUT_REASON = "Refused or returned, without a reason"
 NO_ANSWER = "no answer in this file"
-MAX_REASON_LENGTH = 500
 MAX_REFERENCE_LENGTH = 255
 # What a payout file needs of a line: ten thousand whole ones take 25 MB more.
 FILE_FIELDS = (
@@ -425,7 +428,7 @@ def _hold_method(account: Account, answer: _Answer, reason: str) -> None:
         Q(details_changed_at=None) | Q(details_changed_at__lte=used_at),
         affiliate=payment.affiliate_id,
         kind=kind or "",
-    ).update(on_hold_reason=f"{payment.public_id}: {reason}"[:MAX_REASON_LENGTH])
+    ).update(on_hold_reason=describe_return(payment.public_id, reason))
 
 
 def _update_runs(

@@ -17,7 +17,7 @@ MAX_RECRUITS = 100  # that a page lists, the newest
 @dataclass(frozen=True)
 class Recruits:
     """First names of the newest recruits, each with the number of sales (None: it is
-    not told), and how many recruits there are."""
+    not shown), and how many recruits there are."""
 
     newest: list[tuple[str, int | None]]
     number: int

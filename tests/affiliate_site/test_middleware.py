@@ -41,7 +41,7 @@ FIXED = {
     "Content-Security-Policy": (
         "default-src 'self'; script-src 'self'; object-src 'none'; base-uri 'none';"
         " frame-ancestors 'none'; img-src 'self' data:;"
-        " style-src 'self' 'unsafe-inline'"
+        " style-src 'self' 'unsafe-inline'; form-action 'self'"
     ),
 }
 

@@ -74,7 +74,6 @@ MODULES_USING_ACTOR = {
     "payouts/services/run_confirmation.py",  # and who confirmed
     "payouts/services/shop_refunds.py",  # who refunded
     "tracking/services/portal_access.py",  # an affiliate, known by a link
-    "tracking/services/portal_applications.py",  # or who applies
     "tracking/services/questions.py",  # who answered
 }
 

@@ -5,14 +5,16 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.conf import settings
 from django.utils import timezone
 
+from accounts.services.staff import create_staff_user
 from payouts.services.payout_minimums import set_minimum
 from tests.e2e.browser import open_context
 from tests.e2e.test_accessibility import list_violations
 from tests.e2e.test_back_office import static_files
 from tests.e2e.test_staff_jobs import device
-from tracking.services.portal_links import invite_affiliate
+from tracking.services.portal_links import create_view_link, invite_affiliate
 from tracking.services.portal_settings import update_portal_settings
 
 pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
@@ -126,4 +128,23 @@ def test_works_without_javascript(chromium, portal, scenario):
     page.get_by_label("From").fill(start.isoformat())
     page.get_by_role("button", name="Show").click()
     assert "Balance before" in page.locator("main").inner_text()
+    context.close()
+
+
+def test_staff_leave_a_portal_on_a_host_of_its_own(chromium, portal, scenario):
+    """`form-action` holds for redirects, too: the back office is at another origin."""
+    account, at = scenario.account, timezone.now()
+    staff, _ = create_staff_user(
+        account, email="o@e.example", role="owner", password=None, at=at
+    )
+    token = create_view_link(
+        account, affiliate_id=scenario.mina.slug, viewed_by=staff, at=at
+    )
+    own_host = portal.replace("127.0.0.1", "localhost")
+    context = open_context(chromium)
+    page = context.new_page()
+    page.route(f"{settings.PUBLIC_URL}/admin/**", lambda route: route.fulfill(body="x"))
+    page.goto(f"{own_host}view/{token}/")
+    page.get_by_role("button", name="Stop").click()
+    page.wait_for_url(f"{settings.PUBLIC_URL}/admin/**")
     context.close()

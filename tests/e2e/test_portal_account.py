@@ -62,8 +62,10 @@ def test_looks_after_payments_and_account(
     page.get_by_label("a private person").check()
     page.get_by_label("Country where you pay taxes").select_option("AT")
     page.get_by_label("I agree to self-billing").check()
+    page.get_by_label("Your password").fill(PASSWORD)
     page.get_by_role("button", name="Save").click()
-    assert "Saved." in check_page(page)
+    page.get_by_text("Saved.").wait_for()
+    check_page(page)
 
     page.get_by_role("link", name="Postbacks").click()
     page.get_by_label("Address").fill("https://track.example.net/?s=${click_subid}")

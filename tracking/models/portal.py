@@ -45,7 +45,7 @@ class PortalSettings(TenantModel):
     shows_comments = models.BooleanField(null=True)  # of disapproved commissions
     shows_recruit_sales = models.BooleanField(null=True)  # how many a recruit has
 
-    # When payments are planned, of a month; null: affiliates are not told.
+    # When payments are planned, of a month; null: affiliates see no day.
     payout_day = models.PositiveSmallIntegerField(null=True)
 
     class Meta:

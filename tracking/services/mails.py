@@ -15,8 +15,10 @@ from babel.numbers import format_decimal
 from django.conf import settings
 from django.db import transaction
 from django.utils import translation
+from django.utils.functional import Promise
 
 from accounts.models.accounts import Account
+from accounts.services.notifications import can_send_mail
 from accounts.services.retention import delete_in_batches
 from tracking.errors import UnknownPlaceholder
 from tracking.models.affiliates import Affiliate
@@ -32,6 +34,11 @@ RETRY_DELAYS = (
 )
 PORTAL_LINK_MAIL = "portal_link"
 APPLICATION_MAIL = "application"
+# Rows of this outbox that are no mails yet: somebody asks for a link to an address, and
+# the worker looks up whose it is.
+SIGN_IN_REQUEST = "sign_in_request"
+PASSWORD_REQUEST = "password_request"  # noqa: S105 - no password
+LINK_REQUESTS = (SIGN_IN_REQUEST, PASSWORD_REQUEST)
 SECRET_MAILS = (PORTAL_LINK_MAIL, APPLICATION_MAIL)  # until their links are used
 MAIL_RETENTION = timedelta(days=90)
 MAX_SUBJECT_LENGTH = MAX_ERROR_LENGTH = 255
@@ -71,6 +78,27 @@ def queue_mail(affiliate: Affiliate, **content: Any) -> bool:
     mail = build_mail(affiliate, **content)
     unique_fields = ("account", "kind", "about")
     return affiliate.account.mails.insert_or_ignore(mail, unique_fields=unique_fields)
+
+
+def queue_security_mail(
+    affiliate: Affiliate, *, kind: str, subject: Promise, text: Promise, at: datetime
+) -> None:
+    """Store a mail about a change that a thief may have made, if it can be sent.
+
+    `subject` and `text` are to be translated; they can have `{name}` and `{account}`.
+    """
+    if not (affiliate.email and can_send_mail()):
+        return
+    values = {"name": affiliate.firstname, "account": affiliate.account.name}
+    with use_language_of(affiliate):
+        queue_mail(
+            affiliate,
+            kind=kind,
+            about=f"{affiliate.pk}-{at:%Y%m%dT%H%M%S%f}",
+            subject=str(subject).format(**values),
+            text=str(text).format(**values),
+            at=at,
+        )
 
 
 def build_mail(
@@ -142,7 +170,8 @@ def list_accounts_with_due_mails(*, due_before: datetime) -> list[Account]:
 
 def claim_mail(account: Account, *, due_before: datetime) -> Mail | None:
     """Start an attempt of the oldest mail due: no other worker will send it."""
-    due = account.mails.filter(due_at__lte=due_before).order_by("due_at", "id")
+    due = account.mails.filter(due_at__lte=due_before).exclude(kind__in=LINK_REQUESTS)
+    due = due.order_by("due_at", "id")
     with transaction.atomic():
         rows = due.select_for_update(skip_locked=True, no_key=True, of=("self",))
         mail = rows.first()

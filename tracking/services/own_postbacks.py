@@ -17,7 +17,6 @@ from accounts.services.webhooks import create_postback_endpoint, disable_webhook
 from tracking.errors import TooManyPostbacks
 from tracking.models.affiliates import Affiliate
 from tracking.services.affiliates import get_affiliate
-from tracking.services.portal_access import act_as
 
 MAX_POSTBACKS = 5  # enabled, of an affiliate
 
@@ -47,7 +46,7 @@ def create_own_postback(
     Raises `TooManyPostbacks`, and what `create_postback_endpoint` raises.
     """
     account = affiliate.account
-    with transaction.atomic(), act_as(affiliate):
+    with transaction.atomic():
         locked = get_affiliate(account, affiliate.slug, lock=True)
         own = account.webhook_endpoints.enabled().filter(affiliate=locked.slug)
         if own.count() >= MAX_POSTBACKS:
@@ -73,5 +72,4 @@ def get_own_postback(affiliate: Affiliate, public_id: str) -> WebhookEndpoint:
 
 def remove_own_postback(affiliate: Affiliate, public_id: str, *, at: datetime) -> None:
     """Disable a postback of an affiliate. Raises `WebhookNotFound`."""
-    with act_as(affiliate):
-        disable_webhook(get_own_postback(affiliate, public_id), at=at)
+    disable_webhook(get_own_postback(affiliate, public_id), at=at)

@@ -34,6 +34,7 @@ from tracking.models.portal import LinkPurpose, PortalSession
 from tracking.services.affiliates import lock_hierarchy
 from tracking.services.mails import (
     APPLICATION_MAIL,
+    LINK_REQUESTS,
 )
 from tracking.services.portal_links import (
     create_link,
@@ -59,7 +60,7 @@ def sign_in(account: Account, *, email: str, password: str, at: datetime) -> str
     """Return the token of a new session.
 
     Raises `SignInRefused` whatever is wrong. One password is hashed in any case: the
-    time does not tell whether the affiliate exists. Raises `CodeRequired` as all
+    time does not depend on whether the affiliate exists. Raises `CodeRequired` as all
     functions that start a session of an affiliate who has a second factor.
     """
     affiliate = find_affiliate_by_email(account, email)
@@ -108,9 +109,10 @@ def sign_out(account: Account, token: str) -> None:
     account.portal_sessions.filter(token_hash=calculate_digest(token)).delete()
 
 
-def sign_out_everywhere(affiliate: Affiliate) -> None:
-    """End all sessions of an affiliate."""
-    affiliate.account.portal_sessions.filter(affiliate=affiliate).delete()
+def sign_out_everywhere(affiliate: Affiliate, *, except_token: str = "") -> None:
+    """End all sessions of an affiliate but that with this token, if there is one."""
+    sessions = affiliate.account.portal_sessions.filter(affiliate=affiliate)
+    sessions.exclude(token_hash=calculate_digest(except_token)).delete()
 
 
 def start_view(account: Account, token: str, *, at: datetime) -> str:
@@ -155,7 +157,7 @@ def set_portal_password(
     """
     link = get_link(account, token, LinkPurpose.SET_PASSWORD, at=at)
     hashed = _hash_new_password(link.affiliate, password)
-    with transaction.atomic():
+    with transaction.atomic(), act_as(link.affiliate):
         affiliate = use_link(link, at=at)
         _set_password(affiliate, hashed, at=at)
         entry = _enter(affiliate, at=at)
@@ -183,7 +185,10 @@ def change_portal_password(
 
 @contextmanager
 def act_as(affiliate: Affiliate) -> Iterator[None]:
-    """Make the affiliate the actor of the audit log within the block."""
+    """Make the affiliate the actor of the audit log within the block.
+
+    The caller is who finds the affiliate: the page by a session, a service by a link.
+    """
     with use_actor(f"affiliate {affiliate.pk}", get_actor().trace_id):
         yield
 
@@ -192,14 +197,14 @@ def act_as(affiliate: Affiliate) -> Iterator[None]:
 def confirm_password(
     affiliate: Affiliate, password: str, *, locks_hierarchy: bool = False
 ) -> Iterator[Affiliate]:
-    """Run a block in a transaction, as the affiliate, whom it locks.
+    """Run a block in a transaction with the affiliate, whom it locks.
 
     A session alone is not enough for what the block does. Raises `WrongPassword`, also
     if the password changed meanwhile.
     """
     if _check_password(affiliate, password) is None:
         raise WrongPassword
-    with transaction.atomic(), act_as(affiliate):
+    with transaction.atomic():
         if locks_hierarchy:  # before the affiliate
             lock_hierarchy(affiliate.account)
         locked = lock_affiliate(affiliate)
@@ -209,28 +214,31 @@ def confirm_password(
 
 
 def add_second_factor(
-    affiliate: Affiliate, *, password: str, code: str, at: datetime
+    affiliate: Affiliate, *, password: str, code: str, token: str, at: datetime
 ) -> list[str]:
     """Switch the second factor on by its first code; return its recovery codes.
 
-    A session alone could lock the affiliate out. Raises `WrongPassword` and
-    `WrongCode`.
+    A session alone could lock the affiliate out. All sessions but that with this token
+    end: they were started without a code. Raises `WrongPassword` and `WrongCode`.
     """
     with confirm_password(affiliate, password) as locked:
-        return confirm_second_factor(locked, code=code, at=at)
+        codes = confirm_second_factor(locked, code=code, at=at)
+        sign_out_everywhere(locked, except_token=token)
+    return codes
 
 
 def delete_expired_portal_rows(account: Account, *, at: datetime, dry_run: bool) -> int:
-    """Delete sessions, links and applications that are over, and mail to those who
-    did not confirm; return their number."""
+    """Delete sessions, links and applications that are over, mail to those who did not
+    confirm, and requests for links that no worker processed; return their number."""
     tables: tuple[Any, ...] = (
         account.portal_sessions,
         account.portal_links,
         account.portal_applications,
     )
-    strangers = account.mails.filter(kind=APPLICATION_MAIL, affiliate=None)
+    kinds = (APPLICATION_MAIL, *LINK_REQUESTS)
+    unconfirmed = account.mails.filter(kind__in=kinds, affiliate=None)
     deleted = delete_in_batches(
-        strangers.filter(created_at__lte=at - APPLICATION_LIFETIME), dry_run=dry_run
+        unconfirmed.filter(created_at__lte=at - APPLICATION_LIFETIME), dry_run=dry_run
     )
     return deleted + sum(
         delete_in_batches(rows.filter(expires_at__lte=at), dry_run=dry_run)
@@ -298,5 +306,4 @@ def _set_password(affiliate: Affiliate, hashed: str, *, at: datetime) -> None:
     sign_out_everywhere(affiliate)
     links = affiliate.account.portal_links.filter(affiliate=affiliate, used_at=None)
     links.update(used_at=at)
-    with act_as(affiliate):
-        log_event(affiliate.account, "affiliate.password_set", affiliate, at=at)
+    log_event(affiliate.account, "affiliate.password_set", affiliate, at=at)

@@ -14,7 +14,6 @@ from django.db import transaction
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from accounts.actor import get_actor, use_actor
 from accounts.ids import SLUG_PATTERN
 from accounts.models.accounts import Account
 from accounts.services.api_keys import calculate_digest
@@ -37,7 +36,7 @@ from tracking.services.decision_mails import queue_decision_mail
 from tracking.services.enrollments import EnrollmentData, create_enrollment
 from tracking.services.hierarchy import set_parent
 from tracking.services.mails import APPLICATION_MAIL, queue_mail_to
-from tracking.services.portal_access import APPLICATION_LIFETIME
+from tracking.services.portal_access import APPLICATION_LIFETIME, act_as
 from tracking.services.portal_links import create_link, find_affiliate_by_email
 from tracking.services.portal_settings import build_portal_url, get_portal_settings
 from tracking.services.portal_terms import (
@@ -172,7 +171,8 @@ def confirm_application(account: Account, token: str, *, at: datetime) -> str:
                 set_parent(
                     account, affiliate_id=affiliate.slug, parent_id=recruiter, at=at
                 )
-            _enroll(affiliate, program, at=at)
+            with act_as(affiliate):
+                _enroll(affiliate, program, at=at)
             mails = account.mails.filter(kind=APPLICATION_MAIL)
             for mail in mails.filter(about=str(application.pk)):
                 mail.update_row(affiliate=affiliate)
@@ -208,9 +208,8 @@ def _enroll(affiliate: Affiliate, program: Program, *, at: datetime) -> Enrollme
     account = affiliate.account
     approved = program.auto_approve_affiliates or None
     data = EnrollmentData(affiliate_id=affiliate.slug, approved=approved)
-    with use_actor(f"affiliate {affiliate.pk}", get_actor().trace_id):
-        log_event(account, "affiliate.applied", affiliate, at=at, program=program.slug)
-        enrollment = create_enrollment(account, program=program, data=data, at=at)
+    log_event(account, "affiliate.applied", affiliate, at=at, program=program.slug)
+    enrollment = create_enrollment(account, program=program, data=data, at=at)
     queue_decision_mail(affiliate, program, enrollment, at=at)
     return enrollment
 

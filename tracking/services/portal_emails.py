@@ -1,6 +1,6 @@
 """Another e-mail address of an affiliate: both addresses confirm it.
 
-Whoever has stolen a session or the password cannot take the mail away, and nobody
+A stolen session or password is not enough to take the mail away, and nobody
 learns whether an address belongs to an affiliate before they confirm that it is theirs.
 """
 
@@ -29,7 +29,7 @@ from tracking.services.portal_access import act_as, confirm_password
 from tracking.services.portal_links import create_link, get_link, use_link
 
 PURPOSES = (LinkPurpose.LEAVE_EMAIL, LinkPurpose.ENTER_EMAIL)
-# Each asks somebody who may be a stranger.
+# Each sends a mail to an address that may belong to another person.
 MAX_CHANGES_PER_WINDOW = 5
 WINDOW = timedelta(days=1)
 
@@ -81,18 +81,17 @@ def confirm_email_change(account: Account, token: str, *, at: datetime) -> bool:
     `EmailNotAvailable`.
     """
     link = get_email_link(account, token, at=at)
-    with transaction.atomic():
+    with transaction.atomic(), act_as(link.affiliate):
         affiliate = use_link(link, at=at)
         if _list_waiting(affiliate, at=at).exists():
             return False
         try:
-            with act_as(affiliate):
-                update_affiliate(
-                    account,
-                    affiliate_id=affiliate.slug,
-                    changes={"email": link.new_email},
-                    at=at,
-                )
+            update_affiliate(
+                account,
+                affiliate_id=affiliate.slug,
+                changes={"email": link.new_email},
+                at=at,
+            )
         except DuplicateEmail:
             raise EmailNotAvailable from None
     return True
@@ -101,11 +100,10 @@ def confirm_email_change(account: Account, token: str, *, at: datetime) -> bool:
 def cancel_email_change(account: Account, token: str, *, at: datetime) -> None:
     """End a change that waits. Raises `LinkExpired`."""
     link = get_email_link(account, token, at=at)
-    with transaction.atomic():
+    with transaction.atomic(), act_as(link.affiliate):
         affiliate = use_link(link, at=at)
         _list_waiting(affiliate, at=at).update(used_at=at, expires_at=at)
-        with act_as(affiliate):
-            log_event(account, "affiliate.email_change_canceled", affiliate, at=at)
+        log_event(account, "affiliate.email_change_canceled", affiliate, at=at)
 
 
 def _list_links(affiliate: Affiliate) -> QuerySet[PortalLink]:

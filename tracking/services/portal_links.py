@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -22,11 +21,16 @@ from tracking.errors import (
     LinkExpired,
 )
 from tracking.models.affiliates import Affiliate
+from tracking.models.mails import Mail
 from tracking.models.portal import LinkPurpose, PortalLink
 from tracking.services.affiliates import get_affiliate
 from tracking.services.mails import (
+    LINK_REQUESTS,
+    PASSWORD_REQUEST,
     PORTAL_LINK_MAIL,
+    SIGN_IN_REQUEST,
     queue_mail,
+    queue_mail_to,
     use_language_of,
 )
 from tracking.services.portal_settings import build_portal_url, get_portal_settings
@@ -42,6 +46,13 @@ LINK_LIFETIMES = {
 # Anybody can ask for mail to an affiliate. The last link works when the window ends.
 MAX_MAILS_PER_WINDOW = 3
 MAIL_WINDOW = timedelta(minutes=15)
+MAX_REQUESTS = 100  # looked up at once
+REQUESTS = {
+    LinkPurpose.SIGN_IN: SIGN_IN_REQUEST,
+    LinkPurpose.SET_PASSWORD: PASSWORD_REQUEST,
+}
+PURPOSES = {kind: purpose for purpose, kind in REQUESTS.items()}
+PATHS = {LinkPurpose.SIGN_IN: "sign-in", LinkPurpose.SET_PASSWORD: "password"}
 SUBJECTS = {
     LinkPurpose.SIGN_IN: gettext_lazy("Sign in to {account}"),
     LinkPurpose.SET_PASSWORD: gettext_lazy("Set your password for {account}"),
@@ -115,31 +126,52 @@ def send_welcome_mail(account: Account, affiliate: Affiliate, *, at: datetime) -
         )
 
 
-def send_portal_link(
-    account: Account,
-    *,
-    email: str,
-    purpose: str,
-    url_for: Callable[[str], str],
-    at: datetime,
+def request_portal_link(
+    account: Account, *, email: str, purpose: LinkPurpose, at: datetime
 ) -> None:
-    """Mail a link to the affiliate with this address, if there is one.
+    """Ask for a mail with a link to the affiliate with this address, if there is one.
 
-    `url_for` returns the address for a token. Hashing takes most of the time, so that
-    it does not tell whether the affiliate exists.
+    The request is stored without looking the address up, so neither the answer nor its
+    time depends on whether an affiliate has it.
     """
-    make_password(secrets.token_urlsafe())
-    affiliate = find_affiliate_by_email(account, email)
-    if affiliate is None or not can_send_mail():
+    if can_send_mail():
+        queue_mail_to(
+            account,
+            email.strip(),
+            affiliate=None,
+            kind=REQUESTS[purpose],
+            about=secrets.token_urlsafe(),
+            subject="",
+            text="",
+            at=at,
+        )
+
+
+def process_link_requests(account: Account, *, at: datetime) -> None:
+    """Queue the mails that were asked for, and delete the requests."""
+    requests = account.mails.filter(kind__in=LINK_REQUESTS, due_at__lte=at)
+    for pk in list(requests.order_by("id").values_list("pk", flat=True)[:MAX_REQUESTS]):
+        with transaction.atomic():
+            rows = requests.select_for_update(skip_locked=True, of=("self",))
+            asked = rows.filter(pk=pk).first()
+            if asked is not None:
+                _queue_requested_link(account, asked, at=at)
+                requests.filter(pk=pk).delete()
+
+
+def _queue_requested_link(account: Account, asked: Mail, *, at: datetime) -> None:
+    purpose = PURPOSES[asked.kind]
+    affiliate = find_affiliate_by_email(account, asked.recipient)
+    locked = affiliate and lock_affiliate(affiliate)
+    if locked is None:
         return
-    links = account.portal_links.filter(affiliate=affiliate, purpose=purpose)
-    with transaction.atomic():
-        locked = lock_affiliate(affiliate)
-        recent = links.filter(created_at__gt=at - MAIL_WINDOW)
-        if locked is None or recent.count() >= MAX_MAILS_PER_WINDOW:
-            return
-        link, token = create_link(locked, LinkPurpose(purpose), at=at)
-        _queue_link(link, url_for(token), at=at)
+    links = account.portal_links.filter(affiliate=locked, purpose=purpose)
+    recent = links.filter(created_at__gt=at - MAIL_WINDOW)
+    if recent.count() >= MAX_MAILS_PER_WINDOW:
+        return
+    link, token = create_link(locked, purpose, at=at)
+    url = build_portal_url(account, f"{PATHS[purpose]}/{token}/")
+    _queue_link(link, url, at=at)
 
 
 def find_affiliate_by_email(account: Account, email: str) -> Affiliate | None:

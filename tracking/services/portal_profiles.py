@@ -6,7 +6,6 @@ from typing import Any
 
 from tracking.models.affiliates import ADDRESS_COLUMNS, Affiliate
 from tracking.services.affiliates import update_affiliate
-from tracking.services.portal_access import act_as
 
 OWN_COLUMNS = {
     *("firstname", "lastname", "company_name", "company_description"),
@@ -24,7 +23,6 @@ def update_own_profile(
 ) -> None:
     """Change name, company and address, and no other columns."""
     values = {name: changes[name] for name in OWN_COLUMNS & changes.keys()}
-    with act_as(affiliate):
-        update_affiliate(
-            affiliate.account, affiliate_id=affiliate.slug, changes=values, at=at
-        )
+    update_affiliate(
+        affiliate.account, affiliate_id=affiliate.slug, changes=values, at=at
+    )

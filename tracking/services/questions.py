@@ -8,7 +8,7 @@ from django.db.models import Count, IntegerField, OuterRef, Subquery, Value
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
-from accounts.actor import get_actor, use_actor
+from accounts.actor import get_actor
 from accounts.ids import generate_public_id
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
@@ -63,8 +63,7 @@ def ask_question(affiliate: Affiliate, *, data: QuestionData, at: datetime) -> Q
             conversion=data.conversion,
             created_at=at,
         )
-        with use_actor(f"affiliate {locked.pk}", get_actor().trace_id):
-            log_event(account, "question.asked", question, at=at)
+        log_event(account, "question.asked", question, at=at)
     return question
 
 

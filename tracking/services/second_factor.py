@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 import pyotp
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
@@ -15,9 +16,24 @@ from accounts.services.recovery_codes import (
 from tracking.errors import WrongCode
 from tracking.models.affiliates import Affiliate
 from tracking.models.portal import PortalSecondFactor
+from tracking.services.mails import queue_security_mail
 
 STEP = timedelta(seconds=30)
 DRIFTS = (0, -1, 1)  # steps by which a clock may differ
+SECOND_FACTOR_ON_MAIL = "second_factor_on"
+SECOND_FACTOR_OFF_MAIL = "second_factor_off"
+ON_SUBJECT = _("The second factor at {account} was switched on")
+OFF_SUBJECT = _("The second factor at {account} was switched off")
+ON_TEXT = _(
+    "Hello {name},\n\nfrom now on, signing in to {account} asks for a code of your app,"
+    " too. You were signed out on all other devices.\n\nIf you did not do this, write"
+    " to {account} at once.\n"
+)
+OFF_TEXT = _(
+    "Hello {name},\n\nfrom now on, signing in to {account} asks for no code of your"
+    " app.\n\nIf you did not ask for this, write to {account} at once and set a new"
+    " password.\n"
+)
 
 
 def start_second_factor(affiliate: Affiliate) -> PortalSecondFactor:
@@ -60,6 +76,7 @@ def confirm_second_factor(
             raise WrongCode
         row.update_row(confirmed_at=at, last_step=step, recovery_codes=digests)
         log_event(affiliate.account, "affiliate.second_factor_added", affiliate, at=at)
+        _queue_mail(affiliate, is_on=True, at=at)
     return codes
 
 
@@ -95,9 +112,12 @@ def delete_second_factor(
     account: Account, affiliate: Affiliate, *, at: datetime
 ) -> None:
     """Remove the second factor of an affiliate who lost it; the caller is trusted."""
+    was_on = has_second_factor(affiliate)
     rows = account.portal_second_factors.filter(affiliate=affiliate)
     if rows.delete()[0]:
         log_event(account, "affiliate.second_factor_removed", affiliate, at=at)
+        if was_on:
+            _queue_mail(affiliate, is_on=False, at=at)
 
 
 def find_step(secret: str, code: str, *, at: datetime) -> int | None:
@@ -109,6 +129,16 @@ def find_step(secret: str, code: str, *, at: datetime) -> int | None:
         if pyotp.utils.strings_equal(digits, app.at(moment)):
             return app.timecode(moment)
     return None
+
+
+def _queue_mail(affiliate: Affiliate, *, is_on: bool, at: datetime) -> None:
+    queue_security_mail(
+        affiliate,
+        kind=SECOND_FACTOR_ON_MAIL if is_on else SECOND_FACTOR_OFF_MAIL,
+        subject=ON_SUBJECT if is_on else OFF_SUBJECT,
+        text=ON_TEXT if is_on else OFF_TEXT,
+        at=at,
+    )
 
 
 def _lock(affiliate: Affiliate) -> PortalSecondFactor | None:

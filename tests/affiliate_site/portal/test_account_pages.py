@@ -74,6 +74,22 @@ def test_deletes_the_affiliate_and_signs_out(mina, portal, scenario):
     assert mina.get(f"{portal}profile/")["Location"] == f"{portal}sign-in/"
 
 
+@pytest.mark.parametrize(
+    ("page", "entries", "kind"),
+    [
+        ("questions/ask/", {"order_id": "1", "day": "2026-03-04"}, "question.asked"),
+        ("profile/delete/", CONFIRMED, "affiliate.deleted"),
+        ("profile/edit/", {"firstname": "Ina", "lastname": "K"}, "affiliate.updated"),
+    ],
+)
+def test_the_affiliate_is_the_actor(
+    mina, account, portal, scenario, page, entries, kind
+):
+    mina.post(f"{portal}{page}", entries)
+    event = account.audit_log.get(kind=kind)
+    assert event.actor == f"affiliate {scenario.mina.affiliate.pk}"
+
+
 def test_asks_the_company_while_money_is_open(mina, account, portal, scenario):
     scenario.create_conversion("200", at=timezone.now())
     url = f"{portal}profile/delete/"

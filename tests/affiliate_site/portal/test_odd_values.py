@@ -1,4 +1,4 @@
-"""Values that no browser sends: no page fails, whoever sends them."""
+"""Values that no browser sends: no page fails."""
 
 import pytest
 from django.test import Client

@@ -38,8 +38,8 @@ def look_up(client, portal, order_id, day=DAY):
 
 def test_asks_for_the_order(mina, portal):
     assert read_main(mina.get(f"{portal}missing/")) == (
-        "A sale is missing A customer bought, but you see no sale? Tell which order it"
-        " is, and you see why. Order ID As the shop wrote it to the customer. Day of"
+        "A sale is missing A customer bought, but you see no sale? Enter the order to"
+        " see why. Order ID As the shop wrote it to the customer. Day of"
         " the order Look it up"
     )
 
@@ -78,6 +78,25 @@ def test_ten_orders_an_hour_can_be_looked_up(mina, portal):
     assert statuses == [200] * 10 + [429]
     page = read_main(look_up(mina, portal, "another"))
     assert "You asked for many orders. Try again in an hour." in page
+
+
+def test_questions_about_missing_sales_count_as_looked_up(
+    mina, account, portal, scenario
+):
+    sale = earn(scenario, external_id="ab7788")
+    for n in range(9):
+        look_up(mina, portal, f"order-{n}")
+    asked = {"order_id": "missing", "day": DAY, "text": "Why?"}
+    for _ in range(3):  # shows the form and looks nothing up
+        assert mina.get(f"{portal}questions/ask/", asked).status_code == 200
+    assert mina.post(f"{portal}questions/ask/", asked).status_code == 302
+    response = mina.post(f"{portal}questions/ask/", asked | {"order_id": "ab7788"})
+    assert response.status_code == 429
+    page = read_main(response)
+    assert "You asked for many orders. Try again in an hour." in page
+    assert account.questions.get().order_id == "missing"
+    own = {"sale": sale.pk, "text": "Why?"}
+    assert mina.post(f"{portal}questions/ask/", own).status_code == 302
     assert NOTHING not in page
 
 
@@ -166,10 +185,13 @@ def test_shows_no_questions_of_others(mina, account, portal, scenario, other_acc
     )
 
 
-def test_ten_questions_wait_at_a_time(mina, account, portal):
-    for number in range(MAX_OPEN_QUESTIONS + 1):
-        values = {"order_id": f"order-{number}", "day": DAY}
-        response = mina.post(f"{portal}questions/ask/", values)
+def test_ten_questions_wait_at_a_time(mina, account, portal, scenario):
+    day, at = account.get_day(timezone.now()), timezone.now()
+    for number in range(MAX_OPEN_QUESTIONS):
+        data = QuestionData(f"order-{number}", day)
+        ask_question(scenario.mina.affiliate, data=data, at=at)
+    values = {"order_id": "another", "day": DAY}
+    response = mina.post(f"{portal}questions/ask/", values)
     assert response.status_code == 200
     assert (
         "10 of your questions wait for an answer. Ask again once one of them is"

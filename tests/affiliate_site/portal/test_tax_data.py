@@ -5,11 +5,14 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.document_scenario import switch_on
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
-BUSINESS = {"is_business": "True", "country": "AT", "vat_id": "U 12345675"}
+CONFIRMED = {"old_password": PASSWORD}
+BUSINESS = {"is_business": "True", "country": "AT", "vat_id": "U 12345675"} | CONFIRMED
+PRIVATE = {"is_business": "False", "country": "DE"} | CONFIRMED
 ADDRESS = {"address": "Ring 1", "city": "Wien", "country": "AT"}
 
 
@@ -59,12 +62,12 @@ def test_a_consent_keeps_its_day_and_can_be_withdrawn(mina, account, url):
     mina.post(url, BUSINESS | {"has_consented": "on"})
     earlier = account.get_day(timezone.now()) - timedelta(days=90)
     account.tax_data.update(consented_on=earlier)
-    mina.post(url, {"is_business": "False", "country": "DE", "has_consented": "on"})
+    mina.post(url, PRIVATE | {"has_consented": "on"})
     row = account.tax_data.get()
     assert (row.is_business, row.country, row.vat_id) == (False, "DE", "")
     assert row.consented_on == earlier
     assert 'value="False" required id="id_is_business_1" checked' in read(mina.get(url))
-    mina.post(url, {"is_business": "False", "country": "DE"})
+    mina.post(url, PRIVATE)
     assert account.tax_data.get().consented_on is None
 
 
@@ -83,6 +86,34 @@ def test_refuses_a_vat_id_that_does_not_fit(mina, account, url, changes):
     )
     assert f'<span class="error" role="alert">{text}</span>' in page
     assert not account.tax_data.exists()
+
+
+@pytest.mark.parametrize(
+    ("password", "error"),
+    [
+        ("", "This field is required."),
+        ("wrong", "This is not your present password."),
+    ],
+)
+def test_asks_for_the_password(mina, account, url, password, error):
+    page = read(mina.post(url, BUSINESS | {"old_password": password}))
+    assert f'<span class="error" role="alert">{error}</span>' in page
+    assert not account.tax_data.exists()
+
+
+def test_stops_guessing_the_password(mina, account, url):
+    for _ in range(5):
+        read(mina.post(url, BUSINESS | {"old_password": "wrong"}))
+    page = read(mina.post(url, BUSINESS), status=429)
+    assert "Too many attempts. Try again in a minute." in page
+    assert not account.tax_data.exists()
+
+
+def test_who_has_no_password_sets_one_first(mina, portal, url, scenario):
+    scenario.mina.affiliate.update_row(password="!")
+    page = read(mina.get(url))
+    assert f'<a href="{portal}password/">Get a link to set one.</a>' in page
+    assert "Save" not in page
 
 
 @pytest.mark.parametrize("missing", ["is_business", "country"])

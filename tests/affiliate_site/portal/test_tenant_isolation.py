@@ -170,7 +170,7 @@ def visitor(mina, account):
 
 @pytest.fixture
 def nils(visitor, scenario):
-    """Another affiliate of Mina's program. Whoever has his links may use them."""
+    """Another affiliate of Mina's program. Anybody may use his links."""
     found = create_rows(scenario)
     scenario.account.portal_links.filter(affiliate=found.affiliate).delete()
     scenario.account.portal_applications.all().delete()

@@ -39,6 +39,7 @@ from tests.payout_scenario import Paid, create_run, get_lines
 from tests.program_scenario import ProgramScenario
 from tests.webhook_receiver import respond_with
 from tracking.services.mails import queue_mail
+from tracking.services.portal_links import request_portal_link
 
 NO_EVENTS = {"events": 0, "events_waiting": 0}
 NO_MAILS = {"mails_sent": 0, "mails_failed": 0, "mails_waiting": 0, **NO_EVENTS}
@@ -165,6 +166,18 @@ def test_sends_mail_and_prints_neither_address_nor_error(
         f"failed mail {mail.pk} payment/pa_3 of harbor, next attempt"
     )
     assert "mails_failed: 1\nmails_waiting: 1" in output
+
+
+def test_looks_up_who_asked_for_a_link_and_mails_it(scenario, mailoutbox):
+    account, now = scenario.account, timezone.now()
+    for email in ("nobody@notes.example.org", scenario.mina.affiliate.email):
+        request_portal_link(account, email=email, purpose="sign_in", at=now)
+    result = run_json_command("deliver_webhooks", "--once")
+    assert (result["mails_sent"], result["mails_waiting"]) == (1, 0)
+    [mail] = mailoutbox
+    assert mail.to == [scenario.mina.affiliate.email]
+    assert f"/partners/{account.slug}/sign-in/" in mail.body
+    assert [row.kind for row in account.mails.all()] == ["portal_link"]
 
 
 def test_a_bounce_stops_neither_a_run_nor_other_mail(scenario, mailoutbox, monkeypatch):

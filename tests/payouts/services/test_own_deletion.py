@@ -12,7 +12,7 @@ from tests.ledger_checks import assert_atomic
 from tests.payout_scenario import Paid, create_run
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.errors import WrongPassword
-from tracking.services.portal_access import find_session, sign_in
+from tracking.services.portal_access import act_as, find_session, sign_in
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -31,7 +31,8 @@ def affiliate(scenario):
 
 
 def delete(affiliate, *, password=PASSWORD, at=AT):
-    delete_own_account(affiliate, password=password, at=at)
+    with act_as(affiliate):
+        delete_own_account(affiliate, password=password, at=at)
     return affiliate.reload()
 
 
@@ -44,7 +45,8 @@ def test_deletes_who_has_nothing_open(account, affiliate):
     session = sign_in(account, email=EMAIL, password=PASSWORD, at=AT)
 
     def operation():
-        delete_own_account(affiliate, password=PASSWORD, at=AT)
+        with act_as(affiliate):
+            delete_own_account(affiliate, password=PASSWORD, at=AT)
 
     assert_atomic(account, operation, least=5)
     assert affiliate.reload().deleted_at == AT

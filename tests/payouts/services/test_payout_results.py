@@ -11,6 +11,7 @@ from payouts.errors import ResultsOfOtherRun
 from payouts.services import payout_results
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
+from payouts.services.payout_methods import remove_payout_method, set_payout_method
 from payouts.services.payout_results import (
     NO_ANSWER,
     PayoutResult,
@@ -24,7 +25,7 @@ from payouts.services.payout_results import (
 from payouts.services.payout_runs import record_export
 from payouts.services.run_states import list_unanswered_payments
 from tests.ledger_checks import assert_atomic, assert_ledger_consistent
-from tests.payout_scenario import CONFIRMED_AT, Paid, create_run, get_lines
+from tests.payout_scenario import BANK, CONFIRMED_AT, Paid, create_run, get_lines
 from tests.program_scenario import ProgramScenario
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -163,6 +164,51 @@ def test_puts_the_method_on_hold_that_was_used(account, run):
     method = set_method(run)
     apply(account, answer(line, FAILED, reason="AC04"))
     assert method.reload().on_hold_reason == f"{line.payment}: AC04"
+
+
+def put_method(account, details=BANK):
+    return set_payout_method(
+        account,
+        affiliate_id="minakessler",
+        kind="bank",
+        details=details,
+        is_primary=True,
+        at=AT,
+    )
+
+
+def add_again(account):
+    """Remove the method and add it again, as spaces in its IBAN do not matter."""
+    remove_payout_method(account, affiliate_id="minakessler", kind="bank", at=AT)
+    spaced = BANK | {"iban": "DE89 3704 0044 0532 0130 00"}
+    return put_method(account, spaced)
+
+
+def test_a_method_added_again_is_still_on_hold(account, run):
+    line = get_lines(run)[0]
+    held = f"{line.payment}: AC04"
+    put_method(account)
+    apply(account, answer(line, FAILED, reason="AC04"))
+    assert add_again(account).on_hold_reason == held
+    assert put_method(account, BANK | {"iban": "SI56"}).on_hold_reason == ""
+    assert put_method(account).on_hold_reason == held
+
+
+def test_a_payment_that_arrived_later_ends_the_hold(account, run):
+    apply(account, answer(get_lines(run)[0], FAILED))
+    later = create_run(account, Paid("1"), at=AT)
+    apply(account, answer(get_lines(later)[0]))
+    put_method(account)
+    assert add_again(account).on_hold_reason == ""
+
+
+def test_the_hold_of_another_affiliate_or_kind_does_not_matter(account, run):
+    first, second, _ = get_lines(run)  # to equal accounts
+    apply(account, answer(second, FAILED))
+    assert put_method(account).on_hold_reason == ""
+    account.payout_lines.filter(pk=first.pk).update(method="wire_transfer")
+    apply(account, answer(first, FAILED))
+    assert add_again(account).on_hold_reason == ""
 
 
 @pytest.mark.parametrize("days", [0, 1])

@@ -17,7 +17,12 @@ from tracking.errors import (
     WrongPassword,
 )
 from tracking.services.affiliates import delete_affiliate, update_affiliate
-from tracking.services.portal_access import find_session, set_portal_password, sign_in
+from tracking.services.portal_access import (
+    act_as,
+    find_session,
+    set_portal_password,
+    sign_in,
+)
 from tracking.services.portal_emails import (
     MAX_CHANGES_PER_WINDOW,
     WINDOW,
@@ -48,9 +53,10 @@ def affiliate(account):
 
 def ask(affiliate, email=NEW, *, password=PASSWORD, at=NOW):
     """Ask for an address; return the tokens that each address gets."""
-    ask_for_email_change(
-        affiliate, email=email, password=password, url_for="x/{}/".format, at=at
-    )
+    with act_as(affiliate):
+        ask_for_email_change(
+            affiliate, email=email, password=password, url_for="x/{}/".format, at=at
+        )
     mails = affiliate.account.mails.order_by("-id")[: 2 if affiliate.email else 1]
     return {it.recipient: re.search("x/(.*)/", it.text)[1] for it in mails}
 

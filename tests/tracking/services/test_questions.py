@@ -13,6 +13,7 @@ from tracking.errors import (
     QuestionNotOpen,
     TooManyQuestions,
 )
+from tracking.services.portal_access import act_as
 from tracking.services.questions import (
     MAX_OPEN_QUESTIONS,
     QuestionData,
@@ -27,7 +28,8 @@ DATA = QuestionData("order-1", date(2026, 3, 4), "nothing", "Where is it?")
 
 @pytest.fixture
 def question(scenario):
-    return ask_question(scenario.mina.affiliate, data=DATA, at=NOW)
+    with act_as(scenario.mina.affiliate):
+        return ask_question(scenario.mina.affiliate, data=DATA, at=NOW)
 
 
 def list_events(account):

@@ -9,9 +9,10 @@ from django.contrib.auth.hashers import make_password
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory
 from tests.portal_sessions import find_signed_in
-from tracking.errors import CodeRequired, LinkExpired, WrongCode
+from tracking.errors import CodeRequired, LinkExpired, WrongCode, WrongPassword
 from tracking.services.portal_access import (
     LinkPurpose,
+    add_second_factor,
     enter_code,
     set_portal_password,
     sign_in,
@@ -137,6 +138,43 @@ def test_is_removed_by_a_code_or_by_staff(account, affiliate, app, recovery_code
     confirm_second_factor(affiliate, code=app.at(NOW), at=NOW)
     delete_second_factor(account, affiliate, at=NOW)
     assert not has_second_factor(affiliate)
+
+
+def test_is_mailed_when_it_is_switched_on_and_off(account, affiliate, app, settings):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    affiliate.update_row(language="de")
+    delete_second_factor(account, affiliate, at=NOW)  # not confirmed
+    assert not account.mails.exists()
+    app = pyotp.TOTP(start_second_factor(affiliate).secret)
+    codes = confirm_second_factor(affiliate, code=app.at(NOW), at=NOW)
+    remove_second_factor(affiliate, code=codes[0], at=NOW)
+    mails = account.mails.order_by("id").values_list("kind", "recipient", "subject")
+    switched = f"Der zweite Faktor bei {account.name} wurde"
+    assert list(mails) == [
+        ("second_factor_on", EMAIL, f"{switched} eingeschaltet"),
+        ("second_factor_off", EMAIL, f"{switched} ausgeschaltet"),
+    ]
+
+
+def test_ends_all_other_sessions_when_it_is_switched_on(account, affiliate, app):
+    other = AffiliateFactory(
+        account=account, email="nils@notes.example.org", password=affiliate.password
+    )
+    stays = sign_in(account, email=other.email, password=PASSWORD, at=NOW)
+    token, elsewhere = enter(account), enter(account)
+
+    def switch_on(password):
+        return add_second_factor(
+            affiliate, password=password, code=app.at(NOW), token=token, at=NOW
+        )
+
+    with pytest.raises(WrongPassword):
+        switch_on("wrong")
+    assert find_signed_in(account, elsewhere, at=NOW) == affiliate
+    assert len(switch_on(PASSWORD)) == 10
+    assert find_signed_in(account, token, at=NOW) == affiliate
+    assert find_signed_in(account, elsewhere, at=NOW) is None
+    assert find_signed_in(account, stays, at=NOW) == other
 
 
 @pytest.mark.usefixtures("recovery_codes")
