@@ -126,6 +126,7 @@ class BrowserClickSerializer(BrowserCallSerializer):
     """A click on an affiliate link."""
 
     referral_code = LenientTrimmedTextField()
+    link_parameter = LenientTrimmedTextField(ignore_blank=True)
     asset_id = LenientTrimmedTextField()
     source_id = LenientTrimmedTextField()
     landing_page = LenientTextField(max_length=2048, truncate=True)

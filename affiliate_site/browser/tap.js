@@ -24,6 +24,7 @@
   var MAX_VALUE_LENGTH = 255;
   var FORBIDDEN_IN_KEY = /[":{}\]\\'\/&]/;
   var MAX_KEEPALIVE_LENGTH = 60000; // browsers reject keepalive bodies over 64 KiB
+  var FOREIGN_PARAMETERS = ["via", "fpr", "rfsn", "aff", "a_aid"];
   var STATUSES = { customer: "new", trial: "trial", lead: "lead" };
 
   var name = window.TapfiliateObject || "tap";
@@ -88,6 +89,7 @@
     trial: createCustomerAction("trial"),
     lead: createCustomerAction("lead"),
     getTrackingId: getTrackingId,
+    checkout: checkout,
   };
 
   function create(args) {
@@ -175,6 +177,41 @@
     });
   }
 
+  /* Hand the tracking id to checkouts that report sales by themselves: links, buttons
+     and tables of Stripe on the page, and the cart of Shopify. */
+  function checkout(args) {
+    var parsed = parseArguments(args);
+    afterPendingClicks(function () {
+      if (tap.vid) {
+        select('a[href^="https://buy.stripe.com/"]').forEach(addReference);
+        select("stripe-buy-button, stripe-pricing-table").forEach(function (element) {
+          element.setAttribute("client-reference-id", tap.vid);
+        });
+        if (window.Shopify) fillCart();
+      }
+      invokeCallback(parsed.callback, tap.vid || null);
+    });
+  }
+
+  function select(selector) {
+    return Array.prototype.slice.call(document.querySelectorAll(selector));
+  }
+
+  function addReference(link) {
+    var url = new URL(link.href);
+    url.searchParams.set("client_reference_id", tap.vid);
+    link.href = url.href;
+  }
+
+  function fillCart() {
+    var root = (window.Shopify.routes && window.Shopify.routes.root) || "/";
+    window.fetch(root + "cart/update.js", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ attributes: { tap_vid: tap.vid } }),
+    }).catch(logWarning);
+  }
+
   // Payloads.
 
   function addContext(payload, options) {
@@ -192,17 +229,25 @@
   function getReferral(options) {
     var parameter = options.referral_code_param || "ref";
     var code = rejectNul(options.referral_code || query.get(parameter));
+    // A link of another program; the server knows whether it counts.
+    var foreign = code ? null : FOREIGN_PARAMETERS.filter(isInQuery)[0];
+    code = code || (foreign && rejectNul(query.get(foreign)));
     var asset = query.get("tap_a");
     var source = query.get("tap_s");
     if (!code && !(asset && source)) return null;
     return {
       referral_code: code || undefined,
+      link_parameter: foreign,
       asset_id: code ? undefined : asset,
       source_id: code ? undefined : source,
       landing_page: window.location.href,
       referrer: document.referrer || undefined,
       meta_data: getSubValues(),
     };
+  }
+
+  function isInQuery(parameter) {
+    return !!query.get(parameter);
   }
 
   /* The server rejects text with NUL. */

@@ -217,7 +217,8 @@ def _list_shop_events(
     """What shops sent about the sales, as long as it is kept."""
     orders = account.shop_orders.filter(conversion__in=conversions)
     events = account.shop_events.filter(order__in=orders)
-    return list(events.order_by("pk").values("created_at", "kind", "body"))
+    columns = ("created_at", "kind", "body")
+    return [dict(row) for row in events.order_by("pk").values(*columns)]
 
 
 def _represent_one(

@@ -1,5 +1,6 @@
 """Creation of a program: its settings and its first commission type."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
@@ -32,6 +33,7 @@ class ProgramSettings:
     rate: Decimal = Decimal(10)
     landing_page: str = ""
     program_group: str = ""
+    link_parameters: Sequence[str] | None = None  # of other programs' links
     auto_approve_affiliates: bool = False
     auto_approve_commissions: bool = False
     auto_approve_browser_sales: bool = False

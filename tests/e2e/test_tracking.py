@@ -61,6 +61,53 @@ def test_records_a_click_a_customer_and_a_conversion(visitor, api, scenario):
     assert visitor.errors == []
 
 
+def test_links_of_another_program_go_on_working(visitor, api, scenario):
+    scenario.program.update_row(link_parameters=["via"])
+    visitor.open_and_wait("click", f"/?via={scenario.mina.code}", 'tap("detect");')
+    visitor.open_and_wait("click", f"/?aff={scenario.mina.code}", 'tap("detect");')
+
+    assert len(api("/clicks/")) == 1
+
+
+def test_hands_the_visitor_to_a_checkout_of_stripe(visitor):
+    vid = visitor.visit()
+    visitor.open(
+        "/pricing",
+        """document.body.insertAdjacentHTML("beforeend",
+          '<a href="https://buy.stripe.com/live_1?locale=de">Buy</a>' +
+          "<stripe-buy-button></stripe-buy-button>");
+        tap("checkout", function (id) { window.handed = id; });""",
+    )
+    visitor.page.wait_for_function("() => window.handed")
+
+    link = visitor.page.evaluate("document.querySelector('a').href")
+    button = visitor.page.evaluate(
+        "document.querySelector('stripe-buy-button').getAttribute('client-reference-id')"
+    )
+    assert link == (
+        f"https://buy.stripe.com/live_1?locale=de&client_reference_id={vid}"
+    )
+    assert button == vid
+
+
+def test_hands_the_visitor_to_the_cart_of_shopify(visitor):
+    vid = visitor.visit()
+    visitor.open(
+        "/",
+        """window.Shopify = { routes: { root: "/de/" } };
+        window.fetch = function (url, options) {
+          window.sent = [url, JSON.parse(options.body)];
+          return Promise.resolve();
+        };
+        tap("checkout");""",
+    )
+
+    assert visitor.page.evaluate("window.sent") == [
+        "/de/cart/update.js",
+        {"attributes": {"tap_vid": vid}},
+    ]
+
+
 def test_stores_only_a_random_id(visitor):
     vid = visitor.visit()
 

@@ -7,6 +7,9 @@ from django.utils import timezone
 
 from accounts.models.accounts import TenantModel
 
+# Of links of other programs, which may name a referral code besides `ref`.
+FOREIGN_LINK_PARAMETERS = ("via", "fpr", "rfsn", "aff", "a_aid")
+
 
 class Program(TenantModel):
     """A program of an account; `program_group` is what tracking calls may name."""
@@ -16,6 +19,8 @@ class Program(TenantModel):
     currency = models.CharField(max_length=3)
     cookie_time = models.PositiveSmallIntegerField(default=45)  # days
     landing_page = models.CharField(max_length=2048, blank=True)
+    # Of FOREIGN_LINK_PARAMETERS, those that count; null: none.
+    link_parameters = models.JSONField(null=True)
     program_group = models.CharField(
         max_length=255, blank=True, db_column="group_label"
     )

@@ -11,7 +11,7 @@ from django.utils.crypto import salted_hmac
 
 from accounts.models.accounts import Account
 from tracking.attribution import ASSET_AND_SOURCE, REFERRAL_CODE, TrackingParameters
-from tracking.errors import MissingTrackingParameter
+from tracking.errors import MissingTrackingParameter, UnknownReferralCode
 from tracking.models.clicks import Click, parse_client_ip
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
@@ -35,6 +35,7 @@ class Visit:
     user_agent: str | None = None
     ip: str | None = None
     meta_data: dict[str, str] = field(default_factory=dict)
+    link_parameter: str | None = None  # of another system's link; None: `ref`
 
 
 def get_link_program(account: Account, code: str, *, at: datetime) -> Program:
@@ -73,6 +74,10 @@ def record_click(
     if winner is None or winner.blank_parameter:
         raise MissingTrackingParameter
     attribution.result.ensure_affiliate_eligible()
+    if visit.link_parameter and visit.link_parameter not in (
+        attribution.program.link_parameters or ()
+    ):
+        raise UnknownReferralCode
     prospect, landing_page = attribution.prospect, normalize_url(visit.landing_page)
     values: dict[str, Any] = {
         "enrollment": attribution.enrollment,

@@ -111,4 +111,5 @@ def build_visit(data: dict) -> Visit:
         user_agent=data.get("user_agent"),
         ip=data.get("ip"),
         meta_data=data.get("meta_data", {}),
+        link_parameter=data.get("link_parameter"),
     )

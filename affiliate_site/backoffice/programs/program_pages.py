@@ -66,6 +66,19 @@ class ProgramForm(ServiceForm):
         initial=45,
         help_text="A click earns if the sale follows within this time.",
     )
+    link_parameters = forms.MultipleChoiceField(
+        label="Links of another program that go on working",
+        required=False,
+        choices=[
+            ("via", "via=CODE (Rewardful)"),
+            ("fpr", "fpr=CODE (FirstPromoter)"),
+            ("rfsn", "rfsn=CODE (Refersion)"),
+            ("aff", "aff=CODE"),
+            ("a_aid", "a_aid=CODE (Post Affiliate Pro)"),
+        ],
+        help_text="For an affiliate whose referral code here is the one in the link."
+        " Links with ref= and tap_a= always count.",
+    )
     auto_approve_affiliates = forms.BooleanField(
         label="Approve affiliates automatically", required=False
     )
@@ -105,6 +118,7 @@ class ProgramForm(ServiceForm):
 
     fieldsets: FieldSets = (
         (None, ("title", "program_group", "currency", "landing_page", "cookie_time")),
+        ("Moving in", ("link_parameters",)),
         ("Approval", ("auto_approve_affiliates", "auto_approve_commissions")),
         ("Payouts", ("hold_days",)),
         (
@@ -116,6 +130,10 @@ class ProgramForm(ServiceForm):
             ("auto_approve_browser_sales", "trust_browser_customers"),
         ),
     )
+
+    def clean_link_parameters(self):
+        """None: as from before the setting."""
+        return self.cleaned_data["link_parameters"] or None
 
     def clean_hold_days(self):
         """Empty: none."""
