@@ -12,6 +12,7 @@ from tracking.amounts import ExactSum
 from tracking.models.affiliates import Affiliate
 
 MAX_RECRUITS = 100  # that a page lists, the newest
+MAX_RECRUITS_OF_FILE = 10_000
 
 
 @dataclass(frozen=True)
@@ -23,16 +24,16 @@ class Recruits:
     number: int
 
 
-def list_recruits(affiliate: Affiliate, *, with_sales: bool) -> Recruits:
-    """List the recruits of an affiliate who are not removed."""
+def list_recruits(
+    affiliate: Affiliate, *, with_sales: bool, limit: int = MAX_RECRUITS
+) -> Recruits:
+    """List the newest recruits of an affiliate who are not removed."""
     account = affiliate.account
     rows = account.affiliates.not_deleted().filter(parent=affiliate)
     newest = list(
-        rows.order_by("-created_at", "-id").values_list("pk", "firstname")[
-            :MAX_RECRUITS
-        ]
+        rows.order_by("-created_at", "-id").values_list("pk", "firstname")[:limit]
     )
-    number = len(newest) if len(newest) < MAX_RECRUITS else rows.count()
+    number = len(newest) if len(newest) < limit else rows.count()
     if not with_sales:
         return Recruits([(name, None) for _, name in newest], number)
     sales = account.conversions.not_deleted().filter(

@@ -77,11 +77,12 @@ QUERIES = {
         "period=12_months",
     ),
     "statement": ("start=2026-03-01&end=2026-12-31&format=csv",),
-    "payments": ("before={next_payment}",),
+    "payments": ("before={next_payment}", "file=payments"),
     "ask": ("sale={sale}", "order_id=4711-1&day=2026-03-04"),
     "qr_code": ("program={program}&kind=link",),
-    "links": ("page=https://shop.example.net/",),
-    "creatives": ("before={next_creative}",),
+    "links": ("page=https://shop.example.net/", "file=links"),
+    "creatives": ("before={next_creative}", "file=creatives"),
+    "recruits": ("file=recruits",),
     "apply": ("program={program}", "by={affiliate}"),
 }
 
