@@ -65,12 +65,21 @@ def accept_terms(affiliate: Affiliate, *, version: int | None, at: datetime) -> 
 
 
 def record_acceptance(
-    affiliate: Affiliate, terms: PortalTerms, *, at: datetime
+    affiliate: Affiliate,
+    terms: PortalTerms,
+    *,
+    accepted_at: datetime | None = None,
+    at: datetime,
 ) -> None:
-    """Store that an affiliate accepted a version, once."""
+    """Store that an affiliate accepted a version, once: at `at`, or earlier."""
     account = affiliate.account
     row = TermsAcceptance(
-        account=account, affiliate=affiliate, terms=terms, accepted_at=at
+        account=account,
+        affiliate=affiliate,
+        terms=terms,
+        accepted_at=accepted_at or at,
     )
     unique_fields = ("account", "affiliate", "terms")
-    account.terms_acceptances.insert_or_ignore(row, unique_fields=unique_fields)
+    if account.terms_acceptances.insert_or_ignore(row, unique_fields=unique_fields):
+        kind, version = "affiliate.terms_accepted", terms.version
+        log_event(account, kind, affiliate, at=at, version=version)

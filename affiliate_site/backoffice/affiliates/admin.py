@@ -76,7 +76,11 @@ from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,
     AffiliateSearchMixin,
 )
-from affiliate_site.backoffice.lists.state_filters import ApprovalFilter, DeletedFilter
+from affiliate_site.backoffice.lists.state_filters import (
+    AcceptedTermsFilter,
+    ApprovalFilter,
+    DeletedFilter,
+)
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
@@ -226,7 +230,13 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
     search_fields = ("slug__exact", "email_folded__exact")
     search_help_text = AFFILIATE_SEARCH_HELP
     affiliate_column = "pk"
-    list_filter = (GroupFilter, EnrolledProgramFilter, DeletedFilter, DateFilter)
+    list_filter = (
+        GroupFilter,
+        EnrolledProgramFilter,
+        AcceptedTermsFilter,
+        DeletedFilter,
+        DateFilter,
+    )
     ordering = ("-created_at", "-id")
     actions = (
         "put_into_group",

@@ -20,7 +20,7 @@ from tracking.services.portal_settings import (
     get_portal_settings,
     update_portal_settings,
 )
-from tracking.services.portal_terms import accept_terms, get_terms
+from tracking.services.portal_terms import accept_terms, get_terms, publish_terms
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -84,6 +84,29 @@ def test_a_change_of_the_terms_is_a_new_version(staff_client, account, scenario,
     assert "Terms of the portal" not in client.get(page).content.decode()
     accept_terms(scenario.mina.affiliate, version=2, at=NOW)
     assert "version 2 accepted on 2026-03-04" in client.get(page).content.decode()
+
+
+def test_filters_affiliates_by_the_version_that_they_accepted(
+    staff_client, account, other_account, scenario
+):
+    at = {"at": NOW}
+    mina = scenario.mina.affiliate
+    late = scenario.create_enrolled_affiliate("Late", "Berg").affiliate
+    none = scenario.create_enrolled_affiliate("None", "Berg").affiliate
+    for each in (account, account, other_account, other_account, other_account):
+        version = each.portal_terms.count() + 1
+        publish_terms(each, f"Be fair: {version}.", **at)
+        if each == account:
+            for affiliate in (mina, late)[: 3 - version]:
+                accept_terms(affiliate, version=version, **at)
+    client, url = staff_client(), reverse("admin:tracking_affiliate_changelist")
+    for value, found in (("current", mina), ("older", late), ("none", none)):
+        rows = client.get(url, {"accepted_terms": value}).context["cl"].result_list
+        assert list(rows) == [found], value
+    for affiliate, version in ((mina, 2), (late, 1)):
+        page = reverse("admin:tracking_affiliate_change", args=[affiliate.pk])
+        text = client.get(page, {"tab": "activity"}).content.decode()
+        assert f"accepted version {version} of the terms of the portal as" in text
 
 
 @pytest.mark.parametrize("role", ["viewer", "finance"])

@@ -216,6 +216,12 @@ def test_records_which_terms_an_applicant_accepted_and_when(account, program):
         accept_terms(affiliate, version=2, at=NOW)
     assert find_unaccepted_terms(affiliate) is None
     assert account.terms_acceptances.count() == 2
+    logged = account.audit_log.filter(kind="affiliate.terms_accepted").order_by("id")
+    subject, later = f"affiliate:{affiliate.pk}", NOW + timedelta(hours=2)
+    assert list(logged.values_list("subject", "details", "created_at")) == [
+        (subject, {"version": 1}, later),
+        (subject, {"version": 2}, NOW),
+    ]
 
 
 def test_an_affiliate_accepts_the_terms_when_applying(account, program):
