@@ -18,6 +18,7 @@ from payouts.services.payout_methods import remove_payout_method, set_payout_met
 from tracking.models.affiliates import Affiliate
 from tracking.services.mails import queue_mail, use_language_of
 from tracking.services.portal_access import confirm_password
+from tracking.services.portal_settings import get_contact
 
 PAYOUT_CHANGE_MAIL = "payout_change"
 # Affiliates enter these; the company can set the others.
@@ -114,9 +115,13 @@ def _queue_mail(affiliate: Affiliate, *, at: datetime) -> None:
         )
         text = _(
             "Hello {name},\n\nhow {account} pays you was changed in the portal.\n\nIf"
-            " you did not do this, write to {account} at once and set a new"
+            " you did not do this, write to {contact} at once and set a new"
             " password.\n"
-        ).format(name=affiliate.firstname, account=affiliate.account.name)
+        ).format(
+            name=affiliate.firstname,
+            account=affiliate.account.name,
+            contact=get_contact(affiliate.account),
+        )
     queue_mail(
         affiliate,
         kind=PAYOUT_CHANGE_MAIL,

@@ -69,6 +69,12 @@ class PortalSettingsForm(ServiceForm):
         required=False,
         help_text="Such as Harbor Partner Team. Empty: the name of the account.",
     )
+    contact_email = forms.EmailField(
+        label="Contact address",
+        max_length=254,
+        required=False,
+        help_text="Affiliates see it on every page of the portal, and in mails.",
+    )
     order_ids = forms.ChoiceField(
         label="Show order IDs",
         choices=OrderIds.choices,
@@ -93,7 +99,8 @@ class PortalSettingsForm(ServiceForm):
     )
 
     fieldsets: FieldSets = (
-        ("Access", ("is_on", "is_open", "host", "sender_name")),
+        ("Access", ("is_on", "is_open", "host")),
+        ("Mail", ("sender_name", "contact_email")),
         ("Pages", ("welcome_text", "terms", "payout_day")),
         ("What they see", ("order_ids", "shows_comments", "shows_recruit_sales")),
     )
@@ -106,6 +113,10 @@ class PortalSettingsForm(ServiceForm):
     def clean_sender_name(self):
         """None without one."""
         return self.cleaned_data["sender_name"].strip() or None
+
+    def clean_contact_email(self):
+        """None without one."""
+        return self.cleaned_data["contact_email"] or None
 
     def clean_host(self):
         """A host of this service, in lower case; None without one."""

@@ -49,6 +49,15 @@ def test_switches_the_portal_on(staff_client, account, url, role):
     assert settings.welcome_text.splitlines() == ["Hello", "you"]
 
 
+def test_a_portal_has_an_address_to_write_to(staff_client, account, url):
+    client = staff_client()
+    for entry, stored in (("us@harbor.example", "us@harbor.example"), ("", None)):
+        client.post(url, get_form(client, url) | {"contact_email": entry})
+        assert get_portal_settings(account).contact_email == stored
+    page = client.post(url, get_form(client, url) | {"contact_email": "us"})
+    assert "Enter a valid email address." in page.content.decode()
+
+
 def test_a_portal_has_a_host_of_its_own(
     staff_client, account, other_account, url, settings
 ):
