@@ -50,12 +50,6 @@ def find_unaccepted_terms(affiliate: Affiliate) -> PortalTerms | None:
     return newest if newest and newest.text and not newest.is_accepted else None
 
 
-def find_acceptance(affiliate: Affiliate) -> TermsAcceptance | None:
-    """Return the newest version that the affiliate accepted."""
-    rows = affiliate.account.terms_acceptances.filter(affiliate=affiliate)
-    return rows.select_related("terms").order_by("-terms__version").first()
-
-
 def accept_terms(affiliate: Affiliate, *, version: int | None, at: datetime) -> None:
     """Accept the present terms; raise `TermsChanged` if they are another version."""
     with transaction.atomic():

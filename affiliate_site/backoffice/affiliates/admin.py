@@ -37,6 +37,7 @@ from affiliate_site.backoffice.affiliates.payout_method_pages import SetPayoutMe
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
 from affiliate_site.backoffice.affiliates.portal_pages import (
     InviteToPortalPage,
+    RemoveSecondFactorPage,
     ViewPortalPage,
 )
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
@@ -188,6 +189,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         SetTaxDataPage,
         InviteToPortalPage,
         ViewPortalPage,
+        RemoveSecondFactorPage,
         *PERSONAL_DATA_PAGES,
     )
 

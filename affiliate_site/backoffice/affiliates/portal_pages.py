@@ -167,13 +167,8 @@ def list_portal_alerts(account) -> list[str]:
 
 
 class InvitationForm(ServiceForm):
-    """Whether the link is mailed, too, and the second factor removed."""
+    """Whether the link is mailed, too."""
 
-    remove_second_factor = forms.BooleanField(
-        label="Remove the second factor",
-        required=False,
-        help_text="Else a code is asked for. Make sure that the affiliate asks you.",
-    )
     send_mail = forms.BooleanField(label="Send it by e-mail", required=False)
 
     def __init__(self, *args, **kwargs):
@@ -182,8 +177,26 @@ class InvitationForm(ServiceForm):
             self.fields["send_mail"].help_text = f"To {self.row.email}."
         else:
             del self.fields["send_mail"]
-        if not has_second_factor(self.row):
-            del self.fields["remove_second_factor"]
+
+
+class RemoveSecondFactorPage(AffiliatePage):
+    """Remove the second factor of an affiliate who lost it."""
+
+    name = "remove_second_factor"
+    title = "Remove the second factor"
+    button = "Remove second factor"
+    explanation = (
+        "The password alone is enough from then on. Make sure that it is the affiliate"
+        " who asks you, and not somebody who knows the password."
+    )
+    is_dangerous = True
+    done_message = "The second factor was removed."
+
+    def list_alerts(self):
+        return [] if has_second_factor(self.row) else ["The second factor is off."]
+
+    def save(self, form, at):
+        delete_second_factor(self.account, self.row, at=at)
 
 
 class ViewPortalPage(AffiliatePage):
@@ -225,11 +238,12 @@ class InviteToPortalPage(AffiliatePage):
     form_class = InvitationForm
 
     def list_alerts(self):
-        return list_portal_alerts(self.account)
+        alerts = list_portal_alerts(self.account)
+        if has_second_factor(self.row):
+            alerts.append("A code of the second factor is asked for, too.")
+        return alerts
 
     def save(self, form, at):
-        if form.cleaned_data.get("remove_second_factor"):
-            delete_second_factor(self.account, self.row, at=at)
         build_url = partial(build_password_url, self.account)
         return invite_affiliate(
             self.account,

@@ -190,6 +190,40 @@ def test_other_roles_invite_nobody(staff_client, invite_url, role):
     assert staff_client(role).get(invite_url).status_code == 403
 
 
+def test_shows_the_access_and_removes_the_second_factor(
+    staff_client, account, scenario, invite_url
+):
+    affiliate = scenario.mina.affiliate
+    page = reverse("admin:tracking_affiliate_change", args=[affiliate.pk])
+    remove = f"{page.removesuffix('change/')}remove_second_factor/"
+    client, viewer = staff_client(), staff_client("viewer")
+
+    def read():
+        text = " ".join(client.get(page).content.decode().split())
+        return text[text.index("<dt>Portal</dt>") :].partition("</dd>")[0]
+
+    facts = ("<dt>Portal</dt> <dd>Invited: never", "Last sign-in: never")
+    assert read() == "<br>".join((*facts, "Second factor: off"))
+    token = read_token(invite(client, invite_url))
+    set_portal_password(account, token, password="lamps-at-the-harbor", at=NOW)
+    account.portal_second_factors.create(
+        affiliate=affiliate, secret="A" * 32, confirmed_at=NOW
+    )
+    text = read()
+    assert "never" not in text
+    assert "Last sign-in: 2026-03-04 " in text
+    assert 'Second factor: on <a class="underline text-primary-600' in text
+    assert f'href="{remove}"' in text
+    assert "A code of the second factor" in client.get(invite_url).content.decode()
+    assert remove not in viewer.get(page).content.decode()
+    assert viewer.post(remove).status_code == 403
+    response = client.post(remove, get_form(client, remove), follow=True)
+    assert list_messages(response) == ["The second factor was removed."]
+    assert read().endswith("Second factor: off")
+    assert account.audit_log.filter(kind="affiliate.second_factor_removed").count() == 1
+    assert "The second factor is off." in client.get(remove).content.decode()
+
+
 @pytest.fixture
 def create_link(account, scenario):
     """Let staff create a link to see the portal as Mina: `create_link(client)`."""
