@@ -21,11 +21,11 @@ from accounts.models.accounts import Account
 from accounts.services.notifications import can_send_mail
 from affiliate_site import http_errors
 from affiliate_site.portal.theme import BLACK
+from affiliate_site.portal_sessions import COOKIE
 from tracking.models.affiliates import Affiliate
 from tracking.services.portal_access import SESSION_LIFETIME, act_as, find_session
 from tracking.services.portal_settings import find_portal
 
-COOKIE = "__Secure-partner" if settings.SESSION_COOKIE_SECURE else "partner"
 View = Callable[..., HttpResponse]
 
 

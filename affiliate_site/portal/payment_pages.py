@@ -157,7 +157,7 @@ def describe_payment(affiliate, public_id: str) -> str:
 def document(request, document: int):
     """A self-billing document of the affiliate, or its correction, as a PDF."""
     rows = request.account.documents.filter(affiliate=request.affiliate)
-    rows = rows.select_related("account", "payment", "corrects")
+    rows = rows.select_related("account", "affiliate", "payment", "corrects")
     found = rows.filter(pk=min(document, MAX_ID)).first()
     if found is None or not find_weasyprint():
         raise Http404

@@ -9,8 +9,8 @@ from django.utils import timezone
 from accounts.services.accounts import set_logo
 from accounts.services.rate_limits import RateLimit
 from affiliate_site.portal import throttling
-from affiliate_site.portal.access import COOKIE
 from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS
+from affiliate_site.portal_sessions import COOKIE
 from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.factories.tracking import ProgramFactory
 from tracking.services.custom_fields import create_custom_field

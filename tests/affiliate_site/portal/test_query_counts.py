@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from affiliate_site.portal.access import COOKIE
+from affiliate_site.portal_sessions import COOKIE
 from tests.affiliate_site.portal.test_tenant_isolation import (
     PAGES,
     POST_ONLY,

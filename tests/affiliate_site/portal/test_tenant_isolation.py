@@ -17,7 +17,7 @@ from django.utils import timezone
 from accounts.services.api_keys import calculate_digest
 from accounts.services.webhooks import create_postback_endpoint
 from affiliate_site.portal import urls
-from affiliate_site.portal.access import COOKIE
+from affiliate_site.portal_sessions import COOKIE
 from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.document_scenario import set_rule, set_taxes, settle, switch_on
 from tests.ledger_checks import snapshot_account
