@@ -23,6 +23,16 @@ def build_recruiting_link(affiliate) -> str:
     return build_portal_url(affiliate.account, f"apply/?{query}")
 
 
+def name_level(level: int) -> str:
+    """Whose sales a level are."""
+    if level == 1:
+        return _("Level 1: recruited by you")
+    if level == 2:
+        return _("Level 2: recruited by your recruits")
+    text = _("Level {level}: recruited by affiliates of level {above}")
+    return text.format(level=level, above=level - 1)
+
+
 @portal_page()
 def recruits(request):
     """The link, the recruits, and what their sales earn."""
@@ -37,9 +47,12 @@ def recruits(request):
         "link": build_recruiting_link(affiliate),
         "recruits": found,
         "with_sales": with_sales,
-        "sums": [
-            format_money(amount, currency)
-            for currency, amount in sum_level_commissions(affiliate).items()
+        "levels": [
+            (
+                name_level(level),
+                [format_money(amount, currency) for currency, amount in sums.items()],
+            )
+            for level, sums in sum_level_commissions(affiliate).items()
         ],
     }
     return show(request, "recruits", context)

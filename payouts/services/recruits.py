@@ -1,5 +1,6 @@
 """The affiliates whom an affiliate recruited, and what their sales earn."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -43,15 +44,16 @@ def list_recruits(
     return Recruits([(name, counts.get(pk, 0)) for pk, name in newest], number)
 
 
-def sum_level_commissions(affiliate: Affiliate) -> Mapping[str, Decimal]:
-    """Sum the commissions of recruits' sales by currency, without disapproved ones."""
+def sum_level_commissions(affiliate: Affiliate) -> dict[int, Mapping[str, Decimal]]:
+    """Sum the commissions of recruits' sales by level and currency, without disapproved
+    ones. Level 1 are the sales of recruits, level 2 those of their recruits."""
     rows = affiliate.account.commissions.not_deleted().filter(
         affiliate=affiliate, kind=CommissionKind.LEVEL
     )
     rows = rows.exclude(status=CommissionStatus.DISAPPROVED)
-    sums = Amounts()
-    for currency, amount in (
-        rows.order_by().values_list("currency").annotate(ExactSum("amount"))
-    ):
-        sums.add(currency, amount)
-    return sums.in_order()
+    levels: dict[int, Amounts] = defaultdict(Amounts)
+    groups = rows.order_by().values_list("commission_type", "currency")
+    for identifier, currency, amount in groups.annotate(ExactSum("amount")):
+        level = int(identifier.removeprefix("level-"))  # 1 is the sale's own affiliate
+        levels[level - 1].add(currency, amount)
+    return {level: sums.in_order() for level, sums in sorted(levels.items())}
