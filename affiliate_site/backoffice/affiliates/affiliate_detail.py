@@ -13,6 +13,10 @@ from affiliate_site.backoffice.affiliates.notes import add_authors
 from affiliate_site.backoffice.affiliates.payout_method_pages import (
     ReleasePayoutMethodPage,
 )
+from affiliate_site.backoffice.affiliates.portal_facts import (
+    list_accepted_terms,
+    list_portal_facts,
+)
 from affiliate_site.backoffice.audit_sentences import (
     describe_actor,
     find_names,
@@ -237,14 +241,6 @@ def list_details(person) -> list[tuple[str, str]]:
     ]
 
 
-def list_accepted_terms(state) -> list[tuple[str, str]]:
-    """The version of the portal's terms that the affiliate accepted last."""
-    if state.terms_version is None:
-        return []
-    version, day = state.terms_version, format_day(state.terms_accepted_at)
-    return [("Terms of the portal", f"version {version} accepted on {day}")]
-
-
 def format_address(person) -> str:
     """The lines of a postal address; empty without one."""
     city = f"{person.postal_code or ''} {person.city or ''}".strip()
@@ -280,16 +276,6 @@ def describe_tax_data(affiliate) -> str:
         consent or "has not agreed to self-billing",
     )
     return ", ".join(filter(None, parts))
-
-
-def list_portal_facts(affiliate, state) -> list[str]:
-    """When the affiliate was invited and signed in, and the second factor."""
-    invited_at, signed_in_at = affiliate.invited_at, affiliate.signed_in_at
-    return [
-        f"Invited: {format_datetime(invited_at) if invited_at else 'never'}",
-        f"Last sign-in: {format_datetime(signed_in_at) if signed_in_at else 'never'}",
-        f"Second factor: {'on' if state.has_second_factor else 'off'}",
-    ]
 
 
 def list_children(affiliate) -> list:
