@@ -30,6 +30,9 @@ EVENT_SENTENCES = {
     "affiliate.second_factor_code_used": "used a recovery code of {}",
     "affiliate.second_factor_removed": "removed the second factor of {}",
     "affiliate.password_set": "set the portal password of {}",
+    "affiliate.terms_accepted": (
+        "accepted version {version} of the terms of the portal as {}"
+    ),
     "affiliate.updated": "changed {}",
     "affiliate_group.created": "created {}",
     "affiliate_group.deleted": "removed {}",

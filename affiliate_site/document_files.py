@@ -1,13 +1,20 @@
 """Self-billing documents as PDF, where WeasyPrint is installed."""
 
 from decimal import Decimal
+from typing import Any
 
+from babel.numbers import format_decimal
 from django.utils.formats import date_format
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 from django_countries import countries
 
-from affiliate_site.cells import format_money
 from affiliate_site.pdf import write_pdf
 from payouts.models.documents import Document, DocumentKind
+from tracking.money import get_exponent
+from tracking.services.mails import use_language_of
+
+MAX_DECIMALS = 4  # of a commission
 
 
 def list_party_lines(party: dict[str, str]) -> list[str]:
@@ -18,48 +25,63 @@ def list_party_lines(party: dict[str, str]) -> list[str]:
         f"{party['street']} {party.get('building', '')}",
         f"{party['postal_code']} {party['city']}",
         str(countries.name(party["country"])),
-        f"VAT ID: {vat_id}" if vat_id else "",
+        _("VAT ID: {vat_id}").format(vat_id=vat_id) if vat_id else "",
     ]
     return [line.strip() for line in lines if line.strip()]
 
 
-def format_rate(rate: Decimal) -> str:
-    """`19 %`."""
-    return f"{rate.normalize():f} %"
+def format_number(number: Decimal, decimals: int) -> str:
+    """`1,250.50`, in the language in use."""
+    pattern = f"#,##0.{'0' * decimals}{'#' * (MAX_DECIMALS - decimals)}"
+    return format_decimal(number, pattern, locale=get_language() or "en")
 
 
 def get_title(document: Document) -> str:
     """What is printed above a document."""
     if document.kind == DocumentKind.CORRECTION:
-        return f"Correction {document} of {document.corrects}"
-    return f"Self-billed invoice {document}"
+        text = _("Correction {number} of {corrected}")
+        return text.format(number=document, corrected=document.corrects)
+    return _("Self-billed invoice {number}").format(number=document)
 
 
 def describe_subject(document: Document) -> str:
     """What is billed."""
     if document.first_day is None or document.last_day is None:
-        return f"Affiliate commissions, payment {document.payment}"
+        text = _("Affiliate commissions, payment {payment}")
+        return text.format(payment=document.payment)
     first, last = date_format(document.first_day), date_format(document.last_day)
-    days = first if first == last else f"{first} to {last}"
-    return f"Affiliate commissions of {days}, payment {document.payment}"
+    if first == last:
+        text = _("Affiliate commissions of {day}, payment {payment}")
+        return text.format(day=first, payment=document.payment)
+    text = _("Affiliate commissions of {first} to {last}, payment {payment}")
+    return text.format(first=first, last=last, payment=document.payment)
 
 
 def list_amounts(document: Document) -> list[tuple[str, str]]:
     """Net amount, VAT and total."""
+    exponent = get_exponent(document.currency)
+    rate = f"{format_number(document.vat_rate, 0)} %"
     return [
-        (title, format_money(amount, document.currency))
+        (title, f"{format_number(amount, exponent)} {document.currency}")
         for title, amount in (
-            ("Net amount", document.net),
-            (f"VAT {format_rate(document.vat_rate)}", document.vat),
-            ("Total", document.total),
+            (_("Net amount"), document.net),
+            (_("VAT {rate}").format(rate=rate), document.vat),
+            (_("Total"), document.total),
         )
     ]
 
 
 def render_document(document: Document) -> bytes:
-    """The document as a PDF."""
-    context = {
+    """The document as a PDF, in the language of the affiliate."""
+    with use_language_of(document.affiliate):
+        return write_pdf("statements/document.html", build_context(document))
+
+
+def build_context(document: Document) -> dict[str, Any]:
+    """What the document shows, in the language in use."""
+    return {
         "document": document,
+        "language": get_language(),
         "paid_on": document.account.get_day(document.payment.created_at),
         "title": get_title(document),
         "issuer": list_party_lines(document.issuer),
@@ -67,4 +89,3 @@ def render_document(document: Document) -> bytes:
         "subject": describe_subject(document),
         "amounts": list_amounts(document),
     }
-    return write_pdf("statements/document.html", context)

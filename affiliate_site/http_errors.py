@@ -17,11 +17,11 @@ from django.utils.translation import gettext, gettext_noop
 
 from accounts.encryption import WrongEncryptionKey
 from accounts.exact_json import serialize_exact_json
+from affiliate_site.portal_sessions import PORTAL_PREFIX, find_affiliate
 from tracking.services.concurrency import UNAVAILABLE_ERRORS
 
 JSON_TYPE = re.compile(r"(?ia)application/(json|[\w.!#$&^-]+\+json)\s*(;|$)")
 
-PORTAL_PREFIX = "/partners/"
 API_PREFIXES = ("/1.6/", "/1.7/pb/", "/track/")
 
 MESSAGES = {
@@ -112,13 +112,25 @@ def render_error_page(request, status: int, explanation: str = ""):
     template = "errors/401.html" if status == 401 else "errors/error.html"
     if not request.path_info.startswith(PORTAL_PREFIX):
         return render(request, template, context, status=status)
-    language = translation.get_language_from_request(request)
+    language = choose_language(request, status)
     with translation.override(language):
         translated = {
             name: gettext(context[name]) for name in ("message", "explanation")
         }
     context |= {"is_portal": True, "language": language, **translated}
     return render(request, template, context, status=status)
+
+
+def choose_language(request, status: int) -> str:
+    """That of the affiliate who is signed in, else that of the browser.
+
+    After a failure the database is not asked.
+    """
+    affiliate = getattr(request, "affiliate", None)
+    if affiliate is None and status < 500:
+        affiliate = find_affiliate(request)
+    language = affiliate and affiliate.language
+    return language or translation.get_language_from_request(request)
 
 
 def bad_request(request, exception=None):

@@ -10,8 +10,9 @@ from django.core.exceptions import DisallowedHost
 from django.middleware import common, csrf, security
 
 from affiliate_site import creative_images, http_errors
-from affiliate_site.http_errors import API_PREFIXES, PORTAL_PREFIX
+from affiliate_site.http_errors import API_PREFIXES
 from affiliate_site.operations import health, probe
+from affiliate_site.portal_sessions import PORTAL_PREFIX
 
 MAX_QUERY_PARAMETERS = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
 

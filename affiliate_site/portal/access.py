@@ -18,13 +18,14 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.errors import DomainError
 from accounts.models.accounts import Account
+from accounts.services.notifications import can_send_mail
 from affiliate_site import http_errors
 from affiliate_site.portal.theme import BLACK
+from affiliate_site.portal_sessions import COOKIE
 from tracking.models.affiliates import Affiliate
 from tracking.services.portal_access import SESSION_LIFETIME, act_as, find_session
 from tracking.services.portal_settings import find_portal
 
-COOKIE = "__Secure-partner" if settings.SESSION_COOKIE_SECURE else "partner"
 View = Callable[..., HttpResponse]
 
 
@@ -101,6 +102,8 @@ def show(
         "theme_url": request.account.link_color != BLACK
         and build_url(request.account, "theme"),
         "affiliate": affiliate,
+        # Strangers confirm their address by a mail.
+        "can_apply": affiliate is not None or can_send_mail(),
         "viewed_by": request.viewed_by,
         "home_url": build_url(request.account, "home"),
         "sign_in_url": build_url(request.account, "sign_in"),

@@ -133,7 +133,6 @@ def show_form(request, offer: dict[str, Any], form, *, status=200) -> HttpRespon
         "title": title,
         "offer": offer,
         "form": form,
-        "can_send_mail": request.affiliate is not None or can_send_mail(),
     }
     return show(request, "apply", context, status=status)
 

@@ -55,6 +55,8 @@ def describe_balances(affiliate, portal, *, at, methods=None) -> dict[str, Any]:
     return {
         "balances": balances,
         "obstacle": OBSTACLES[LeftOutReason(obstacle)] if obstacle and is_due else "",
+        "is_contact_needed": bool(portal.contact_email)
+        and obstacle == LeftOutReason.METHOD_ON_HOLD,
         "missing": missing,
     }
 

@@ -5,14 +5,20 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from affiliate_site.creative_images import build_image_url
 from affiliate_site.portal.access import portal_page, show
 from affiliate_site.portal.own_links import build_links, select_programs
-from affiliate_site.portal.sale_pages import MAX_ID
+from affiliate_site.portal.tables import MAX_ID, download_all
 from tracking.models.creatives import Creative
 
 PAGE_SIZE = 24
+FILE_COLUMNS = (
+    *(gettext_lazy("Program"), gettext_lazy("Title"), gettext_lazy("Text")),
+    *(gettext_lazy("Width"), gettext_lazy("Height"), gettext_lazy("Your link")),
+    gettext_lazy("Code for your page, with your link in it"),
+)
 
 
 @dataclass(frozen=True)
@@ -51,21 +57,44 @@ def creatives(request):
         if row["approved"]
     }
     rows = account.creatives.filter(program__in=links, archived_at=None)
+    rows = rows.select_related("program")
+    if "file" in request.GET:
+        return download_all(
+            request,
+            "creatives",
+            FILE_COLUMNS,
+            rows,
+            lambda part: map(list_values, add_links(account, part, links)),
+        )
     if before.isascii() and before.isdigit():
         rows = rows.filter(pk__lt=min(int(before[:20]), MAX_ID))
-    found = list(rows.select_related("program").order_by("-id")[: PAGE_SIZE + 1])
-    shown = [
-        OwnCreative(
-            row,
-            links[row.program_id]["link"].url,
-            build_image_url(account, row.file_name) if row.file_name else "",
-        )
-        for row in found[:PAGE_SIZE]
-        if links[row.program_id]
-    ]
+    found = list(rows.order_by("-id")[: PAGE_SIZE + 1])
+    shown = add_links(account, found[:PAGE_SIZE], links)
     context = {
         "title": _("Banners and texts"),
         "creatives": shown,
         "before": found[PAGE_SIZE - 1].pk if len(found) > PAGE_SIZE else "",
     }
     return show(request, "creatives", context)
+
+
+def add_links(account, rows, links) -> list[OwnCreative]:
+    """The creatives with the links, which come by program; not those without one."""
+    return [
+        OwnCreative(
+            row,
+            links[row.program_id]["link"].url,
+            build_image_url(account, row.file_name) if row.file_name else "",
+        )
+        for row in rows
+        if links[row.program_id]
+    ]
+
+
+def list_values(own: OwnCreative):
+    """The values of the file."""
+    row, code = own.creative, own.code + ""  # a plain text: cells drop tags of HTML
+    return (
+        *(row.program.title, row.title, row.text),
+        *(row.width, row.height, own.url, code),
+    )

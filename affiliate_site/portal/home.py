@@ -9,6 +9,7 @@ from affiliate_site.portal.earnings import list_earnings, select_earnings
 from affiliate_site.portal.program_pages import find_logo_url
 from affiliate_site.portal.programs import list_offers
 from tracking.services.portal_terms import find_unaccepted_terms
+from tracking.services.questions import count_new_answers
 
 NEWEST = 10
 
@@ -31,6 +32,7 @@ def home(request):
         "title": _("Overview"),
         "payments_url": build_url(account, "payments"),
         "has_new_terms": find_unaccepted_terms(affiliate) is not None,
+        "new_answers": count_new_answers(affiliate),
         "waits_for": list(
             account.enrollments.filter(
                 affiliate=affiliate, approved=None, program__archived_at=None

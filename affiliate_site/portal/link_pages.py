@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from django.http import HttpResponse
+from django.utils import timezone
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
@@ -13,6 +14,7 @@ from affiliate_site.portal.access import portal_page, show
 from affiliate_site.portal.forms import DeepLinkForm
 from affiliate_site.portal.own_links import build_links, get_host, select_programs
 from affiliate_site.portal.programs import list_further_offers
+from affiliate_site.portal.tables import build_query, download_rows
 from tracking.services.clicks import SUB_ID_PATTERN
 
 
@@ -43,14 +45,34 @@ def links(request):
     form = DeepLinkForm(
         query if "page" in query else None, initial={"page": first_page}
     )
+    deep_links = find_deep_links(account, form, approved)
+    if "file" in request.GET:
+        titles = (_("Program"), _("Kind"), _("Link or coupon"))
+        day = account.get_day(timezone.now())
+        lines = list_file_lines(programs, deep_links)
+        return download_rows(titles, lines, f"links-{day}")
     context = {
         "title": _("Links"),
         "programs": programs,
+        "file_query": build_query(request.GET, file="links") if approved else "",
         "form": form if approved else None,
-        "deep_links": find_deep_links(account, form, approved),
+        "deep_links": deep_links,
         "offers": list_further_offers(affiliate) if request.portal.is_open else [],
     }
     return show(request, "links", context)
+
+
+def list_file_lines(programs, deep_links) -> list[tuple[str, str, str]]:
+    """The links and coupons that the page shows."""
+    approved = [program for program in programs if program["approved"]]
+    own = [program["links"] for program in approved]
+    links = (link for each in own + deep_links for link in each.values())
+    coupons = [
+        (program["title"], _("Coupon"), code)
+        for program in approved
+        for code in program["coupons"]
+    ]
+    return [(link.title, link.label, link.url) for link in links] + coupons
 
 
 def find_deep_links(account, form, rows) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """The payments of an affiliate, their documents, and statements."""
 
 from datetime import date, timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -34,6 +35,7 @@ from affiliate_site.portal.statement_files import (
     list_formats,
     render,
 )
+from affiliate_site.portal.tables import MAX_ID, download_all
 from payouts.errors import InvalidPeriod
 from payouts.models.documents import DocumentKind
 from payouts.services.own_payout_methods import list_own_methods
@@ -42,7 +44,16 @@ from payouts.services.statements import get_statement
 
 PAGE_SIZE = 50
 STATEMENT_DAYS = 90
-MAX_ID = 2**63 - 1  # of a row
+FILE_COLUMNS = (
+    *(gettext_lazy("Day"), gettext_lazy("Payment"), gettext_lazy("State")),
+    *(gettext_lazy("Amount"), gettext_lazy("Currency")),
+)
+CANCELED, ON_ITS_WAY, PAID = "canceled", "on_its_way", "paid"
+STATES = {
+    CANCELED: gettext_lazy("Canceled, owed again"),
+    ON_ITS_WAY: gettext_lazy("On its way"),
+    PAID: gettext_lazy("Paid"),
+}
 DOCUMENTS: dict[str, Any] = {
     DocumentKind.SELF_BILLING: gettext_lazy("Invoice {number}"),
     DocumentKind.CORRECTION: gettext_lazy("Correction {number}"),
@@ -55,6 +66,9 @@ def payments(request):
     affiliate, at = request.affiliate, timezone.now()
     account = affiliate.account
     rows = account.payments.filter(affiliate=affiliate).order_by("-id")
+    if "file" in request.GET:
+        list_values = partial(list_file_values, account)
+        return download_all(request, "payments", FILE_COLUMNS, rows, list_values)
     before = request.GET.get("before", "")
     if before.isascii() and before.isdigit():
         rows = rows.filter(pk__lt=min(int(before[:20]), MAX_ID))
@@ -89,11 +103,31 @@ def list_payments(account, rows) -> list[dict[str, Any]]:
             "id": row.public_id,
             "day": (day := account.get_day(row.created_at)),
             "amount": format_money(row.amount, row.currency),
-            "is_canceled": row.canceled_at is not None,
-            "is_on_its_way": row.pk in open_payments,
+            "state": (state := get_state(row, open_payments)),
+            "state_label": STATES[state],
             "statement_url": build_statement_url(account, row, day),
             "documents": documents.get(row.pk, ()),
         }
+        for row in rows
+    ]
+
+
+def get_state(payment, open_payments) -> str:
+    """A key of `STATES`."""
+    if payment.canceled_at is not None:
+        return CANCELED
+    return ON_ITS_WAY if payment.pk in open_payments else PAID
+
+
+def list_file_values(account, rows):
+    """The values of the file."""
+    pks = [row.pk for row in rows]
+    open_payments = list_unanswered_payments(account.payout_lines.all(), pks)
+    return [
+        (
+            *(account.get_day(row.created_at), row.public_id),
+            *(str(STATES[get_state(row, open_payments)]), row.amount, row.currency),
+        )
         for row in rows
     ]
 
@@ -123,7 +157,7 @@ def describe_payment(affiliate, public_id: str) -> str:
 def document(request, document: int):
     """A self-billing document of the affiliate, or its correction, as a PDF."""
     rows = request.account.documents.filter(affiliate=request.affiliate)
-    rows = rows.select_related("account", "payment", "corrects")
+    rows = rows.select_related("account", "affiliate", "payment", "corrects")
     found = rows.filter(pk=min(document, MAX_ID)).first()
     if found is None or not find_weasyprint():
         raise Http404

@@ -22,7 +22,11 @@ from affiliate_site.portal.throttling import (
 from payouts.missing_sales import Answer
 from payouts.services.missing_sales import ANSWER_TEXTS, find_missing_sale
 from tracking.errors import TooManyQuestions
-from tracking.services.questions import QuestionData, ask_question
+from tracking.services.questions import (
+    QuestionData,
+    ask_question,
+    mark_answers_opened,
+)
 from tracking.services.retention import ATTEMPT_RETENTION
 
 PAGE_SIZE = 50
@@ -140,6 +144,9 @@ def questions(request):
     account = request.account
     rows = account.questions.filter(affiliate=request.affiliate)
     found = list(rows.newest_first()[:PAGE_SIZE])
+    is_read = request.method == "GET" and not request.viewed_by
+    if is_read and any(row.is_answer_new for row in found):
+        mark_answers_opened(request.affiliate)
     context = {
         "title": _("Questions"),
         "questions": [

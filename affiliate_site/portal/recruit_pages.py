@@ -3,11 +3,17 @@
 from urllib.parse import urlencode
 
 from django.http import Http404
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from affiliate_site.portal.access import portal_page, show
 from affiliate_site.portal.formats import format_money
-from payouts.services.recruits import list_recruits, sum_level_commissions
+from affiliate_site.portal.tables import NUMBER, Column, Table, download
+from payouts.services.recruits import (
+    MAX_RECRUITS_OF_FILE,
+    list_recruits,
+    sum_level_commissions,
+)
 from tracking.services.portal_settings import build_portal_url
 
 
@@ -17,21 +23,49 @@ def build_recruiting_link(affiliate) -> str:
     return build_portal_url(affiliate.account, f"apply/?{query}")
 
 
+def name_level(level: int) -> str:
+    """Whose sales a level are."""
+    if level == 1:
+        return _("Level 1: recruited by you")
+    if level == 2:
+        return _("Level 2: recruited by your recruits")
+    text = _("Level {level}: recruited by affiliates of level {above}")
+    return text.format(level=level, above=level - 1)
+
+
 @portal_page()
 def recruits(request):
     """The link, the recruits, and what their sales earn."""
     affiliate, with_sales = request.affiliate, bool(request.portal.shows_recruit_sales)
     if not request.account.plan.mlm:
         raise Http404
+    if "file" in request.GET:
+        return download_recruits(request, with_sales=with_sales)
     found = list_recruits(affiliate, with_sales=with_sales)
     context = {
         "title": _("Tell others"),
         "link": build_recruiting_link(affiliate),
         "recruits": found,
         "with_sales": with_sales,
-        "sums": [
-            format_money(amount, currency)
-            for currency, amount in sum_level_commissions(affiliate).items()
+        "levels": [
+            (
+                name_level(level),
+                [format_money(amount, currency) for currency, amount in sums.items()],
+            )
+            for level, sums in sum_level_commissions(affiliate).items()
         ],
     }
     return show(request, "recruits", context)
+
+
+def download_recruits(request, *, with_sales: bool):
+    """All recruits, as the page shows them."""
+    found = list_recruits(
+        request.affiliate, with_sales=with_sales, limit=MAX_RECRUITS_OF_FILE
+    )
+    columns = [Column(_("First name")), Column(_("Sales"), NUMBER)]
+    shown = columns if with_sales else columns[:1]
+    rows = [row[: len(shown)] for row in found.newest]
+    day = request.account.get_day(timezone.now())
+    table = Table("recruits", _("Your recruits"), shown, rows)
+    return download(table, f"recruits-{day}")

@@ -1,9 +1,11 @@
 """The sales of an affiliate, and why they earn from each."""
 
+from functools import partial
+
 from django import forms
 from django.http import Http404
 from django.utils import timezone
-from django.utils.translation import get_language, gettext, override
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from affiliate_site.portal.access import build_url, portal_page, show
@@ -15,16 +17,14 @@ from affiliate_site.portal.earnings import (
     list_earnings,
 )
 from affiliate_site.portal.periods import PeriodChoiceForm
-from affiliate_site.portal.tables import build_query, download_rows
+from affiliate_site.portal.tables import MAX_ID, build_query, download_all
 from payouts.services.figures import filter_state, is_of_days
 
 PAGE_SIZE = 50
-FILE_PART = 500  # rows that are read at once
 FILE_COLUMNS = (
     *(_("Day"), _("What"), _("Order"), _("State")),
     *(_("You earn"), _("Currency"), _("On hold until")),
 )
-MAX_ID = 2**63 - 1  # of a row
 
 
 class SalesForm(PeriodChoiceForm):
@@ -42,9 +42,8 @@ def sales(request):
     form = SalesForm(request.GET)
     rows = select_rows(affiliate, form, at=at)
     if "file" in request.GET:
-        lines = list_file_rows(rows, request, language=get_language(), at=at)
-        day = request.account.get_day(at)
-        return download_rows(FILE_COLUMNS, lines, f"sales-{day}")
+        list_values = partial(list_file_values, request, at=at)
+        return download_all(request, "sales", FILE_COLUMNS, rows, list_values)
     before = request.GET.get("before", "")
     if before.isascii() and before.isdigit():
         rows = rows.filter(pk__lt=min(int(before[:20]), MAX_ID))
@@ -76,21 +75,16 @@ def select_rows(affiliate, form: SalesForm, *, at):
     return rows.select_related("conversion").order_by("-id")
 
 
-def list_file_rows(rows, request, *, language, at):
-    """The rows of a file, read in parts: after the view, without its language."""
-    order_ids, last = request.portal.order_ids, MAX_ID
-    zone = request.account.zone
-    while part := list(rows.filter(pk__lt=last)[:FILE_PART]):
-        last = part[-1].pk
-        with override(language), timezone.override(zone):
-            found = list_earnings(request.affiliate, part, order_ids, at=at)
-            yield from [
-                (
-                    *(each.day, str(each.what), each.order_id, str(each.state_label)),
-                    *(each.commission.amount, each.commission.currency, each.due_on),
-                )
-                for each in found
-            ]
+def list_file_values(request, rows, *, at):
+    """The values of the file."""
+    found = list_earnings(request.affiliate, rows, request.portal.order_ids, at=at)
+    return [
+        (
+            *(each.day, str(each.what), each.order_id, str(each.state_label)),
+            *(each.commission.amount, each.commission.currency, each.due_on),
+        )
+        for each in found
+    ]
 
 
 @portal_page()

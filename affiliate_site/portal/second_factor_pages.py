@@ -6,7 +6,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from affiliate_site.portal.access import (
-    COOKIE,
     build_url,
     portal_page,
     show,
@@ -21,6 +20,7 @@ from affiliate_site.portal.throttling import (
     is_code_throttled,
     is_sign_in_throttled,
 )
+from affiliate_site.portal_sessions import COOKIE
 from affiliate_site.qr_codes import render_inline_svg
 from tracking.errors import CodeRequired, LinkExpired, WrongCode, WrongPassword
 from tracking.models.portal import LinkPurpose

@@ -8,7 +8,6 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.services.notifications import can_send_mail
 from affiliate_site.portal.access import (
-    COOKIE,
     build_url,
     end_session,
     portal_page,
@@ -19,6 +18,7 @@ from affiliate_site.portal.access import (
 from affiliate_site.portal.forms import EmailForm, NewPasswordForm, SignInForm
 from affiliate_site.portal.second_factor_pages import ask_for_code
 from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
+from affiliate_site.portal_sessions import COOKIE
 from tracking.errors import CodeRequired, LinkExpired, SignInRefused, WeakPassword
 from tracking.models.portal import LinkPurpose
 from tracking.services import portal_access, portal_links

@@ -1,18 +1,23 @@
 """Tables that pages show and files contain."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import QueryDict, StreamingHttpResponse
+from django.utils import timezone
 from django.utils.html import format_html_join
+from django.utils.translation import get_language, override
 
 from affiliate_site.cells import format_csv_line
 from affiliate_site.portal.formats import day as format_day
 from affiliate_site.portal.formats import format_money, format_number
 
+FILE_PART = 500  # rows that are read at once
+MAX_ID = 2**63 - 1  # of a row
 TEXT, NUMBER, PERCENT, DAY, SUMS = "text", "number", "percent", "day", "sums"
 
 
@@ -86,6 +91,32 @@ def download_rows(
         content_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{name}.csv"'},
     )
+
+
+def download_all(
+    request: Any,
+    name: str,
+    titles: Iterable[Any],
+    rows: QuerySet[Any],
+    list_values: Callable[[Sequence[Any]], Iterable[Iterable[Any]]],
+) -> StreamingHttpResponse:
+    """The rows, newest first, as a CSV file with the day in its name.
+
+    They are read in parts, after the view: `list_values` gets its language and zone.
+    """
+    account, language = request.account, get_language()
+    rows = rows.order_by("-id")
+
+    def read() -> Iterator[Iterable[Any]]:
+        last = MAX_ID
+        while part := list(rows.filter(pk__lt=last)[:FILE_PART]):
+            last = part[-1].pk
+            with override(language), timezone.override(account.zone):
+                values = list(list_values(part))
+            yield from values
+
+    day = account.get_day(timezone.now())
+    return download_rows(titles, read(), f"{name}-{day}")
 
 
 def list_lines(table: Table) -> Iterable[list[Any]]:

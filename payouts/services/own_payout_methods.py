@@ -17,12 +17,13 @@ from payouts.services.payout_methods import remove_payout_method, set_payout_met
 from tracking.models.affiliates import Affiliate
 from tracking.services.mails import queue_security_mail
 from tracking.services.portal_access import confirm_password
+from tracking.services.portal_settings import get_contact
 
 PAYOUT_CHANGE_MAIL = "payout_change"
 SUBJECT = _("Your payout details at {account} were changed")
 TEXT = _(
     "Hello {name},\n\nhow {account} pays you was changed in the portal.\n\nIf you did"
-    " not do this, write to {account} at once and set a new password.\n"
+    " not do this, write to {contact} at once and set a new password.\n"
 )
 # Affiliates enter these; the company can set the others.
 OWN_KINDS = (PayoutMethodKind.BANK, PayoutMethodKind.PAYPAL, PayoutMethodKind.WISE)
@@ -111,5 +112,10 @@ def remove_own_method(
 def _queue_mail(affiliate: Affiliate, *, at: datetime) -> None:
     """Write to the affiliate, without naming an account."""
     queue_security_mail(
-        affiliate, kind=PAYOUT_CHANGE_MAIL, subject=SUBJECT, text=TEXT, at=at
+        affiliate,
+        kind=PAYOUT_CHANGE_MAIL,
+        subject=SUBJECT,
+        text=TEXT,
+        contact=get_contact(affiliate.account),
+        at=at,
     )

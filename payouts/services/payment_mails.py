@@ -29,6 +29,7 @@ from tracking.services.mails import (
     validate_placeholders,
     withdraw_mail,
     write_amount,
+    write_day,
 )
 from tracking.services.portal_notices import wants_notice
 
@@ -59,10 +60,10 @@ PLACEHOLDERS = (
 EXAMPLE = {
     "affiliate": "Nora Weld",
     "amount": "120.00 EUR",
-    "date": "2026-03-04",
+    "date": "4 March 2026",
     "reference": "pa_4kQ9ZrB2mVx7TfHs",
-    "from": "2026-02-01",
-    "to": "2026-03-02",
+    "from": "1 February 2026",
+    "to": "2 March 2026",
     "opening": "35.50 EUR",
     "earned": "84.50 EUR",
     "paid": "120.00 EUR",
@@ -145,11 +146,11 @@ def _queue_mails(
         values = {
             "affiliate": f"{affiliate.firstname} {affiliate.lastname}",
             "reference": payment.public_id,
-            "date": str(line.answered_on),
-            "from": str(start),
-            "to": str(day),
         }
+        days = {"date": line.answered_on, "from": start, "to": day}
         with use_language_of(affiliate):
+            for name, each in days.items():
+                values[name] = write_day(each) if each else ""
             for name, amount in amounts.items():
                 values[name] = write_amount(amount, payment.currency)
             subject, text = write_mail(settings, values)

@@ -18,7 +18,7 @@ from payouts.services.statements import get_interval
 from tracking.amounts import ExactSum
 from tracking.models.affiliates import Affiliate
 from tracking.models.portal import Notice
-from tracking.services.mails import queue_mail, use_language_of, write_amount
+from tracking.services.mails import queue_mail, use_language_of, write_amount, write_day
 from tracking.services.portal_settings import get_portal_settings
 
 SALES_MAIL = "new_sales"
@@ -92,7 +92,7 @@ def _write(
         ).format(
             name=affiliate.firstname,
             account=name,
-            day=day,
+            day=write_day(day),
             sales="\n".join(lines),
             url=url,
         )

@@ -77,7 +77,7 @@ OTHER_COLUMNS = {
     "tracking.Customer": "warnings",
     "tracking.FailedPageCall": "reason page",
     "tracking.Mail": "kind about",
-    "tracking.PortalSettings": "host sender_name welcome_text",
+    "tracking.PortalSettings": "contact_email host sender_name welcome_text",
     "tracking.PortalTerms": "text",
     "tracking.Program": "slug title landing_page program_group",
     "tracking.Question": "answer_given answered_by",

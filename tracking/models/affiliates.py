@@ -125,6 +125,9 @@ class Affiliate(Person):
     bounced_email = models.CharField(max_length=762, null=True)  # noqa: DJ001
     # Which mails are wanted, by `Notice`; others as usual.
     notices = models.JSONField(null=True)
+    # To the portal, last.
+    invited_at = models.DateTimeField(null=True)
+    signed_in_at = models.DateTimeField(null=True)
     # In the portal, while money was open.
     deletion_asked_at = models.DateTimeField(null=True)
 

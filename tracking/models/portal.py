@@ -38,6 +38,8 @@ class PortalSettings(TenantModel):
     host = models.CharField(max_length=253, null=True)  # noqa: DJ001 - of the company
     # Of mail; null: the name of the account.
     sender_name = models.CharField(max_length=255, null=True)  # noqa: DJ001
+    # That affiliates write to.
+    contact_email = models.CharField(max_length=254, null=True)  # noqa: DJ001
     order_ids = models.CharField(
         max_length=16, choices=OrderIds, default=OrderIds.LAST_FOUR
     )

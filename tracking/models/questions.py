@@ -29,6 +29,10 @@ class QuestionQuerySet(TenantQuerySet["Question"]):
         """Those that wait for staff."""
         return self.filter(state=QuestionState.OPEN)
 
+    def newly_answered(self) -> Self:
+        """Those whose answer the affiliate has not opened."""
+        return self.filter(is_answer_new=True)
+
 
 class Question(TenantModel):
     """A question with the facts that the affiliate gave and saw.
@@ -55,6 +59,8 @@ class Question(TenantModel):
     answered_at = models.DateTimeField(null=True)  # or closed
     answered_by = models.CharField(max_length=255, blank=True)  # an actor
     answer = models.CharField(max_length=MAX_TEXT_LENGTH, blank=True)
+
+    is_answer_new = models.BooleanField(null=True)  # until the affiliate opens it
 
     objects: ClassVar = QuestionQuerySet.as_manager()
 

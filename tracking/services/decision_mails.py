@@ -9,7 +9,11 @@ from tracking.models.affiliates import Affiliate
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
 from tracking.services.mails import queue_mail, use_language_of
-from tracking.services.portal_settings import build_portal_url, get_portal_settings
+from tracking.services.portal_settings import (
+    build_portal_url,
+    get_contact,
+    get_portal_settings,
+)
 
 DECISION_MAIL = "enrollment"
 
@@ -40,7 +44,9 @@ def queue_decision_mail(
         else:
             subject = _("About your application for {program}")
             text = _("You do not take part in the program {program}.")
-            end = _("If you have questions, write to {account}.").format(**names)
+            end = _("If you have questions, write to {contact}.").format(
+                contact=get_contact(account)
+            )
         body = f"{hello}\n\n{text.format(**names)}\n{end}\n"
         queue_mail(
             affiliate,

@@ -7,10 +7,11 @@ nobody knows whether the mail arrived, and it is not sent again.
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from babel.dates import format_date
 from babel.numbers import format_decimal
 from django.conf import settings
 from django.db import transaction
@@ -67,6 +68,13 @@ def write_amount(amount: Decimal, currency: str) -> str:
     return f"{format_decimal(amount, pattern, locale=locale)} {currency}"
 
 
+def write_day(day: date) -> str:
+    """A day in the language in use: `4 March 2026`, in German `4. März 2026`."""
+    language = translation.get_language() or settings.LANGUAGE_CODE
+    locale = "en_GB" if language == "en" else language
+    return str(format_date(day, "long", locale=locale))
+
+
 def queue_mail(affiliate: Affiliate, **content: Any) -> bool:
     """Store a mail to an affiliate, who has an e-mail address; see `build_mail`.
 
@@ -81,15 +89,26 @@ def queue_mail(affiliate: Affiliate, **content: Any) -> bool:
 
 
 def queue_security_mail(
-    affiliate: Affiliate, *, kind: str, subject: Promise, text: Promise, at: datetime
+    affiliate: Affiliate,
+    *,
+    kind: str,
+    subject: Promise,
+    text: Promise,
+    contact: str,
+    at: datetime,
 ) -> None:
     """Store a mail about a change that a thief may have made, if it can be sent.
 
-    `subject` and `text` are to be translated; they can have `{name}` and `{account}`.
+    `subject` and `text` are to be translated; they can have `{name}`, `{account}` and
+    `{contact}`, whom to write to.
     """
     if not (affiliate.email and can_send_mail()):
         return
-    values = {"name": affiliate.firstname, "account": affiliate.account.name}
+    values = {
+        "name": affiliate.firstname,
+        "account": affiliate.account.name,
+        "contact": contact,
+    }
     with use_language_of(affiliate):
         queue_mail(
             affiliate,

@@ -274,6 +274,8 @@ def _create_session(
     affiliate: Affiliate, viewed_by: User | None = None, *, at: datetime
 ) -> str:
     lifetime = VIEW_LIFETIME if viewed_by else SESSION_LIFETIME
+    if viewed_by is None:
+        affiliate.update_row(signed_in_at=at)
     token = secrets.token_urlsafe(32)
     affiliate.account.portal_sessions.create(
         affiliate=affiliate,

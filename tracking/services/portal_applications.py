@@ -165,8 +165,12 @@ def confirm_application(account: Account, token: str, *, at: datetime) -> str:
             affiliate = create_affiliate(account, data=person, password=password, at=at)
             affiliate.update_row(language=data["language"])
             if application.terms is not None:
-                accepted_at = application.created_at
-                record_acceptance(affiliate, application.terms, at=accepted_at)
+                record_acceptance(
+                    affiliate,
+                    application.terms,
+                    accepted_at=application.created_at,
+                    at=at,
+                )
             if recruiter := find_recruiter(account, data.get("recruiter", "")):
                 set_parent(
                     account, affiliate_id=affiliate.slug, parent_id=recruiter, at=at

@@ -27,6 +27,7 @@ from tracking.services.affiliates import update_affiliate
 from tracking.services.mails import PORTAL_LINK_MAIL, queue_mail, use_language_of
 from tracking.services.portal_access import act_as, confirm_password
 from tracking.services.portal_links import create_link, get_link, use_link
+from tracking.services.portal_settings import get_contact
 
 PURPOSES = (LinkPurpose.LEAVE_EMAIL, LinkPurpose.ENTER_EMAIL)
 # Each sends a mail to an address that may belong to another person.
@@ -121,6 +122,7 @@ def _queue_mail(link: PortalLink, url: str, *, at: datetime) -> None:
     values = {
         "name": affiliate.firstname,
         "account": affiliate.account.name,
+        "contact": get_contact(affiliate.account),
         "email": link.new_email,
         "url": url,
     }
@@ -131,7 +133,7 @@ def _queue_mail(link: PortalLink, url: str, *, at: datetime) -> None:
                 "Hello {name},\n\nsomebody asked to change your e-mail address at"
                 " {account} to {email}.\n\nIf it was you, confirm it within 24 hours at"
                 " this address:\n{url}\n\nIf it was not you, cancel it there, set a new"
-                " password, and write to {account}.\n"
+                " password, and write to {contact}.\n"
             )
         else:
             text = _(

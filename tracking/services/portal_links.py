@@ -95,6 +95,7 @@ def invite_affiliate(
         link, token = create_link(affiliate, purpose, at=at)
         if mail_url and affiliate.email:
             _queue_link(link, mail_url(token), at=at)
+        affiliate.update_row(invited_at=at)
         log_event(account, "affiliate.invited", affiliate, at=at)
     return PortalInvitation(affiliate, token, link.expires_at)
 

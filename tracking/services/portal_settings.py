@@ -47,6 +47,11 @@ def build_portal_url(account: Account, path: str = "") -> str:
     return f"{base}/partners/{account.slug}/{path}"
 
 
+def get_contact(account: Account) -> str:
+    """Return whom affiliates write to: an address, else the name of the account."""
+    return get_portal_settings(account).contact_email or account.name
+
+
 def update_portal_settings(
     account: Account, *, changes: Mapping[str, Any], at: datetime
 ) -> PortalSettings:

@@ -50,12 +50,6 @@ def find_unaccepted_terms(affiliate: Affiliate) -> PortalTerms | None:
     return newest if newest and newest.text and not newest.is_accepted else None
 
 
-def find_acceptance(affiliate: Affiliate) -> TermsAcceptance | None:
-    """Return the newest version that the affiliate accepted."""
-    rows = affiliate.account.terms_acceptances.filter(affiliate=affiliate)
-    return rows.select_related("terms").order_by("-terms__version").first()
-
-
 def accept_terms(affiliate: Affiliate, *, version: int | None, at: datetime) -> None:
     """Accept the present terms; raise `TermsChanged` if they are another version."""
     with transaction.atomic():
@@ -65,12 +59,21 @@ def accept_terms(affiliate: Affiliate, *, version: int | None, at: datetime) -> 
 
 
 def record_acceptance(
-    affiliate: Affiliate, terms: PortalTerms, *, at: datetime
+    affiliate: Affiliate,
+    terms: PortalTerms,
+    *,
+    accepted_at: datetime | None = None,
+    at: datetime,
 ) -> None:
-    """Store that an affiliate accepted a version, once."""
+    """Store that an affiliate accepted a version, once: at `at`, or earlier."""
     account = affiliate.account
     row = TermsAcceptance(
-        account=account, affiliate=affiliate, terms=terms, accepted_at=at
+        account=account,
+        affiliate=affiliate,
+        terms=terms,
+        accepted_at=accepted_at or at,
     )
     unique_fields = ("account", "affiliate", "terms")
-    account.terms_acceptances.insert_or_ignore(row, unique_fields=unique_fields)
+    if account.terms_acceptances.insert_or_ignore(row, unique_fields=unique_fields):
+        kind, version = "affiliate.terms_accepted", terms.version
+        log_event(account, kind, affiliate, at=at, version=version)

@@ -100,6 +100,19 @@ def close_question(account: Account, *, question_id: str, at: datetime) -> Quest
     return question
 
 
+def count_new_answers(affiliate: Affiliate) -> int:
+    """Count the answers that the affiliate has not opened."""
+    rows = affiliate.account.questions.newly_answered()
+    number: int = rows.filter(affiliate=affiliate).count()
+    return number
+
+
+def mark_answers_opened(affiliate: Affiliate) -> None:
+    """The affiliate has seen all answers."""
+    rows = affiliate.account.questions.newly_answered()
+    rows.filter(affiliate=affiliate).update(is_answer_new=False)
+
+
 def count_open_questions() -> Coalesce:
     """The number of open questions, as a part of a query of rows with an account."""
     rows = Question.objects.of(OuterRef("account")).open()  # type: ignore[arg-type]
@@ -119,6 +132,7 @@ def _end_question(
         expected={"state": QuestionState.OPEN},
         state=state,
         answer=answer,
+        is_answer_new=bool(answer),
         answered_at=at,
         answered_by=get_actor().name,
     )

@@ -17,6 +17,7 @@ from tracking.errors import WrongCode
 from tracking.models.affiliates import Affiliate
 from tracking.models.portal import PortalSecondFactor
 from tracking.services.mails import queue_security_mail
+from tracking.services.portal_settings import get_contact
 
 STEP = timedelta(seconds=30)
 DRIFTS = (0, -1, 1)  # steps by which a clock may differ
@@ -27,11 +28,11 @@ OFF_SUBJECT = _("The second factor at {account} was switched off")
 ON_TEXT = _(
     "Hello {name},\n\nfrom now on, signing in to {account} asks for a code of your app,"
     " too. You were signed out on all other devices.\n\nIf you did not do this, write"
-    " to {account} at once.\n"
+    " to {contact} at once.\n"
 )
 OFF_TEXT = _(
     "Hello {name},\n\nfrom now on, signing in to {account} asks for no code of your"
-    " app.\n\nIf you did not ask for this, write to {account} at once and set a new"
+    " app.\n\nIf you did not ask for this, write to {contact} at once and set a new"
     " password.\n"
 )
 
@@ -137,6 +138,7 @@ def _queue_mail(affiliate: Affiliate, *, is_on: bool, at: datetime) -> None:
         kind=SECOND_FACTOR_ON_MAIL if is_on else SECOND_FACTOR_OFF_MAIL,
         subject=ON_SUBJECT if is_on else OFF_SUBJECT,
         text=ON_TEXT if is_on else OFF_TEXT,
+        contact=get_contact(affiliate.account),
         at=at,
     )
 

@@ -37,6 +37,7 @@ from affiliate_site.backoffice.affiliates.payout_method_pages import SetPayoutMe
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
 from affiliate_site.backoffice.affiliates.portal_pages import (
     InviteToPortalPage,
+    RemoveSecondFactorPage,
     ViewPortalPage,
 )
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
@@ -76,7 +77,11 @@ from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,
     AffiliateSearchMixin,
 )
-from affiliate_site.backoffice.lists.state_filters import ApprovalFilter, DeletedFilter
+from affiliate_site.backoffice.lists.state_filters import (
+    AcceptedTermsFilter,
+    ApprovalFilter,
+    DeletedFilter,
+)
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
@@ -184,6 +189,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         SetTaxDataPage,
         InviteToPortalPage,
         ViewPortalPage,
+        RemoveSecondFactorPage,
         *PERSONAL_DATA_PAGES,
     )
 
@@ -226,7 +232,13 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
     search_fields = ("slug__exact", "email_folded__exact")
     search_help_text = AFFILIATE_SEARCH_HELP
     affiliate_column = "pk"
-    list_filter = (GroupFilter, EnrolledProgramFilter, DeletedFilter, DateFilter)
+    list_filter = (
+        GroupFilter,
+        EnrolledProgramFilter,
+        AcceptedTermsFilter,
+        DeletedFilter,
+        DateFilter,
+    )
     ordering = ("-created_at", "-id")
     actions = (
         "put_into_group",

@@ -13,6 +13,10 @@ from affiliate_site.backoffice.affiliates.notes import add_authors
 from affiliate_site.backoffice.affiliates.payout_method_pages import (
     ReleasePayoutMethodPage,
 )
+from affiliate_site.backoffice.affiliates.portal_facts import (
+    list_accepted_terms,
+    list_portal_facts,
+)
 from affiliate_site.backoffice.audit_sentences import (
     describe_actor,
     find_names,
@@ -55,7 +59,7 @@ from payouts.services.payout_methods import list_equal_methods
 from payouts.services.statistics import load_statistics
 from payouts.statistics import Period, add_totals, get_last_days
 from tracking.models.enrollments import LINK_COLUMNS
-from tracking.services.portal_terms import find_acceptance
+from tracking.services.portal_states import get_portal_state
 
 PERIOD_DAYS = 30  # of the numbers, today included
 MONTHS = 6  # of the table, the present one included
@@ -100,7 +104,7 @@ def build_affiliate_context(request, affiliate) -> dict:
     }
     balances = {key: each.payable for key, each in amounts.items() if each.payable}
     previous, following = find_neighbors(affiliate, account.affiliates.not_deleted())
-    today = account.get_day(at)
+    today, state = account.get_day(at), get_portal_state(affiliate)
     months = list_months(today)
     days = Period(months[-1].first, today).days
     statistics = load_statistics(account, days, at=at)
@@ -121,10 +125,12 @@ def build_affiliate_context(request, affiliate) -> dict:
         "cards": build_cards(affiliate, by_day, at),
         "months": [build_month(month, by_day) for month in months],
         "period_days": PERIOD_DAYS,
-        "details": list_details(affiliate) + list_accepted_terms(affiliate),
+        "details": list_details(affiliate) + list_accepted_terms(state),
         **build_payout_context(request.user, affiliate),
         "minimums": list_own_minimums(affiliate),
         "tax_data": describe_tax_data(affiliate),
+        "portal_facts": list_portal_facts(affiliate, state),
+        "has_second_factor": state.has_second_factor,
         "children": list_children(affiliate),
         "previous": previous,
         "next": following,
@@ -233,15 +239,6 @@ def list_details(person) -> list[tuple[str, str]]:
         for title, value in details
         if value
     ]
-
-
-def list_accepted_terms(affiliate) -> list[tuple[str, str]]:
-    """The version of the portal's terms that the affiliate accepted last."""
-    accepted = find_acceptance(affiliate)
-    if accepted is None:
-        return []
-    version, day = accepted.terms.version, format_day(accepted.accepted_at)
-    return [("Terms of the portal", f"version {version} accepted on {day}")]
 
 
 def format_address(person) -> str:

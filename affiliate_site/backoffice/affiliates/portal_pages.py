@@ -69,6 +69,12 @@ class PortalSettingsForm(ServiceForm):
         required=False,
         help_text="Such as Harbor Partner Team. Empty: the name of the account.",
     )
+    contact_email = forms.EmailField(
+        label="Contact address",
+        max_length=254,
+        required=False,
+        help_text="Affiliates see it on every page of the portal, and in mails.",
+    )
     order_ids = forms.ChoiceField(
         label="Show order IDs",
         choices=OrderIds.choices,
@@ -93,7 +99,8 @@ class PortalSettingsForm(ServiceForm):
     )
 
     fieldsets: FieldSets = (
-        ("Access", ("is_on", "is_open", "host", "sender_name")),
+        ("Access", ("is_on", "is_open", "host")),
+        ("Mail", ("sender_name", "contact_email")),
         ("Pages", ("welcome_text", "terms", "payout_day")),
         ("What they see", ("order_ids", "shows_comments", "shows_recruit_sales")),
     )
@@ -106,6 +113,10 @@ class PortalSettingsForm(ServiceForm):
     def clean_sender_name(self):
         """None without one."""
         return self.cleaned_data["sender_name"].strip() or None
+
+    def clean_contact_email(self):
+        """None without one."""
+        return self.cleaned_data["contact_email"] or None
 
     def clean_host(self):
         """A host of this service, in lower case; None without one."""
@@ -156,13 +167,8 @@ def list_portal_alerts(account) -> list[str]:
 
 
 class InvitationForm(ServiceForm):
-    """Whether the link is mailed, too, and the second factor removed."""
+    """Whether the link is mailed, too."""
 
-    remove_second_factor = forms.BooleanField(
-        label="Remove the second factor",
-        required=False,
-        help_text="Else a code is asked for. Make sure that the affiliate asks you.",
-    )
     send_mail = forms.BooleanField(label="Send it by e-mail", required=False)
 
     def __init__(self, *args, **kwargs):
@@ -171,8 +177,26 @@ class InvitationForm(ServiceForm):
             self.fields["send_mail"].help_text = f"To {self.row.email}."
         else:
             del self.fields["send_mail"]
-        if not has_second_factor(self.row):
-            del self.fields["remove_second_factor"]
+
+
+class RemoveSecondFactorPage(AffiliatePage):
+    """Remove the second factor of an affiliate who lost it."""
+
+    name = "remove_second_factor"
+    title = "Remove the second factor"
+    button = "Remove second factor"
+    explanation = (
+        "The password alone is enough from then on. Make sure that it is the affiliate"
+        " who asks you, and not somebody who knows the password."
+    )
+    is_dangerous = True
+    done_message = "The second factor was removed."
+
+    def list_alerts(self):
+        return [] if has_second_factor(self.row) else ["The second factor is off."]
+
+    def save(self, form, at):
+        delete_second_factor(self.account, self.row, at=at)
 
 
 class ViewPortalPage(AffiliatePage):
@@ -214,11 +238,12 @@ class InviteToPortalPage(AffiliatePage):
     form_class = InvitationForm
 
     def list_alerts(self):
-        return list_portal_alerts(self.account)
+        alerts = list_portal_alerts(self.account)
+        if has_second_factor(self.row):
+            alerts.append("A code of the second factor is asked for, too.")
+        return alerts
 
     def save(self, form, at):
-        if form.cleaned_data.get("remove_second_factor"):
-            delete_second_factor(self.account, self.row, at=at)
         build_url = partial(build_password_url, self.account)
         return invite_affiliate(
             self.account,

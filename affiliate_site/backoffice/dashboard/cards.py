@@ -19,6 +19,7 @@ from payouts.services.payables import get_balance_due, get_overpaid
 from payouts.services.statistics import count_to_review
 from payouts.statistics import Period, Sums, Totals
 from tracking.services.failed_page_calls import count_page_problems
+from tracking.services.portal_settings import get_portal_settings
 
 # What it means that a number grows: good news, bad news, or neither.
 GOOD, BAD, NEUTRAL = 1, -1, 0
@@ -168,8 +169,9 @@ def build_balance_due_card(account) -> DashboardCard:
     )
 
 
-def build_attention_cards(account, *, at: datetime) -> list[DashboardCard]:
+def build_attention_cards(user, *, at: datetime) -> list[DashboardCard]:
     """What staff have to do, with links to the lists; nothing that is zero."""
+    account = user.account
     to_review = count_to_review(account, at=at)
     pending_note: str = format_totals(to_review.sums)
     if to_review.oldest:
@@ -198,6 +200,12 @@ def build_attention_cards(account, *, at: datetime) -> list[DashboardCard]:
             ),
         ),
         (
+            count_questions(user),
+            "Open questions",
+            "Affiliates wait for an answer",
+            build_changelist_url("tracking_question", state__exact="open"),
+        ),
+        (
             contested,
             "Contested conversions",
             "Confirm one claim of each",
@@ -221,6 +229,14 @@ def build_attention_cards(account, *, at: datetime) -> list[DashboardCard]:
         for count, title, note, url in counted
         if count
     ]
+
+
+def count_questions(user) -> int:
+    """The open questions, if the portal is on and the user may see them."""
+    number: int = user.open_questions
+    if not number or not user.has_perm("tracking.view_question"):
+        return 0
+    return number if get_portal_settings(user.account).is_on else 0
 
 
 def format_number(number: Number) -> str:

@@ -66,7 +66,7 @@ def add_dashboard_context(request, context):
     context |= {
         "account": account,
         "onboarding": onboarding,
-        "attention_cards": build_attention_cards(account, at=at),
+        "attention_cards": build_attention_cards(request.user, at=at),
         "ledger_note": format_ledger_note(account),
         "can_change_settings": request.user.has_perm(DISMISS_PERMISSION),
     }

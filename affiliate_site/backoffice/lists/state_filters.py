@@ -1,9 +1,11 @@
 """Filters by a state of a row: removed, paid, decided."""
 
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from affiliate_site.backoffice.lists.filters import SelectFilter
 from payouts.services.amounts_due import filter_on_hold
+from tracking.models.applications import PortalTerms, TermsAcceptance
 
 
 class StateFilter(SelectFilter):
@@ -76,6 +78,28 @@ class PromotedFilter(StateFilter):
 
     parameter_name = "promoted_at__isnull"
     texts = {"True": "Not promoted", "False": "Promoted"}
+
+
+class AcceptedTermsFilter(StateFilter):
+    """Affiliates by the terms of the portal that they accepted."""
+
+    title = "accepted terms"
+    parameter_name = "accepted_terms"
+    texts = {"current": "Current version", "older": "Older version", "none": "None"}
+
+    def filter_rows(self, queryset):
+        newer = PortalTerms.objects.filter(
+            account=OuterRef("account"), version__gt=OuterRef("terms__version")
+        )
+        rows = TermsAcceptance.objects.filter(
+            account=OuterRef("account"), affiliate=OuterRef("pk")
+        )
+        has_current = Exists(rows.filter(~Exists(newer)))
+        if self.value() == "current":
+            return queryset.filter(has_current)
+        if self.value() == "older":
+            return queryset.filter(Exists(rows), ~has_current)
+        return queryset.filter(~Exists(rows))
 
 
 class DecidedFilter(StateFilter):

@@ -104,6 +104,10 @@ def create_rows(account, api, marker: str) -> SampleAccount:
     affiliate = account.affiliates.get(slug=sample.affiliate)
     asked = QuestionData(marker, account.get_day(now), text=marker)
     ask_question(affiliate, data=asked, at=now)
+    for each in account.affiliates.all():
+        account.portal_second_factors.create(
+            affiliate=each, secret="A" * 32, confirmed_at=now
+        )
     owner, _ = create_staff_user(
         account,
         email=f"{marker}@example.org",
@@ -210,6 +214,10 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
     earner = {"affiliate": {"id": sample.create_affiliate("fourth")}, "approved": True}
     sample.post(f"/programs/{program.slug}/affiliates/", earner)
     sample.create_affiliate("third")  # in no program
+    for each in account.affiliates.all():
+        account.portal_second_factors.create(
+            affiliate=each, secret="A" * 32, confirmed_at=timezone.now()
+        )
     return sample
 
 

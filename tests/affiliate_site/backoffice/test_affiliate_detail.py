@@ -293,7 +293,7 @@ def test_viewers_see_no_buttons_and_managers_cannot_pay(
     assert viewer.context["pay_links"] == manager.context["pay_links"] == []
     assert set(manager.context["page_urls"]) == {
         *("edit", "group", "parent", "remove", "program", "note", "payout"),
-        *("minimum", "tax", "invite", "view_portal"),
+        *("minimum", "tax", "invite", "view_portal", "remove_second_factor"),
     }
 
 

@@ -24,6 +24,8 @@ from payouts.statistics import Amounts, Period, Totals
 from tests.command_line import run_command
 from tests.program_scenario import ProgramScenario
 from tracking.services.failed_page_calls import record_failed_page_call
+from tracking.services.portal_settings import update_portal_settings
+from tracking.services.questions import QuestionData, answer_question, ask_question
 
 LATE = datetime(2026, 3, 5, 23, 30, tzinfo=UTC)  # on the 6th in Berlin
 
@@ -471,6 +473,14 @@ def test_shows_only_what_needs_attention(staff_client, scenario, account):
         return [card.title for card in cards]
 
     assert get_titles() == ["Pending commissions"]
+    data = QuestionData("4711", account.get_day(timezone.now()))
+    question = ask_question(scenario.mina.affiliate, data=data, at=timezone.now())
+    assert get_titles() == ["Pending commissions"]
+    update_portal_settings(account, changes={"is_on": True}, at=timezone.now())
+    assert get_titles() == ["Pending commissions", "Open questions"]
+    answer_question(
+        account, question_id=question.public_id, answer="Yes.", at=timezone.now()
+    )
     odette = scenario.create_enrolled_affiliate("Odette", "Varga", approved=None)
     assert get_titles() == ["Affiliate applications", "Pending commissions"]
     scenario.set_approval(odette, True, at=timezone.now())

@@ -173,8 +173,22 @@ def test_the_file_names_both_sides(document, monkeypatch):
         "Mina Kessler<br>Ring 1<br>1010 Wien<br>Austria<br>VAT ID: ATU12345675<br>",
         "Acme GmbH<br>Hauptstr. 5<br>10115 Berlin<br>Germany<br>VAT ID: DE136695976",
         "<h1>Self-billed invoice SB-2026-00001</h1>",
-        f"Payment: {document.payment} of 2026-04-05",
+        f"Payment {document.payment} of 2026-04-05",
         '<td>VAT 19 %</td><td class="amount">19.00 EUR</td>',
+    ):
+        assert text in page
+
+
+def test_the_file_is_in_the_language_of_the_affiliate(document, monkeypatch):
+    monkeypatch.setattr(document_files, "write_pdf", render_to_string)
+    document.affiliate.update_row(language="de")
+    page = document_files.render_document(document)
+    for text in (
+        '<html lang="de">',
+        "1010 Wien<br>Österreich<br>USt-IdNr.: ATU12345675<br>",
+        "<h1>Gutschrift SB-2026-00001</h1>",
+        f"Zahlung {document.payment} vom 5. April 2026",
+        '<td>USt. 19 %</td><td class="amount">19,00 EUR</td>',
     ):
         assert text in page
 

@@ -20,7 +20,7 @@ from tracking.services.portal_settings import (
     get_portal_settings,
     update_portal_settings,
 )
-from tracking.services.portal_terms import accept_terms, get_terms
+from tracking.services.portal_terms import accept_terms, get_terms, publish_terms
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -47,6 +47,15 @@ def test_switches_the_portal_on(staff_client, account, url, role):
         "none",
     )
     assert settings.welcome_text.splitlines() == ["Hello", "you"]
+
+
+def test_a_portal_has_an_address_to_write_to(staff_client, account, url):
+    client = staff_client()
+    for entry, stored in (("us@harbor.example", "us@harbor.example"), ("", None)):
+        client.post(url, get_form(client, url) | {"contact_email": entry})
+        assert get_portal_settings(account).contact_email == stored
+    page = client.post(url, get_form(client, url) | {"contact_email": "us"})
+    assert "Enter a valid email address." in page.content.decode()
 
 
 def test_a_portal_has_a_host_of_its_own(
@@ -84,6 +93,29 @@ def test_a_change_of_the_terms_is_a_new_version(staff_client, account, scenario,
     assert "Terms of the portal" not in client.get(page).content.decode()
     accept_terms(scenario.mina.affiliate, version=2, at=NOW)
     assert "version 2 accepted on 2026-03-04" in client.get(page).content.decode()
+
+
+def test_filters_affiliates_by_the_version_that_they_accepted(
+    staff_client, account, other_account, scenario
+):
+    at = {"at": NOW}
+    mina = scenario.mina.affiliate
+    late = scenario.create_enrolled_affiliate("Late", "Berg").affiliate
+    none = scenario.create_enrolled_affiliate("None", "Berg").affiliate
+    for each in (account, account, other_account, other_account, other_account):
+        version = each.portal_terms.count() + 1
+        publish_terms(each, f"Be fair: {version}.", **at)
+        if each == account:
+            for affiliate in (mina, late)[: 3 - version]:
+                accept_terms(affiliate, version=version, **at)
+    client, url = staff_client(), reverse("admin:tracking_affiliate_changelist")
+    for value, found in (("current", mina), ("older", late), ("none", none)):
+        rows = client.get(url, {"accepted_terms": value}).context["cl"].result_list
+        assert list(rows) == [found], value
+    for affiliate, version in ((mina, 2), (late, 1)):
+        page = reverse("admin:tracking_affiliate_change", args=[affiliate.pk])
+        text = client.get(page, {"tab": "activity"}).content.decode()
+        assert f"accepted version {version} of the terms of the portal as" in text
 
 
 @pytest.mark.parametrize("role", ["viewer", "finance"])
@@ -156,6 +188,40 @@ def test_says_that_the_portal_is_off(staff_client, account, invite_url):
 @pytest.mark.parametrize("role", ["viewer", "finance"])
 def test_other_roles_invite_nobody(staff_client, invite_url, role):
     assert staff_client(role).get(invite_url).status_code == 403
+
+
+def test_shows_the_access_and_removes_the_second_factor(
+    staff_client, account, scenario, invite_url
+):
+    affiliate = scenario.mina.affiliate
+    page = reverse("admin:tracking_affiliate_change", args=[affiliate.pk])
+    remove = f"{page.removesuffix('change/')}remove_second_factor/"
+    client, viewer = staff_client(), staff_client("viewer")
+
+    def read():
+        text = " ".join(client.get(page).content.decode().split())
+        return text[text.index("<dt>Portal</dt>") :].partition("</dd>")[0]
+
+    facts = ("<dt>Portal</dt> <dd>Invited: never", "Last sign-in: never")
+    assert read() == "<br>".join((*facts, "Second factor: off"))
+    token = read_token(invite(client, invite_url))
+    set_portal_password(account, token, password="lamps-at-the-harbor", at=NOW)
+    account.portal_second_factors.create(
+        affiliate=affiliate, secret="A" * 32, confirmed_at=NOW
+    )
+    text = read()
+    assert "never" not in text
+    assert "Last sign-in: 2026-03-04 " in text
+    assert 'Second factor: on <a class="underline text-primary-600' in text
+    assert f'href="{remove}"' in text
+    assert "A code of the second factor" in client.get(invite_url).content.decode()
+    assert remove not in viewer.get(page).content.decode()
+    assert viewer.post(remove).status_code == 403
+    response = client.post(remove, get_form(client, remove), follow=True)
+    assert list_messages(response) == ["The second factor was removed."]
+    assert read().endswith("Second factor: off")
+    assert account.audit_log.filter(kind="affiliate.second_factor_removed").count() == 1
+    assert "The second factor is off." in client.get(remove).content.decode()
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from affiliate_site.portal.access import COOKIE
+from affiliate_site.portal_sessions import COOKIE
 from tracking.services.portal_access import set_portal_password
 from tracking.services.portal_links import invite_affiliate
 from tracking.services.portal_settings import update_portal_settings

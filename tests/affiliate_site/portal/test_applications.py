@@ -9,8 +9,8 @@ from django.utils import timezone
 from accounts.services.accounts import set_logo
 from accounts.services.rate_limits import RateLimit
 from affiliate_site.portal import throttling
-from affiliate_site.portal.access import COOKIE
 from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS
+from affiliate_site.portal_sessions import COOKIE
 from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.factories.tracking import ProgramFactory
 from tracking.services.custom_fields import create_custom_field
@@ -183,11 +183,33 @@ def test_says_honestly_that_no_mail_can_be_sent(
 ):
     settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
     response = getattr(client, method)(f"{portal}apply/", entries)
-    assert read(response).endswith(
-        "You cannot apply here now, because no mail can be sent from here. Write to"
-        f" {account.name}."
-    )
+    assert read(response).endswith("Applications are not open now.")
     assert not account.portal_applications.exists()
+
+
+def test_public_pages_say_that_applications_are_not_open(
+    client, mina, account, portal, scenario, settings
+):
+    ProgramFactory(account=account, slug="boats", title="Boats")
+    pages = ("", f"{scenario.program.slug}/", "apply/")
+    for page in pages:
+        assert "apply/?program=" in client.get(f"{portal}{page}").content.decode()
+    settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
+    address = "partners+help@harbor.example"
+    link = f'<a href="mailto:partners%2Bhelp@harbor.example">{address}</a>'
+    for email in (None, address):
+        changes = {"contact_email": email}
+        update_portal_settings(account, changes=changes, at=NOON)
+        for page in pages:
+            response = client.get(f"{portal}{page}")
+            text = read(response)
+            assert "Applications are not open now." in text
+            assert "decides about each application" not in text
+            assert "apply/?program=" not in response.content.decode()
+            assert (address in text) == bool(email)
+            # In the text and in the footer.
+            assert response.content.decode().count(link) == (2 if email else 0)
+    assert "apply/?program=boats" in mina.get(f"{portal}links/").content.decode()
 
 
 def test_asks_the_questions_of_the_account(client, account, portal, send):

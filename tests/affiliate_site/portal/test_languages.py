@@ -9,6 +9,7 @@ from django.test import Client
 from django.utils import timezone
 from django.utils.translation import get_language
 
+from affiliate_site.portal_sessions import COOKIE
 from payouts.services.payout_minimums import set_minimum
 from payouts.services.sale_digests import queue_sale_digests
 from tests.affiliate_site.portal.conftest import PASSWORD
@@ -187,6 +188,26 @@ def test_error_pages_are_in_the_language_of_the_browser(client, portal):
     assert "<h1>Not Found</h1>" in page
 
 
+def test_error_pages_are_in_the_language_of_who_is_signed_in(mina, portal, scenario):
+    scenario.mina.affiliate.update_row(language="fr")
+    accepted = {"HTTP_ACCEPT": "text/html", **GERMAN}
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = mina.cookies
+    for response, status in (
+        (mina.get(f"{portal}sales/999/", **accepted), 404),  # of a page
+        (mina.get(f"{portal}sales/x/", **accepted), 404),
+        (mina.get(f"{portal}sign-out/", **accepted), 405),
+        (strict.post(f"{portal}profile/edit/", {}, **accepted), 403),
+    ):
+        assert get_page_language(read(response, status)) == "fr"
+    for path in ("/partners/", "/partners/other-account/x/y/"):
+        page = read(mina.get(path, **accepted), 404)
+        assert get_page_language(page) == "de"
+    mina.cookies[COOKIE] = "expired"
+    page = read(mina.get(f"{portal}sales/x/", **accepted), 404)
+    assert get_page_language(page) == "de"
+
+
 def test_files_have_the_titles_of_the_language(mina, portal, sale):
     response = mina.get(f"{portal}sales/?file=sales", **GERMAN)
     first, row = response.getvalue().decode().splitlines()
@@ -209,9 +230,9 @@ def test_mails_are_in_the_language_of_the_affiliate(
     mail = account.mails.get()
     assert mail.subject == f"Ihre neuen Verkäufe bei {account.name}"
     assert mail.text == (
-        f"Guten Tag Mina,\n\nam 2026-03-04 hatten Sie neue Verkäufe bei {account.name}:"
-        "\n\n1 Verkauf, Ihre Provision: 1250,50 EUR\n\nHier sehen Sie sie:\n"
-        "https://a.example/\n\nSie erhalten diese E-Mail, weil Sie darum gebeten haben."
-        " Abschalten können Sie sie unter Profil, E-Mails.\n"
+        f"Guten Tag Mina,\n\nam 4. März 2026 hatten Sie neue Verkäufe bei"
+        f" {account.name}:\n\n1 Verkauf, Ihre Provision: 1250,50 EUR\n\nHier sehen Sie"
+        " sie:\nhttps://a.example/\n\nSie erhalten diese E-Mail, weil Sie darum gebeten"
+        " haben. Abschalten können Sie sie unter Profil, E-Mails.\n"
     )
     assert get_language() == "en"

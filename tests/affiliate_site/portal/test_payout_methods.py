@@ -10,6 +10,7 @@ from payouts.services.payout_methods import set_payout_method
 from payouts.services.payout_minimums import set_minimum
 from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.document_scenario import switch_on
+from tracking.services.portal_settings import update_portal_settings
 
 pytestmark = pytest.mark.usefixtures("shared_scenario", "mail_backend")
 
@@ -232,6 +233,18 @@ def test_says_once_that_a_payment_came_back(mina, portal, affiliate, scenario):
     assert "AC04" not in page
     overview = read(mina.get(portal))
     assert overview.count(f'{text} <a href="{portal}payments/">Go there</a></p>') == 1
+    changes = {"contact_email": "us@harbor.example"}
+    update_portal_settings(affiliate.account, changes=changes, at=timezone.now())
+    contact = '<a href="mailto:us@harbor.example">us@harbor.example</a>'
+    assert f"{text} {contact}" in read(mina.get(f"{portal}payments/"))
+
+
+def test_the_mail_names_the_address_to_write_to(mina, account, url):
+    changes = {"contact_email": "us@harbor.example"}
+    update_portal_settings(account, changes=changes, at=timezone.now())
+    mina.post(f"{url}bank/", BANK)
+    text = account.mails.get(kind="payout_change").text
+    assert "write to us@harbor.example at once" in text
 
 
 def earn(scenario, amount="200", **fields):

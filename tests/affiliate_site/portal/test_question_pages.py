@@ -3,17 +3,21 @@
 import re
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
+from accounts.services.staff import create_staff_user
 from payouts.services.conversion_updates import delete_conversion
 from tests.affiliate_site.portal.test_pages import earn, get_page
 from tests.program_scenario import ProgramScenario
 from tracking.errors import TooManyQuestions
+from tracking.services.portal_links import create_view_link
 from tracking.services.questions import (
     MAX_OPEN_QUESTIONS,
     QuestionData,
     answer_question,
     ask_question,
+    close_question,
 )
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -139,9 +143,9 @@ def test_one_click_makes_a_question_with_the_facts(mina, account, portal, scenar
         at=timezone.now(),
     )
     assert read_main(mina.get(f"{portal}questions/")) == (
-        f"Questions Order ab7788 of 4 March 2026 Answered asked on {today} {NOTHING} I"
-        f" saw &lt;b&gt;it&lt;/b&gt; {account.name} answered on {today} It comes"
-        " tomorrow. A sale is missing"
+        f"Questions Order ab7788 of 4 March 2026 Answered New asked on {today}"
+        f" {NOTHING} I saw &lt;b&gt;it&lt;/b&gt; {account.name} answered on {today} It"
+        " comes tomorrow. A sale is missing"
     )
 
 
@@ -183,6 +187,42 @@ def test_shows_no_questions_of_others(mina, account, portal, scenario, other_acc
         f"Questions You have asked nothing yet. You can ask {account.name} about each"
         " of your sales, and about one that is missing. A sale is missing"
     )
+
+
+def test_the_overview_marks_new_answers_until_they_are_opened(
+    mina, account, portal, scenario
+):
+    def read_overview():
+        return read_main(mina.get(portal))
+
+    at, affiliate = timezone.now(), scenario.mina.affiliate
+    nils = scenario.create_enrolled_affiliate("Nils", "Berg").affiliate
+    for person, number in ((affiliate, 1), (affiliate, 2), (affiliate, 3), (nils, 4)):
+        data = QuestionData(f"order-{number}", account.get_day(at))
+        pk = ask_question(person, data=data, at=at).public_id
+        if number == 3:
+            close_question(account, question_id=pk, at=at)
+        else:
+            answer_question(account, question_id=pk, answer="Yes.", at=at)
+        if number == 1:
+            assert "1 new answer to your questions. Read" in read_overview()
+    assert "2 new answers to your questions. Read" in read_overview()
+
+    owner, _ = create_staff_user(
+        account, email="o@harbor.example.org", role="owner", password=None, at=at
+    )
+    token = create_view_link(
+        account, affiliate_id=affiliate.slug, viewed_by=owner, at=at
+    )
+    staff = Client()
+    staff.get(f"{portal}view/{token}/")
+    assert read_main(staff.get(f"{portal}questions/")).count("Answered New") == 2
+    assert "2 new answers" in read_overview()
+
+    assert read_main(mina.get(f"{portal}questions/")).count("Answered New") == 2
+    assert "new answer" not in read_overview()
+    assert "New" not in read_main(mina.get(f"{portal}questions/"))
+    assert account.questions.get(affiliate=nils).is_answer_new
 
 
 def test_ten_questions_wait_at_a_time(mina, account, portal, scenario):

@@ -33,8 +33,9 @@ def test_shows_the_link_the_recruits_and_the_sums(mina, account, portal, recruit
     assert read_main(response) == (
         "Tell others Your link for new affiliates Send it to people who may want to"
         " take part. If they apply by this link, you earn from their sales, too. Link"
-        " Copy You earn from the sales of your recruits 2.00 EUR Your recruits First"
-        " name Eve Nils"
+        " Copy You earn from the sales of your recruits Level 1: recruited by you"
+        " 2.00 EUR Your recruits First"
+        " name Eve Nils Download all of them as CSV"
     )
     link = f"{settings.PUBLIC_URL}/partners/{account.slug}/apply/?by=minakessler"
     assert f'value="{link}"' in response.content.decode()
@@ -44,8 +45,27 @@ def test_shows_their_sales_if_the_account_allows(mina, account, portal, recruits
     changes = {"shows_recruit_sales": True}
     update_portal_settings(account, changes=changes, at=timezone.now())
     page = read_main(mina.get(f"{portal}recruits/"))
-    assert page.endswith("First name Sales Eve 0 sales Nils 1 sale")
+    assert "First name Sales Eve 0 sales Nils 1 sale" in page
     assert "zz" not in page.casefold()
+
+
+def test_names_the_levels(mina, portal, scenario, recruits):
+    scenario.create_level(3, "2")
+    scenario.create_level(4, "5")
+    above = recruits[0]
+    for name in ("Ada", "Bo"):
+        below = scenario.create_enrolled_affiliate(name, "Zz-Berg")
+        scenario.add_child(below, above)
+        earn(scenario, "100", affiliate=below, approve=False)
+        above = below
+    recruits[1].affiliate.update_row(firstname="")
+    page = read_main(mina.get(f"{portal}recruits/"))
+    assert (
+        "Level 1: recruited by you 2.00 EUR"
+        " Level 2: recruited by your recruits 2.00 EUR"
+        " Level 3: recruited by affiliates of level 2 5.00 EUR Your recruits"
+    ) in page
+    assert "First name without a name Nils" in page
 
 
 def test_says_what_is_missing_at_first(mina, portal):

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from affiliate_site.portal import sale_pages
+from affiliate_site.portal import sale_pages, tables
 from tests.affiliate_site.portal.test_figures import read_file
 from tests.affiliate_site.portal.test_pages import get_page
 from tests.payout_scenario import Paid, create_run
@@ -76,7 +76,7 @@ def test_paid_sales_wait_for_the_bank(mina, account, portal, sales):
 
 
 def test_downloads_what_is_filtered(mina, portal, sales, monkeypatch):
-    monkeypatch.setattr(sale_pages, "FILE_PART", 2)
+    monkeypatch.setattr(tables, "FILE_PART", 2)
     response = mina.get(f"{portal}sales/?period=this_month&file=sales")
     name = 'attachment; filename="sales-2026-03-20.csv"'
     assert response["Content-Disposition"] == name

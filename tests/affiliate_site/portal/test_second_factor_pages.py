@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from affiliate_site.portal.access import COOKIE
+from affiliate_site.portal_sessions import COOKIE
 from tests.affiliate_site.portal.conftest import PASSWORD
 from tracking.services.second_factor import get_second_factor, has_second_factor
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from accounts.models.accounts import Account
 from accounts.services.staff import create_staff_user
-from affiliate_site.portal.access import COOKIE
+from affiliate_site.portal_sessions import COOKIE
 from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.factories.tracking import AffiliateFactory
 from tracking.services.affiliates import delete_affiliate

@@ -17,7 +17,7 @@ from django.utils import timezone
 from accounts.services.api_keys import calculate_digest
 from accounts.services.webhooks import create_postback_endpoint
 from affiliate_site.portal import urls
-from affiliate_site.portal.access import COOKIE
+from affiliate_site.portal_sessions import COOKIE
 from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.document_scenario import set_rule, set_taxes, settle, switch_on
 from tests.ledger_checks import snapshot_account
@@ -77,11 +77,12 @@ QUERIES = {
         "period=12_months",
     ),
     "statement": ("start=2026-03-01&end=2026-12-31&format=csv",),
-    "payments": ("before={next_payment}",),
+    "payments": ("before={next_payment}", "file=payments"),
     "ask": ("sale={sale}", "order_id=4711-1&day=2026-03-04"),
     "qr_code": ("program={program}&kind=link",),
-    "links": ("page=https://shop.example.net/",),
-    "creatives": ("before={next_creative}",),
+    "links": ("page=https://shop.example.net/", "file=links"),
+    "creatives": ("before={next_creative}", "file=creatives"),
+    "recruits": ("file=recruits",),
     "apply": ("program={program}", "by={affiliate}"),
 }
 

@@ -67,9 +67,9 @@ def test_mails_a_payment_that_has_arrived(account, run):
     assert mail.subject == f"{account.name} paid you 20.00 EUR"
     assert mail.text == (
         "Hello Mina Kessler,\n\n"
-        f"{account.name} paid you 20.00 EUR. The payment arrived on 2026-04-08.\n"
+        f"{account.name} paid you 20.00 EUR. The payment arrived on 8 April 2026.\n"
         f"Its reference: {payment.public_id}\n\n"
-        "Your balance from 2026-03-01 to 2026-04-05:\n\n"
+        "Your balance from 1 March 2026 to 5 April 2026:\n\n"
         "Before: 0.00 EUR\nEarned: 30.00 EUR\nPaid: 20.00 EUR\nAfter: 10.00 EUR\n"
     )
 
@@ -128,7 +128,7 @@ def test_writes_the_account_s_own_texts(account, run):
     answer(run)
     mail = account.mails.get()
     assert mail.subject == "Paid: 20.00 EUR"
-    assert mail.text == f"{get_lines(run)[0].payment.public_id} 2026-04-08"
+    assert mail.text == f"{get_lines(run)[0].payment.public_id} 8 April 2026"
 
 
 def test_no_name_adds_a_header_or_fills_a_placeholder(account, scenario, run):

@@ -47,7 +47,7 @@ def test_sums_the_sales_of_yesterday_once(account, scenario, affiliate):
     assert mail.recipient == "mina@notes.example"
     assert mail.subject == f"Your new sales at {account.name}"
     assert mail.text == (
-        f"Hello Mina,\n\nyou had new sales at {account.name} on 2026-03-04:\n\n"
+        f"Hello Mina,\n\nyou had new sales at {account.name} on 4 March 2026:\n\n"
         "2 sales, your commission: 15.05 EUR\n1 sale, your commission: 3.00 USD\n\n"
         f"See them here:\n{URL}\n\nYou get this mail because you asked for it. Switch"
         " it off under Profile, Mails.\n"

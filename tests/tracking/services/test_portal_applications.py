@@ -31,9 +31,9 @@ from tracking.services.portal_applications import (
     send_application,
 )
 from tracking.services.portal_settings import update_portal_settings
+from tracking.services.portal_states import get_portal_state
 from tracking.services.portal_terms import (
     accept_terms,
-    find_acceptance,
     find_unaccepted_terms,
     get_terms,
 )
@@ -207,8 +207,8 @@ def test_records_which_terms_an_applicant_accepted_and_when(account, program):
     publish(account, "Be kind.")
     confirm_application(account, token, at=NOW + timedelta(hours=2))
     affiliate = account.affiliates.get()
-    accepted = find_acceptance(affiliate)
-    assert (accepted.terms.version, accepted.accepted_at) == (1, NOW)
+    state = get_portal_state(affiliate)
+    assert (state.terms_version, state.terms_accepted_at) == (1, NOW)
     assert find_unaccepted_terms(affiliate).version == 2
     with pytest.raises(TermsChanged):
         accept_terms(affiliate, version=1, at=NOW)
@@ -216,6 +216,12 @@ def test_records_which_terms_an_applicant_accepted_and_when(account, program):
         accept_terms(affiliate, version=2, at=NOW)
     assert find_unaccepted_terms(affiliate) is None
     assert account.terms_acceptances.count() == 2
+    logged = account.audit_log.filter(kind="affiliate.terms_accepted").order_by("id")
+    subject, later = f"affiliate:{affiliate.pk}", NOW + timedelta(hours=2)
+    assert list(logged.values_list("subject", "details", "created_at")) == [
+        (subject, {"version": 1}, later),
+        (subject, {"version": 2}, NOW),
+    ]
 
 
 def test_an_affiliate_accepts_the_terms_when_applying(account, program):
@@ -224,7 +230,7 @@ def test_an_affiliate_accepts_the_terms_when_applying(account, program):
     with pytest.raises(TermsChanged):
         apply_for_program(affiliate, program_slug="lamps", terms_version=None, at=NOW)
     apply_for_program(affiliate, program_slug="lamps", terms_version=1, at=NOW)
-    assert find_acceptance(affiliate).terms.version == 1
+    assert get_portal_state(affiliate).terms_version == 1
 
 
 # Mail about decisions
