@@ -79,7 +79,7 @@ OTHER_COLUMNS = {
     "tracking.Mail": "kind about",
     "tracking.PortalSettings": "contact_email host sender_name welcome_text",
     "tracking.PortalTerms": "text",
-    "tracking.Program": "slug title landing_page program_group",
+    "tracking.Program": "slug title landing_page program_group link_parameters",
     "tracking.Question": "answer_given answered_by",
     "tracking.Source": "hex",
 }
