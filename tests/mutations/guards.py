@@ -205,7 +205,7 @@ CODE_GUARDS = [
     guard(
         "public addresses of webhooks",
         "tests/affiliate_site/webhooks/test_address_resolution.py",
-        ("affiliate_site.webhooks.sending.is_public", accept),
+        ("affiliate_site.safe_http.is_public", accept),
         engine="sqlite",
     ),
     guard(

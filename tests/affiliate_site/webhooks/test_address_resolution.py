@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from accounts.url_safety import ParsedUrl, is_public
-from affiliate_site.webhooks.sending import (
+from affiliate_site.safe_http import (
     HostUnreachable,
     resolve_addresses,
 )

@@ -20,8 +20,10 @@ from accounts.models.webhooks import Delivery, WebhookEndpoint
 from accounts.services.deliveries import DeliveryResult
 from accounts.services.webhooks import generate_secret
 from accounts.url_safety import ParsedUrl, parse_url
+from affiliate_site import safe_http
+from affiliate_site.safe_http import DeadlineBackend
 from affiliate_site.webhooks import sending
-from affiliate_site.webhooks.sending import DeadlineBackend, send_delivery, send_request
+from affiliate_site.webhooks.sending import send_delivery, send_request
 from tests.webhook_receiver import (
     drip_body,
     drip_headers,
@@ -312,7 +314,7 @@ def tls_receiver(monkeypatch):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE)
     trusted = ssl.create_default_context(cafile=CERTIFICATE)
-    monkeypatch.setattr(sending, "_get_ssl_context", lambda: trusted)
+    monkeypatch.setattr(safe_http, "get_ssl_context", lambda: trusted)
     with HTTPServer(("127.0.0.1", 0), TlsHandler) as server:
         server.hosts, server.server_names = [], []
         server.handle_error = lambda *_: None
