@@ -34,7 +34,9 @@ from payouts.shop_facts import (
     calculate_target,
     describe_amount,
     group_lines,
+    is_canceled,
     merge_facts,
+    waits_for_sale,
 )
 from tracking.attribution import TrackingParameters
 from tracking.errors import MissingTrackingParameter, ShopCurrencyChanged
@@ -44,6 +46,7 @@ from tracking.money import ZERO
 
 NO_REFERRAL = "Nobody referred this customer."
 NOTHING_TO_EARN = "The sale has no amount."
+CANCELED = "The order was canceled before it earned anything."
 WAITS = "The sale is not known yet: this is applied when it arrives."
 
 
@@ -62,9 +65,10 @@ def apply_event(connection: Connection, facts: EventFacts, *, at: datetime) -> O
 
     Raises the errors of the services that create and change sales.
     """
-    if facts.ignored:
-        return Outcome(ShopEventState.IGNORED, [facts.ignored])
     outcome = Outcome(customer_key=facts.customer_key)
+    if facts.ignored:
+        outcome.state, outcome.effects = ShopEventState.IGNORED, [facts.ignored]
+        return outcome
     account = connection.account
     with transaction.atomic():
         rows = account.connections.filter(pk=connection.pk)
@@ -97,7 +101,7 @@ def get_state(order: ShopOrder) -> ShopEventState:
     """Return the state of the events of an order."""
     if order.conversion_id is not None:
         return ShopEventState.DONE
-    if "sale" not in order.facts and order.facts:
+    if waits_for_sale(order.facts):
         return ShopEventState.WAITING
     return ShopEventState.NO_REFERRAL if order.reason else ShopEventState.DONE
 
@@ -149,7 +153,7 @@ def apply_order(
     """Make the sale, its refunds and its disputes agree with what is known."""
     facts: OrderFacts = order.facts
     if "sale" not in facts:
-        return [WAITS] if facts else []
+        return [WAITS] if waits_for_sale(facts) else []
     types: dict[str, str] = connection.settings.get("commission_types", {})
     gross = group_lines(facts["sale"]["lines"], types)
     effects: list[str] = []
@@ -201,6 +205,9 @@ def create_sale(
     reported = known.first()
     if reported is not None and reported.claim_status is None:
         return adopt_conversion(order, reported)
+    if is_canceled(order.facts):
+        order.update_row(reason="")
+        return [CANCELED]
     parameters = find_parameters(connection, sale, customer)
     if parameters is None and reported is not None:
         # A page claims the sale, and knows who referred the customer.
@@ -217,7 +224,7 @@ def create_sale(
         ],
         external_id=sale["order_id"],
         currency=sale["currency"],
-        occurred_at=datetime.fromisoformat(sale["at"]),
+        occurred_at=datetime.fromisoformat(get_time(sale)),
     )
     try:
         conversion = create_conversion(account, data=data, at=at)
@@ -277,9 +284,14 @@ def describe_sale(connection: Connection, order: ShopOrder, sale: Sale) -> str:
         if each
         and each["is_renewal"]
         and each["subscription"] == sale["subscription"]
-        and each["at"] < sale["at"]
+        and get_time(each) < get_time(sale)
     ]
     return f"{sale['label']}, renewal {len(earlier) + 1}"
+
+
+def get_time(sale: Sale) -> str:
+    """Return when a sale was made."""
+    return sale.get("occurred_at", sale["at"])
 
 
 def apply_disputes(order: ShopOrder, facts: OrderFacts, *, at: datetime) -> list[str]:
