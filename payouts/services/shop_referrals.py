@@ -1,17 +1,8 @@
 """Who referred a sale or a customer of a shop, by what its events say."""
 
-from typing import Any
-
 from accounts.errors import DomainError
 from payouts.shop_facts import CustomerFacts, Sale
-from tracking.attribution import (
-    CLICK_ID,
-    COUPON,
-    CUSTOMER,
-    REFERRAL_CODE,
-    TRACKING_ID,
-    TrackingParameters,
-)
+from tracking.attribution import TrackingParameters
 from tracking.errors import (
     AffiliateDeleted,
     AffiliateNotApproved,
@@ -28,6 +19,7 @@ from tracking.services.visitors import find_first_coupon
 
 # Who referred the customer is known, but earns nothing: no error of the shop.
 REFUSALS = (AffiliateDeleted, AffiliateNotApproved, CookieExpired, ProgramArchived)
+VALUE_NAMES = ("referral_code", "click_id", "tracking_id")
 MAX_VALUES = 20  # of one event that are looked up
 
 
@@ -50,21 +42,22 @@ def find_parameters(
         codes.get(code, code) for referral in referrals for code in referral["coupons"]
     ]
     coupon = find_first_coupon(account, coupons) if coupons else None
-    sent: dict[str, tuple[str, list[Any]]] = {
-        CUSTOMER: ("customer_id", [key]),
-        COUPON: ("coupon", [coupon]),
-        REFERRAL_CODE: ("referral_code", values),
-        CLICK_ID: ("click_id", values),
-        TRACKING_ID: ("tracking_id", values),
-    }
+    candidates = [{"customer_id": key}, {"coupon": coupon or ""}]
+    for value in values[:MAX_VALUES]:
+        asset, _, source = value.partition(" ")
+        candidates += (
+            [{"asset_id": asset, "source_id": source}]
+            if source
+            else [{name: value} for name in VALUE_NAMES]
+        )
     found: dict[str, str] = {}
-    for name, candidates in sent.values():
-        for value in filter(None, candidates[:MAX_VALUES]):
-            parameters = TrackingParameters(**{name: value})
-            (resolved,) = resolve_candidates(account, parameters)
-            owner = resolved.program
-            if owner is not None and program in (None, owner):
-                found.setdefault(name, value)
+    for candidate in candidates:
+        if not all(candidate.values()):
+            continue
+        (resolved,) = resolve_candidates(account, TrackingParameters(**candidate))
+        owner = resolved.program
+        if owner is not None and program in (None, owner):
+            found = candidate | found
     if not found:
         return None
     return TrackingParameters(**({"customer_id": key or None} | found))
