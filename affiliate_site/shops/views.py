@@ -1,5 +1,7 @@
 """The address of a connection: `POST /in/<id>/`."""
 
+from datetime import datetime
+
 from django.db import connection as database
 from django.http import HttpResponse
 from django.utils import timezone
@@ -10,6 +12,7 @@ from affiliate_site.shops.base import WrongSignature
 from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.processing import parse_body, process_event
 from tracking.errors import UnreadableEvent
+from tracking.models.shops import Connection
 from tracking.services.connections import find_connection
 from tracking.services.inbox import store_event
 
@@ -31,10 +34,10 @@ def receive_event(request, connection_id: str) -> HttpResponse:
         return http_errors.error_response(request, 404)
     at = timezone.now()
     shop, raw = SHOPS[connection.kind], request.body
+    if shop.is_ping(request.headers, raw):
+        return answer({"stored": False})
     try:
-        if not connection.secrets:
-            raise WrongSignature(NO_SECRET)
-        shop.verify(connection, request.headers, raw, at=at)
+        ensure_verified(connection, request, at=at)
         body = parse_body(raw)
         envelope = shop.identify(connection, request.headers, body, raw, at=at)
     except WrongSignature as error:
@@ -46,10 +49,20 @@ def receive_event(request, connection_id: str) -> HttpResponse:
     event = store_event(connection, envelope, at=at)
     if event is not None and database.vendor == "sqlite":
         process_event(event, at=at)
-    return HttpResponse(
-        serialize_exact_json({"stored": True, "is_new": event is not None}),
-        content_type="application/json",
-    )
+    return answer({"stored": True, "is_new": event is not None})
+
+
+def ensure_verified(connection: Connection, request, *, at: datetime) -> None:
+    """Raise `WrongSignature` unless the shop of the connection signed the request."""
+    if not connection.secrets:
+        raise WrongSignature(NO_SECRET)
+    shop = SHOPS[connection.kind]
+    shop.verify(connection, request.headers, request.body, at=at)
+
+
+def answer(body: dict[str, bool]) -> HttpResponse:
+    """Answer 200."""
+    return HttpResponse(serialize_exact_json(body), content_type="application/json")
 
 
 def refuse(request, message: str) -> HttpResponse:

@@ -1,0 +1,36 @@
+"""Erase what a connection keeps of a customer, or of all, when its shop asks for it."""
+
+from datetime import datetime
+
+from django.db.models import Q
+
+from payouts.services.erasure import erase_person
+from payouts.shop_facts import ErasureRequest
+from tracking.models.shops import Connection
+
+
+def erase_by_request(
+    connection: Connection, request: ErasureRequest, *, at: datetime
+) -> list[str]:
+    """Erase the bodies of events, and the e-mail addresses and data of customers.
+
+    Sales and their amounts stay. The caller erases the event that asks for it.
+    """
+    account = connection.account
+    references = account.shop_references.filter(
+        connection=connection, reference__in=request.references
+    )
+    keys = [request.customer_key] if request.customer_key else []
+    which = Q(customer_key__in=keys) | Q(order__in=references.values("order"))
+    events = account.shop_events.filter(connection=connection)
+    customers = account.shop_customers.filter(connection=connection)
+    if not request.is_whole_shop:
+        events, customers = events.filter(which), customers.filter(key__in=keys)
+    events.update(body="")
+    for row in customers.order_by("pk"):
+        row.update_row(facts={k: v for k, v in row.facts.items() if k != "email"})
+        keys.append(row.key)
+    people = account.customers.filter(customer_id__in=set(keys))
+    for public_id in people.order_by("pk").values_list("public_id", flat=True):
+        erase_person(account, identifier=public_id, at=at)
+    return ["Personal data was erased, as the shop asked."]
