@@ -138,7 +138,7 @@ class CustomerFacts(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class ErasureRequest:
+class ShopErasure:
     """That a shop wants the personal data of a customer erased, or of all."""
 
     customer_key: str = ""
@@ -158,7 +158,7 @@ class EventFacts:
     customer_key: str = ""
     customer: CustomerFacts = field(default_factory=CustomerFacts)
     ignored: str = ""
-    erasure: ErasureRequest | None = None
+    erasure: ShopErasure | None = None
 
 
 def format_time(at: datetime) -> str:

@@ -14,7 +14,7 @@ from accounts.actor import use_actor
 from accounts.errors import DomainError
 from affiliate_site.shops.base import Body
 from affiliate_site.shops.kinds import SHOPS
-from payouts.services.shop_erasure import erase_by_request
+from payouts.services.shop_erasure import erase_for_shop
 from payouts.services.shop_orders import Outcome, apply_event
 from payouts.shop_facts import EventFacts
 from tracking.models.shops import (
@@ -82,7 +82,7 @@ def apply(event: ShopEvent, *, at: datetime) -> Outcome:
         return Outcome(ShopEventState.IGNORED, [SWITCHED_OFF])
     facts = read_event(connection, event.kind, event.body)
     if facts.erasure is not None:  # also of what was only listened to
-        effects = erase_by_request(connection, facts.erasure, at=at)
+        effects = erase_for_shop(connection, facts.erasure, at=at)
         event.update_row(body="")
         return Outcome(effects=effects, customer_key=facts.customer_key)
     if connection.mode == ConnectionMode.LISTEN:

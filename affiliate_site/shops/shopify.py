@@ -32,11 +32,11 @@ from affiliate_site.shops.base import (
     sign,
 )
 from payouts.shop_facts import (
-    ErasureRequest,
     EventFacts,
     Line,
     OrderFacts,
     RefundFact,
+    ShopErasure,
 )
 from tracking.errors import UnreadableEvent
 from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
@@ -284,14 +284,16 @@ def read_erasure(body: Body, connection: Connection) -> EventFacts:
     """A customer whose data the shop wants erased."""
     customer, orders = body["customer"], body["orders_to_redact"]
     key = read_id(customer["id"])
-    request = ErasureRequest(key, [read_id(order) for order in orders or []])
-    return EventFacts(customer_key=key, erasure=request)
+    erasure = ShopErasure(key, [read_id(order) for order in orders or []])
+    return EventFacts(customer_key=key, erasure=erasure)
 
 
 def read_shop_erasure(body: Body, connection: Connection) -> EventFacts:
     """The end of the app in a shop: all personal data is erased."""
+    if "customer" in body:
+        raise ValueError("it is about one customer")
     read_id(body["shop_id"])
-    return EventFacts(erasure=ErasureRequest(is_whole_shop=True))
+    return EventFacts(erasure=ShopErasure(is_whole_shop=True))
 
 
 def read_data_request(body: Body, connection: Connection) -> EventFacts:

@@ -5,12 +5,12 @@ from datetime import datetime
 from django.db.models import Q
 
 from payouts.services.erasure import erase_person
-from payouts.shop_facts import ErasureRequest
+from payouts.shop_facts import ShopErasure
 from tracking.models.shops import Connection
 
 
-def erase_by_request(
-    connection: Connection, request: ErasureRequest, *, at: datetime
+def erase_for_shop(
+    connection: Connection, erasure: ShopErasure, *, at: datetime
 ) -> list[str]:
     """Erase the bodies of events, and the e-mail addresses and data of customers.
 
@@ -18,13 +18,13 @@ def erase_by_request(
     """
     account = connection.account
     references = account.shop_references.filter(
-        connection=connection, reference__in=request.references
+        connection=connection, reference__in=erasure.references
     )
-    keys = [request.customer_key] if request.customer_key else []
+    keys = [erasure.customer_key] if erasure.customer_key else []
     which = Q(customer_key__in=keys) | Q(order__in=references.values("order"))
     events = account.shop_events.filter(connection=connection)
     customers = account.shop_customers.filter(connection=connection)
-    if not request.is_whole_shop:
+    if not erasure.is_whole_shop:
         events, customers = events.filter(which), customers.filter(key__in=keys)
     events.update(body="")
     for row in customers.order_by("pk"):

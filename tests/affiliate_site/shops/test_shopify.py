@@ -64,6 +64,15 @@ def set_up(connection, **settings):
     connection.update_row(settings=settings)
 
 
+def build_redaction(**values):
+    return {
+        "shop_id": 954889,
+        "shop_domain": "harbor-lamps.myshopify.com",
+        "customer": {"id": int(CUSTOMER), "email": "jo@buyers.example.org"},
+        "orders_to_redact": [ORDER],
+    } | values
+
+
 def test_a_paid_order_is_a_sale_without_tax_and_shipping(connection, attributes):
     event = send(connection, build_order(note_attributes=attributes), "orders/paid")
     assert event.state == ShopEventState.DONE
@@ -394,15 +403,6 @@ def test_a_live_connection_ignores_test_orders(connection, attributes):
     assert list_sales(connection.account) == WHOLE
 
 
-def build_redaction(**values):
-    return {
-        "shop_id": 954889,
-        "shop_domain": "harbor-lamps.myshopify.com",
-        "customer": {"id": int(CUSTOMER), "email": "jo@buyers.example.org"},
-        "orders_to_redact": [ORDER],
-    } | values
-
-
 @pytest.mark.parametrize("mode", [ConnectionMode.LIVE, ConnectionMode.LISTEN])
 def test_the_data_of_a_customer_is_erased(mode, connection, attributes):
     account = connection.account
@@ -420,6 +420,14 @@ def test_the_data_of_a_customer_is_erased(mode, connection, attributes):
     )
     assert not account.customers.filter(customer_id=CUSTOMER).exists()
     assert list_sales(account) == (WHOLE if mode == ConnectionMode.LIVE else [])
+
+
+def test_a_refund_counts_also_after_its_customer_was_erased(connection, attributes):
+    send(connection, build_order(note_attributes=attributes))
+    send(connection, build_redaction(), "customers/redact", 1)
+    event = send(connection, build_amount_refund(51, "24.99"), "refunds/create", 2)
+    assert event.result == ["Refunded 20 EUR."]
+    assert list_sales(connection.account) == [(ID, "80", [("8", "approved")])]
 
 
 def test_the_data_of_another_connection_stays(scenario, connection, attributes):
@@ -482,6 +490,7 @@ def test_another_currency_is_refused_with_a_sentence(connection, attributes):
         ("refunds/create", {}),
         ("customers/redact", {}),
         ("shop/redact", {}),
+        ("shop/redact", build_redaction()),
         ("customers/data_request", {"customer": None}),
     ],
 )
