@@ -29,8 +29,9 @@ class Line(TypedDict):
 class Referral(TypedDict):
     """What an event says of who referred the customer.
 
-    `values` may be click IDs, tracking IDs and referral codes. `coupons` are the codes
-    of discounts. The first referral that a shop knew of a customer counts.
+    `values` may be click IDs, tracking IDs and referral codes, or an asset and a source
+    with a space between them. `coupons` are the codes of discounts. The first referral
+    that a shop knew of a customer counts.
     """
 
     at: str
@@ -42,6 +43,7 @@ class Sale(TypedDict):
     """An order with its present lines, before refunds."""
 
     at: str
+    occurred_at: NotRequired[str]  # when it was made, if that is not `at`
     order_id: str  # the external ID of the conversion
     label: str  # such as `invoice in_1`
     currency: str
@@ -76,6 +78,17 @@ class RefundTotal(TypedDict):
     amount: str
 
 
+class RefundList(TypedDict):
+    """All refunds of an order that there were at a time, by the shop's IDs.
+
+    One that was known before and is not in it was canceled. `ids` is one text, with
+    commas: of two lists of one time the one with more refunds counts.
+    """
+
+    at: str
+    ids: str
+
+
 class DisputeFact(TypedDict):
     """A dispute (chargeback) about an amount of what was paid."""
 
@@ -84,13 +97,21 @@ class DisputeFact(TypedDict):
     state: Literal["open", "won", "lost"]
 
 
+class Removal(TypedDict):
+    """When a shop removed a customer or an order."""
+
+    at: str
+
+
 class OrderFacts(TypedDict, total=False):
     """All that is known of an order; refunds and disputes by the shop's IDs."""
 
     sale: Sale
     refunds: dict[str, RefundFact]
     refund_totals: dict[str, RefundTotal]  # by charge
+    refund_list: RefundList
     disputes: dict[str, DisputeFact]
+    removal: Removal
 
 
 class SubscriptionFact(TypedDict):
@@ -98,12 +119,6 @@ class SubscriptionFact(TypedDict):
 
     at: str
     state: Literal["trial", "active", "canceled"]
-
-
-class Removal(TypedDict):
-    """When a shop removed a customer."""
-
-    at: str
 
 
 class Email(TypedDict):
@@ -123,6 +138,15 @@ class CustomerFacts(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
+class ShopErasure:
+    """That a shop wants the personal data of a customer erased, or of all."""
+
+    customer_key: str = ""
+    references: Sequence[str] = ()  # of the customer's orders
+    is_whole_shop: bool = False
+
+
+@dataclass(frozen=True)
 class EventFacts:
     """What one event says. `references` are the IDs that it has for its order.
 
@@ -134,6 +158,7 @@ class EventFacts:
     customer_key: str = ""
     customer: CustomerFacts = field(default_factory=CustomerFacts)
     ignored: str = ""
+    erasure: ShopErasure | None = None
 
 
 def format_time(at: datetime) -> str:
@@ -162,6 +187,18 @@ def sort_keys(fact: Any) -> Any:
     if isinstance(fact, Mapping):
         return sorted((key, sort_keys(value)) for key, value in fact.items())
     return fact
+
+
+def is_canceled(facts: OrderFacts) -> bool:
+    """Whether a sale was canceled, or its order removed and not put back since."""
+    sale, removal = facts["sale"], facts.get("removal")
+    return sale["is_canceled"] or bool(removal and removal["at"] >= sale["at"])
+
+
+def waits_for_sale(facts: OrderFacts) -> bool:
+    """Whether refunds or disputes are known of an order, and its sale is not."""
+    names = {"refunds", "refund_totals", "disputes"}
+    return "sale" not in facts and any(facts.get(name) for name in names)
 
 
 # A commission type, or None for the program's default.
@@ -269,7 +306,7 @@ def _list_deductions(facts: OrderFacts, types: Mapping[str, str]) -> list[_Deduc
     What was canceled or won takes nothing. A sale that was canceled is refunded whole.
     """
     sale = facts["sale"]
-    refunds = facts.get("refunds", {})
+    refunds = _list_refunds(facts)
     type_of_line = {line["id"]: find_type(line, types) for line in sale["lines"]}
     found = [
         _Deduction(key)
@@ -286,9 +323,23 @@ def _list_deductions(facts: OrderFacts, types: Mapping[str, str]) -> list[_Deduc
     for key, dispute in facts.get("disputes", {}).items():
         is_lost = dispute["state"] == "lost"
         found.append(_Deduction(key, Decimal(dispute["amount"]) if is_lost else ZERO))
-    canceled = EVERYTHING if sale["is_canceled"] else ZERO
+    canceled = EVERYTHING if is_canceled(facts) else ZERO
     found.append(_Deduction(f"{sale['order_id']} canceled", canceled))
     return sorted(found, key=lambda each: each.key)
+
+
+def _list_refunds(facts: OrderFacts) -> dict[str, RefundFact]:
+    """Return the refunds; one that the list of all no longer has is canceled."""
+    refunds = facts.get("refunds", {})
+    if (listed := facts.get("refund_list")) is None:
+        return refunds
+    ids = set(listed["ids"].split(","))
+    return {
+        key: refund | {"is_canceled": True}
+        if key not in ids and refund["at"] <= listed["at"]
+        else refund
+        for key, refund in refunds.items()
+    }
 
 
 def _read_refund(

@@ -172,6 +172,15 @@ class ShopCurrencyChanged(Conflict):
     message = "The order was in {old}, and now it is in {new}."
 
 
+class OrderOfAnotherShop(Conflict):
+    """Two shops of an account use the same order IDs."""
+
+    message = (
+        "Another connected shop has reported the order {order}: give this connection a"
+        " prefix for its IDs, under Settings, and process the event again."
+    )
+
+
 class ConnectionNotFound(NotFound):
     """The account has no such connection."""
 

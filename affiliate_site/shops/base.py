@@ -12,10 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar
+from urllib.parse import parse_qs, urlsplit
 
-from payouts.shop_facts import EventFacts, Line, Referral, Sale, format_time
+from payouts.shop_facts import (
+    CustomerFacts,
+    EventFacts,
+    Line,
+    Referral,
+    Sale,
+    format_time,
+)
 from tracking.errors import UnreadableEvent
-from tracking.models.shops import Connection
+from tracking.models.shops import MAX_KEY_LENGTH, Connection
 from tracking.money import MAX_INTEGER_DIGITS, get_currency, get_exponent
 from tracking.services.connections import DEFAULT_REFERRAL_FIELDS
 from tracking.services.inbox import Envelope
@@ -23,6 +31,17 @@ from tracking.services.inbox import Envelope
 CLOCK_TOLERANCE = timedelta(minutes=5)
 NO_EXPONENTS: Mapping[str, int] = {}
 UNKNOWN_KIND = "This kind of event does nothing."
+# What a reader raises if a body is not as expected.
+ODDITIES = (
+    ArithmeticError,
+    AttributeError,
+    IndexError,
+    KeyError,
+    TypeError,
+    ValueError,
+)
+# Parameters of links that name who referred a visitor, also of other programs.
+LINK_PARAMETERS = ("ref", "via", "fpr", "aff", "rfsn", "a_aid", "click_id")
 
 Body = dict[str, Any]
 Headers = Mapping[str, str]
@@ -39,6 +58,10 @@ class Shop(ABC):
     kind: ClassVar[str]
     readers: ClassVar[Mapping[str, Reader]] = {}
     ignored: ClassVar[Mapping[str, str]] = {}
+
+    def is_ping(self, headers: Headers, raw: bytes) -> bool:
+        """Whether a request only asks if the address exists; it is not signed."""
+        return False
 
     @abstractmethod
     def verify(
@@ -67,7 +90,7 @@ class Shop(ABC):
             return EventFacts(ignored=UNKNOWN_KIND)
         try:
             return reader(body, connection)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        except ODDITIES as error:
             what = f"The event does not look as expected: {describe(error)}."
             raise UnreadableEvent(what=what) from error
 
@@ -112,7 +135,7 @@ def parse_unix_time(value: Any) -> datetime:
 def parse_iso_time(text: str) -> datetime:
     """Return the time of an ISO text; without a zone it is UTC."""
     at = datetime.fromisoformat(text)
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
 
 
 def format_unix_time(value: Any) -> str:
@@ -123,6 +146,14 @@ def format_unix_time(value: Any) -> str:
 def format_iso_time(text: str) -> str:
     """Return an ISO text as the time of a fact."""
     return format_time(parse_iso_time(text))
+
+
+def read_id(value: Any) -> str:
+    """Return the ID of something as text; raise `ValueError` if it is odd."""
+    is_id = isinstance(value, int | str) and not isinstance(value, bool)
+    if not is_id or not 0 < len(str(value)) <= MAX_KEY_LENGTH:
+        raise ValueError(f"{value!r} is no ID")
+    return str(value)
 
 
 def read_currency(code: Any) -> str:
@@ -141,6 +172,13 @@ def read_amount(value: Any) -> Decimal:
     if not amount.is_finite() or amount < 0 or amount.adjusted() >= MAX_INTEGER_DIGITS:
         raise ValueError(f"{value!r} is no amount of a sale")
     return amount
+
+
+def read_signed(value: Any) -> Decimal:
+    """Return an amount that may be below zero."""
+    text = str(value)
+    amount = read_amount(text.removeprefix("-"))
+    return -amount if text.startswith("-") else amount
 
 
 def read_minor_units(
@@ -168,6 +206,47 @@ def list_referral_values(
     return [str(each) for each in values if each not in (None, "")]
 
 
+def list_link_values(connection: Connection, address: Any) -> list[str]:
+    """Return the values of the parameters of a landing page that name a referral.
+
+    `tap_a` and `tap_s` are one value together, an asset and a source.
+    """
+    try:
+        query = parse_qs(urlsplit(str(address or "")).query, max_num_fields=100)
+    except ValueError:
+        return []
+    found = {name: values[0].strip() for name, values in query.items()}
+    names = [*connection.settings.get("referral_fields", []), *LINK_PARAMETERS]
+    values = [found[name] for name in dict.fromkeys(names) if name in found]
+    if "tap_a" in found and "tap_s" in found:
+        values.append(f"{found['tap_a']} {found['tap_s']}")
+    return values
+
+
+def pick_attributes(
+    connection: Connection, values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the attributes by which the connection chooses a program.
+
+    Others may be personal data, and are not kept.
+    """
+    rules = connection.settings.get("programs", [])
+    names = {rule["field"] for rule in rules} & values.keys()
+    return {name: values[name] for name in sorted(names)}
+
+
+def build_customer(
+    at: str, referral: Referral | None, email: str | None = None
+) -> CustomerFacts:
+    """Return what is known of a customer."""
+    facts: CustomerFacts = {}
+    if referral:
+        facts["referral"] = referral
+    if email:
+        facts["email"] = {"at": at, "email": str(email)}
+    return facts
+
+
 def build_referral(
     at: str, values: Sequence[Any], coupons: Sequence[Any] = ()
 ) -> Referral | None:
@@ -193,10 +272,15 @@ def build_sale(
     subscription: str = "",
     is_renewal: bool = False,
     is_canceled: bool = False,
+    occurred_at: str = "",
 ) -> Sale:
-    """Return a sale; `attributes` are what a connection may choose the program by."""
+    """Return a sale; `attributes` are what a connection may choose the program by.
+
+    `occurred_at` is when it was made, if `at` may be the time of a later change.
+    """
     return {
         "at": at,
+        "occurred_at": occurred_at or at,
         "order_id": order_id,
         "label": label,
         "currency": currency,
@@ -221,6 +305,20 @@ def build_lines(lines: Sequence[Line], total: Decimal) -> list[Line]:
         return list(lines)
     products = [name for line in lines for name in line["products"]]
     return [{"id": "", "products": products, "amount": str(max(total, Decimal(0)))}]
+
+
+def adjust_rounding(lines: Sequence[Line], total: Decimal, currency: str) -> list[Line]:
+    """Return lines whose sum is the total if only rounding kept them from it.
+
+    Each line may be off by one of the smallest units; the greatest takes it all.
+    """
+    difference = total - sum(Decimal(line["amount"]) for line in lines)
+    unit = Decimal(1).scaleb(-get_exponent(currency))
+    if not lines or not difference or abs(difference) > unit * len(lines):
+        return list(lines)
+    greatest = max(lines, key=lambda line: Decimal(line["amount"]))
+    amount = str(Decimal(greatest["amount"]) + difference)
+    return [{**line, "amount": amount} if line is greatest else line for line in lines]
 
 
 def read_texts(values: Any) -> dict[str, str]:

@@ -15,6 +15,7 @@ from accounts.actor import use_actor
 from accounts.errors import DomainError
 from affiliate_site.shops.base import Body
 from affiliate_site.shops.kinds import SHOPS
+from payouts.services.shop_erasure import erase_for_shop
 from payouts.services.shop_orders import Outcome, apply_event
 from payouts.shop_facts import EventFacts
 from tracking.models.shops import (
@@ -85,9 +86,17 @@ def apply(event: ShopEvent, *, at: datetime) -> Outcome:
     if connection.mode == ConnectionMode.OFF:
         return Outcome(ShopEventState.IGNORED, [SWITCHED_OFF])
     facts = read_event(connection, event.kind, event.body)
+    if facts.erasure is not None:  # also of what was only listened to
+        effects = erase_for_shop(connection, facts.erasure, at=at)
+        event.update_row(body="")
+        return Outcome(effects=effects, customer_key=facts.customer_key)
     if connection.mode == ConnectionMode.LISTEN:
         outcome = preview_event(connection, facts, at=at)
-        return Outcome(ShopEventState.IGNORED, [LISTENS_ONLY, *outcome.effects])
+        return Outcome(
+            ShopEventState.IGNORED,
+            [LISTENS_ONLY, *outcome.effects],
+            customer_key=outcome.customer_key,
+        )
     outcome = apply_event(connection, facts, at=at)
     if outcome.order is not None and outcome.order.conversion_id is not None:
         finish_waiting_events(outcome.order, at=at)

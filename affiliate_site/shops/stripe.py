@@ -14,6 +14,7 @@ from affiliate_site.shops.base import (
     Reader,
     Shop,
     WrongSignature,
+    build_customer,
     build_lines,
     build_referral,
     build_sale,
@@ -25,13 +26,7 @@ from affiliate_site.shops.base import (
     read_minor_units,
     read_texts,
 )
-from payouts.shop_facts import (
-    CustomerFacts,
-    EventFacts,
-    Line,
-    OrderFacts,
-    Referral,
-)
+from payouts.shop_facts import EventFacts, Line, OrderFacts
 from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
 from tracking.money import ROUNDING_CONTEXT, round_amount
 from tracking.services.inbox import Envelope
@@ -287,18 +282,6 @@ def read_removed_customer(body: Body, connection: Connection) -> EventFacts:
     at = format_unix_time(body["created"])
     customer = body["data"]["object"]["id"]
     return EventFacts(customer_key=customer, customer={"removal": {"at": at}})
-
-
-def build_customer(
-    at: str, referral: Referral | None, email: str | None = None
-) -> CustomerFacts:
-    """Return what is known of a customer."""
-    facts: CustomerFacts = {}
-    if referral:
-        facts["referral"] = referral
-    if email:
-        facts["email"] = {"at": at, "email": email}
-    return facts
 
 
 def list_ids(source: Mapping[str, Any], *names: str) -> list[str]:

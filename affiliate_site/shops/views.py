@@ -34,6 +34,8 @@ def receive_event(request, connection_id: str) -> HttpResponse:
     if connection is None:
         return http_errors.error_response(request, 404)
     at = timezone.now()
+    if SHOPS[connection.kind].is_ping(request.headers, request.body):
+        return answer({"stored": False})
     try:
         envelope = open_envelope(request, connection, at=at)
     except WrongSignature as error:
@@ -43,10 +45,12 @@ def receive_event(request, connection_id: str) -> HttpResponse:
     event = store_event(connection, envelope, at=at)
     if event is not None and database.vendor == "sqlite":
         process_event(event, at=at)
-    return HttpResponse(
-        serialize_exact_json({"stored": True, "is_new": event is not None}),
-        content_type="application/json",
-    )
+    return answer({"stored": True, "is_new": event is not None})
+
+
+def answer(body: dict[str, bool]) -> HttpResponse:
+    """Answer 200."""
+    return HttpResponse(serialize_exact_json(body), content_type="application/json")
 
 
 def open_envelope(request, connection: Connection, *, at: datetime) -> Envelope:

@@ -3,9 +3,9 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from payouts.services.shop_referrals import REFUSALS, find_parameters
+from payouts.services.shop_referrals import REFUSALS, add_prefix, find_parameters
 from payouts.shop_facts import CustomerFacts, merge_facts
-from tracking.models.customers import CustomerStatus
+from tracking.models.customers import Customer, CustomerStatus
 from tracking.models.shops import Connection, ShopCustomer
 from tracking.services.customers import (
     CustomerData,
@@ -13,6 +13,7 @@ from tracking.services.customers import (
     create_customer,
     delete_customer,
     uncancel_customer,
+    update_customer,
 )
 
 
@@ -49,7 +50,9 @@ def apply_customer(
 ) -> list[str]:
     """Make the customer of the account agree with what the shop knows of it."""
     account = connection.account
-    customer = account.customers.not_deleted().filter(customer_id=key).first()
+    customer_id = add_prefix(connection, key)
+    known = account.customers.not_deleted().filter(customer_id=customer_id)
+    customer = known.first()
     if "removal" in facts:
         if customer is None:
             return []
@@ -63,7 +66,7 @@ def apply_customer(
         return (
             []
             if is_canceled
-            else create_shop_customer(connection, key, facts, states, at=at)
+            else create_shop_customer(connection, customer_id, facts, states, at=at)
         )
     if is_canceled == (customer.status == CustomerStatus.CANCELED):
         return []
@@ -76,7 +79,7 @@ def apply_customer(
 
 def create_shop_customer(
     connection: Connection,
-    key: str,
+    customer_id: str,
     facts: CustomerFacts,
     states: Collection[str],
     *,
@@ -89,7 +92,7 @@ def create_shop_customer(
     is_trial = "active" not in states
     status = CustomerStatus.TRIAL if is_trial else CustomerStatus.NEW
     data = CustomerData(
-        customer_id=key,
+        customer_id=customer_id,
         parameters=parameters,
         status=status,
         meta_data=build_meta_data(connection, facts),
@@ -106,3 +109,23 @@ def build_meta_data(connection: Connection, facts: CustomerFacts) -> dict[str, s
     email = facts.get("email", {}).get("email", "")
     wants_email = connection.settings.get("stores_email")
     return {"email": email} if wants_email and email else {}
+
+
+def store_email(
+    connection: Connection,
+    customer: Customer | None,
+    facts: CustomerFacts,
+    *,
+    at: datetime,
+) -> None:
+    """Add the e-mail address to the customer of a new sale, if the account wants it."""
+    if customer is None:
+        return
+    meta_data = customer.meta_data | build_meta_data(connection, facts)
+    update_customer(
+        connection.account,
+        customer=customer,
+        customer_id=None,
+        meta_data=meta_data,
+        at=at,
+    )

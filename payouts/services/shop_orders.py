@@ -22,8 +22,14 @@ from payouts.services.shop_customers import (
     apply_customer,
     merge_customer,
     read_customer,
+    store_email,
 )
-from payouts.services.shop_referrals import REFUSALS, find_parameters, refuse
+from payouts.services.shop_referrals import (
+    REFUSALS,
+    add_prefix,
+    find_parameters,
+    refuse,
+)
 from payouts.services.shop_refunds import apply_target, get_conversion_of
 from payouts.shop_facts import (
     Amounts,
@@ -34,16 +40,23 @@ from payouts.shop_facts import (
     calculate_target,
     describe_amount,
     group_lines,
+    is_canceled,
     merge_facts,
+    waits_for_sale,
 )
 from tracking.attribution import TrackingParameters
-from tracking.errors import MissingTrackingParameter, ShopCurrencyChanged
+from tracking.errors import (
+    MissingTrackingParameter,
+    OrderOfAnotherShop,
+    ShopCurrencyChanged,
+)
 from tracking.models.conversions import Conversion
 from tracking.models.shops import Connection, ShopEventState, ShopOrder
 from tracking.money import ZERO
 
 NO_REFERRAL = "Nobody referred this customer."
 NOTHING_TO_EARN = "The sale has no amount."
+CANCELED = "The order was canceled before it earned anything."
 WAITS = "The sale is not known yet: this is applied when it arrives."
 
 
@@ -62,9 +75,10 @@ def apply_event(connection: Connection, facts: EventFacts, *, at: datetime) -> O
 
     Raises the errors of the services that create and change sales.
     """
-    if facts.ignored:
-        return Outcome(ShopEventState.IGNORED, [facts.ignored])
     outcome = Outcome(customer_key=facts.customer_key)
+    if facts.ignored:
+        outcome.state, outcome.effects = ShopEventState.IGNORED, [facts.ignored]
+        return outcome
     account = connection.account
     with transaction.atomic():
         rows = account.connections.filter(pk=connection.pk)
@@ -97,7 +111,7 @@ def get_state(order: ShopOrder) -> ShopEventState:
     """Return the state of the events of an order."""
     if order.conversion_id is not None:
         return ShopEventState.DONE
-    if "sale" not in order.facts and order.facts:
+    if waits_for_sale(order.facts):
         return ShopEventState.WAITING
     return ShopEventState.NO_REFERRAL if order.reason else ShopEventState.DONE
 
@@ -149,7 +163,7 @@ def apply_order(
     """Make the sale, its refunds and its disputes agree with what is known."""
     facts: OrderFacts = order.facts
     if "sale" not in facts:
-        return [WAITS] if facts else []
+        return [WAITS] if waits_for_sale(facts) else []
     types: dict[str, str] = connection.settings.get("commission_types", {})
     gross = group_lines(facts["sale"]["lines"], types)
     effects: list[str] = []
@@ -197,16 +211,21 @@ def create_sale(
     if not any(gross.values()):
         order.update_row(reason=NOTHING_TO_EARN)
         return [NOTHING_TO_EARN]
-    known = account.conversions.not_deleted().filter(external_id=sale["order_id"])
+    external_id = add_prefix(connection, sale["order_id"])
+    known = account.conversions.not_deleted().filter(external_id=external_id)
     reported = known.first()
     if reported is not None and reported.claim_status is None:
         return adopt_conversion(order, reported)
+    if is_canceled(order.facts):
+        order.update_row(reason="")
+        return [CANCELED]
     parameters = find_parameters(connection, sale, customer)
     if parameters is None and reported is not None:
         # A page claims the sale, and knows who referred the customer.
-        parameters = TrackingParameters(customer_id=sale["customer"] or None)
+        customer_id = add_prefix(connection, sale["customer"])
+        parameters = TrackingParameters(customer_id=customer_id or None)
     if parameters is None:
-        refuse(order, sale, MissingTrackingParameter())
+        refuse(account, external_id, MissingTrackingParameter())
         order.update_row(reason=NO_REFERRAL)
         return [NO_REFERRAL]
     data = ConversionData(
@@ -215,24 +234,31 @@ def create_sale(
             LineItem(amount, None if name == DEFAULT_COMMISSION_TYPE else name)
             for name, amount in gross.items()
         ],
-        external_id=sale["order_id"],
+        external_id=external_id,
         currency=sale["currency"],
-        occurred_at=datetime.fromisoformat(sale["at"]),
+        occurred_at=datetime.fromisoformat(get_time(sale)),
     )
     try:
         conversion = create_conversion(account, data=data, at=at)
     except REFUSALS as error:
-        refuse(order, sale, error)
+        refuse(account, external_id, error)
         order.update_row(reason=f"{error.text}.")
         return [f"{error.text}."]
     rows = list_lines(list_refundable_commissions(conversion))
     store_lines(order, conversion, dict(zip(gross, rows, strict=True)))
+    store_email(connection, conversion.customer, customer, at=at)
     amount = describe_amount(conversion.amount, conversion.currency)
     return [f"A sale of {amount} was created."]
 
 
 def adopt_conversion(order: ShopOrder, conversion: Conversion) -> list[str]:
-    """Use the conversion that was reported in another way, with its own amounts."""
+    """Use the conversion that was reported in another way, with its own amounts.
+
+    Raises `OrderOfAnotherShop` if another connection reported it.
+    """
+    others = order.account.shop_orders.filter(conversion=conversion)
+    if others.exclude(connection=order.connection_id).exists():
+        raise OrderOfAnotherShop(order=conversion.external_id)
     rows = list_lines(list_refundable_commissions(conversion))
     lines = {row.commission_type: row for row in reversed(rows)}
     store_lines(order, conversion, lines, is_adopted=True)
@@ -277,9 +303,14 @@ def describe_sale(connection: Connection, order: ShopOrder, sale: Sale) -> str:
         if each
         and each["is_renewal"]
         and each["subscription"] == sale["subscription"]
-        and each["at"] < sale["at"]
+        and get_time(each) < get_time(sale)
     ]
     return f"{sale['label']}, renewal {len(earlier) + 1}"
+
+
+def get_time(sale: Sale) -> str:
+    """Return when a sale was made."""
+    return sale.get("occurred_at", sale["at"])
 
 
 def apply_disputes(order: ShopOrder, facts: OrderFacts, *, at: datetime) -> list[str]:

@@ -1,17 +1,9 @@
 """Who referred a sale or a customer of a shop, by what its events say."""
 
-from typing import Any
-
 from accounts.errors import DomainError
+from accounts.models.accounts import Account
 from payouts.shop_facts import CustomerFacts, Sale
-from tracking.attribution import (
-    CLICK_ID,
-    COUPON,
-    CUSTOMER,
-    REFERRAL_CODE,
-    TRACKING_ID,
-    TrackingParameters,
-)
+from tracking.attribution import TrackingParameters
 from tracking.errors import (
     AffiliateDeleted,
     AffiliateNotApproved,
@@ -20,7 +12,7 @@ from tracking.errors import (
 )
 from tracking.models.conversions import ConversionOrigin
 from tracking.models.programs import Program
-from tracking.models.shops import Connection, ShopOrder
+from tracking.models.shops import Connection
 from tracking.services.attempts import find_refused_affiliate, record_failed_attempt
 from tracking.services.candidates import resolve_candidates
 from tracking.services.programs import get_program
@@ -28,6 +20,7 @@ from tracking.services.visitors import find_first_coupon
 
 # Who referred the customer is known, but earns nothing: no error of the shop.
 REFUSALS = (AffiliateDeleted, AffiliateNotApproved, CookieExpired, ProgramArchived)
+VALUE_NAMES = ("referral_code", "click_id", "tracking_id")
 MAX_VALUES = 20  # of one event that are looked up
 
 
@@ -40,7 +33,7 @@ def find_parameters(
     order of the contract decides between several.
     """
     account, program = connection.account, choose_program(connection, sale)
-    key = sale["customer"] if sale else ""
+    key = add_prefix(connection, sale["customer"] if sale else "")
     referrals = [sale["referral"]] if sale else []
     if "referral" in customer:
         referrals.append(customer["referral"])
@@ -50,21 +43,22 @@ def find_parameters(
         codes.get(code, code) for referral in referrals for code in referral["coupons"]
     ]
     coupon = find_first_coupon(account, coupons) if coupons else None
-    sent: dict[str, tuple[str, list[Any]]] = {
-        CUSTOMER: ("customer_id", [key]),
-        COUPON: ("coupon", [coupon]),
-        REFERRAL_CODE: ("referral_code", values),
-        CLICK_ID: ("click_id", values),
-        TRACKING_ID: ("tracking_id", values),
-    }
+    candidates = [{"customer_id": key}, {"coupon": coupon or ""}]
+    for value in values[:MAX_VALUES]:
+        asset, _, source = value.partition(" ")
+        candidates += (
+            [{"asset_id": asset, "source_id": source}]
+            if source
+            else [{name: value} for name in VALUE_NAMES]
+        )
     found: dict[str, str] = {}
-    for name, candidates in sent.values():
-        for value in filter(None, candidates[:MAX_VALUES]):
-            parameters = TrackingParameters(**{name: value})
-            (resolved,) = resolve_candidates(account, parameters)
-            owner = resolved.program
-            if owner is not None and program in (None, owner):
-                found.setdefault(name, value)
+    for candidate in candidates:
+        if not all(candidate.values()):
+            continue
+        (resolved,) = resolve_candidates(account, TrackingParameters(**candidate))
+        owner = resolved.program
+        if owner is not None and program in (None, owner):
+            found = candidate | found
     if not found:
         return None
     return TrackingParameters(**({"customer_id": key or None} | found))
@@ -90,13 +84,21 @@ def choose_program(connection: Connection, sale: Sale | None) -> Program | None:
     return connection.program
 
 
-def refuse(order: ShopOrder, sale: Sale, error: DomainError) -> None:
+def add_prefix(connection: Connection, key: str) -> str:
+    """Return a shop's ID of an order or customer as the account's.
+
+    Small numbers, as WooCommerce has, are those of several shops of an account: a
+    connection can have a prefix. Without an ID there is none.
+    """
+    return f"{connection.settings.get('id_prefix', '')}{key}" if key else ""
+
+
+def refuse(account: Account, external_id: str, error: DomainError) -> None:
     """Record why a sale earns nobody anything, for an affiliate who misses it."""
-    account = order.account
     record_failed_attempt(
         account,
         origin=ConversionOrigin.SHOP,
-        external_id=sale["order_id"],
+        external_id=external_id,
         message=str(error),
         affiliate=find_refused_affiliate(account, error),
     )

@@ -8,6 +8,8 @@
   `currency`, `product` or the name of an attribute of the sale
 - `referral_fields`: names of the metadata and attributes that hold a referral
 - `includes_tax`, `includes_shipping`: whether they earn commissions
+- `id_prefix`: before the IDs of orders and customers, where two shops of an account
+  have the same ones
 - `stores_email`: whether customers get their e-mail address as meta data
 - `other`: how events of any other shop are read
 """

@@ -19,12 +19,24 @@ def erase_shop_customer(account: Account, customer: Customer) -> int:
     """
     conversions = account.conversions.filter(customer=customer)
     orders = account.shop_orders.filter(conversion__in=conversions)
-    keys = [key for key in orders.values_list("customer_key", flat=True) if key]
-    keys += [customer.customer_id] if customer.customer_id else []
-    mine = Q(conversion__in=conversions) | Q(customer_key__in=keys)
-    events = account.shop_events.filter(Q(order__in=orders) | Q(customer_key__in=keys))
+    names = set(
+        orders.exclude(customer_key="").values_list("connection", "customer_key")
+    )
+    for connection in account.connections.all():
+        prefix = connection.settings.get("id_prefix", "")
+        key = customer.customer_id.removeprefix(prefix)
+        if key and customer.customer_id.startswith(prefix):
+            names.add((connection.pk, key))
+    mine = Q(conversion__in=conversions)
+    own = Q(order__in=orders)
+    customers = Q(pk=None)
+    for connection_id, key in names:
+        named = Q(connection=connection_id, customer_key=key)
+        mine, own = mine | named, own | named
+        customers |= Q(connection=connection_id, key=key)
+    events = account.shop_events.filter(own)
     count = update_other_values(events, body="", customer_key="")
-    count += account.shop_customers.filter(key__in=keys).delete()[0]
+    count += account.shop_customers.filter(customers).delete()[0]
     return count + change_rows(
         account.shop_orders.filter(mine), forget_person, ["facts", "customer_key"]
     )

@@ -1,0 +1,365 @@
+"""Shopify: orders with all of their refunds, refunds, and requests to erase data.
+
+Amounts are texts in the currency of the shop. The lines of an order are those before
+refunds; whatever was removed from it later is a refund, too.
+"""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from affiliate_site.shops.base import (
+    Body,
+    Headers,
+    Reader,
+    Shop,
+    build_customer,
+    build_referral,
+    build_sale,
+    ensure_signed,
+    format_iso_time,
+    list_link_values,
+    list_referral_values,
+    parse_iso_time,
+    pick_attributes,
+    read_amount,
+    read_currency,
+    read_id,
+    read_signed,
+    sign,
+)
+from payouts.shop_facts import (
+    EventFacts,
+    Line,
+    OrderFacts,
+    RefundFact,
+    ShopErasure,
+)
+from tracking.errors import UnreadableEvent
+from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
+from tracking.money import ROUNDING_CONTEXT, ZERO
+from tracking.services.inbox import Envelope
+
+PAID = ("paid", "partially_refunded", "refunded")
+ENDED_UNPAID = ("voided", "expired")
+RENEWAL = "subscription_contract"  # the source of orders that subscriptions make
+SHIPPING = "shipping"  # the ID of the line
+SHIPPING_REFUND, DISCREPANCY = "shipping_refund", "refund_discrepancy"
+NOT_PAID = "The order is not paid yet."
+TEST_ORDER = "A test order: a live connection takes only real orders."
+ORDER_EXPLAINS = "The event orders/updated, which follows, has this refund, too."
+NO_TOPIC = "The event has no topic: send it by a webhook of Shopify."
+DATA_REQUEST = (
+    "A customer asks for a copy of their data: send it to them within 30 days."
+    " The command export_person prints what is kept of customer {customer}."
+)
+
+
+def read_order(body: Body, connection: Connection) -> EventFacts:
+    """An order: a sale once it is paid, with all refunds that it has now."""
+    at, order_id = format_iso_time(body["updated_at"]), read_id(body["id"])
+    created_at = format_iso_time(body["created_at"])
+    currency, status = read_currency(body["currency"]), body["financial_status"]
+    buyer = body.get("customer") or {}
+    customer = read_id(buyer["id"]) if buyer else ""
+    is_canceled = bool(body.get("cancelled_at")) or status in ENDED_UNPAID
+    if status not in PAID and not is_canceled:
+        return EventFacts(customer_key=customer, ignored=NOT_PAID)
+    attributes = read_attributes(body)
+    values = [
+        *list_referral_values(connection, attributes),
+        *list_link_values(connection, body.get("landing_site")),
+    ]
+    coupons = [it["code"] for it in body.get("discount_codes") or []]
+    referral = build_referral(created_at, values, coupons)
+    email = body.get("email") or buyer.get("email")
+    sale = build_sale(
+        at,
+        order_id,
+        label=f"order {body.get('name') or order_id}",
+        currency=currency,
+        lines=read_lines(body, connection),
+        paid=read_amount(body["total_price"]),
+        customer=customer,
+        referral=referral,
+        attributes=pick_attributes(connection, attributes),
+        is_renewal=body.get("source_name") == RENEWAL,
+        is_canceled=is_canceled,
+        occurred_at=created_at,
+    )
+    refunds = read_refunds(body, at, connection)
+    order: OrderFacts = {"sale": sale, "refunds": refunds}
+    facts = build_customer(at, referral, email) if customer else {}
+    return EventFacts([order_id], order, customer, facts)
+
+
+def read_attributes(body: Body) -> dict[str, Any]:
+    """Return the attributes of an order and of its lines; the order's come first."""
+    lines = [it for line in body["line_items"] for it in line.get("properties") or []]
+    own = body.get("note_attributes") or []
+    return {str(it["name"]): it["value"] for it in [*lines, *own]}
+
+
+def read_lines(body: Body, connection: Connection) -> list[Line]:
+    """Return the lines as they earn: after discounts, by default without tax."""
+    has_tax = connection.settings.get("includes_tax")
+    is_tax_included = bool(body.get("taxes_included"))
+    lines: list[Line] = []
+    for source in body["line_items"]:
+        quantity, price = read_amount(source["quantity"]), read_amount(source["price"])
+        amount = ROUNDING_CONTEXT.multiply(price, quantity)
+        amount -= add_up(source.get("discount_allocations"), "amount")
+        tax = add_up(source.get("tax_lines"), "price")
+        amount = adjust_tax(amount, tax, has_tax=has_tax, is_included=is_tax_included)
+        ids = [source.get(name) for name in ("sku", "variant_id", "product_id")]
+        lines.append(
+            {
+                "id": read_id(source["id"]),
+                "products": [str(each) for each in ids if each],
+                "amount": str(max(amount, ZERO)),
+            }
+        )
+    if connection.settings.get("includes_shipping"):
+        amount = tax = ZERO
+        for source in body.get("shipping_lines") or []:
+            amount += read_amount(source["discounted_price"])
+            tax += add_up(source.get("tax_lines"), "price")
+        amount = adjust_tax(amount, tax, has_tax=has_tax, is_included=is_tax_included)
+        lines.append({"id": SHIPPING, "products": [], "amount": str(amount)})
+    return lines
+
+
+def adjust_tax(
+    amount: Decimal, tax: Decimal, *, has_tax: Any, is_included: bool
+) -> Decimal:
+    """Return an amount with its tax or without it."""
+    if has_tax:
+        return amount if is_included else amount + tax
+    return amount - tax if is_included else amount
+
+
+def add_up(sources: Iterable[Mapping[str, Any]] | None, name: str) -> Decimal:
+    """Return the sum of what each has under a name."""
+    return sum((read_amount(it[name]) for it in sources or []), ZERO)
+
+
+def read_refunds(body: Body, at: str, connection: Connection) -> dict[str, RefundFact]:
+    """Return the refunds of an order by ID.
+
+    What an edit removed is a refund without money. If the money follows as another one
+    that names nothing, it is not counted twice.
+    """
+    found: dict[str, RefundFact] = {}
+    owed, is_included = ZERO, bool(body.get("taxes_included"))
+    for refund in sorted(body.get("refunds") or [], key=lambda it: it["created_at"]):
+        money = read_money(refund, body)
+        if names_reason(refund):
+            fact = read_reason(refund, at, connection, is_included=is_included)
+            if not money:
+                owed += read_value(refund, is_included=is_included)
+        else:
+            fact = build_refund(at, max(money - owed, ZERO), {})
+            owed = max(owed - money, ZERO)
+        found[read_id(refund["id"])] = fact
+    return found
+
+
+def read_refund(body: Body, connection: Connection) -> EventFacts:
+    """A refund by itself. What only its order can explain waits for that."""
+    is_test = any(it.get("test") for it in body.get("transactions") or [])
+    if is_test and refuses_tests(connection):
+        return EventFacts(ignored=TEST_ORDER)
+    order_id, is_included = read_id(body["order_id"]), guess_tax_included(body)
+    if is_included is None or not names_reason(body):
+        return EventFacts(ignored=ORDER_EXPLAINS)
+    at = format_iso_time(body["created_at"])
+    fact = read_reason(body, at, connection, is_included=is_included)
+    return EventFacts([order_id], {"refunds": {read_id(body["id"]): fact}})
+
+
+def names_reason(refund: Mapping[str, Any]) -> bool:
+    """Whether a refund names lines, or amounts that are not of lines."""
+    return bool(refund.get("refund_line_items") or refund.get("order_adjustments"))
+
+
+def read_reason(
+    refund: Mapping[str, Any], at: str, connection: Connection, *, is_included: bool
+) -> RefundFact:
+    """Return a refund by its lines and the difference between them and the money.
+
+    Who got less than the value of the lines back loses that part of each line; what
+    was given on top is a part of what was paid.
+    """
+    has_tax = connection.settings.get("includes_tax")
+    lines: dict[str, Decimal] = {}
+    for it in refund.get("refund_line_items") or []:
+        subtotal, tax = read_amount(it["subtotal"]), read_amount(it["total_tax"])
+        amount = adjust_tax(subtotal, tax, has_tax=has_tax, is_included=is_included)
+        name = read_id(it["line_item_id"])
+        lines[name] = lines.get(name, ZERO) + amount
+    total = add_up_lines(refund, is_included=is_included)
+    value = read_value(refund, is_included=is_included)
+    if value < total:
+        for name, amount in lines.items():
+            product = ROUNDING_CONTEXT.multiply(amount, value)
+            lines[name] = ROUNDING_CONTEXT.divide(product, total)
+    if connection.settings.get("includes_shipping"):
+        amount, tax = add_up_adjustments(refund, SHIPPING_REFUND)
+        lines[SHIPPING] = max(amount + tax if has_tax else amount, ZERO)
+    return build_refund(at, max(value - total, ZERO), lines)
+
+
+def build_refund(at: str, amount: Decimal, lines: Mapping[str, Decimal]) -> RefundFact:
+    """Return a refund."""
+    return {
+        "at": at,
+        "amount": str(amount),
+        "lines": {name: str(each) for name, each in lines.items()},
+        "is_canceled": False,
+    }
+
+
+def add_up_lines(refund: Mapping[str, Any], *, is_included: bool) -> Decimal:
+    """Return the value of the refunded lines, with tax."""
+    lines = refund.get("refund_line_items")
+    tax = ZERO if is_included else add_up(lines, "total_tax")
+    return add_up(lines, "subtotal") + tax
+
+
+def add_up_adjustments(refund: Mapping[str, Any], kind: str) -> tuple[Decimal, Decimal]:
+    """Return what adjustments of a kind take off the order, and the tax of that."""
+    found = [it for it in refund.get("order_adjustments") or [] if it["kind"] == kind]
+    amounts = [read_signed(it["amount"]) for it in found]
+    taxes = [read_signed(it.get("tax_amount") or 0) for it in found]
+    return -sum(amounts, ZERO), -sum(taxes, ZERO)
+
+
+def read_value(refund: Mapping[str, Any], *, is_included: bool) -> Decimal:
+    """Return what a refund takes off an order, with tax and without shipping."""
+    difference = sum(add_up_adjustments(refund, DISCREPANCY), ZERO)
+    return max(add_up_lines(refund, is_included=is_included) + difference, ZERO)
+
+
+def read_money(refund: Mapping[str, Any], order: Body) -> Decimal:
+    """Return what was paid back, in the currency of the shop."""
+    total = ZERO
+    for it in refund.get("transactions") or []:
+        if not is_paid_back(it):
+            continue
+        amount = read_amount(it["amount"])
+        if it.get("currency", order["currency"]) != order["currency"]:
+            prices = order["total_price_set"]
+            own = read_amount(prices["shop_money"]["amount"])
+            shown = read_amount(prices["presentment_money"]["amount"])
+            product = ROUNDING_CONTEXT.multiply(amount, own)
+            amount = ROUNDING_CONTEXT.divide(product, shown)
+        total += amount
+    return total
+
+
+def guess_tax_included(refund: Mapping[str, Any]) -> bool | None:
+    """Whether amounts of lines include tax, by the money paid back; None: unclear."""
+    lines = refund.get("refund_line_items")
+    if not add_up(lines, "total_tax"):
+        return False
+    paid_back = [it for it in refund.get("transactions") or [] if is_paid_back(it)]
+    money = add_up(paid_back, "amount")
+    fitting = [
+        is_included
+        for is_included in (False, True)
+        if read_value(refund, is_included=is_included) == money
+    ]
+    return fitting[0] if money and len(fitting) == 1 else None
+
+
+def is_paid_back(transaction: Mapping[str, Any]) -> bool:
+    """Whether a transaction gave money to the customer."""
+    return transaction["kind"] == "refund" and transaction["status"] == "success"
+
+
+def read_erasure(body: Body, connection: Connection) -> EventFacts:
+    """A customer whose data the shop wants erased."""
+    customer, orders = body["customer"], body["orders_to_redact"]
+    key = read_id(customer["id"])
+    erasure = ShopErasure(key, [read_id(order) for order in orders or []])
+    return EventFacts(customer_key=key, erasure=erasure)
+
+
+def read_shop_erasure(body: Body, connection: Connection) -> EventFacts:
+    """The end of the app in a shop: all personal data is erased."""
+    if "customer" in body:
+        raise ValueError("it is about one customer")
+    read_id(body["shop_id"])
+    return EventFacts(erasure=ShopErasure(is_whole_shop=True))
+
+
+def read_data_request(body: Body, connection: Connection) -> EventFacts:
+    """A customer who wants a copy of their data, which staff send."""
+    key = read_id(body["customer"]["id"])
+    return EventFacts(customer_key=key, ignored=DATA_REQUEST.format(customer=key))
+
+
+def refuses_tests(connection: Connection) -> bool:
+    """Whether test orders do nothing."""
+    is_live = connection.mode == ConnectionMode.LIVE
+    return is_live and not connection.settings.get("takes_tests")
+
+
+class ShopifyShop(Shop):
+    """Shopify, which signs the body with one secret for all webhooks of a shop."""
+
+    kind = ConnectionKind.SHOPIFY
+    readers: ClassVar[Mapping[str, Reader]] = {
+        "orders/create": read_order,
+        "orders/paid": read_order,
+        "orders/updated": read_order,
+        "orders/cancelled": read_order,
+        "refunds/create": read_refund,
+        "customers/redact": read_erasure,
+        "customers/data_request": read_data_request,
+        "shop/redact": read_shop_erasure,
+    }
+    ignored: ClassVar[Mapping[str, str]] = {
+        "orders/edited": "It has no amounts: the event orders/updated counts.",
+        "orders/fulfilled": "Nothing that counts has changed.",
+        "orders/partially_fulfilled": "Nothing that counts has changed.",
+        "customers/create": "A customer counts with its first order.",
+        "customers/update": "Nothing that counts has changed.",
+    }
+
+    def verify(
+        self, connection: Connection, headers: Headers, raw: bytes, *, at: datetime
+    ) -> None:
+        signature = headers.get("X-Shopify-Hmac-Sha256", "")
+        ensure_signed(
+            connection.secrets,
+            [signature],
+            lambda secret: b64encode(sign(secret, raw)).decode(),
+        )
+
+    def identify(
+        self,
+        connection: Connection,
+        headers: Headers,
+        body: Body,
+        raw: bytes,
+        *,
+        at: datetime,
+    ) -> Envelope:
+        topic = headers.get("X-Shopify-Topic", "")
+        event = headers.get("X-Shopify-Event-Id") or headers.get("X-Shopify-Webhook-Id")
+        if not topic or not event:
+            raise UnreadableEvent(what=NO_TOPIC)
+        # One act in the shop can cause events of several topics and orders.
+        key = f"{event} {topic} {hashlib.sha256(raw).hexdigest()[:16]}"
+        triggered_at = headers.get("X-Shopify-Triggered-At")
+        occurred_at = parse_iso_time(triggered_at) if triggered_at else at
+        return Envelope(key, topic, occurred_at, raw.decode())
+
+    def read(self, kind: str, body: Body, connection: Connection) -> EventFacts:
+        if body.get("test") and refuses_tests(connection):
+            return EventFacts(ignored=TEST_ORDER)
+        return super().read(kind, body, connection)

@@ -1,0 +1,216 @@
+"""WooCommerce: orders, each event with all of its order and the refunds of it.
+
+A refund that the order no longer has was deleted. Amounts are texts; those of lines are
+without tax and after discounts.
+"""
+
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from affiliate_site.shops.base import (
+    Body,
+    Headers,
+    Reader,
+    Shop,
+    adjust_rounding,
+    build_customer,
+    build_lines,
+    build_referral,
+    build_sale,
+    ensure_signed,
+    format_iso_time,
+    list_link_values,
+    list_referral_values,
+    parse_iso_time,
+    pick_attributes,
+    read_amount,
+    read_currency,
+    read_id,
+    read_signed,
+    sign,
+)
+from payouts.shop_facts import EventFacts, Line, OrderFacts, RefundFact
+from tracking.errors import UnreadableEvent
+from tracking.models.shops import Connection, ConnectionKind
+from tracking.money import ZERO, round_amount
+from tracking.services.inbox import Envelope
+
+PAID = ("processing", "completed")
+UNPAID = ("pending", "on-hold", "checkout-draft", "auto-draft", "draft")
+CANCELED = ("cancelled", "failed", "trash")
+REFUNDED = "refunded"
+LANDING_PAGES = ("_wc_order_attribution_session_entry", "landing_page")
+RENEWAL = "_subscription_renewal"
+DELETED_AT = "received_at"  # added to the body of a deletion, which has no time
+NOT_PAID = "The order is not paid yet."
+NO_TOPIC = "The event has no topic: send it by a webhook of WooCommerce."
+
+
+def read_order(body: Body, connection: Connection) -> EventFacts:
+    """An order: a sale once it is paid, with the refunds that it has now."""
+    at, order_id = format_iso_time(body["date_modified_gmt"]), read_id(body["id"])
+    status, currency = str(body["status"]), read_currency(body["currency"])
+    customer = read_id(body.get("customer_id") or "0").removeprefix("0")
+    created_at = format_iso_time(body["date_created_gmt"])
+    paid = read_amount(body["total"])
+    refunds = read_refunds(body.get("refunds") or [], at)
+    attributes = {str(it["key"]): it["value"] for it in body.get("meta_data") or []}
+    values = list_referral_values(connection, attributes)
+    for name in LANDING_PAGES:
+        values += list_link_values(connection, attributes.get(name))
+    coupons = [it["code"] for it in body.get("coupon_lines") or []]
+    referral = build_referral(created_at, values, coupons)
+    email = (body.get("billing") or {}).get("email")
+    facts = build_customer(at, referral, email) if customer else {}
+    if not has_ended(body, status):
+        return EventFacts(customer_key=customer, ignored=NOT_PAID)
+    subscription = str(attributes.get(RENEWAL) or "")
+    left = paid - sum((Decimal(it["amount"]) for it in refunds.values()), ZERO)
+    sale = build_sale(
+        at,
+        order_id,
+        label=f"order {body.get('number') or order_id}",
+        currency=currency,
+        lines=read_lines(body, paid, currency, connection),
+        paid=paid,
+        customer=customer,
+        referral=referral,
+        attributes=pick_attributes(connection, attributes),
+        subscription=subscription,
+        is_renewal=bool(subscription),
+        is_canceled=status in CANCELED or (status == REFUNDED and left > ZERO),
+        occurred_at=created_at,
+    )
+    order: OrderFacts = {
+        "sale": sale,
+        "refunds": refunds,
+        "refund_list": {"at": at, "ids": ",".join(sorted(refunds))},
+    }
+    return EventFacts([order_id], order, customer, facts)
+
+
+def has_ended(body: Body, status: str) -> bool:
+    """Whether an order was paid or canceled.
+
+    One in a status that the shop invented was paid if it has a day of payment.
+    """
+    if status in (*PAID, *CANCELED, REFUNDED):
+        return True
+    return status not in UNPAID and bool(body.get("date_paid_gmt"))
+
+
+def read_refunds(
+    refunds: Iterable[Mapping[str, Any]], at: str
+) -> dict[str, RefundFact]:
+    """Return the refunds of an order by ID; their totals are below zero."""
+    return {
+        read_id(refund["id"]): {
+            "at": at,
+            "amount": str(abs(read_signed(refund["total"]))),
+            "lines": {},
+            "is_canceled": False,
+        }
+        for refund in refunds
+    }
+
+
+def read_lines(
+    body: Body, paid: Decimal, currency: str, connection: Connection
+) -> list[Line]:
+    """Return the lines of products, fees and perhaps shipping, as they earn."""
+    has_tax = bool(connection.settings.get("includes_tax"))
+    has_shipping = bool(connection.settings.get("includes_shipping"))
+    total = paid
+    if not has_tax:
+        total -= read_amount(body["total_tax"])
+    if not has_shipping:
+        total -= read_amount(body["shipping_total"])
+        total -= read_amount(body.get("shipping_tax") or 0) if has_tax else ZERO
+    sources = [*body["line_items"], *(body.get("fee_lines") or [])]
+    if has_shipping:
+        sources += body.get("shipping_lines") or []
+    lines = [read_line(source, currency, has_tax=has_tax) for source in sources]
+    total = max(round_amount(total, currency), ZERO)
+    return build_lines(adjust_rounding(lines, total, currency), total)
+
+
+def read_line(source: Mapping[str, Any], currency: str, *, has_tax: bool) -> Line:
+    """Return a line; a fee below zero is a discount."""
+    amount = read_signed(source["total"])
+    if has_tax:
+        amount += read_signed(source.get("total_tax") or 0)
+    ids = [source.get(name) for name in ("sku", "variation_id", "product_id")]
+    return {
+        "id": str(source["id"]),
+        "products": [str(each) for each in ids if each],
+        "amount": str(round_amount(amount, currency)),
+    }
+
+
+def read_deletion(body: Body, connection: Connection) -> EventFacts:
+    """An order that was deleted or moved to the trash: its body is only its ID.
+
+    The sale, which may come later, is canceled until the order is restored.
+    """
+    at = format_iso_time(body[DELETED_AT])
+    return EventFacts([read_id(body["id"])], {"removal": {"at": at}})
+
+
+class WooCommerceShop(Shop):
+    """WooCommerce, which signs the body with the secret of the webhook."""
+
+    kind = ConnectionKind.WOOCOMMERCE
+    readers: ClassVar[Mapping[str, Reader]] = {
+        "order.created": read_order,
+        "order.updated": read_order,
+        "order.restored": read_order,
+        "order.deleted": read_deletion,
+    }
+    ignored: ClassVar[Mapping[str, str]] = {
+        "coupon.created": "Coupons are mapped in the settings of the connection.",
+        "customer.created": "A customer counts with its first order.",
+        "customer.updated": "Nothing that counts has changed.",
+        "customer.deleted": "Orders stay, so does the customer who made them.",
+    }
+
+    def is_ping(self, headers: Headers, raw: bytes) -> bool:
+        is_signed = "X-WC-Webhook-Signature" in headers
+        return not is_signed and raw.startswith(b"webhook_id=") and len(raw) < 40
+
+    def verify(
+        self, connection: Connection, headers: Headers, raw: bytes, *, at: datetime
+    ) -> None:
+        signature = headers.get("X-WC-Webhook-Signature", "")
+        ensure_signed(
+            connection.secrets,
+            [signature],
+            lambda secret: b64encode(sign(secret, raw)).decode(),
+        )
+
+    def identify(
+        self,
+        connection: Connection,
+        headers: Headers,
+        body: Body,
+        raw: bytes,
+        *,
+        at: datetime,
+    ) -> Envelope:
+        topic = headers.get("X-WC-Webhook-Topic", "")
+        if not topic:
+            raise UnreadableEvent(what=NO_TOPIC)
+        # Deliveries of one webhook within a second have one ID.
+        delivery = headers.get("X-WC-Webhook-Delivery-ID", "")
+        key = f"{delivery} {hashlib.sha256(raw).hexdigest()[:32]}"
+        text, occurred_at = raw.decode(), at
+        if modified_at := body.get("date_modified_gmt"):
+            occurred_at = parse_iso_time(modified_at)
+        elif topic == "order.deleted":
+            deletion = {"id": read_id(body["id"]), DELETED_AT: at.isoformat()}
+            text = json.dumps(deletion)
+        return Envelope(key, topic, occurred_at, text)
