@@ -1,6 +1,7 @@
 """The kinds of shops that can be connected."""
 
 from affiliate_site.shops.base import Shop
+from affiliate_site.shops.paddle import PaddleShop
 from affiliate_site.shops.stripe import StripeShop
 
-SHOPS: dict[str, Shop] = {shop.kind: shop for shop in (StripeShop(),)}
+SHOPS: dict[str, Shop] = {shop.kind: shop for shop in (StripeShop(), PaddleShop())}
