@@ -11,10 +11,11 @@ from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.processing import parse_body, process_event
 from tracking.errors import UnreadableEvent
 from tracking.services.connections import find_connection
-from tracking.services.inbox import store_event
+from tracking.services.inbox import Envelope, store_event
 
 MAX_EVENT_SIZE = 1_000_000  # bytes
 NO_SECRET = "This connection has no signing secret yet."  # noqa: S105 - a message
+NOT_PRINTABLE = "The ID or the kind of the event has characters that no text has."
 NOT_JSON = "The body is no JSON object."
 
 
@@ -37,6 +38,7 @@ def receive_event(request, connection_id: str) -> HttpResponse:
         shop.verify(connection, request.headers, raw, at=at)
         body = parse_body(raw)
         envelope = shop.identify(connection, request.headers, body, raw, at=at)
+        ensure_printable(envelope)
     except WrongSignature as error:
         return refuse(request, str(error))
     except UnreadableEvent as error:
@@ -50,6 +52,12 @@ def receive_event(request, connection_id: str) -> HttpResponse:
         serialize_exact_json({"stored": True, "is_new": event is not None}),
         content_type="application/json",
     )
+
+
+def ensure_printable(envelope: Envelope) -> None:
+    """Raise `UnreadableEvent` if no database can store the ID or the kind."""
+    if not (envelope.key + envelope.kind).isprintable():
+        raise UnreadableEvent(what=NOT_PRINTABLE)
 
 
 def refuse(request, message: str) -> HttpResponse:
