@@ -58,8 +58,18 @@ class Shop(ABC):
     ) -> Envelope:
         """Return ID, kind and time of an event. Raises `UnreadableEvent`."""
 
-    def read(self, kind: str, body: Body, connection: Connection) -> EventFacts:
-        """Return what an event says. Raises `UnreadableEvent`."""
+    def read(
+        self,
+        kind: str,
+        body: Body,
+        connection: Connection,
+        *,
+        at: datetime | None = None,
+    ) -> EventFacts:
+        """Return what an event says. Raises `UnreadableEvent`.
+
+        `at` is when it occurred, for kinds whose bodies do not say so.
+        """
         if kind in self.ignored:
             return EventFacts(ignored=self.ignored[kind])
         reader = self.readers.get(kind)

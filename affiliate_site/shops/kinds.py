@@ -1,7 +1,10 @@
 """The kinds of shops that can be connected."""
 
 from affiliate_site.shops.base import Shop
+from affiliate_site.shops.other import OtherShop
 from affiliate_site.shops.paddle import PaddleShop
 from affiliate_site.shops.stripe import StripeShop
 
-SHOPS: dict[str, Shop] = {shop.kind: shop for shop in (StripeShop(), PaddleShop())}
+SHOPS: dict[str, Shop] = {
+    shop.kind: shop for shop in (StripeShop(), PaddleShop(), OtherShop())
+}
