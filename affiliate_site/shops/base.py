@@ -120,9 +120,12 @@ def parse_unix_time(value: Any) -> datetime:
 
 
 def parse_iso_time(text: str) -> datetime:
-    """Return the time of an ISO text; without a zone it is UTC."""
+    """Return the time of an ISO text in UTC, which is its zone if it names none."""
     at = datetime.fromisoformat(text)
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+    try:
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except OverflowError:
+        raise ValueError("the time is out of range") from None
 
 
 def format_unix_time(value: Any) -> str:

@@ -56,6 +56,7 @@ DISPUTE_STATES: dict[str, Any] = {
 PENDING = "Paddle has not approved this adjustment yet."
 CREDIT_REVERSED = "The update of the credit itself says that it is reversed."
 UNKNOWN_ACTION = "This kind of adjustment moves no money of a sale."
+NO_TIME = "The occurred_at of the event is no time."
 NO_SIGNATURE = "The header Paddle-Signature is missing or has no h1."
 
 
@@ -252,6 +253,9 @@ class PaddleShop(Shop):
         )
 
     def identify(self, connection, headers, body: Body, raw: bytes, *, at) -> Envelope:
-        occurred_at = parse_iso_time(read_text(body, "occurred_at"))
+        try:
+            occurred_at = parse_iso_time(read_text(body, "occurred_at"))
+        except ValueError as error:
+            raise UnreadableEvent(what=NO_TIME) from error
         key, kind = read_text(body, "event_id"), read_text(body, "event_type")
         return Envelope(key, kind, occurred_at, raw.decode())

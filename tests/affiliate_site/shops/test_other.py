@@ -237,11 +237,14 @@ def test_times_are_texts_or_numbers(created, connection):
     assert event.occurred_at == CONVERSION_CREATED_AT
 
 
-@pytest.mark.parametrize("created", [None, "soon", -1, 10**15, [], {}, True, "9" * 40])
+@pytest.mark.parametrize(
+    "created",
+    [None, "soon", -1, 10**15, [], {}, True, "9" * 40, "9999-12-31T23:59:59-12:00"],
+)
 def test_without_a_time_an_event_occurred_when_it_arrived(created, connection, click):
     at = CONVERSION_CREATED_AT + timedelta(hours=1)
     body = build_sale(ref=click) | {"created": created}
-    if created is True:
+    if created is None:
         del body["created"]
     assert deliver(connection, body, at=at).occurred_at == at
     assert connection.account.conversions.get().created_at == at

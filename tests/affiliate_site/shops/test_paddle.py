@@ -34,6 +34,8 @@ from tracking.services.connections import (
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 OTHER_SECRET = "pdl_ntfset_01jq5a0000000000000000000z"
 
+OUT_OF_RANGE = "9999-12-31T23:59:59-12:00"
+
 
 @pytest.fixture
 def scenario(scenario):
@@ -366,6 +368,8 @@ def test_a_signed_event_is_stored_once(client, connection):
         ({"raw": b'{"event_id": "\xff"}'}, "The body is no JSON object."),
         ({"raw": b"{}"}, "The event has no occurred_at."),
         ({"body": {"occurred_at": "2026-03-04T09:15:27Z"}}, "has no event_id."),
+        ({"body": {"occurred_at": "soon"}}, "occurred_at of the event is no time."),
+        ({"body": {"occurred_at": OUT_OF_RANGE}}, "is no time."),
         ({"body": {"occurred_at": 5}}, "The event has no occurred_at."),
     ],
 )
