@@ -200,6 +200,18 @@ def test_a_reversed_adjustment_is_put_back(action, connection, referral):
     assert list_sales(account) == [("txn_1", "100", [("10", "approved")])]
 
 
+def test_what_a_credit_pays_counts_where_the_credit_was_taken_off(connection, referral):
+    deliver(connection, build_transaction(custom_data=referral))
+    deliver(connection, build_adjustment("adj_1", 4000, hours=1, action="credit"))
+    upgrade = build_renewal(2, key="txn_2", origin="subscription_update")
+    upgrade["data"]["details"]["totals"] |= {"credit": "4760", "grand_total": "7140"}
+    deliver(connection, upgrade)
+    assert list_sales(connection.account) == [
+        ("txn_1", "60", [("6", "approved")]),
+        ("txn_2", "100", [("10", "approved")]),
+    ]
+
+
 def test_a_refund_of_tax_changes_nothing(connection, referral):
     deliver(connection, build_transaction(custom_data=referral))
     refund = build_adjustment("adj_1", 0, hours=1)
