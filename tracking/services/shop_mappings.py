@@ -31,6 +31,7 @@ MAX_PREFIX_LENGTH = 32
 MAX_CONDITIONS = 10
 MAX_PATHS = 20
 MAX_VALUE_LENGTH = 255  # of what a condition compares with
+MAX_NUMBER = 10**18
 
 Validator = Callable[[str, Any], None]
 
@@ -153,7 +154,9 @@ def _validate_condition(name: str, value: Any) -> None:
 
 
 def _validate_value(name: str, value: Any) -> None:
-    if not isinstance(value, str | int) or len(str(value)) > MAX_VALUE_LENGTH:
+    is_number = isinstance(value, int) and abs(value) <= MAX_NUMBER
+    is_text = isinstance(value, str) and len(value) <= MAX_VALUE_LENGTH
+    if not is_number and not is_text:
         raise InvalidMapping(
             what=f"Make {name} a text, a whole number, true or false, of at most"
             f" {MAX_VALUE_LENGTH} characters."

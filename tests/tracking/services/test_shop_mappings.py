@@ -122,6 +122,11 @@ def test_it_takes_a_signature_alone_until_an_event_has_been_looked_at():
             [{"path": "a", "equals": "x" * 256}],
             "Make sale.when.0.equals a text, a whole number, true or false,",
         ),
+        (
+            "sale.when",
+            [{"path": "a", "equals": 10**5000}],
+            "Make sale.when.0.equals a text, a whole number, true or false,",
+        ),
         ("refund.when", [], "Enter a condition in refund.when."),
         ("refund.when", MISSING, "Enter refund.when."),
         ("refund.order_id", MISSING, "Enter refund.order_id."),
