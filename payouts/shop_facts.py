@@ -166,27 +166,27 @@ def format_time(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def merge_facts(known: Any, new: Any, *, name: str = "") -> Any:
+def merge_facts(known: Any, new: Any) -> Any:
     """Return known facts with new ones: the later fact counts, the earlier referral.
 
     Facts of the same time are compared by their content, so that their order does not
     matter.
     """
-    if "at" in known and "at" in new:
-        choose: Any = min if name == "referral" else max
+    if isinstance(known.get("at"), str):  # a refund may have the ID `at`
+        choose: Any = min if "coupons" in known else max
         return choose(known, new, key=lambda fact: (fact["at"], repr(sort_keys(fact))))
     merged = dict(known)
     for key, value in new.items():
         old = known.get(key)
-        merged[key] = value if old is None else merge_facts(old, value, name=key)
+        merged[key] = value if old is None else merge_facts(old, value)
     return merged
 
 
 def sort_keys(fact: Any) -> Any:
-    """Return the items of a fact in the order of their keys."""
+    """Return the items of a fact in the order of their keys, which databases change."""
     if isinstance(fact, Mapping):
         return sorted((key, sort_keys(value)) for key, value in fact.items())
-    return fact
+    return [sort_keys(each) for each in fact] if isinstance(fact, list) else fact
 
 
 def is_canceled(facts: OrderFacts) -> bool:
@@ -292,7 +292,23 @@ def _calculate_left(
         currency=currency,
         is_complete=True,
     )
-    return dict(zip(names, amounts, strict=True))
+    return dict(zip(names, _fit_amounts(amounts, rest), strict=True))
+
+
+def _fit_amounts(
+    amounts: Sequence[Decimal], limits: Sequence[Decimal]
+) -> list[Decimal]:
+    """Return amounts of the same sum, none above its limit.
+
+    The last of many small ones has what rounding left over, which may be too much.
+    """
+    fitted = [min(pair) for pair in zip(amounts, limits, strict=True)]
+    excess = sum(amounts, ZERO) - sum(fitted, ZERO)
+    for number, limit in enumerate(limits):
+        part = min(limit - fitted[number], excess)
+        fitted[number] += part
+        excess -= part
+    return fitted
 
 
 def _scale(amount: Decimal, part: Decimal, whole: Decimal) -> Decimal:

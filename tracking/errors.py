@@ -201,6 +201,13 @@ class InvalidConnectionSecret(InvalidInput):
     property_path = "secret"
 
 
+class InvalidMapping(InvalidInput):
+    """The events of a shop cannot be read as the mapping says."""
+
+    message = "{what}"
+    property_path = "settings.other"
+
+
 class UnreadableEvent(InvalidInput):
     """The event lacks what its kind always has."""
 

@@ -81,8 +81,18 @@ class Shop(ABC):
     ) -> Envelope:
         """Return ID, kind and time of an event. Raises `UnreadableEvent`."""
 
-    def read(self, kind: str, body: Body, connection: Connection) -> EventFacts:
-        """Return what an event says. Raises `UnreadableEvent`."""
+    def read(
+        self,
+        kind: str,
+        body: Body,
+        connection: Connection,
+        *,
+        at: datetime | None = None,
+    ) -> EventFacts:
+        """Return what an event says. Raises `UnreadableEvent`.
+
+        `at` is when it occurred, for kinds whose bodies do not say so.
+        """
         if kind in self.ignored:
             return EventFacts(ignored=self.ignored[kind])
         reader = self.readers.get(kind)
@@ -133,9 +143,12 @@ def parse_unix_time(value: Any) -> datetime:
 
 
 def parse_iso_time(text: str) -> datetime:
-    """Return the time of an ISO text; without a zone it is UTC."""
+    """Return the time of an ISO text in UTC, which is its zone if it names none."""
     at = datetime.fromisoformat(text)
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+    try:
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except OverflowError:
+        raise ValueError("the time is out of range") from None
 
 
 def format_unix_time(value: Any) -> str:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.db import transaction
@@ -38,6 +38,7 @@ OUR_FAULT = "The event could not be processed; see the log for trace {name} {pk}
 UNAVAILABLE = "The database was busy."
 SWITCHED_OFF = "The connection is off."
 LISTENS_ONLY = "Listen only, so nothing was changed. Live, this would happen:"
+MAX_EXPONENT = 1000  # of numbers in a body
 ERASED = "The body was erased with the person."
 
 
@@ -85,7 +86,7 @@ def apply(event: ShopEvent, *, at: datetime) -> Outcome:
         return Outcome(ShopEventState.IGNORED, [ERASED])
     if connection.mode == ConnectionMode.OFF:
         return Outcome(ShopEventState.IGNORED, [SWITCHED_OFF])
-    facts = read_event(connection, event.kind, event.body)
+    facts = read_event(connection, event.kind, event.body, at=event.occurred_at)
     if facts.erasure is not None:  # also of what was only listened to
         effects = erase_for_shop(connection, facts.erasure, at=at)
         event.update_row(body="")
@@ -125,20 +126,33 @@ def rolled_back() -> Iterator[None]:
         transaction.savepoint_rollback(point)
 
 
-def read_event(connection: Connection, kind: str, body: str) -> EventFacts:
+def read_event(
+    connection: Connection, kind: str, body: str, *, at: datetime | None = None
+) -> EventFacts:
     """Return what a stored body says. Raises `UnreadableEvent`."""
-    return SHOPS[connection.kind].read(kind, parse_body(body), connection)
+    return SHOPS[connection.kind].read(kind, parse_body(body), connection, at=at)
 
 
 def parse_body(text: str | bytes) -> Body:
     """Parse the JSON object of an event with exact numbers; raise `ValueError`."""
     try:
-        body: Any = json.loads(text, parse_float=Decimal)
+        body: Any = json.loads(text, parse_float=parse_number)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(body, dict):
         raise ValueError("no JSON object")
     return body
+
+
+def parse_number(text: str) -> Decimal:
+    """Parse a number exactly; raise `ValueError` if it would fill the memory."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise ValueError("a number is out of range") from None
+    if abs(number.adjusted()) > MAX_EXPONENT:
+        raise ValueError("a number is out of range")
+    return number
 
 
 def fail(event: ShopEvent, reason: str, *, at: datetime) -> None:

@@ -359,7 +359,14 @@ class ShopifyShop(Shop):
         occurred_at = parse_iso_time(triggered_at) if triggered_at else at
         return Envelope(key, topic, occurred_at, raw.decode())
 
-    def read(self, kind: str, body: Body, connection: Connection) -> EventFacts:
+    def read(
+        self,
+        kind: str,
+        body: Body,
+        connection: Connection,
+        *,
+        at: datetime | None = None,
+    ) -> EventFacts:
         if body.get("test") and refuses_tests(connection):
             return EventFacts(ignored=TEST_ORDER)
-        return super().read(kind, body, connection)
+        return super().read(kind, body, connection, at=at)

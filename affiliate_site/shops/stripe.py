@@ -365,7 +365,9 @@ class StripeShop(Shop):
         occurred_at = parse_unix_time(body["created"])
         return Envelope(str(body["id"]), str(body["type"]), occurred_at, raw.decode())
 
-    def read(self, kind: str, body: Body, connection: Connection) -> EventFacts:
+    def read(
+        self, kind: str, body: Body, connection: Connection, *, at=None
+    ) -> EventFacts:
         is_live = connection.mode == ConnectionMode.LIVE
         if (
             is_live

@@ -18,6 +18,7 @@ from tracking.services.inbox import Envelope, store_event
 
 MAX_EVENT_SIZE = 1_000_000  # bytes
 NO_SECRET = "This connection has no signing secret yet."  # noqa: S105 - a message
+NOT_PRINTABLE = "The ID or the kind of the event has characters that no text has."
 NOT_JSON = "The body is no JSON object."
 NO_EVENT = "The body is no event of this kind of shop: it lacks ID, kind or time."
 
@@ -67,9 +68,12 @@ def open_envelope(request, connection: Connection, *, at: datetime) -> Envelope:
     except ValueError:
         raise UnreadableEvent(what=NOT_JSON) from None
     try:
-        return shop.identify(connection, request.headers, body, raw, at=at)
+        envelope = shop.identify(connection, request.headers, body, raw, at=at)
     except (KeyError, TypeError, ValueError, OverflowError, OSError):
         raise UnreadableEvent(what=NO_EVENT) from None
+    if not (envelope.key + envelope.kind).isprintable():
+        raise UnreadableEvent(what=NOT_PRINTABLE)
+    return envelope
 
 
 def refuse(request, message: str) -> HttpResponse:

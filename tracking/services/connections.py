@@ -11,7 +11,7 @@
 - `id_prefix`: before the IDs of orders and customers, where two shops of an account
   have the same ones
 - `stores_email`: whether customers get their e-mail address as meta data
-- `other`: how events of any other shop are read
+- `other`: how events of any other shop are read, see `tracking.services.shop_mappings`
 """
 
 from collections.abc import Mapping
@@ -32,6 +32,7 @@ from tracking.errors import (
 )
 from tracking.models.programs import Program
 from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
+from tracking.services.shop_mappings import validate_mapping
 
 SECRET_LENGTHS = (8, 255)
 # The names under which shops hand through what a link has; others can be added.
@@ -58,13 +59,14 @@ def create_connection(
 ) -> Connection:
     """Connect a shop. Without a `secret` it answers 400 until one is set.
 
-    Raises `UnknownConnectionKind` and `InvalidConnectionSecret`.
+    Raises `UnknownConnectionKind`, `InvalidConnectionSecret` and `InvalidMapping`.
     """
     if kind not in ConnectionKind.values:
         kinds = ", ".join(ConnectionKind.values)
         raise UnknownConnectionKind(kind=kind, kinds=kinds)
     title = name or str(ConnectionKind(kind).label)
     validate_name("name", title, path="name")
+    validate_settings(settings or {})
     with transaction.atomic():
         connection = account.connections.create(
             public_id=generate_public_id("cn"),
@@ -83,9 +85,13 @@ def create_connection(
 def update_connection(
     account: Account, *, connection_id: str, changes: Mapping[str, Any], at: datetime
 ) -> Connection:
-    """Change `name`, `program`, `mode`, `settings` or `source_key`."""
+    """Change `name`, `program`, `mode`, `settings` or `source_key`.
+
+    Raises `InvalidMapping`.
+    """
     if "name" in changes:
         validate_name("name", changes["name"], path="name")
+    validate_settings(changes.get("settings", {}))
     with transaction.atomic():
         connection = get_connection(account, connection_id, lock=True)
         changed = {
@@ -100,6 +106,12 @@ def update_connection(
             connection.update_row(**changed)
             log_event(account, "connection.updated", connection, at=at, **details)
     return connection
+
+
+def validate_settings(settings: Mapping[str, Any]) -> None:
+    """Raise `InvalidMapping` if the mapping for any other shop cannot be used."""
+    if "other" in settings:
+        validate_mapping(settings["other"])
 
 
 def set_connection_secret(

@@ -1,0 +1,316 @@
+"""Any other shop: its events are read as `Connection.settings["other"]` says.
+
+The mapping has paths and conditions, which `tracking.services.shop_mappings` describes
+and validates. Nothing of it is evaluated as code.
+"""
+
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from standardwebhooks.webhooks import (
+    EmptyWebhookSecretError,
+    Webhook,
+    WebhookVerificationError,
+)
+
+from accounts.exact_json import format_decimal
+from affiliate_site.shops.base import (
+    Body,
+    Headers,
+    Shop,
+    WrongSignature,
+    build_lines,
+    build_referral,
+    build_sale,
+    ensure_recent,
+    ensure_signed,
+    parse_iso_time,
+    read_amount,
+    read_currency,
+    read_minor_units,
+    sign,
+)
+from payouts.shop_facts import CustomerFacts, EventFacts, Line, format_time
+from tracking.dotted_paths import find_value, list_values
+from tracking.errors import UnreadableEvent
+from tracking.models.shops import MAX_KEY_LENGTH, Connection, ConnectionKind
+from tracking.money import round_amount
+from tracking.services.inbox import Envelope
+
+NO_MAPPING = "This connection has no mapping of sales yet."
+NOTHING_MEANT = "The conditions of neither a sale nor a refund are met."
+NO_SIGNATURE = "This connection does not say yet how its events are signed."
+WRONG_SIGNATURE = "The signature does not match the secret of this connection."
+DEFAULT_KIND = "event"
+FIRST_MILLISECONDS = 10**11  # a larger number is no time in seconds
+MAX_UNIX_TIME = 10**14
+
+ENCODERS: Mapping[str, Callable[[bytes], str]] = {
+    "hex": bytes.hex,
+    "base64": lambda digest: b64encode(digest).decode(),
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """An event with its mapping; `at` is when it occurred."""
+
+    body: Body
+    mapping: Mapping[str, Any]
+    connection: Connection
+    at: str
+
+    def find_text(self, part: str, name: str) -> str:
+        """Return the text or number at a path of the mapping, or an empty text."""
+        value = find_value(self.body, self.mapping[part].get(name, ""))
+        text = format_value(value)
+        if isinstance(value, dict | list) or len(text) > MAX_KEY_LENGTH:
+            raise UnreadableEvent(
+                what=f"Of the event, {part}.{name} is no text of at most"
+                f" {MAX_KEY_LENGTH} characters."
+            )
+        return text
+
+    def get_text(self, part: str, name: str) -> str:
+        """Return what `find_text` does; raise `UnreadableEvent` if it is empty."""
+        if text := self.find_text(part, name):
+            return text
+        path = self.mapping[part][name]
+        raise UnreadableEvent(what=f"The event has no {part}.{name} at {path}.")
+
+    def list_texts(self, part: str, name: str) -> list[str]:
+        """Return the texts and numbers at the paths of a list."""
+        paths: Sequence[str] = self.mapping[part].get(name, [])
+        values = [value for path in paths for value in list_values(self.body, path)]
+        return [format_value(it) for it in values if not isinstance(it, dict | list)]
+
+    def read_amount(self, name: str, value: Any, currency: str) -> Decimal:
+        """Return an amount, of whole minor units."""
+        try:
+            if self.mapping["sale"].get("unit") == "minor":
+                return read_minor_units(value, currency)
+            amount = read_amount(value)
+        except ValueError as error:
+            what = f"The event does not look as expected: {name}: {error}."
+            raise UnreadableEvent(what=what[:MAX_KEY_LENGTH]) from error
+        return round_amount(amount, currency) if currency else amount
+
+
+def format_value(value: Any) -> str:
+    """Return a JSON value as a text, as conditions compare it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return format_decimal(value) if isinstance(value, Decimal) else str(value)
+
+
+def is_met(condition: Mapping[str, Any], body: Body) -> bool:
+    """Whether one of the values at the path of a condition equals its value."""
+    expected = format_value(condition["equals"])
+    values = list_values(body, condition["path"])
+    return any(format_value(value) == expected for value in values)
+
+
+def find_part(mapping: Mapping[str, Any], body: Body) -> str | None:
+    """Return whether an event is a `refund` or a `sale`; a refund comes first."""
+    for part in ("refund", "sale"):
+        if part in mapping:
+            conditions = mapping[part].get("when", [])
+            if all(is_met(condition, body) for condition in conditions):
+                return part
+    return None
+
+
+def read_sale(source: Source) -> EventFacts:
+    """A sale, or what has become of it."""
+    sale = source.mapping["sale"]
+    order_id = source.get_text("sale", "order_id")
+    currency = read_currency(source.get_text("sale", "currency"))
+    value = find_value(source.body, sale["amount"])
+    amount = source.read_amount("sale.amount", value, currency)
+    paid_value = find_value(source.body, sale.get("paid", ""))
+    paid = amount
+    if paid_value is not None:
+        paid = source.read_amount("sale.paid", paid_value, currency)
+    customer = source.find_text("sale", "customer")
+    referral = build_referral(
+        source.at,
+        source.list_texts("sale", "referral"),
+        source.list_texts("sale", "coupons"),
+    )
+    fact = build_sale(
+        source.at,
+        order_id,
+        label=f"order {order_id}"[:MAX_KEY_LENGTH],
+        currency=currency,
+        lines=build_lines(read_lines(source, currency), amount),
+        paid=paid,
+        customer=customer,
+        referral=referral,
+        attributes=read_attributes(source),
+    )
+    facts: CustomerFacts = {}
+    if customer and referral:
+        facts["referral"] = referral
+    wants_email = customer and source.connection.settings.get("stores_email")
+    if wants_email and (email := source.find_text("sale", "email")):
+        facts["email"] = {"at": source.at, "email": email}
+    return EventFacts([order_id], {"sale": fact}, customer, facts)
+
+
+def read_lines(source: Source, currency: str) -> list[Line]:
+    """Return the lines of a sale, if the mapping has them."""
+    lines = source.mapping["sale"].get("lines")
+    if not lines:
+        return []
+    items: list[Any] = []
+    for value in list_values(source.body, lines["items"]):
+        items += value if isinstance(value, list) else [value]
+    return [
+        {
+            "id": str(number),
+            "products": [
+                format_value(value) for value in list_values(item, lines["product"])
+            ],
+            "amount": str(
+                source.read_amount(
+                    f"sale.lines.{number}",
+                    find_value(item, lines["amount"]),
+                    currency,
+                )
+            ),
+        }
+        for number, item in enumerate(items)
+    ]
+
+
+def read_attributes(source: Source) -> dict[str, str]:
+    """Return the values at the paths that the rules of the connection compare."""
+    rules = source.connection.settings.get("programs", [])
+    found = {rule["field"]: find_value(source.body, rule["field"]) for rule in rules}
+    return {name: format_value(value) for name, value in found.items()}
+
+
+def read_refund(source: Source) -> EventFacts:
+    """A refund of a part of what was paid; without an ID the event is the refund."""
+    refund = source.mapping["refund"]
+    order_id = source.get_text("refund", "order_id")
+    key = source.find_text("refund", "refund_id")
+    if not key and "id" in source.mapping.get("event", {}):
+        key = source.find_text("event", "id")
+    currency = source.find_text("sale", "currency")
+    if currency or source.mapping["sale"].get("unit") == "minor":
+        currency = read_currency(source.get_text("sale", "currency"))
+    value = find_value(source.body, refund["amount"])
+    amount = source.read_amount("refund.amount", value, currency)
+    condition = refund.get("is_canceled")
+    return EventFacts(
+        [order_id],
+        {
+            "refunds": {
+                key or digest_body(source.body): {
+                    "at": source.at,
+                    "amount": str(amount),
+                    "lines": {},
+                    "is_canceled": bool(condition and is_met(condition, source.body)),
+                }
+            }
+        },
+    )
+
+
+def digest_body(body: Body) -> str:
+    """Return a digest that does not depend on the order of keys."""
+    text = json.dumps(body, sort_keys=True, default=format_value)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def find_time(body: Body, mapping: Mapping[str, Any]) -> datetime | None:
+    """Return the time of an event: an ISO text, or seconds or milliseconds of Unix."""
+    value = find_value(body, mapping.get("event", {}).get("time", ""))
+    try:
+        if isinstance(value, str) and not value.isdecimal():
+            return parse_iso_time(value)
+        number = Decimal(str(value))
+        if not 0 <= number < MAX_UNIX_TIME:
+            return None
+        seconds = number / 1000 if number >= FIRST_MILLISECONDS else number
+        return datetime.fromtimestamp(float(seconds), tz=UTC)
+    except (ValueError, ArithmeticError, OSError):
+        return None
+
+
+class OtherShop(Shop):
+    """Any shop that posts JSON."""
+
+    kind = ConnectionKind.OTHER
+    part_readers: ClassVar[Mapping[str, Callable[[Source], EventFacts]]] = {
+        "sale": read_sale,
+        "refund": read_refund,
+    }
+
+    def verify(self, connection, headers: Headers, raw: bytes, *, at) -> None:
+        signature = connection.settings.get("other", {}).get("signature")
+        if not signature:
+            raise WrongSignature(NO_SIGNATURE)
+        if signature["kind"] == "standard_webhooks":
+            verify_standard_webhook(connection.secrets, headers, raw, at=at)
+            return
+        prefix = signature.get("prefix", "")
+        sent = headers.get(signature["header"], "")
+        if signature["kind"] == "header":
+            ensure_signed(connection.secrets, [sent], lambda secret: prefix + secret)
+            return
+        encoding = signature.get("encoding", "hex")
+        if encoding == "hex" and sent.startswith(prefix):
+            sent = prefix + sent.removeprefix(prefix).lower()
+        encode = ENCODERS[encoding]
+        ensure_signed(
+            connection.secrets,
+            [sent],
+            lambda secret: prefix + encode(sign(secret, raw)),
+        )
+
+    def identify(self, connection, headers, body: Body, raw: bytes, *, at) -> Envelope:
+        mapping = connection.settings["other"]
+        source = Source(body, {"event": {}} | mapping, connection, "")
+        key = source.find_text("event", "id")
+        if not key and mapping["signature"]["kind"] == "standard_webhooks":
+            key = headers["webhook-id"]
+        kind = source.find_text("event", "kind") or DEFAULT_KIND
+        key = key or hashlib.sha256(raw).hexdigest()
+        return Envelope(key, kind, find_time(body, mapping) or at, raw.decode())
+
+    def read(
+        self, kind: str, body: Body, connection: Connection, *, at=None
+    ) -> EventFacts:
+        mapping = connection.settings.get("other", {})
+        if "sale" not in mapping:
+            return EventFacts(ignored=NO_MAPPING)
+        part = find_part(mapping, body)
+        if part is None:
+            return EventFacts(ignored=NOTHING_MEANT)
+        occurred_at = find_time(body, mapping) or at or datetime.now(UTC)
+        source = Source(body, mapping, connection, format_time(occurred_at))
+        return self.part_readers[part](source)
+
+
+def verify_standard_webhook(
+    secrets: Sequence[str], headers: Headers, raw: bytes, *, at: datetime
+) -> None:
+    """Raise `WrongSignature` unless a secret signed ID, time and body."""
+    ensure_recent(headers.get("webhook-timestamp", ""), at=at)
+    for secret in secrets:
+        try:
+            Webhook(secret).verify(raw, dict(headers.items()), json_parse=False)
+        except (WebhookVerificationError, EmptyWebhookSecretError, ValueError):
+            continue
+        return
+    raise WrongSignature(WRONG_SIGNATURE)

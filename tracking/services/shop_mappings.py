@@ -1,0 +1,186 @@
+"""How the events of any other shop are read: `Connection.settings["other"]`.
+
+- `signature`: `kind` is `standard_webhooks`, `hmac` (SHA-256 of the body) or `header`
+  (the secret itself); the last two name a `header` and may have a `prefix`, and `hmac`
+  an `encoding`, `hex` or `base64`
+- `event`: paths of `id`, `kind` and `time`, each optional
+- `sale`: paths of `order_id`, `amount` (what earns commissions), `currency`, and
+  optionally `paid` (what refunds are a part of), `customer`, `email`; `referral` and
+  `coupons` are lists of paths; `lines` has the path of the `items`, and in each of them
+  those of `amount` and `product`; `unit` is `major` or `minor` (cents)
+- `refund`: paths of `order_id`, `amount`, and optionally `refund_id`; `is_canceled` is
+  a condition
+
+`when` of a sale or refund is a list of conditions, `{path, equals}`, which must all be
+met; a refund has at least one. Paths are those of `tracking.dotted_paths`. Until there
+is a `sale`, events are only stored, so that one can be looked at.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tracking.dotted_paths import MAX_PATH_LENGTH, MAX_PATH_PARTS, is_path
+from tracking.errors import InvalidMapping
+
+SIGNATURE_KINDS = ("standard_webhooks", "hmac", "header")
+ENCODINGS = ("hex", "base64")
+UNITS = ("major", "minor")
+HEADER_PATTERN = re.compile(r"[A-Za-z0-9-]{1,64}")
+MAX_PREFIX_LENGTH = 32
+MAX_CONDITIONS = 10
+MAX_PATHS = 20
+MAX_VALUE_LENGTH = 255  # of what a condition compares with
+MAX_NUMBER = 10**18
+
+Validator = Callable[[str, Any], None]
+
+
+def validate_mapping(mapping: Any) -> None:
+    """Raise `InvalidMapping`, whose sentence names the field, if it cannot be used."""
+    _validate_object(
+        "mapping",
+        mapping,
+        {
+            "signature": _validate_signature,
+            "event": _validate_event,
+            "sale": _validate_sale,
+            "refund": _validate_refund,
+        },
+        required=("signature",),
+        prefix="",
+    )
+    if "refund" in mapping and "sale" not in mapping:
+        raise InvalidMapping(what="Enter a sale, whose order the refund names.")
+
+
+def _validate_signature(name: str, value: Any) -> None:
+    fields = {
+        "kind": _validate_choice(SIGNATURE_KINDS),
+        "header": _validate_header,
+        "encoding": _validate_choice(ENCODINGS),
+        "prefix": _validate_prefix,
+    }
+    _validate_object(name, value, fields, required=("kind",))
+    if value["kind"] != "standard_webhooks" and "header" not in value:
+        raise InvalidMapping(what=f"Enter {name}.header.")
+
+
+def _validate_event(name: str, value: Any) -> None:
+    fields = dict.fromkeys(("id", "kind", "time"), _validate_path)
+    _validate_object(name, value, fields)
+
+
+def _validate_sale(name: str, value: Any) -> None:
+    required = ("order_id", "amount", "currency")
+    fields: dict[str, Validator] = {
+        "when": _validate_conditions,
+        **dict.fromkeys((*required, "paid", "customer", "email"), _validate_path),
+        "referral": _validate_paths,
+        "coupons": _validate_paths,
+        "lines": _validate_lines,
+        "unit": _validate_choice(UNITS),
+    }
+    _validate_object(name, value, fields, required=required)
+
+
+def _validate_lines(name: str, value: Any) -> None:
+    fields = dict.fromkeys(("items", "amount", "product"), _validate_path)
+    _validate_object(name, value, fields, required=tuple(fields))
+
+
+def _validate_refund(name: str, value: Any) -> None:
+    fields: dict[str, Validator] = {
+        "when": _validate_conditions,
+        **dict.fromkeys(("order_id", "refund_id", "amount"), _validate_path),
+        "is_canceled": _validate_condition,
+    }
+    _validate_object(name, value, fields, required=("when", "order_id", "amount"))
+    if not value["when"]:
+        raise InvalidMapping(what=f"Enter a condition in {name}.when.")
+
+
+def _validate_object(
+    name: str,
+    value: Any,
+    fields: Mapping[str, Validator],
+    *,
+    required: tuple[str, ...] = (),
+    prefix: str | None = None,
+) -> None:
+    """Validate the fields of an object; their names begin with `prefix`."""
+    if not isinstance(value, Mapping):
+        raise InvalidMapping(what=f"Make {name} an object.")
+    start = f"{name}." if prefix is None else prefix
+    for key, each in value.items():
+        if key not in fields:
+            known = ", ".join(fields)
+            what = (
+                f"Remove {start}{str(key)[:64]!s}; the fields of {name} are: {known}."
+            )
+            raise InvalidMapping(what=what)
+        fields[key](f"{start}{key}", each)
+    for key in required:
+        if key not in value:
+            raise InvalidMapping(what=f"Enter {start}{key}.")
+
+
+def _validate_path(name: str, value: Any) -> None:
+    if not is_path(value):
+        raise InvalidMapping(
+            what=f"Make {name} a path such as data.items.0.sku, of at most"
+            f" {MAX_PATH_LENGTH} characters and {MAX_PATH_PARTS} parts."
+        )
+
+
+def _validate_paths(name: str, value: Any) -> None:
+    if not isinstance(value, list) or len(value) > MAX_PATHS:
+        raise InvalidMapping(what=f"Make {name} a list of at most {MAX_PATHS} paths.")
+    for number, each in enumerate(value):
+        _validate_path(f"{name}.{number}", each)
+
+
+def _validate_conditions(name: str, value: Any) -> None:
+    if not isinstance(value, list) or len(value) > MAX_CONDITIONS:
+        what = f"Make {name} a list of at most {MAX_CONDITIONS} conditions."
+        raise InvalidMapping(what=what)
+    for number, each in enumerate(value):
+        _validate_condition(f"{name}.{number}", each)
+
+
+def _validate_condition(name: str, value: Any) -> None:
+    fields = {"path": _validate_path, "equals": _validate_value}
+    _validate_object(name, value, fields, required=("path", "equals"))
+
+
+def _validate_value(name: str, value: Any) -> None:
+    is_number = isinstance(value, int) and abs(value) <= MAX_NUMBER
+    is_text = isinstance(value, str) and len(value) <= MAX_VALUE_LENGTH
+    if not is_number and not is_text:
+        raise InvalidMapping(
+            what=f"Make {name} a text, a whole number, true or false, of at most"
+            f" {MAX_VALUE_LENGTH} characters."
+        )
+
+
+def _validate_choice(choices: tuple[str, ...]) -> Validator:
+    def validate(name: str, value: Any) -> None:
+        if value not in choices:
+            raise InvalidMapping(what=f"Make {name} one of: {', '.join(choices)}.")
+
+    return validate
+
+
+def _validate_header(name: str, value: Any) -> None:
+    if not isinstance(value, str) or not HEADER_PATTERN.fullmatch(value):
+        raise InvalidMapping(
+            what=f"Make {name} the name of a header, such as X-Signature."
+        )
+
+
+def _validate_prefix(name: str, value: Any) -> None:
+    is_text = isinstance(value, str) and value.isprintable()
+    if not is_text or len(value) > MAX_PREFIX_LENGTH:
+        raise InvalidMapping(
+            what=f"Make {name} a text of at most {MAX_PREFIX_LENGTH} characters."
+        )
