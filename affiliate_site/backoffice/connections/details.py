@@ -21,6 +21,7 @@ from affiliate_site.backoffice.object_pages import (
 from affiliate_site.links import build_connection_url
 from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.processing import ERASED, LISTENS_ONLY
+from tracking.models.customers import Customer
 from tracking.models.shops import Connection, ConnectionMode, ShopEvent, ShopEventState
 
 NUMBERS_AGE = timedelta(days=30)
@@ -193,12 +194,7 @@ def list_event_facts(event: ShopEvent) -> list[tuple[str, object]]:
     order = event.order
     conversion = order.conversion if order else None
     refunds = conversion and event.account.refunds.filter(conversion=conversion).count()
-    shop_customer = (
-        event.account.shop_customers.select_related("customer")
-        .filter(connection=event.connection, key=event.customer_key)
-        .first()
-    )
-    customer = shop_customer.customer if shop_customer else None
+    customer = conversion.customer if conversion else find_customer(event)
     return [
         ("Shop", link_to(event.connection, event.connection.name)),
         ("Order", order.label if order else ""),
@@ -211,3 +207,12 @@ def list_event_facts(event: ShopEvent) -> list[tuple[str, object]]:
         ("Attempts", f"{event.attempts:,}"),
         ("Next attempt", format_datetime(event.due_at)),
     ]
+
+
+def find_customer(event: ShopEvent) -> Customer | None:
+    """The customer that an event without a sale is about."""
+    rows = event.account.shop_customers.select_related("customer").filter(
+        connection=event.connection, key=event.customer_key
+    )
+    found = rows.first()
+    return found.customer if found else None
