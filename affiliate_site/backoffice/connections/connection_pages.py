@@ -42,15 +42,19 @@ def list_kinds() -> list[tuple[str, str]]:
 
 
 class SecretField(forms.CharField):
-    """The secret that a shop signs with, which is never shown again."""
+    """The secret that a shop signs with, which is never shown again.
+
+    Browsers would store a password as that of the user; `backoffice.css` hides it.
+    """
 
     def __init__(self, **kwargs):
         super().__init__(
             label="Signing secret",
             max_length=SECRET_LENGTHS[1],
-            widget=PASSWORD({"autocomplete": "new-password"}),
+            widget=PASSWORD({"autocomplete": "off", "data-secret": ""}),
             **kwargs,
         )
+        self.widget.input_type = "text"
 
 
 def build_program_field() -> RowChoiceField:

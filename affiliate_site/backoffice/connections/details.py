@@ -59,7 +59,7 @@ def get_mode_text(connection: Connection) -> str:
 def get_first_sentence(event: ShopEvent) -> str:
     """What an event did, in one sentence; what it would do, if the shop listens."""
     first, *others = event.result or [""]
-    return f"Listen only: {others[0]}" if first == LISTENS_ONLY and others else first
+    return f"If live: {others[0]}" if first == LISTENS_ONLY and others else first
 
 
 def link_conversion(event: ShopEvent) -> str:
@@ -113,7 +113,7 @@ def list_connection_facts(connection: Connection) -> list[tuple[str, object]]:
         ("Program", link_to(program, program.title) if program else ANY_PROGRAM),
         ("Rules for the program", "\n".join(map(format_rule, rules))),
         ("Signing secret", secret_texts[len(connection.secrets)]),
-        ("Sales count", f"{tax} tax, {shipping} shipping, after discounts"),
+        ("What earns", f"The sale {tax} tax and {shipping} shipping, after discounts"),
         ("E-mail addresses", settings.get("stores_email") and "kept with customers"),
         ("Test events", settings.get("takes_tests") and "count like others"),
         ("Connected", format_datetime(connection.created_at)),
@@ -161,7 +161,7 @@ def build_events_section(events: list[ShopEvent]) -> Section:
         columns=[Column(title) for title in titles],
         rows=[
             (
-                link_to(event, format_datetime(event.created_at, timespec="seconds")),
+                link_to(event, format_datetime(event.created_at)),
                 event.kind,
                 format_status(get_state_text(event)),
                 get_first_sentence(event),

@@ -10,7 +10,7 @@ from accounts.errors import DomainError
 from affiliate_site.backoffice.connections.details import get_state_text
 from affiliate_site.backoffice.connections.steps import list_event_kinds
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.formatters import format_datetime
+from affiliate_site.backoffice.formatters import format_datetime, format_status
 from affiliate_site.backoffice.forms import MULTI_LINE, ServiceForm
 from affiliate_site.backoffice.object_pages import Section
 from affiliate_site.shops.base import describe
@@ -168,5 +168,5 @@ class TryEventPage(FormPage):
         if self.outcome is None:
             return []
         notes = self.outcome.effects or ["Nothing would change."]
-        state = self.outcome.state.label
-        return [Section(f"What would happen: {state.lower()}", notes=notes)]
+        state = format_status(self.outcome.state.label.lower())
+        return [Section("What would happen", notes=notes, facts=[("State", state)])]

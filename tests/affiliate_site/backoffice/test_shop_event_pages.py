@@ -68,7 +68,7 @@ def test_what_would_happen_is_listed_of_a_shop_that_listens(staff_client, shop, 
     shop.update_row(mode=ConnectionMode.LISTEN)
     deliver(shop, build_checkout(client_reference_id=click))
     page = read(staff_client().get(reverse(LIST)))
-    assert "Listen only: A sale of 100 EUR was created." in page
+    assert "If live: A sale of 100 EUR was created." in page
 
 
 def test_filters_events(staff_client, account, shop, failed):
