@@ -57,6 +57,7 @@ class ConnectionAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     ordering = ("-id",)
     add_page = AddConnectionPage
     add_title = AddConnectionPage.title
+    exclude = ("secrets", "source_key")
     row_pages = CONNECTION_PAGES
 
     class Media:
@@ -160,6 +161,7 @@ class ShopEventAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     extra_lookups = ("order_id",)
     ordering = ("-created_at", "-id")
     row_pages = (ProcessAgainPage,)
+    exclude = ("body",)
     actions = ("process_selected",)
     manage_permission = "tracking.change_shopevent"
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from django import forms
 from django.db import DatabaseError
 from django.db import connection as database
+from django.utils import timezone
 
 from accounts.errors import DomainError
 from affiliate_site.backoffice.connections.details import get_state_text
@@ -13,7 +14,7 @@ from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_datetime, format_status
 from affiliate_site.backoffice.forms import MULTI_LINE, ServiceForm
 from affiliate_site.backoffice.object_pages import Section
-from affiliate_site.shops.base import describe
+from affiliate_site.shops.base import WrongSignature, describe
 from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.processing import (
     parse_body,
@@ -114,9 +115,9 @@ class TryEventForm(ServiceForm):
         """The kind that a body names; an error beside the field if it names none."""
         raw = self.cleaned_data["body"].encode()
         try:
-            now = datetime.now().astimezone()
-            envelope = SHOPS[self.row.kind].identify(self.row, {}, body, raw, at=now)
-        except (DomainError, *READ_ERRORS):
+            shop = SHOPS[self.row.kind]
+            envelope = shop.identify(self.row, {}, body, raw, at=timezone.now())
+        except (DomainError, WrongSignature, *READ_ERRORS):
             self.add_error("kind", "Choose it: the body does not say it.")
             return ""
         return envelope.kind

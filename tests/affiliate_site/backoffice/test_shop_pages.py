@@ -320,3 +320,19 @@ def test_the_dashboard_counts_failed_events(staff_client, shop, other_account):
     (card,) = [card for card in cards if card.title == "Failed shop events"]
     url = reverse("admin:tracking_shopevent_changelist")
     assert (card.value, card.url) == ("1", f"{url}?state__exact=failed")
+
+
+def test_the_audit_log_names_the_shop(staff_client, shop, click):
+    shop.update_row(name="<b>Lamps@Harbor</b>")
+    deliver(shop, build_checkout(client_reference_id=click))
+    client, log = staff_client(), "admin:accounts_auditlogentry"
+    html = client.get(reverse(f"{log}_changelist")).content.decode()
+    link = f'<a href="{url_of(shop)}">&lt;b&gt;Lamps@Harbor&lt;/b&gt;</a>'
+    assert f"{link} created" in html
+    assert "<b>Lamps" not in html
+    csv = client.get(reverse(f"{log}_export")).getvalue().decode()
+    assert f"connection {shop.public_id}" in csv
+    assert "<a href" not in csv
+    entry = shop.account.audit_log.filter(kind="conversion.created").get()
+    page = client.get(reverse(f"{log}_change", args=[entry.pk])).content.decode()
+    assert "&lt;a" not in page
