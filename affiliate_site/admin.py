@@ -10,6 +10,7 @@ import affiliate_site.backoffice.affiliates.custom_fields
 import affiliate_site.backoffice.affiliates.notes
 import affiliate_site.backoffice.affiliates.prospects
 import affiliate_site.backoffice.affiliates.questions
+import affiliate_site.backoffice.connections.admin
 import affiliate_site.backoffice.conversions.admin
 import affiliate_site.backoffice.conversions.claims
 import affiliate_site.backoffice.conversions.clicks

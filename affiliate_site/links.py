@@ -5,6 +5,7 @@ from urllib.parse import quote, unquote_plus, urlencode, urlsplit, urlunsplit
 from django.conf import settings
 
 from accounts.models.accounts import Account
+from tracking.models.shops import Connection
 from tracking.services.portal_settings import build_portal_url
 
 # What decides who earns: a page that is linked to must not have them already.
@@ -15,6 +16,11 @@ def build_referral_link(landing_page: str, code: str, *, sub_id: str = "") -> st
     """Append `ref=<code>` as the last parameter; API clients split the link there."""
     first = {"sub_id": sub_id} if sub_id else {}
     return append_query_parameters(landing_page, **first, ref=code)
+
+
+def build_connection_url(connection: Connection) -> str:
+    """Return the address that a shop sends its events to."""
+    return f"{settings.PUBLIC_URL}/in/{connection}/"
 
 
 def build_short_link(

@@ -21,7 +21,8 @@ FINANCE_ONLY_MODELS = {
     *("document", "taxrule"),
 }
 FINANCE_MODELS = FINANCE_ONLY_MODELS | {"payoutminimum", "payoutmethod", "taxdata"}
-# Keys and staff; webhooks too, as they send out what a key could read.
+# Keys and staff; webhooks too, as they send out what a key could read, and shops, whose
+# events are sales.
 OWNER_ONLY_MODELS = {
     "apikey",
     "signingsecret",
@@ -29,6 +30,7 @@ OWNER_ONLY_MODELS = {
     "user",
     "invitation",
     "webhookendpoint",
+    "connection",
 }
 WRITE_ACTIONS = ("add", "change", "delete")
 

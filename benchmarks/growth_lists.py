@@ -38,8 +38,11 @@ from tracking.models.conversions import ConversionClaim
 from tracking.models.enrollments import Enrollment
 from tracking.models.prospects import Prospect
 from tracking.models.questions import Question
+from tracking.models.shops import ShopEvent
 from tracking.services.affiliates import PersonData
+from tracking.services.connections import create_connection
 from tracking.services.failed_page_calls import record_failed_page_call
+from tracking.services.inbox import Envelope, store_event
 from tracking.services.notes import create_note
 from tracking.services.prospects import ProspectData, create_prospect
 from tracking.services.questions import QuestionData, ask_question
@@ -66,6 +69,7 @@ SHORT_LISTS = {
     "payouts.PayoutRun": "a few per month",
     "payouts.TaxRule": "one per country and kind",
     "tracking.AffiliateGroup": "named by staff",
+    "tracking.Connection": "the shops of the company",
     "tracking.Creative": "made by staff",
     "tracking.CustomField": "named by staff",
     "tracking.Program": "made by staff",
@@ -97,6 +101,7 @@ def fill_lists(account: Account, rows: int) -> None:
         Question: new | of_affiliate,
         Prospect: new | email,
         ConversionClaim: {"created_at": created_at},
+        ShopEvent: {"created_at": created_at, "key": "'x' || n.i"},
         FailedPageCall: {"day": build_day("n.i % 365"), "page": "'p' || n.i"},
         WebhookEndpoint: new | {"id": endpoint, "affiliate": "'x' || n.i"},
         Delivery: {
@@ -156,6 +161,8 @@ def create_first_rows(account: Account) -> None:
     page = "https://shop.example/thanks"
     record_failed_page_call(account, reason="unknown_coupon", page=page, at=at)
     create_webhook(account, url="https://shop.example/events", at=at)
+    shop = create_connection(account, kind="stripe", at=at)
+    store_event(shop, Envelope("evt_1", "invoice.paid", at, "{}"), at=at)
     person = PersonData("Pia", "Reed", email="pia@e.example")
     create_prospect(account, data=ProspectData(person), at=at)  # with a delivery
 

@@ -1,5 +1,7 @@
 """Events of Stripe, after its published schema; the values are made up."""
 
+import hashlib
+import hmac
 from datetime import timedelta
 
 from tests.program_scenario import CONVERSION_CREATED_AT
@@ -196,3 +198,11 @@ def build_dispute(status, hours=0, *, amount=11900, **values):
     is_over = status in {"won", "lost", "warning_closed"}
     kind = "closed" if is_over else "created"
     return build_event(f"charge.dispute.{kind}", dispute, hours=hours)
+
+
+def sign_event(raw, at, secret=SECRET):
+    """The header `Stripe-Signature` of a body."""
+    timestamp = int(at.timestamp())
+    signed = f"{timestamp}.{raw}".encode()
+    signature = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+    return f"t={timestamp},v1={signature}"

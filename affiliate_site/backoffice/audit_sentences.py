@@ -38,12 +38,14 @@ from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 from tracking.models.programs import Program
+from tracking.models.shops import Connection
 
 # Models of subjects whose rows are looked up: model, the field with the name by which
 # entries call a row, and the relations to load.
 SUBJECT_MODELS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "affiliate": (Affiliate, "pk", ()),
     "commission": (Commission, "pk", ("affiliate",)),
+    "connection": (Connection, "public_id", ()),
     "conversion": (Conversion, "pk", ()),
     "customer": (Customer, "public_id", ()),
     "payment": (Payment, "public_id", ("affiliate",)),
@@ -71,7 +73,7 @@ STATUS_PREDICATES = {
 }
 APPROVAL_WORDS = {True: "approved", None: "pending", False: "disapproved"}
 ACTOR_PATTERN = re.compile(r"(?:staff|operator) ([0-9]+)")
-AFFILIATE_ACTOR_PATTERN = re.compile(r"affiliate ([0-9]+)")
+ROW_ACTOR_PATTERN = re.compile(r"(affiliate|connection) (\w+)")
 AFFILIATE_SUFFIX = " (affiliate)"  # of an actor
 OWN_PATTERN = re.compile(r"\bthe ([^{}]+) of \{\}")  # what a subject changed of itself
 SENTENCE_PARAMETER_PATTERN = re.compile(r"\{(\w+)\}")
@@ -126,11 +128,12 @@ def parse_actor_id(actor: str | None) -> int | None:
 
 
 def find_named_rows(user, entries, actors) -> dict[tuple[str, str], Any]:
-    """Map subjects and affiliates who are actors, as (model name, name), to the rows
-    that the user may see."""
+    """Map subjects, and affiliates and shops that are actors, to the rows that the user
+    may see, by (model name, name)."""
     names: dict[str, set[str]] = defaultdict(set)
-    matches = (AFFILIATE_ACTOR_PATTERN.fullmatch(actor or "") for actor in actors)
-    names["affiliate"] |= {match[1] for match in matches if match}
+    for match in (ROW_ACTOR_PATTERN.fullmatch(actor or "") for actor in actors):
+        if match:
+            names[match[1]].add(match[2])
     for entry in entries:
         names["affiliate"] |= {str(pk) for pk in list_named_affiliates(entry)}
         model_name, name = parse_subject(entry)
@@ -194,6 +197,8 @@ def describe_row(row, *, has_amount: bool) -> str:
     text = f"{row._meta.verbose_name} {row}"
     if isinstance(row, Conversion):
         text = f"conversion {row.external_id or row.pk}"
+    elif isinstance(row, Connection):
+        text = f"shop {row.name}"
     elif isinstance(row, Commission):
         text += f" of {row.affiliate}"
     elif isinstance(row, Payment):
@@ -220,7 +225,7 @@ def link_subject(entry, rows, *, has_amount: bool) -> SafeString | str:
 
 
 def describe_actor(actor: str | None, names: Names) -> str:
-    """Return the actor in words; "" if it is not known."""
+    """Return the actor in words, a shop with a link; "" if it is not known."""
     if not actor:
         return ""
     user_id = parse_actor_id(actor)
@@ -231,6 +236,8 @@ def describe_actor(actor: str | None, names: Names) -> str:
     kind, _, name = actor.partition(" ")
     if (kind, name) in names.rows:
         row = names.rows[kind, name]
+        if isinstance(row, Connection):
+            return format_html('<a href="{}">{}</a>', get_object_url(row), row.name)
         return f"{row.firstname} {row.lastname}{AFFILIATE_SUFFIX}"
     if kind == "key":
         return f"API key {name}…"
@@ -242,7 +249,8 @@ def describe_actor(actor: str | None, names: Names) -> str:
 def render_sentence(entry, names: Names) -> SafeString:
     """Return `anna@example.org approved commission 84 of adastone (now 37.48 EUR)`."""
     actor = describe_actor(entry.actor, names)
-    actor = actor if "@" in actor else capfirst(actor)  # addresses stay as they are
+    if "@" not in actor and not isinstance(actor, SafeString):
+        actor = capfirst(actor)  # addresses stay as they are
     return format_html("{} {}", actor, render_action(entry, names))
 
 

@@ -180,7 +180,9 @@ def iterate_actions(request) -> Iterator[SearchResult]:
         opts = model._meta
         if model_admin.has_add_permission(request):
             url = reverse(f"admin:{opts.app_label}_{opts.model_name}_add")
-            yield SearchResult(f"Add {opts.verbose_name}", "Action", url, "add")
+            title = getattr(model_admin, "add_title", "")
+            title = title or f"Add {opts.verbose_name}"
+            yield SearchResult(title, "Action", url, "add")
 
 
 def iterate_pages(request) -> Iterator[SearchResult]:

@@ -123,6 +123,15 @@ EMPTY_STATES = {
     "accounts.ApiKey": (
         "No API keys yet. An owner chooses “Add API key”; it is shown only once."
     ),
+    "tracking.Connection": (
+        "No shops yet. A connected shop reports its sales, renewals, refunds and"
+        " disputes by itself, without code. An owner chooses “Connect a shop”; it takes"
+        " five minutes."
+    ),
+    "tracking.ShopEvent": (
+        "No events yet. What a connected shop sends is listed here for 30 days, with"
+        " what it did."
+    ),
     "accounts.WebhookEndpoint": (
         "No webhooks yet. An owner chooses “Add webhook” to receive events."
     ),

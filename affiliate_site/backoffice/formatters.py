@@ -50,6 +50,14 @@ STATUS_COLORS = {
     "partly failed": "danger",
     "no answer yet": "warning",
     "refused or returned": "danger",
+    "live": "success",
+    "listen only": "info",
+    "off": "",
+    "received": "info",
+    "done": "success",
+    "no referral": "",
+    "waits for its sale": "warning",
+    "ignored": "",
 }
 
 
@@ -194,6 +202,7 @@ FIELD_LABELS = {
     "canceled_at": "canceled",
     "company_name": "company",
     "confirmed_at": "confirmed",
+    "connection": "shop",
     "cookie_time": "cookie lifetime in days",
     "customer_id": "customer ID",
     "decided_at": "decided",
@@ -239,10 +248,12 @@ FIELD_LABELS = {
 
 
 def set_field_labels() -> None:
-    """Set the labels of all fields, in sentence case, and an odd plural."""
+    """Set the labels of all fields, in sentence case, and names of models."""
     for app in ("accounts", "tracking", "payouts"):
         for model in apps.get_app_config(app).get_models():
             for field in model._meta.fields:
                 label = FIELD_LABELS.get(field.name, field.verbose_name)
                 field.verbose_name = capfirst(label)
     apps.get_model("payouts", "Bonus")._meta.verbose_name_plural = "bonuses"
+    connection = apps.get_model("tracking", "Connection")._meta
+    connection.verbose_name, connection.verbose_name_plural = "shop", "shops"

@@ -292,6 +292,10 @@ def list_navigation(request) -> list[dict]:
                 build_sidebar_item(
                     "Signing secrets", "signature", "accounts_signingsecret"
                 ),
+                build_sidebar_item("Shops", "storefront", "tracking_connection"),
+                build_sidebar_item(
+                    "Shop events", "move_to_inbox", "tracking_shopevent"
+                ),
                 build_sidebar_item("Webhooks", "webhook", "accounts_webhookendpoint"),
                 build_sidebar_item("Webhook deliveries", "outbox", "accounts_delivery"),
                 build_sidebar_item("Audit log", "history", "accounts_auditlogentry"),

@@ -100,7 +100,7 @@ def sale(request, sale: int):
         raise Http404
     conversion = commissions[0].conversion
     earnings = list_earnings(affiliate, commissions, request.portal.order_ids, at=at)
-    refunds = account.refunds.filter(conversion=conversion).order_by("id")
+    refunds = account.refunds.filter(conversion=conversion, canceled_at=None)
     if conversion.affiliate_id != affiliate.pk:
         refunds = refunds.none()
     context = {
@@ -117,7 +117,9 @@ def sale(request, sale: int):
             )
             for earning in earnings
         ],
-        "refunds": [account.get_day(refund.created_at) for refund in refunds],
+        "refunds": [
+            account.get_day(refund.created_at) for refund in refunds.order_by("id")
+        ],
         "earns_nothing": all(
             earning.state in {"disapproved", "removed"} for earning in earnings
         ),

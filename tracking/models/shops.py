@@ -227,6 +227,11 @@ class ShopEvent(TenantModel):
                 name="shop_events_newest_first",
             ),
             models.Index(
+                fields=["account", "-created_at", "-id"],
+                condition=models.Q(state="failed"),
+                name="shop_events_failed",
+            ),
+            models.Index(
                 fields=["account", "connection", "-created_at", "-id"],
                 name="shop_events_of_connection",
             ),

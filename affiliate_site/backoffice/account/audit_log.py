@@ -5,6 +5,7 @@ import re
 from django.contrib import admin
 from django.db.models import Q
 from django.utils.functional import cached_property
+from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
 from accounts.events import EVENT_SENTENCES, summarize_kind
@@ -138,6 +139,7 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
     def named_actor(self, entry):
         actor = describe_actor(entry.actor, entry.names)
         is_named = "@" in actor or actor.endswith(AFFILIATE_SUFFIX)
+        is_named = is_named and not isinstance(actor, SafeString)  # a link to a shop
         return f"{actor} ({entry.actor})" if is_named else entry.actor
 
     @display(description="Details")

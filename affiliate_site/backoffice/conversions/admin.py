@@ -221,7 +221,7 @@ class ConversionAdmin(
             "conversion__in": rows,
         }
         commissions = Commission.objects.not_deleted().filter(**of_rows)
-        refunds = Refund.objects.filter(**of_rows)
+        refunds = Refund.objects.filter(**of_rows, canceled_at=None)
         found = commissions.values_list("conversion", STATUS, "amount").union(
             refunds.values_list("conversion", REFUND_STATUS, "amount"), all=True
         )

@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.audit_sentences import describe_actor, find_names
@@ -13,12 +13,14 @@ from affiliate_site.backoffice.conversions.calculation_section import (
     list_postings,
     list_reasons,
 )
+from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     format_datetime,
     format_key_values,
     format_labels,
     format_money,
+    format_status,
     get_paid_text,
 )
 from affiliate_site.backoffice.object_pages import (
@@ -74,7 +76,7 @@ def get_conversion_details(request, conversion) -> Details:
     if conversion.deleted_at:
         is_refunded = any(refund.is_full for refund in refunds)
         labels = [label_status("refunded" if is_refunded else "removed")]
-    elif refunds:
+    elif not all(refund.canceled_at for refund in refunds):
         labels.append(label_status("partly refunded"))
     if conversion.is_contested and not conversion.deleted_at:
         labels.append(label_status("contested"))
@@ -109,7 +111,10 @@ def list_conversion_facts(request, conversion, refunds) -> list[tuple[str, Any]]
     left = ZERO if conversion.deleted_at else conversion.amount
     before = left + sum(each.amount for each in refunds)
     return [
-        ("Before refunds", refunds and format_money(before, conversion.currency)),
+        (
+            "Before refunds",
+            before != left and format_money(before, conversion.currency),
+        ),
         ("Order ID", conversion.external_id),
         ("Affiliate", link_to(conversion.affiliate)),
         ("Program", link_to(conversion.program, conversion.program.title)),
@@ -118,6 +123,7 @@ def list_conversion_facts(request, conversion, refunds) -> list[tuple[str, Any]]
         ("Created", format_datetime(conversion.created_at)),
         ("Removed", format_datetime(conversion.deleted_at)),
         ("Reported by", describe_reporter(request, conversion)),
+        ("Shop", link_shop_orders(conversion)),
         ("Risk indicators", list_risk_indicators(conversion)),
         ("Metadata", conversion.meta_data and format_key_values(conversion.meta_data)),
         ("IP address", conversion.ip),
@@ -138,7 +144,22 @@ def describe_reporter(request, conversion) -> str:
         return ""
     actor = describe_actor(entry.actor, find_names(request.user, [entry]))
     is_created = entry.kind == "conversion.created"
-    return actor if is_created else f"a page, confirmed by {actor}"
+    return actor if is_created else format_html("a page, confirmed by {}", actor)
+
+
+def link_shop_orders(conversion) -> str:
+    """`Stripe, invoice in_1, renewal 3`, linked to the events of the order."""
+    orders = conversion.account.shop_orders.filter(conversion=conversion)
+    events = build_changelist_url("tracking_shopevent")
+    return format_html_join(
+        "\n",
+        '<a class="details-link" href="{}?order_id={}">{}</a>',
+        (
+            (events, order.pk, ", ".join(filter(None, [shop, order.label])))
+            for order in orders.select_related("connection").order_by("id")
+            for shop in [order.connection.name]
+        ),
+    )
 
 
 def get_customer_label(conversion) -> str:
@@ -241,7 +262,9 @@ def list_refund_sections(request, refunds, commissions) -> list[Section]:
     rows = [
         (
             format_datetime(each.created_at),
-            format_money(each.amount, each.currency),
+            format_status("canceled")
+            if each.canceled_at
+            else format_money(each.amount, each.currency),
             describe_refund(each, commissions),
             each.reason,
             describe_actor(each.actor, names),
@@ -259,7 +282,9 @@ def list_refund_sections(request, refunds, commissions) -> list[Section]:
 
 
 def describe_refund(refund, commissions) -> str:
-    """`Everything that was left`, or the amount of each line."""
+    """`Everything that was left`, or the amount of each line; when it was canceled."""
+    if refund.canceled_at:
+        return f"The shop canceled it {format_datetime(refund.canceled_at)}"
     if refund.is_full:
         return "Everything that was left"
     return "\n".join(

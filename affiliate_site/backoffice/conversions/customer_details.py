@@ -105,6 +105,8 @@ def list_conversion_entries(conversion, refunds) -> list[TimelineEntry]:
     for refund in refunds.values():
         refunded = format_money(refund.amount, refund.currency)
         text = format_html("refunded {} of {}", refunded, link)
+        if refund.canceled_at:
+            text = format_html("a refund of {}, which was canceled", link)
         entries.append(TimelineEntry(refund.created_at, text))
     if conversion.deleted_at and conversion.deleted_at not in refunds:
         entries.append(

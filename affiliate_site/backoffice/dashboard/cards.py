@@ -212,6 +212,12 @@ def build_attention_cards(user, *, at: datetime) -> list[DashboardCard]:
             build_changelist_url("tracking_conversionclaim", decided_at__isnull="True"),
         ),
         (
+            account.shop_events.failed().count(),
+            "Failed shop events",
+            "Read why, and process them again",
+            build_changelist_url("tracking_shopevent", state__exact="failed"),
+        ),
+        (
             to_review.webhooks,
             "Failing webhooks",
             "Mend the receiver, or disable the webhook",

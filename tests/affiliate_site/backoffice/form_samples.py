@@ -4,6 +4,7 @@ The pages are found, not listed: a new one is part of the tests at once.
 """
 
 import io
+import json
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -40,9 +41,12 @@ from payouts.services.tax_data import set_tax_data, set_tax_rule
 from tests.affiliate_site.backoffice.rates import create_rates
 from tests.payout_scenario import PAYER, Paid, create_run
 from tests.sample_account import SampleAccount
+from tracking.models.shops import Connection, ConnectionMode, ShopEventState
+from tracking.services.connections import create_connection, set_connection_secret
 from tracking.services.creatives import archive_creative, create_creative
 from tracking.services.customers import cancel_customer
 from tracking.services.failed_page_calls import record_failed_page_call
+from tracking.services.inbox import Envelope, record_event_result, store_event
 from tracking.services.questions import QuestionData, ask_question
 
 # Pages without a list, and the names of their URLs.
@@ -76,6 +80,8 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     ("AddCustomFieldPage", "type"): "select",
     ("ImportResultsPage", "file"): lambda run: AnswersFile(run),
     ("PayBalancePage", "amount"): "2",
+    ("SetSecretPage", "secret"): "whsec_sample",
+    ("TryEventPage", "body"): '{"id": "1", "type": "charge.succeeded", "created": 1}',
 }
 # The samples that a value of another field replaces.
 ALTERNATIVES = {
@@ -135,7 +141,25 @@ def create_rows(account, api, marker: str) -> SampleAccount:
     )
     create_payout_run(account, marker)
     create_document(account, marker)
+    create_shop(account, marker)
     return sample
+
+
+def create_shop(account, marker: str) -> Connection:
+    """Connect a shop with an event that failed and one that earned nobody anything."""
+    now = timezone.now()
+    shop = create_connection(
+        account, kind="stripe", name=marker, secret=f"{marker}-secret", at=now
+    )
+    set_connection_secret(
+        account, connection_id=shop.public_id, secret=f"{marker}-secret-2", at=now
+    )
+    for state in (ShopEventState.NO_REFERRAL, ShopEventState.FAILED):
+        body = json.dumps({"id": marker, "customer_email": f"{marker}@example.org"})
+        envelope = Envelope(f"{marker}-{state}", "invoice.paid", now, body)
+        event = store_event(shop, envelope, at=now)
+        record_event_result(event, state=state, effects=[marker], at=now)
+    return shop
 
 
 def create_document(account, marker: str) -> None:
@@ -218,6 +242,9 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
         account.portal_second_factors.create(
             affiliate=each, secret="A" * 32, confirmed_at=timezone.now()
         )
+    create_connection(
+        account, kind="stripe", mode=ConnectionMode.LIVE, at=timezone.now()
+    )
     return sample
 
 

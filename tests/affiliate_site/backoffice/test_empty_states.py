@@ -17,6 +17,7 @@ from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from tests.affiliate_site.backoffice.form_samples import (
     create_document,
     create_payout_run,
+    create_shop,
 )
 from tests.affiliate_site.backoffice.rates import create_rates
 from tests.payout_scenario import Paid, create_run
@@ -109,6 +110,7 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
     record_failed_page_call(account, reason="a", page="", at=timezone.now())
     create_run(account, Paid(slug=sample.affiliate))
     create_document(account, "harbor")
+    create_shop(account, "harbor")
     client = staff_client()
     create_invitation(
         account,

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from payouts.services.corrections import reattribute_conversion
 from payouts.services.payout_minimums import set_minimum
+from payouts.services.refunds import refund_conversion
 from tests.document_scenario import switch_on
 from tests.payout_scenario import Paid, create_run
 from tests.program_scenario import ProgramScenario
@@ -263,3 +264,18 @@ def test_tells_nothing_about_the_sales_of_recruits(mina, account, portal, scenar
 def test_shows_no_links_of_archived_programs(mina, portal, scenario):
     scenario.program.update_row(archived_at=timezone.now())
     assert scenario.mina.code not in get_page(mina, f"{portal}links/")
+
+
+def test_a_refund_that_the_shop_canceled_is_not_shown(mina, scenario, portal):
+    sale = earn(scenario)
+    refund = refund_conversion(
+        scenario.account,
+        conversion_id=sale.pk,
+        amount=Decimal(50),
+        reason="Broken",
+        at=timezone.now(),
+    )
+    url = f"{portal}sales/{sale.pk}/"
+    assert "got money back" in get_page(mina, url)
+    refund.update_row(amount=Decimal(0), canceled_at=timezone.now())
+    assert "got money back" not in get_page(mina, url)

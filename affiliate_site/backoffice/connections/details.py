@@ -1,0 +1,218 @@
+"""What the pages of a shop and of one of its events show."""
+
+from datetime import timedelta
+
+from django.db.models import Count, Q
+from django.utils import timezone
+from django.utils.html import format_html
+
+from affiliate_site.backoffice.connections.event_body import render_body
+from affiliate_site.backoffice.connections.steps import render_steps
+from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
+from affiliate_site.backoffice.formatters import format_datetime, format_status
+from affiliate_site.backoffice.object_pages import (
+    Column,
+    Details,
+    Section,
+    build_history,
+    label_status,
+    link_to,
+)
+from affiliate_site.links import build_connection_url
+from affiliate_site.shops.kinds import SHOPS
+from affiliate_site.shops.processing import ERASED, LISTENS_ONLY
+from tracking.models.customers import Customer
+from tracking.models.shops import Connection, ConnectionMode, ShopEvent, ShopEventState
+
+NUMBERS_AGE = timedelta(days=30)
+LISTED_EVENTS = 10
+COUNTED_STATES = (ShopEventState.NO_REFERRAL, ShopEventState.FAILED)
+NOT_SIGNED = (
+    "Enter the signing secret under “Set signing secret”: until then, what the shop"
+    " sends is refused."
+)
+NOT_AVAILABLE = "This kind of shop is not available here: what it sends is refused."
+MODE_TEXTS = {
+    ConnectionMode.LISTEN: "Events are stored with what they would do. They change"
+    " nothing.",
+    ConnectionMode.LIVE: "Events create sales, refunds and customers.",
+    ConnectionMode.OFF: "What the shop sends is refused.",
+}
+ANY_PROGRAM = "The program of the affiliate"
+COPY_BUTTON = (
+    '<p><code id="connection-url" class="backoffice-secret">{}</code> <button'
+    ' type="button" data-copy-target="connection-url" aria-label="Copy the address"'
+    ' class="text-primary-600 dark:text-primary-500 cursor-pointer">Copy</button></p>'
+)
+
+
+def get_state_text(event: ShopEvent) -> str:
+    """The state of an event as its label says it."""
+    return str(event.get_state_display()).lower()
+
+
+def get_mode_text(connection: Connection) -> str:
+    """The mode of a shop as its label says it."""
+    return str(connection.get_mode_display()).lower()
+
+
+def get_first_sentence(event: ShopEvent) -> str:
+    """What an event did, in one sentence; what it would do, if the shop listens."""
+    first, *others = event.result or [""]
+    return f"If live: {others[0]}" if first == LISTENS_ONLY and others else first
+
+
+def link_conversion(event: ShopEvent) -> str:
+    """A link to the sale that an event is about; empty without one."""
+    conversion = event.order.conversion if event.order else None
+    return link_to(conversion, conversion.external_id) if conversion else ""
+
+
+def list_missing(connection: Connection) -> list[str]:
+    """What keeps the shop from reporting."""
+    if connection.kind not in SHOPS:
+        return [NOT_AVAILABLE]
+    return [] if connection.secrets else [NOT_SIGNED]
+
+
+def get_connection_details(request, connection: Connection) -> Details:
+    """State, address, steps, numbers, and the last events."""
+    rows = connection.account.shop_events.filter(connection=connection)
+    newest = rows.select_related("order__conversion").order_by("-created_at", "-id")
+    events = list(newest[:LISTED_EVENTS])
+    address = format_html(COPY_BUTTON, build_connection_url(connection))
+    is_set_up = bool(events and connection.secrets)
+    steps = render_steps(connection, is_folded=is_set_up)
+    return Details(
+        headline=connection.name,
+        labels=[label_status(get_mode_text(connection))],
+        alerts=list_missing(connection),
+        sections=[
+            Section("Address for the shop", lines=format_html("{}{}", address, steps)),
+            Section("State", facts=list_connection_facts(connection)),
+            Section("Last 30 days", facts=list_numbers(connection)),
+            build_events_section(events),
+            build_history(request, [connection]),
+        ],
+    )
+
+
+def list_connection_facts(connection: Connection) -> list[tuple[str, object]]:
+    """What the connection is, and its settings; empty ones are left out."""
+    program, settings = connection.program, connection.settings
+    mode = ConnectionMode(connection.mode)
+    rules = settings.get("programs", [])
+    tax, shipping = (
+        "with" if settings.get(name) else "without"
+        for name in ("includes_tax", "includes_shipping")
+    )
+    secret_texts = ("none yet", "set", "set; the earlier one is valid, too")
+    return [
+        ("Mode", f"{mode.label}. {MODE_TEXTS[mode]}"),
+        ("Kind", connection.get_kind_display()),
+        ("Program", link_to(program, program.title) if program else ANY_PROGRAM),
+        ("Rules for the program", "\n".join(map(format_rule, rules))),
+        ("Signing secret", secret_texts[len(connection.secrets)]),
+        ("What earns", f"The sale {tax} tax and {shipping} shipping, after discounts"),
+        ("E-mail addresses", settings.get("stores_email") and "kept with customers"),
+        ("Test events", settings.get("takes_tests") and "count like others"),
+        ("Connected", format_datetime(connection.created_at)),
+    ]
+
+
+def format_rule(rule) -> str:
+    """`currency = EUR: harbor-lamps`, as the form of the settings has it."""
+    return f"{rule['field']} = {rule['value']}: {rule['program']}"
+
+
+def list_numbers(connection: Connection) -> list[tuple[str, object]]:
+    """How many events there were, and what became of them, with links to them."""
+    since = timezone.now() - NUMBERS_AGE
+    rows = connection.account.shop_events.filter(
+        connection=connection, created_at__gte=since
+    )
+    is_sale = Q(order__conversion__isnull=False, order__created_at__gte=since)
+    counts = rows.aggregate(
+        events=Count("pk"),
+        sales=Count("order", filter=is_sale, distinct=True),
+        **{state: Count("pk", filter=Q(state=state)) for state in COUNTED_STATES},
+    )
+    list_url = build_changelist_url(
+        "tracking_shopevent", connection=connection.public_id
+    )
+    link = '<a class="details-link" href="{}">{}</a>'
+    of_state = '<a class="details-link" href="{}&amp;state__exact={}">{}</a>'
+    return [
+        ("Events", format_html(link, list_url, f"{counts['events']:,}")),
+        ("Sales", f"{counts['sales']:,}"),
+        *(
+            (state.label, format_html(of_state, list_url, state, f"{counts[state]:,}"))
+            for state in COUNTED_STATES
+        ),
+    ]
+
+
+def build_events_section(events: list[ShopEvent]) -> Section:
+    """The last events in a table."""
+    titles = ("Time", "Event", "State", "What it did", "Conversion")
+    return Section(
+        "Last events",
+        notes=[] if events else ["No event has arrived yet."],
+        columns=[Column(title) for title in titles],
+        rows=[
+            (
+                link_to(event, format_datetime(event.created_at)),
+                event.kind,
+                format_status(get_state_text(event)),
+                get_first_sentence(event),
+                link_conversion(event),
+            )
+            for event in events
+        ],
+    )
+
+
+def get_event_details(request, event: ShopEvent) -> Details:
+    """What an event did, when, and its body."""
+    body = render_body(event.body) if event.body else ""
+    return Details(
+        headline=event.kind,
+        labels=[label_status(get_state_text(event))],
+        sections=[
+            Section(
+                "What it did",
+                notes=event.result or ["It has not been processed yet."],
+                facts=list_event_facts(event),
+            ),
+            Section("Body", notes=[] if body else [ERASED], lines=body),
+        ],
+    )
+
+
+def list_event_facts(event: ShopEvent) -> list[tuple[str, object]]:
+    """Links to what the event is about, and its attempts."""
+    order = event.order
+    conversion = order.conversion if order else None
+    refunds = conversion and event.account.refunds.filter(conversion=conversion).count()
+    customer = conversion.customer if conversion else find_customer(event)
+    return [
+        ("Shop", link_to(event.connection, event.connection.name)),
+        ("Order", order.label if order else ""),
+        ("Conversion", link_conversion(event)),
+        ("Refunds", refunds and link_to(conversion, f"{refunds:,}")),
+        ("Customer", link_to(customer)),
+        ("ID", event.key),
+        ("Occurred", format_datetime(event.occurred_at, timespec="seconds")),
+        ("Received", format_datetime(event.created_at, timespec="seconds")),
+        ("Attempts", f"{event.attempts:,}"),
+        ("Next attempt", format_datetime(event.due_at)),
+    ]
+
+
+def find_customer(event: ShopEvent) -> Customer | None:
+    """The customer that an event without a sale is about."""
+    rows = event.account.shop_customers.select_related("customer").filter(
+        connection=event.connection, key=event.customer_key
+    )
+    found = rows.first()
+    return found.customer if found else None

@@ -1,0 +1,173 @@
+"""Process an event of a shop again, and try one without a change."""
+
+from datetime import datetime
+
+from django import forms
+from django.db import DatabaseError
+from django.db import connection as database
+from django.utils import timezone
+
+from accounts.errors import DomainError
+from affiliate_site.backoffice.connections.details import get_state_text
+from affiliate_site.backoffice.connections.steps import list_event_kinds
+from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.formatters import format_datetime, format_status
+from affiliate_site.backoffice.forms import MULTI_LINE, ServiceForm
+from affiliate_site.backoffice.object_pages import Section
+from affiliate_site.shops.base import WrongSignature, describe
+from affiliate_site.shops.kinds import SHOPS
+from affiliate_site.shops.processing import (
+    parse_body,
+    preview_event,
+    process_event,
+    read_event,
+)
+from affiliate_site.shops.views import MAX_EVENT_SIZE
+from payouts.services.shop_orders import Outcome
+from tracking.models.shops import ShopEvent, ShopEventState
+from tracking.services.inbox import process_again
+
+MAX_CHOICES = 25  # events, the newest
+READ_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
+
+
+def run_again(event: ShopEvent, *, at: datetime) -> None:
+    """Let an event be processed by the worker, on the embedded database at once."""
+    process_again(event, at=at)
+    if database.vendor == "sqlite":
+        process_event(event, at=at)
+
+
+class ProcessAgainPage(FormPage):
+    """Process an event that did nothing."""
+
+    name = "again"
+    title = button = "Process again"
+    permission = "tracking.change_shopevent"
+    explanation = (
+        "The event is processed as if it had just arrived, by the present settings and"
+        " mode of its shop. What it did already, it does not do twice."
+    )
+
+    @classmethod
+    def is_offered(cls, event):
+        return bool(event.body) and event.state != ShopEventState.DONE
+
+    def save(self, form, at):
+        run_again(self.row, at=at)
+
+    def get_done_message(self, result):
+        if self.row.attempts == 0:
+            return "The event is processed in a moment. Reload the page for the result."
+        return f"The event was processed: {get_state_text(self.row)}."
+
+
+class TryEventForm(ServiceForm):
+    """An event that the shop has sent, or the body of one."""
+
+    def build_fields(self):
+        rows = self.account.shop_events.filter(connection=self.row).exclude(body="")
+        newest = rows.order_by("-created_at", "-id")[:MAX_CHOICES]
+        events = [
+            (str(event.pk), f"{format_datetime(event.created_at)} {event.kind}")
+            for event in newest
+        ]
+        kinds = [(kind, kind) for kind in list_event_kinds(self.row.kind)]
+        return {
+            "event": forms.ChoiceField(
+                label="Received event",
+                choices=[("", "None"), *events],
+                required=False,
+            ),
+            "body": forms.CharField(
+                label="Or a body",
+                required=False,
+                max_length=MAX_EVENT_SIZE,
+                widget=MULTI_LINE({"rows": 12, "spellcheck": "false"}),
+                help_text="The JSON that the shop sends. Nothing of it is stored.",
+            ),
+            "kind": forms.ChoiceField(
+                label="Kind of the body",
+                choices=[("", "As the body says"), *kinds],
+                required=False,
+                help_text="For shops that name it beside the body.",
+            ),
+        }
+
+    def clean(self):
+        """Read the event: `kind` and `body` are those of the received one, if any."""
+        values = super().clean()
+        if self.errors:
+            return values
+        if values["event"]:
+            event = self.account.shop_events.get(pk=values["event"])
+            return values | {"kind": event.kind, "body": event.body}
+        try:
+            body = parse_body(values["body"])
+        except ValueError:
+            self.add_error("body", "Paste the JSON object that the shop sends.")
+            return values
+        if not values["kind"]:
+            values["kind"] = self.find_kind(body)
+        return values
+
+    def find_kind(self, body) -> str:
+        """The kind that a body names; an error beside the field if it names none."""
+        raw = self.cleaned_data["body"].encode()
+        try:
+            shop = SHOPS[self.row.kind]
+            envelope = shop.identify(self.row, {}, body, raw, at=timezone.now())
+        except (DomainError, WrongSignature, *READ_ERRORS):
+            self.add_error("kind", "Choose it: the body does not say it.")
+            return ""
+        return envelope.kind
+
+
+class TryEventPage(FormPage):
+    """See what an event would do."""
+
+    name = "try"
+    title = "Try an event"
+    button = "See what would happen"
+    permission = "tracking.change_connection"
+    explanation = "You see what an event would do. Nothing is changed."
+    form_class = TryEventForm
+    leave_button = "Back"
+    outcome: Outcome | None = None
+
+    @classmethod
+    def is_offered(cls, connection):
+        return connection.kind in SHOPS
+
+    def save(self, form, at):
+        values = form.cleaned_data
+        try:
+            facts = read_event(self.row, values["kind"], values["body"])
+            return preview_event(self.row, facts, at=at)
+        except (DatabaseError, *READ_ERRORS) as error:
+            return Outcome(
+                ShopEventState.FAILED,
+                [f"The event could not be processed: {describe(error)}."],
+            )
+
+    def perform(self, form, at):
+        try:
+            return self.save(form, at)
+        except DomainError as error:
+            return Outcome(ShopEventState.FAILED, [error.text])
+
+    def respond(self, form, outcome):
+        """Show the form again, with the outcome or why there is none."""
+        if outcome.state == ShopEventState.FAILED:
+            name = "event" if form.cleaned_data["event"] else "body"
+            form.add_error(name, " ".join(outcome.effects))
+            return self.form_invalid(form)
+        self.outcome = outcome
+        return self.render_to_response(self.get_context_data(form=form))
+
+    def list_sections(self):
+        if self.outcome is None:
+            return []
+        notes = self.outcome.effects or ["Nothing would change."]
+        state = format_status(self.outcome.state.label.lower())
+        return [Section("What would happen", notes=notes, facts=[("State", state)])]

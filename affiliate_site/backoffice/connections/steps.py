@@ -1,0 +1,96 @@
+"""What to do in a shop so that it reports to its connection: numbered steps."""
+
+from collections.abc import Sequence
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from affiliate_site.shops.kinds import SHOPS
+from tracking.models.shops import Connection, ConnectionKind
+
+EVENTS = "EVENTS"  # stands for the kinds of events to choose
+ENTER_SECRET = "Enter it here, under “Set signing secret”."  # noqa: S105 - a sentence
+CLICKS = (
+    "Load the tracking script on the pages of your shop, so that a sale names the visit"
+    " that led to it."
+)
+TRY_IT = (
+    "Make a purchase, or send a test event from there. It appears below, with what it"
+    " would do. When that is right, choose “Switch to live”."
+)
+STEPS: dict[str, Sequence[str]] = {
+    ConnectionKind.STRIPE: (
+        "In Stripe, open Developers, Webhooks, and choose “Add destination”.",
+        EVENTS,
+        "Choose “Webhook endpoint”, and enter the address above as the endpoint URL.",
+        "Stripe shows a signing secret, which begins with whsec_.",
+        ENTER_SECRET,
+        CLICKS + " Payment links and buy buttons get it as client_reference_id; your"
+        " own code sends the tracking ID so, or as metadata tap_vid.",
+        TRY_IT,
+    ),
+    ConnectionKind.WOOCOMMERCE: (
+        "In WordPress, open WooCommerce, Settings, Advanced, Webhooks, and choose “Add"
+        " webhook”: one for each of the events.",
+        EVENTS,
+        "Set the status to Active, and enter the address above as the delivery URL.",
+        "Enter a secret of your own, the same in each webhook, and save.",
+        ENTER_SECRET,
+        CLICKS + " The plugin for WooCommerce does so, and adds the visit to orders.",
+        TRY_IT,
+    ),
+    ConnectionKind.SHOPIFY: (
+        "In Shopify, open Settings, Notifications, Webhooks, and choose “Create"
+        " webhook”: one for each of the events.",
+        EVENTS,
+        "Choose JSON as the format and enter the address above as the URL.",
+        "Below the list, Shopify shows the key that webhooks are signed with.",
+        ENTER_SECRET,
+        CLICKS + " It adds the visit to the attributes of the cart.",
+        TRY_IT,
+    ),
+    ConnectionKind.PADDLE: (
+        "In Paddle, open Developer tools, Notifications, and choose “New destination”.",
+        "Choose the type URL, and enter the address above.",
+        EVENTS,
+        "Save it, then choose “Edit destination” to see its secret key.",
+        ENTER_SECRET,
+        CLICKS + " Give it to the checkout as custom data tap_vid.",
+        TRY_IT,
+    ),
+    ConnectionKind.OTHER: (
+        "In your shop, add a webhook with the address above that sends JSON.",
+        "Let it sign what it sends, or send a secret in a header.",
+        ENTER_SECRET,
+        TRY_IT,
+    ),
+}
+EVENTS_TEXT = "Choose these events, no others are needed:"
+
+
+def list_event_kinds(kind: str) -> list[str]:
+    """The kinds of events that do something."""
+    return list(SHOPS[kind].readers) if kind in SHOPS else []
+
+
+def list_steps(connection: Connection) -> list[str]:
+    """The steps for the kind of a shop."""
+    names = ((name,) for name in list_event_kinds(connection.kind))
+    kinds = format_html_join(" ", "<code>{}</code>", names)
+    events = format_html("{} {}", EVENTS_TEXT, kinds) if kinds else ""
+    steps = STEPS.get(connection.kind, STEPS[ConnectionKind.OTHER])
+    return [step for step in (events if it is EVENTS else it for it in steps) if step]
+
+
+def render_steps(connection: Connection, *, is_folded: bool) -> SafeString:
+    """The steps as HTML, folded once the shop reports."""
+    steps = format_html_join(
+        "", "<li>{}</li>", ((step,) for step in list_steps(connection))
+    )
+    if not is_folded:
+        return format_html('<ol class="connection-steps">{}</ol>', steps)
+    return format_html(
+        "<details><summary>How the shop is set up</summary>"
+        '<ol class="connection-steps">{}</ol></details>',
+        steps,
+    )
