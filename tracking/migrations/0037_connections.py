@@ -297,7 +297,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="connection",
-            index=models.Index(fields=["account"], name="connections_of_account"),
+            index=models.Index(fields=["account", "id"], name="connections_of_account"),
         ),
         migrations.AddConstraint(
             model_name="connection",

@@ -63,7 +63,9 @@ class Connection(TenantModel):
                 fields=["public_id"], name="one_connection_per_public_id"
             )
         ]
-        indexes = [models.Index(fields=["account"], name="connections_of_account")]
+        indexes = [
+            models.Index(fields=["account", "id"], name="connections_of_account")
+        ]
 
     def __str__(self) -> str:
         return self.public_id

@@ -21,6 +21,7 @@ from affiliate_site.backoffice.object_pages import (
 from affiliate_site.links import build_connection_url
 from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.processing import ERASED, LISTENS_ONLY
+from payouts.services.shop_referrals import add_prefix
 from tracking.models.customers import Customer
 from tracking.models.shops import Connection, ConnectionMode, ShopEvent, ShopEventState
 
@@ -211,8 +212,9 @@ def list_event_facts(event: ShopEvent) -> list[tuple[str, object]]:
 
 def find_customer(event: ShopEvent) -> Customer | None:
     """The customer that an event without a sale is about."""
-    rows = event.account.shop_customers.select_related("customer").filter(
-        connection=event.connection, key=event.customer_key
-    )
-    found = rows.first()
-    return found.customer if found else None
+    customer_id = add_prefix(event.connection, event.customer_key)
+    if not customer_id:
+        return None
+    rows = event.account.customers.not_deleted()
+    customer: Customer | None = rows.filter(customer_id=customer_id).first()
+    return customer

@@ -190,7 +190,7 @@ def test_says_before_it_goes_live_that_the_secret_is_missing(staff_client, accou
 
 def test_saves_what_counts(staff_client, scenario, shop):
     scenario.create_commission_type("addon", "50")
-    shop.update_row(settings={"other": {"kept": True}})
+    shop.update_row(settings={"other": {"signature": {"kind": "standard_webhooks"}}})
     shop = save(
         staff_client(),
         shop,
@@ -207,7 +207,7 @@ def test_saves_what_counts(staff_client, scenario, shop):
     assert (shop.name, shop.program) == ("Harbor shop", None)
     rule = {"field": "currency", "value": "EUR", "program": scenario.program.slug}
     assert shop.settings == {
-        "other": {"kept": True},
+        "other": {"signature": {"kind": "standard_webhooks"}},
         "programs": [rule],
         "includes_tax": True,
         "includes_shipping": False,
