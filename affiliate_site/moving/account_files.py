@@ -59,8 +59,14 @@ def list_columns() -> dict[str, list[str]]:
 
 def serialize(data: Any) -> bytes:
     """Serialize to one line of JSON with sorted keys."""
-    text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return text.encode() + b"\n"
+    try:
+        return _dump(data, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:  # half of a surrogate pair, which SQLite stores in JSON
+        return _dump(data, ensure_ascii=True).encode() + b"\n"
+
+
+def _dump(data: Any, **options: Any) -> str:
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), **options)
 
 
 class Digests:

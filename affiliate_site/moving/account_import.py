@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from django.apps import apps
+from django.core.exceptions import ValidationError
 from django.db import DataError, IntegrityError, connection, transaction
 
 from accounts.compiled_writes import insert_rows
@@ -29,7 +30,10 @@ from payouts.services.payout_methods import calculate_method_index
 
 ACCOUNT = Account._meta.label
 # What values of a file raise that no exporter writes.
-VALUE_ERRORS = (ValueError, TypeError, AttributeError, OverflowError, RecursionError)
+VALUE_ERRORS = (
+    *(ValueError, TypeError, AttributeError, OverflowError, RecursionError),
+    ValidationError,
+)
 # Columns that a file does not have, calculated from the columns of the row.
 CALCULATED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "accounts.WebhookEndpoint": lambda row: {
