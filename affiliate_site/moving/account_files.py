@@ -10,8 +10,8 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -115,7 +115,8 @@ class AccountFileReader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.number = 0
-        manifest = self._parse(next(self._read_lines(), b""))
+        with closing(self._read_lines()) as lines:
+            manifest = self._parse(next(lines, b""))
         self._check_release(manifest)
         try:
             self.slug, self.plan = manifest["account"]["slug"], manifest["plan"]
@@ -162,7 +163,7 @@ class AccountFileReader:
         if next(lines, b""):
             raise self.build_error("the file goes on after its last line")
 
-    def _read_lines(self) -> Iterator[bytes]:
+    def _read_lines(self) -> Generator[bytes]:
         self.number = 0
         try:
             with self.path.open("rb") as raw:

@@ -18,8 +18,8 @@ from django.apps import apps
 from django.db import models
 
 from accounts.exact_json import format_decimal
-from accounts.models.accounts import Account, TenantModel
-from affiliate_site.moving.account_columns import EXPORTED, LEFT_OUT
+from accounts.models.accounts import Account
+from affiliate_site.moving.account_columns import EXPORTED
 from tracking.amounts import AmountField
 from tracking.services.mails import LINK_REQUESTS, SECRET_MAILS
 
@@ -79,17 +79,6 @@ def _add_table(tables: dict[str, Table], label: str) -> None:
         if column.target not in ("", label):
             _add_table(tables, column.target)
     tables[label] = table
-
-
-def is_of_account(model: type[models.Model]) -> bool:
-    """Return whether a model's rows belong to one account, or are accounts."""
-    return issubclass(model, TenantModel) or model._meta.label in EXPORTED
-
-
-def list_left_out_columns(label: str) -> list[str]:
-    """Return the names of a table's columns that are not exported."""
-    start = f"{label}."
-    return [name.removeprefix(start) for name in LEFT_OUT if name.startswith(start)]
 
 
 def _build_column(column: Any) -> Column:

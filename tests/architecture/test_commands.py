@@ -76,7 +76,8 @@ DOCUMENTED = {
     ),
     # Data and maintenance
     "load_demo": "[--scale N]",
-    "import_account": "ACCOUNT --from BASE_URL [--dry-run] [--mirror]",
+    "export_account": "ACCOUNT FILE",
+    "import_account": "ACCOUNT --file FILE [--dry-run]",
     "deliver_webhooks": "[--once]",
     "prune": "[--dry-run]",
     "rotate_encryption": "[--dry-run]",
@@ -89,7 +90,7 @@ DOCUMENTED = {
 }
 
 # Documented commands that are not implemented yet.
-NOT_IMPLEMENTED = {"import_account"}
+NOT_IMPLEMENTED = set()
 
 IMPLEMENTED = {
     path.stem: package
