@@ -1,19 +1,24 @@
 """An account moves into an installation that has other accounts, maybe as another."""
 
+import json
 import re
 
 import pytest
+from django.db import connection
+from django.db.models import BinaryField
 
 from accounts.errors import DuplicateAccount, InvalidSlug, PlanNotFound
 from accounts.models.accounts import Account
 from accounts.services.webhooks import create_webhook
 from affiliate_site.moving import account_import
 from affiliate_site.moving.account_import import TakenByAnotherAccount
+from affiliate_site.moving.account_references import SHIFTS
+from affiliate_site.moving.account_tables import list_tables
 from payouts.services.ledger_digests import check_e15_e16_digests, save_digest
 from tests.affiliate_site.moving.conftest import explain_all, read, write
-from tests.conftest import NOW
+from tests.conftest import NOW, create_account
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
-from tests.moving_account import DAY, fill_account, read_balances
+from tests.moving_account import DAY, fill_account, read_balances, rolled_back
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tests.row_count_checks import assert_row_counts_exact
 from tracking.services.portal_settings import update_portal_settings
@@ -185,3 +190,40 @@ def test_an_account_without_rows_moves(account, tmp_path, other_account):
     write(account, tmp_path / "file")
     copy = read(tmp_path / "file", "copy")
     assert (copy.name, copy.plan) == (account.name, account.plan)
+
+
+# Columns with texts that were given with an ID in them.
+GIVEN = {"tracking.Coupon.code", "tracking.SearchSuffix.suffix"}  # by the scenario
+
+
+@pytest.mark.engine_independent
+def test_texts_and_json_name_no_ids_but_those_that_are_declared(db, tmp_path):
+    """The IDs of each table are in a range of their own, so that texts show them."""
+    tables = list(list_tables().values())
+    with rolled_back():
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM sqlite_sequence")
+            cursor.executemany(
+                "INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)",
+                [
+                    (table.model._meta.db_table, number * 10**9)
+                    for number, table in enumerate(tables, 1)
+                ],
+            )
+        account = create_account()
+        fill_account(account)
+        write(account, tmp_path / "file")
+    found = set()
+    for line in (tmp_path / "file").read_text().splitlines()[1:-1]:
+        row = json.loads(line)
+        table = list_tables()[row["table"]]
+        for name, column in table.columns.items():
+            if column.target or isinstance(column.field, BinaryField):
+                continue
+            for digits in re.findall(r"\d{10,12}", json.dumps(row["row"][name])):
+                number, rest = divmod(int(digits), 10**9)
+                if 0 < number <= len(tables) and rest < 10_000:
+                    found.add(f"{table.label}.{name}")
+
+    assert found - GIVEN - set(SHIFTS) == set()
+    assert len(found) >= 10
