@@ -76,7 +76,7 @@ DOCUMENTED = {
     ),
     # Data and maintenance
     "load_demo": "[--scale N]",
-    "import_account": "ACCOUNT --from BASE_URL [--dry-run] [--mirror]",
+    "import_account": "ACCOUNT --from BASE_URL [--dry-run]",
     "deliver_webhooks": "[--once]",
     "prune": "[--dry-run]",
     "rotate_encryption": "[--dry-run]",
@@ -89,7 +89,7 @@ DOCUMENTED = {
 }
 
 # Documented commands that are not implemented yet.
-NOT_IMPLEMENTED = {"import_account"}
+NOT_IMPLEMENTED: set[str] = set()
 
 IMPLEMENTED = {
     path.stem: package
