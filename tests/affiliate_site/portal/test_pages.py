@@ -263,3 +263,17 @@ def test_tells_nothing_about_the_sales_of_recruits(mina, account, portal, scenar
 def test_shows_no_links_of_archived_programs(mina, portal, scenario):
     scenario.program.update_row(archived_at=timezone.now())
     assert scenario.mina.code not in get_page(mina, f"{portal}links/")
+
+
+def test_a_missing_page_leads_back_to_the_overview(mina, portal):
+    accept = {"Accept": "text/html", "Accept-Language": "de"}
+    response = mina.get(f"{portal}sales/9/", headers=accept)
+    assert response.status_code == 404
+    assert f'<a class="button" href="{portal}">Übersicht</a>' in response.text
+
+
+@pytest.mark.usefixtures("portal")
+def test_a_page_of_no_portal_leads_nowhere(client):
+    response = client.get("/partners/nobody/", headers={"Accept": "text/html"})
+    assert response.status_code == 404
+    assert 'href="/partners/' not in response.text
