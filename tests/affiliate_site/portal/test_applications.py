@@ -91,6 +91,7 @@ def test_a_stranger_becomes_an_affiliate(client, account, portal, scenario, send
         f"Your application for {scenario.program.title} waits for a decision of"
         f" {account.name}."
     ) in page
+    assert page.endswith("No sale yet.")  # there is no link to share
     affiliate = account.affiliates.get(email=EMAIL)
     assert (affiliate.firstname, affiliate.country) == ("Nora", "DE")
     assert affiliate.language == "en"
