@@ -99,6 +99,15 @@ def test_a_stranger_becomes_an_affiliate(client, account, portal, scenario, send
     assert "This link works once" in read(client.post(url))
 
 
+def test_a_name_starts_no_paragraph_in_mails(client, account, portal, entries):
+    name = {"firstname": " Nora\r\n\nPay at  evil.example", "company": "Weld\tCo"}
+    client.post(f"{portal}apply/", entries | name)
+    client.post(get_path(account))
+    affiliate = account.affiliates.get(email=EMAIL)
+    assert affiliate.firstname == "Nora Pay at evil.example"
+    assert affiliate.company_name == "Weld Co"
+
+
 @pytest.mark.parametrize("has_levels", [True, False])
 def test_who_recruited_somebody_becomes_the_parent(
     client, account, portal, scenario, entries, has_levels
