@@ -21,10 +21,13 @@ from accounts.models.accounts import Account, TenantModel
 from affiliate_site.moving.source import Row, Source
 from payouts.services import imported_people as people
 from payouts.services import imported_sales as sales
+from payouts.services.conversion_updates import delete_conversion
 from payouts.services.ledger import (
     get_payable_balances_by_slug,
     open_ledger_session,
 )
+from payouts.services.mirroring import MIRRORS
+from payouts.services.payments import cancel_payment
 from tracking.money import ZERO
 from tracking.services.imports import ImportMap, ImportProblem, ImportReport
 
@@ -56,11 +59,14 @@ class AccountImport:
     source: Source
     at: datetime
     is_dry_run: bool = False
+    is_mirror: bool = False  # also what has changed or ended since
     on_progress: ProgressCallback = lambda kind, count: None
     report: ImportReport = field(default_factory=ImportReport)
 
     def __post_init__(self) -> None:
         self.imports = ImportMap(self.account, self.source.host, self.at)
+        self.seen: set[tuple[str, str]] = set()
+        self.account.uses_webhooks = False  # of this object: an import sends none
 
     def run(self) -> ImportReport:
         """Read everything; raise `SourceError` where the source cannot be read on."""
@@ -69,6 +75,8 @@ class AccountImport:
             self.import_rules()
             self.import_people()
             self.import_sales()
+            if self.is_mirror:
+                self.end_what_is_gone()
         self.report.notes = self.imports.notes
         return self.report
 
@@ -167,10 +175,64 @@ class AccountImport:
             for row in page:
                 self.report.count(self.report.read, kind)
                 key = f"{prefix}/{get_key(row)}" if prefix else get_key(row)
+                self.seen.add((kind, key))
                 if self.imports.find(kind, key) is None:
                     new[key] = row
+                elif self.is_mirror and self.imports.has_changed(kind, key, row):
+                    self.mirror(kind, key, row)
             self.store_page(Batch(kind, store, owner, new))
             self.on_progress(kind, self.report.read[kind])
+
+    def mirror(self, kind: str, key: str, row: Row) -> None:
+        """Take over a change of a known object, or list why it cannot be."""
+        apply = MIRRORS.get(kind)
+        if apply is None:
+            return
+        try:
+            with transaction.atomic():
+                apply(self.imports, row, self.imports.known[kind, key])
+                self.imports.remember_change(kind, key, row)
+        except STORE_ERRORS as error:
+            self.report.add_problem(kind, key, describe_problem(error))
+        else:
+            self.report.count(self.report.updated, kind)
+
+    def end_what_is_gone(self) -> None:
+        """Remove the conversions and cancel the payments that the source has no longer.
+
+        If a list never stood still, or half of it is gone, nothing is ended: the source
+        may be the one that is wrong.
+        """
+        for kind, path in (("conversion", "conversions/"), ("payment", "payments/")):
+            known = [key for name, key in self.imports.known if name == kind]
+            gone = [key for key in known if (kind, key) not in self.seen]
+            if path in self.source.unstable or len(gone) > max(len(known) // 2, 1):
+                problem = ImportProblem(
+                    "too_many_gone", "", f"{len(gone)} of {len(known)}"
+                )
+                self.report.add_problem(kind, path, problem)
+                continue
+            for key in gone:
+                self.end_one(kind, key)
+
+    def end_one(self, kind: str, key: str) -> None:
+        """End one object, or list why it cannot be."""
+        try:
+            with transaction.atomic():
+                self.end(kind, self.imports.known[kind, key])
+                self.imports.forget(kind, key)
+        except STORE_ERRORS as error:
+            self.report.add_problem(kind, key, describe_problem(error))
+        else:
+            self.report.count(self.report.removed, kind)
+
+    def end(self, kind: str, pk: int) -> None:
+        """Remove a conversion, or cancel a payment."""
+        if kind == "conversion":
+            delete_conversion(self.account, conversion_id=pk, at=self.at)
+            return
+        payment = self.account.payments.get(pk=pk)
+        cancel_payment(self.account, payment_id=payment.public_id, at=self.at)
 
     def store_page(self, batch: "Batch") -> None:
         """Store the rows of a page in one transaction, else each in its own."""

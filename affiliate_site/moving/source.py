@@ -58,6 +58,7 @@ class Source:
         self.host = url.netloc.decode()
         self.wait = wait
         self.request_count = 0
+        self.unstable: set[str] = set()  # lists that changed during each reading
         self.client = httpx.Client(
             headers={"X-Api-Key": key, "Accept": "application/json"},
             timeout=TIMEOUT_SECONDS,
@@ -81,6 +82,7 @@ class Source:
             yield from reversed(first)
             if last_page == 1 or self._read_page(path, 1) == (first, last_page):
                 return
+        self.unstable.add(path)
 
     def _read_page(self, path: str, number: int) -> tuple[list[Row], int]:
         rows, headers = self._request(path, {"page": number})

@@ -76,7 +76,7 @@ DOCUMENTED = {
     ),
     # Data and maintenance
     "load_demo": "[--scale N]",
-    "import_account": "ACCOUNT --from BASE_URL [--dry-run]",
+    "import_account": "ACCOUNT --from BASE_URL [--dry-run] [--mirror]",
     "deliver_webhooks": "[--once]",
     "prune": "[--dry-run]",
     "rotate_encryption": "[--dry-run]",

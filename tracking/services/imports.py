@@ -31,6 +31,7 @@ class ImportReport:
     read: dict[str, int] = field(default_factory=dict)
     created: dict[str, int] = field(default_factory=dict)
     updated: dict[str, int] = field(default_factory=dict)
+    removed: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
     problems: list[dict[str, str]] = field(default_factory=list)
     notes: list[dict[str, str]] = field(default_factory=list)  # stored, but changed
@@ -62,15 +63,35 @@ class ImportMap:
     source: str
     at: datetime
     known: dict[tuple[str, str], int] = field(default_factory=dict)
+    fingerprints: dict[tuple[str, str], str] = field(default_factory=dict)
     notes: list[dict[str, str]] = field(default_factory=list)
     past_rows: list[DailyCountedRow] = field(default_factory=list)  # of days gone by
 
     def load(self) -> None:
         """Read what earlier runs have stored."""
         rows = self.account.imported_objects.filter(source=self.source)
-        columns = ("kind", "source_id", "local_id")
-        for kind, source_id, local_id in rows.values_list(*columns).iterator():
-            self.known[kind, source_id] = local_id
+        columns = ("kind", "source_id", "local_id", "fingerprint")
+        for kind, key, local_id, fingerprint in rows.values_list(*columns).iterator():
+            self.known[kind, key] = local_id
+            self.fingerprints[kind, key] = fingerprint
+
+    def has_changed(self, kind: str, key: str, body: Any) -> bool:
+        """Return whether the source says something else of a known object by now."""
+        known = self.fingerprints.get((kind, key))
+        return known is not None and known != calculate_fingerprint(body)
+
+    def remember_change(self, kind: str, key: str, body: Any) -> None:
+        """Store what the source says of a known object now."""
+        fingerprint = calculate_fingerprint(body)
+        rows = self.account.imported_objects.filter(source=self.source, kind=kind)
+        rows.filter(source_id=key).update(fingerprint=fingerprint)
+        self.fingerprints[kind, key] = fingerprint
+
+    def forget(self, kind: str, key: str) -> None:
+        """Forget an object that the source has no longer."""
+        rows = self.account.imported_objects.filter(source=self.source, kind=kind)
+        rows.filter(source_id=key).delete()
+        del self.known[kind, key]
 
     def add_note(
         self, kind: str, source_id: Any, code: str, path: str, value: Any

@@ -30,12 +30,24 @@ class Command(AccountCommand):
         parser.add_argument(
             "--dry-run", action="store_true", help="read everything, store nothing"
         )
+        parser.add_argument(
+            "--mirror",
+            action="store_true",
+            help="also take over what has changed or ended at the source since",
+        )
 
-    def run_for_account(self, account, *, at, base_url="", dry_run=False, **options):
+    def run_for_account(
+        self, account, *, at, base_url="", dry_run=False, mirror=False, **options
+    ):
         try:
             source = Source(base_url, read_key())
             moving = AccountImport(
-                account, source, at, is_dry_run=dry_run, on_progress=self.show_progress
+                account,
+                source,
+                at,
+                is_dry_run=dry_run,
+                is_mirror=mirror,
+                on_progress=self.show_progress,
             )
             self.started_at = timezone.now()
             report = moving.run()
@@ -45,6 +57,8 @@ class Command(AccountCommand):
         result = {
             "read": report.read,
             "created": report.created,
+            "updated": report.updated,
+            "removed": report.removed,
             "left_out": report.left_out,
             "problems": report.problems,
             "notes": report.notes,
@@ -77,6 +91,8 @@ def format_report(result, *, is_dry_run: bool) -> str:
     lines = ["Dry run: nothing was stored."] if is_dry_run else []
     lines += [
         f"{kind}: read {count:,}, new {result['created'].get(kind, 0):,},"
+        f" changed {result['updated'].get(kind, 0):,},"
+        f" ended {result['removed'].get(kind, 0):,},"
         f" left out {result['left_out'].get(kind, 0):,}"
         for kind, count in result["read"].items()
     ]

@@ -14,11 +14,13 @@ from affiliate_site.moving.source import Source
 from payouts.services.bonuses import grant_bonuses
 from payouts.services.explanation import explain_conversion
 from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.payments import cancel_payment
 from payouts.services.payout_methods import set_payout_method
 from tests.conftest import ApiClient
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tracking.services.customers import cancel_customer
 from tracking.services.hierarchy import create_group, set_group
 from tracking.services.notes import create_note
 
@@ -243,3 +245,56 @@ def test_amounts_are_not_calculated_again(target, make_import):
     for row in target.commissions.filter(conversion__isnull=False):
         target_total += row.amount
     assert target_total > 0
+
+
+def change_much(scenario):
+    """Decisions, refunds, payments, new sales, meta data, a removed sale."""
+    account, at = scenario.account, LATER - timedelta(hours=1)
+    rows = list(account.commissions.filter(conversion__isnull=False).order_by("id"))
+    for number, row in enumerate(rows):
+        if row.payment_id is None and number % 3 == 0:
+            status = "approved" if row.status == "pending" else "disapproved"
+            scenario.set_status(row, status, at=at)
+    conversions = list(account.conversions.order_by("id"))
+    scenario.change_amount(conversions[1], "12.34", at=at)
+    scenario.delete(conversions[2], at=at)
+    account.conversions.filter(pk=conversions[4].pk).update(meta_data={"new": "yes"})
+    scenario.create_conversion("50", external_id="order-new", at=at)
+    payment = account.payments.order_by("id").first()
+    cancel_payment(account, payment_id=payment.public_id, at=at)
+    scenario.pay("3", at=at)
+    customer = account.customers.order_by("id").first()
+    cancel_customer(account, public_id=customer.public_id, at=at)
+
+
+def test_a_mirror_takes_over_what_changed(
+    source_account, scenario, target, make_import, make_key
+):
+    make_import(target).run()
+    change_much(scenario)
+    moving = make_import(target, is_mirror=True)
+    report = moving.run()
+    assert report.problems == []
+    there, here = (ApiClient(make_key(each)) for each in (source_account, target))
+    for path in LISTS:
+        assert forget_numbers(read_pages(here, path)) == forget_numbers(
+            read_pages(there, path)
+        ), path
+    assert compare_balances(target, moving.source) == []
+    assert_ledger_consistent(target)
+    again = make_import(target, is_mirror=True).run()
+    assert (again.created, again.updated, again.removed) == ({}, {}, {})
+
+
+def test_a_source_that_lost_its_sales_ends_none_here(
+    source_account, target, make_import
+):
+    make_import(target).run()
+    count = target.conversions.not_deleted().count()
+    source_account.conversions.update(deleted_at=LATER)
+    report = make_import(target, is_mirror=True).run()
+    problems = [each for each in report.problems if each["code"] == "too_many_gone"]
+    assert [(it["kind"], it["value"]) for it in problems] == [
+        ("conversion", f"{count} of {count}")
+    ]
+    assert target.conversions.not_deleted().count() == count
