@@ -13,6 +13,8 @@ from time import monotonic, sleep
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.utils import timezone
+
 from accounts.errors import InvalidUrl
 from affiliate_site.safe_http import FetchedResponse, RequestFailed, fetch
 from affiliate_site.shops.base import ODDITIES, describe
@@ -142,7 +144,8 @@ def read_window(
         envelopes, cursor = read_page(source, response, cursor)
         result.read += len(envelopes)
         for envelope in envelopes:
-            result.new += receive_envelope(connection, envelope) is not None
+            event = receive_envelope(connection, envelope, at=timezone.now())
+            result.new += event is not None
         if not cursor:
             return True
         if window.end - window.start > A_SECOND:
@@ -189,7 +192,8 @@ def call(
         except InvalidUrl as error:
             raise CatchUpFailed(what=error.text) from error
         except RequestFailed as error:
-            raise CatchUpFailed(what=UNREACHABLE.format(reason=error)) from error
+            reason = str(error).rstrip(".")
+            raise CatchUpFailed(what=UNREACHABLE.format(reason=reason)) from error
         if response.status != 429 and response.status < 500:
             break
         seconds = read_retry_after(response)

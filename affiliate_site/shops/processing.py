@@ -45,12 +45,13 @@ MAX_EXPONENT = 1000  # of numbers in a body
 ERASED = "The body was erased with the person."
 
 
-def receive_envelope(connection: Connection, envelope: Envelope) -> ShopEvent | None:
+def receive_envelope(
+    connection: Connection, envelope: Envelope, *, at: datetime
+) -> ShopEvent | None:
     """Store an event; return None if it was stored before.
 
     The worker processes it, on the embedded database this call.
     """
-    at = timezone.now()
     event = store_event(connection, envelope, at=at)
     if event is not None and database.vendor == "sqlite":
         process_event(event, at=at)

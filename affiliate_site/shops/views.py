@@ -42,7 +42,7 @@ def receive_event(request, connection_id: str) -> HttpResponse:
         return refuse(request, str(error))
     except UnreadableEvent as error:
         return refuse(request, error.text)
-    event = receive_envelope(connection, envelope)
+    event = receive_envelope(connection, envelope, at=at)
     return answer({"stored": True, "is_new": event is not None})
 
 
