@@ -169,7 +169,9 @@ def set_source_key(
 ) -> Connection:
     """Set the key that reads what was missed, and the address of the shop.
 
-    An empty text leaves what is set. Raises `InvalidSourceKey`, `InvalidShopAddress`.
+    An empty text leaves what is set; but another address needs the key again, so that
+    nobody sends it elsewhere who does not know it. Raises `InvalidSourceKey` and
+    `InvalidShopAddress`.
     """
     with transaction.atomic():
         connection = get_connection(account, connection_id, lock=True)
@@ -178,6 +180,8 @@ def set_source_key(
             changes["source_key"] = validate_source_key(connection.kind, key)
         if shop_url:
             address = validate_shop_url(connection.kind, shop_url)
+            if not key and connection.settings.get("shop_url") != address:
+                raise InvalidSourceKey(example=get_key_example(connection.kind))
             changes["settings"] = {**connection.settings, "shop_url": address}
         return update_connection(
             account, connection_id=connection_id, changes=changes, at=at
@@ -195,8 +199,13 @@ def validate_source_key(kind: str, key: str) -> str:
         or not shortest <= len(text) <= longest
         or (is_pair and not all(text.partition(":")))
     ):
-        raise InvalidSourceKey(example=KEY_EXAMPLES.get(kind, "key_…"))
+        raise InvalidSourceKey(example=get_key_example(kind))
     return text
+
+
+def get_key_example(kind: str) -> str:
+    """Return how a key of a kind of shop looks."""
+    return KEY_EXAMPLES.get(kind, "key_…")
 
 
 def validate_shop_url(kind: str, url: str) -> str:

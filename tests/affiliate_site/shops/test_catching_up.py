@@ -540,7 +540,11 @@ def test_refuses_what_is_no_key(connection, key):
 def test_refuses_what_is_no_address_of_a_shop(connection, url):
     with pytest.raises(InvalidShopAddress):
         set_source_key(
-            connection.account, connection_id=connection.public_id, shop_url=url, at=NOW
+            connection.account,
+            connection_id=connection.public_id,
+            key=KEYS[connection.kind],
+            shop_url=url,
+            at=NOW,
         )
 
 
@@ -554,7 +558,22 @@ def test_refuses_what_is_no_address_of_a_shop(connection, url):
 )
 def test_completes_an_address(connection, url, stored):
     changed = set_source_key(
-        connection.account, connection_id=connection.public_id, shop_url=url, at=NOW
+        connection.account,
+        connection_id=connection.public_id,
+        key="ck_another:cs_one",
+        shop_url=url,
+        at=NOW,
     )
     assert changed.settings["shop_url"] == stored
-    assert changed.source_key == KEYS[connection.kind]
+    assert changed.source_key == "ck_another:cs_one"
+
+
+@pytest.mark.parametrize("kind", ["woocommerce", "shopify"], indirect=True)
+def test_another_address_needs_the_key_again(kind, connection):
+    shop = {"connection_id": connection.public_id, "at": NOW}
+    same = connection.settings["shop_url"]
+    set_source_key(connection.account, **shop, shop_url=f"{same}/")
+    url = "https://other.myshopify.com"
+    with pytest.raises(InvalidSourceKey):
+        set_source_key(connection.account, **shop, shop_url=url)
+    assert connection.reload().settings["shop_url"] == same
