@@ -87,7 +87,8 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     ("SetSecretPage", "secret"): "whsec_sample",
     ("SourceKeyPage", "key"): "ck_1234:cs_5678",
     ("SourceKeyPage", "shop_url"): "https://sample.example",
-    ("TryEventPage", "body"): '{"id": "1", "type": "charge.succeeded", "created": 1}',
+    ("TryEventPage", "body"): '{"id": "1", "received_at": "2026-03-04T09:15:27Z"}',
+    ("TryEventPage", "kind"): "order.deleted",
 }
 # The samples that a value of another field replaces.
 ALTERNATIVES = {
