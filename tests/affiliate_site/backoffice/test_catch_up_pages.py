@@ -60,6 +60,7 @@ def test_sets_the_key_and_shows_it_nowhere(staff_client, account):
     response = post(client, shop, "key", **entries)
     assert "Choose “Catch up” to read what was missed." in read(response)
     assert "https://lamps.myshopify.com" in read(response)
+    assert "key for catching up of this shop" in read(response)  # its history
     shop.refresh_from_db()
     assert shop.source_key == "shpat_1234"
     pages = (url_of(shop), url_of(shop, "key"), url_of(shop, "catch-up"))
