@@ -13,6 +13,20 @@ KEYS = {
     "shopify": "shpat_1234",
 }
 
+# Orders and events that no shop should send.
+ODD_ITEMS = [
+    {},
+    {"id": None},
+    {
+        "id": "a\x00b",
+        "type": "x",
+        "created": 1,
+        "date_modified_gmt": "2026-03-04T09:15:27",
+        "updated_at": "2026-03-04T09:15:27Z",
+    },
+    {"id": 1, "type": 5, "created": 10**30, "date_modified_gmt": 5, "updated_at": ""},
+]
+
 
 class FakeShop:
     """Answers like the API of a kind of shop; `failures` come first."""

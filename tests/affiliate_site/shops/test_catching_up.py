@@ -10,7 +10,7 @@ from affiliate_site.shops import catching_up
 from affiliate_site.shops.catching_up import Pace, catch_up
 from affiliate_site.shops.processing import process_event
 from affiliate_site.shops.sources import StripeSource
-from tests.fake_shops import KEYS, FakeShop, build_item
+from tests.fake_shops import KEYS, ODD_ITEMS, FakeShop, build_item
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tests.shop_inbox import deliver, list_sales
@@ -21,7 +21,7 @@ from tracking.services.connections import create_connection, set_source_key
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
-A_SECOND, AN_HOUR = timedelta(seconds=1), timedelta(hours=1)
+AN_HOUR = timedelta(hours=1)
 START = CONVERSION_CREATED_AT - AN_HOUR
 NOW = CONVERSION_CREATED_AT + 48 * AN_HOUR
 
@@ -315,20 +315,6 @@ def test_html_and_nonsense_are_no_orders(shop, read, body):
     with pytest.raises(CatchUpFailed) as info:
         read()
     assert info.value.text == "The shop answered no JSON: check its address."
-
-
-ODD_ITEMS = [
-    {},
-    {"id": None},
-    {
-        "id": "a\x00b",
-        "type": "x",
-        "created": 1,
-        "date_modified_gmt": "2026-03-04T09:15:27",
-        "updated_at": "2026-03-04T09:15:27Z",
-    },
-    {"id": 1, "type": 5, "created": 10**30, "date_modified_gmt": 5, "updated_at": ""},
-]
 
 
 @pytest.mark.parametrize("item", [None, 5, [], *ODD_ITEMS])
