@@ -37,6 +37,9 @@ DOCUMENTED = {
     "set_connection_secret": (
         "ACCOUNT CONNECTION [--secret-file FILE | --forget-earlier]"
     ),
+    "catch_up_connection": (
+        "ACCOUNT CONNECTION [--since DAY] [--key-file FILE] [--shop-url URL]"
+    ),
     "list_connections": "ACCOUNT",
     "disable_connection": "ACCOUNT CONNECTION",
     "list_inbox": "ACCOUNT [--connection ID] [--state STATE] [--limit N]",
