@@ -12,6 +12,7 @@ import sys
 from django.core.exceptions import BadRequest
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext, gettext_noop
 
@@ -117,7 +118,11 @@ def render_error_page(request, status: int, explanation: str = ""):
         translated = {
             name: gettext(context[name]) for name in ("message", "explanation")
         }
+        translated["portal_title"] = gettext("Overview")
     context |= {"is_portal": True, "language": language, **translated}
+    if portal := getattr(request, "portal", None):  # of a page that was found
+        kwargs = {"account": portal.account.slug}
+        context["portal_url"] = reverse("portal:home", kwargs=kwargs)
     return render(request, template, context, status=status)
 
 

@@ -208,6 +208,7 @@ def fetch(
     """Send a GET to a public host. Raises `InvalidUrl` and `RequestFailed`."""
     target = parse_url(url, allowed_hosts=settings.WEBHOOK_ALLOWED_HOSTS)
     deadline = monotonic() + timeout_seconds
+    late = f"no whole answer within {timeout_seconds:g} s"
     try:
         addresses = resolve_addresses(target, timeout_seconds=timeout_seconds)
         backend = DeadlineBackend(addresses, deadline)
@@ -220,12 +221,15 @@ def fetch(
                 name.decode().lower(): value.decode("latin-1")
                 for name, value in response.headers
             }
-    except (HostUnreachable, httpcore.NetworkError, httpcore.ProtocolError) as error:
-        raise RequestFailed(str(error) or type(error).__name__) from error
+    except HostUnreachable as error:
+        raise RequestFailed(str(error)) from error
     except httpcore.TimeoutException as error:
-        raise RequestFailed(f"no whole answer within {timeout_seconds} s") from error
+        raise RequestFailed(late) from error
+    except (httpcore.NetworkError, httpcore.ProtocolError) as error:
+        reason = str(error) or type(error).__name__
+        raise RequestFailed(late if backend.has_timed_out else reason) from error
     if backend.has_timed_out:
-        raise RequestFailed(f"no whole answer within {timeout_seconds} s")
+        raise RequestFailed(late)
     if len(content) > max_bytes:
         raise RequestFailed(f"the answer has more than {max_bytes:,} bytes")
     return FetchedResponse(response.status, names, content)

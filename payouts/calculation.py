@@ -39,6 +39,7 @@ class InitialStatusReason(StrEnum):
     PROGRAM_REQUIRES_APPROVAL = "program_requires_approval"
     INSUFFICIENT_FUNDS = "insufficient_funds"
     PROGRAM_APPROVES = "program_approves"
+    IMPORTED = "imported"
 
 
 @dataclass(frozen=True)

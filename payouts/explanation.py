@@ -12,7 +12,7 @@ from accounts.exact_json import format_decimal
 from payouts.calculation import InitialStatusReason
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
 from payouts.services.explanation import Explanation, list_initial_warnings
-from tracking.attribution import STAFF, RejectionReason
+from tracking.attribution import IMPORT, STAFF, RejectionReason
 from tracking.claims import (
     CONTESTED_CLAIM,
     CONTESTED_CUSTOMER,
@@ -30,6 +30,7 @@ REASON_TEXTS: dict[str, str] = {
     ),
     InitialStatusReason.INSUFFICIENT_FUNDS: "insufficient payout balance",
     InitialStatusReason.PROGRAM_APPROVES: "the program approves automatically",
+    InitialStatusReason.IMPORTED: "imported with this status",
     RejectionReason.BLANK: "sent without a value",
     RejectionReason.UNKNOWN: "belongs to no affiliate",
     RejectionReason.AFFILIATE_DELETED: "affiliate is removed",
@@ -102,6 +103,8 @@ def _render_attribution(attribution: dict[str, Any]) -> list[str]:
     lines = [f"Attribution: {winner['affiliate']} by {decided_by}"]
     if winner["parameter"] == STAFF:
         lines.append("  attributed by staff")
+    if winner["parameter"] == IMPORT:
+        lines.append("  imported; attribution as the source decided")
     if attribution["trust"] == Trust.CLAIM:
         lines.append("  reported by a page without a signature: a claim")
     if attribution["expired_by"]:

@@ -138,6 +138,13 @@ def fill_program(scenario, marker, image):
     sales = [scenario.create_conversion("200.25") for _ in range(3)]
     for sale in sales:
         scenario.approve(account.commissions.get(conversion=sale, kind="regular"))
+    account.imported_objects.create(
+        source="old.example.net",
+        kind="conversion",
+        source_id="1",
+        local_id=sales[0].pk,
+        fingerprint="0" * 64,
+    )
     refund_conversion(
         account, conversion_id=sales[0].pk, reason="late", amount=Decimal(20), at=AT
     )

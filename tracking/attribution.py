@@ -36,6 +36,7 @@ ASSET_AND_SOURCE = "asset_id"  # the value is stored
 TRACKING_ID = "tracking_id"
 CLAIM = "claim"  # the affiliate of the claim that a fact confirms
 STAFF = "staff"  # the affiliate that staff chose for a sale
+IMPORT = "import"  # the affiliate that another system had decided on
 
 CandidateOrder = tuple[str, ...]
 

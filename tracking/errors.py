@@ -201,6 +201,26 @@ class InvalidConnectionSecret(InvalidInput):
     property_path = "secret"
 
 
+class InvalidSourceKey(InvalidInput):
+    """What was missed is read from a shop with a key."""
+
+    message = "Enter the key that reads from the shop, such as {example}."
+    property_path = "key"
+
+
+class InvalidShopAddress(InvalidInput):
+    """The shop whose orders are read has an address."""
+
+    message = "{reason}"
+    property_path = "shop_url"
+
+
+class CatchUpFailed(Conflict):
+    """What was missed cannot be read from the shop."""
+
+    message = "{what}"
+
+
 class InvalidMapping(InvalidInput):
     """The events of a shop cannot be read as the mapping says."""
 

@@ -238,6 +238,7 @@ FIELD_LABELS = {
     "reversal_of": "reverses",
     "revoked_at": "revoked",
     "signup_source": "sign-up source",
+    "source_key": "key for catching up",
     "sub_amount": "line item amount",
     "trace_id": "trace ID",
     "tracking_id": "tracking ID",

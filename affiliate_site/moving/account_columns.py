@@ -72,6 +72,9 @@ EXPORTED = {
     "tracking.Enrollment": "program affiliate approved promoted_by_claim applied_at",
     "tracking.FailedPageCall": "day reason page count first_at last_at",
     "tracking.FormerExternalId": "conversion external_id",
+    "tracking.ImportedObject": (
+        "source kind source_id local_id fingerprint created_at"
+    ),
     "tracking.LateChange": "day",
     "tracking.Mail": (
         "affiliate kind about recipient subject text created_at due_at attempts"

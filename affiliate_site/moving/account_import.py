@@ -64,7 +64,7 @@ class ImportResult:
 
 
 @dataclass
-class AccountImport:
+class AccountFileImport:
     """One run of `import_account_file`."""
 
     slug: str
@@ -227,7 +227,7 @@ def import_account_file(
     if Account.objects.filter(slug=slug).exists():
         raise DuplicateAccount(slug=slug)
     plan = get_plan(str(reader.plan))
-    run = AccountImport(slug, reader, on_rows)
+    run = AccountFileImport(slug, reader, on_rows)
     with without_statement_timeout():
         run.check()
         find = find_offset if is_dry_run else reserve_ids

@@ -43,6 +43,24 @@ MAIL_SUBJECTS = {
     "second_factor_off": (AFFILIATE,),
     "second_factor_on": (AFFILIATE,),
 }
+# Kinds of objects that were imported from another server.
+IMPORTED_KINDS = {
+    "affiliate": AFFILIATE,
+    "belongings": AFFILIATE,
+    "bonus": "payouts.Bonus",
+    "commission": COMMISSION,
+    "commission_type": "payouts.CommissionType",
+    "conversion": CONVERSION,
+    "customer": "tracking.Customer",
+    "enrollment": "tracking.Enrollment",
+    "group": "tracking.AffiliateGroup",
+    "level": "payouts.Level",
+    "note": "tracking.Note",
+    "payment": "payouts.Payment",
+    "payout_method": "payouts.PayoutMethod",
+    "program": PROGRAM,
+    "prospect": "tracking.Prospect",
+}
 ACTORS = (
     "accounts.AuditLogEntry.actor",
     "payouts.Correction.actor",
@@ -96,6 +114,11 @@ def _shift_subject(value: str, values: Values, shift: Shift) -> str:
 def _shift_mail(value: str, values: Values, shift: Shift) -> str:
     tables = MAIL_SUBJECTS.get(values["kind"], ())
     return _shift_leading(value, tables, "-", shift) if tables else value
+
+
+def _shift_imported(value: int, values: Values, shift: Shift) -> int:
+    table = IMPORTED_KINDS.get(values["kind"])
+    return shift(table, value) if table else value
 
 
 def _shift_list(value: str, values: Values, shift: Shift) -> str:
@@ -182,6 +205,7 @@ SHIFTS: dict[str, Callable[[Any, Values, Shift], Any]] = {
     "tracking.AttributionRecord.inputs": _shift_attribution,
     "tracking.AttributionRecord.outcome": _shift_attribution,
     "tracking.ConversionClaim.attribution": _shift_stored_attribution,
+    "tracking.ImportedObject.local_id": _shift_imported,
     "tracking.Mail.about": _shift_mail,
     "tracking.ShopOrder.held": _shift_held,
     "tracking.ShopOrder.lines": _shift_lines,

@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django_countries import countries
 
+from affiliate_site.portal.forms import LineField
 from tracking.models.affiliates import CustomField, FieldType
 from tracking.models.applications import PortalTerms
 from tracking.services.portal_applications import ApplicationData
@@ -71,12 +72,12 @@ class TermsCheckbox(forms.CheckboxInput):
 class ApplicationForm(TermsForm):
     """Who applies, and answers to the account's questions."""
 
-    firstname = forms.CharField(
+    firstname = LineField(
         label=_("First name"),
         max_length=255,
         widget=forms.TextInput({"autocomplete": "given-name"}),
     )
-    lastname = forms.CharField(
+    lastname = LineField(
         label=_("Last name"),
         max_length=255,
         widget=forms.TextInput({"autocomplete": "family-name"}),
@@ -86,7 +87,7 @@ class ApplicationForm(TermsForm):
         max_length=254,
         widget=forms.EmailInput({"autocomplete": "email"}),
     )
-    company = forms.CharField(
+    company = LineField(
         label=_("Company"),
         max_length=255,
         required=False,

@@ -15,6 +15,14 @@ MAX_DAYS = 366  # of a statement
 MAX_PASSWORD_LENGTH = 1000  # hashing longer ones would take long
 
 
+class LineField(forms.CharField):
+    """One line of text: mails repeat it, so it starts no paragraph of its own."""
+
+    def to_python(self, value: Any) -> str:
+        """Replace line breaks and repeated spaces by a space."""
+        return " ".join((super().to_python(value) or "").split())
+
+
 class EmailForm(forms.Form):
     """An e-mail address."""
 

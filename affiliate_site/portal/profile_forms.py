@@ -13,10 +13,11 @@ from affiliate_site.api.person_serializers import (
     build_affiliate_changes,
 )
 from affiliate_site.portal.confirmations import ConfirmedForm
+from affiliate_site.portal.forms import LineField
 from tracking.models.affiliates import ADDRESS_COLUMNS
 
 
-class TextField(forms.CharField):
+class TextField(LineField):
     """A text that can be left empty."""
 
     def __init__(self, *, autocomplete: str, **kwargs):

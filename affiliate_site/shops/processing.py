@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from django.db import connection as database
 from django.db import transaction
 from django.utils import timezone
 
@@ -26,10 +27,12 @@ from tracking.models.shops import (
 )
 from tracking.services.concurrency import UNAVAILABLE_ERRORS
 from tracking.services.inbox import (
+    Envelope,
     claim_event,
     finish_waiting_events,
     list_accounts_with_due_events,
     record_event_result,
+    store_event,
 )
 
 logger = logging.getLogger(__name__)
@@ -40,6 +43,19 @@ SWITCHED_OFF = "The connection is off."
 LISTENS_ONLY = "Listen only, so nothing was changed. Live, this would happen:"
 MAX_EXPONENT = 1000  # of numbers in a body
 ERASED = "The body was erased with the person."
+
+
+def receive_envelope(
+    connection: Connection, envelope: Envelope, *, at: datetime
+) -> ShopEvent | None:
+    """Store an event; return None if it was stored before.
+
+    The worker processes it, on the embedded database this call.
+    """
+    event = store_event(connection, envelope, at=at)
+    if event is not None and database.vendor == "sqlite":
+        process_event(event, at=at)
+    return event
 
 
 def process_due_events(*, due_before: datetime) -> Iterator[ShopEvent]:

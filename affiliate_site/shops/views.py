@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from django.db import connection as database
 from django.http import HttpResponse
 from django.utils import timezone
 
@@ -10,11 +9,11 @@ from accounts.exact_json import serialize_exact_json
 from affiliate_site import http_errors
 from affiliate_site.shops.base import WrongSignature
 from affiliate_site.shops.kinds import SHOPS
-from affiliate_site.shops.processing import parse_body, process_event
+from affiliate_site.shops.processing import parse_body, receive_envelope
 from tracking.errors import UnreadableEvent
 from tracking.models.shops import Connection
 from tracking.services.connections import find_connection
-from tracking.services.inbox import Envelope, store_event
+from tracking.services.inbox import Envelope
 
 MAX_EVENT_SIZE = 1_000_000  # bytes
 NO_SECRET = "This connection has no signing secret yet."  # noqa: S105 - a message
@@ -43,9 +42,7 @@ def receive_event(request, connection_id: str) -> HttpResponse:
         return refuse(request, str(error))
     except UnreadableEvent as error:
         return refuse(request, error.text)
-    event = store_event(connection, envelope, at=at)
-    if event is not None and database.vendor == "sqlite":
-        process_event(event, at=at)
+    event = receive_envelope(connection, envelope, at=at)
     return answer({"stored": True, "is_new": event is not None})
 
 

@@ -14,9 +14,13 @@ from typing import Any
 
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from payouts.calculation import ApprovalContext, calculate_exact_amount
+from payouts.calculation import (
+    ApprovalContext,
+    InitialStatusReason,
+    calculate_exact_amount,
+)
 from payouts.models.commissions import Commission
-from tracking.attribution import CLAIM, TRACKING_SOURCE_NAMES
+from tracking.attribution import CLAIM, IMPORT, TRACKING_SOURCE_NAMES
 from tracking.claims import Trust
 from tracking.errors import ConversionNotFound
 from tracking.models.conversions import AttributionRecord, Conversion
@@ -218,7 +222,7 @@ def _list_attribution_differences(
         winner = conversion.affiliate.slug
     parameter = outcome["parameter"]
     source = TRACKING_SOURCE_NAMES.get(parameter, parameter)
-    if parameter == CLAIM:  # the conversion keeps the source of the claim
+    if parameter in (CLAIM, IMPORT):  # the source of the claim, or of the import, stays
         source = conversion.tracking_source
     pairs = [
         ("affiliate", conversion.affiliate.slug, winner),
@@ -237,15 +241,11 @@ def _list_commission_differences(
 ) -> list[str]:
     """Calculate a commission and its initial status again from their stored inputs."""
     calculation = json.loads(commission.calculation)
-    context = ApprovalContext(**calculation["approval_context"])
-    pairs: list[tuple[str, object, object]] = [
-        *list_calculation_differences(commission),
-        (
-            "initial status",
-            (calculation["status"], calculation["reason"]),
-            context.initial_status(),
-        ),
-    ]
+    pairs: list[tuple[str, object, object]] = list_calculation_differences(commission)
+    initial = (calculation["status"], calculation["reason"])
+    if calculation["reason"] != InitialStatusReason.IMPORTED:
+        context = ApprovalContext(**calculation["approval_context"])
+        pairs.append(("initial status", initial, context.initial_status()))
     if commission.base_commission_id is None and commission.deleted_at is None:
         pairs.append(
             ("affiliate", commission.affiliate_id, conversion.affiliate_id),

@@ -134,6 +134,12 @@ class LedgerSession:
         ] = []
         self.commission_changes: list[CommissionChange] = []
 
+    def add_balance_key(self, balance_key: BalanceKey, *, at: datetime) -> None:
+        """Post another balance from here on, with another time, as imports do."""
+        self.at = at
+        if balance_key not in self.balance_keys:
+            self.balance_keys = sorted([*self.balance_keys, balance_key])
+
     def post_commission_created(self, commission: Commission) -> None:
         """Post the amount of a new commission, according to its status."""
         self.sequence_numbers[commission.pk] = 0  # saves the query for the last number
@@ -329,7 +335,6 @@ class LedgerSession:
                     debit=self.ledger_accounts[debit],
                     credit=self.ledger_accounts[credit],
                     actor=actor,
-                    created_at=self.at,
                     **values,
                 )
                 for (debit, credit), values in batch
@@ -395,7 +400,7 @@ class LedgerSession:
     ) -> None:
         self._change_balance(debit, -amount)
         self._change_balance(credit, amount)
-        values = {"kind": kind, "amount": amount} | links
+        values = {"kind": kind, "amount": amount, "created_at": self.at} | links
         self.transfers.append(((debit, credit), values))
 
     def _change_balance(self, key: LedgerAccountKey, amount: Decimal) -> None:

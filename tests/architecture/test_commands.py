@@ -37,6 +37,9 @@ DOCUMENTED = {
     "set_connection_secret": (
         "ACCOUNT CONNECTION [--secret-file FILE | --forget-earlier]"
     ),
+    "catch_up_connection": (
+        "ACCOUNT CONNECTION [--since DAY] [--key-file FILE] [--shop-url URL]"
+    ),
     "list_connections": "ACCOUNT",
     "disable_connection": "ACCOUNT CONNECTION",
     "list_inbox": "ACCOUNT [--connection ID] [--state STATE] [--limit N]",
@@ -77,7 +80,9 @@ DOCUMENTED = {
     # Data and maintenance
     "load_demo": "[--scale N]",
     "export_account": "ACCOUNT FILE",
-    "import_account": "ACCOUNT --file FILE [--dry-run]",
+    "import_account": (
+        "ACCOUNT [--from BASE_URL | --file FILE] [--dry-run] [--mirror]"
+    ),
     "deliver_webhooks": "[--once]",
     "prune": "[--dry-run]",
     "rotate_encryption": "[--dry-run]",
@@ -90,7 +95,7 @@ DOCUMENTED = {
 }
 
 # Documented commands that are not implemented yet.
-NOT_IMPLEMENTED = set()
+NOT_IMPLEMENTED: set[str] = set()
 
 IMPLEMENTED = {
     path.stem: package

@@ -66,6 +66,7 @@ MODULES_USING_ACTOR = {
     "accounts/services/changes.py",
     "affiliate_site/api/access.py",
     "affiliate_site/backoffice/site.py",
+    "affiliate_site/moving/importing.py",
     "affiliate_site/operations/logs.py",
     "affiliate_site/shops/processing.py",
     "payouts/services/corrections.py",  # who gave the reason

@@ -76,6 +76,7 @@ OTHER_COLUMNS = {
     "tracking.CustomField": "slug title options",
     "tracking.Customer": "warnings",
     "tracking.FailedPageCall": "reason page",
+    "tracking.ImportedObject": "source kind source_id fingerprint",
     "tracking.Mail": "kind about",
     "tracking.PortalSettings": "contact_email host sender_name welcome_text",
     "tracking.PortalTerms": "text",

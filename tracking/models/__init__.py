@@ -21,6 +21,7 @@ from tracking.models.conversions import (
 from tracking.models.creatives import Creative
 from tracking.models.customers import Customer
 from tracking.models.enrollments import Enrollment, ReferralCode
+from tracking.models.imports import ImportedObject
 from tracking.models.late_changes import LateChange
 from tracking.models.mails import Mail
 from tracking.models.portal import PortalLink, PortalSession, PortalSettings
@@ -52,6 +53,7 @@ __all__ = [
     "Enrollment",
     "FailedPageCall",
     "FormerExternalId",
+    "ImportedObject",
     "LateChange",
     "Mail",
     "Note",

@@ -12,6 +12,7 @@ from tracking.attribution import (
     CLICK_ID,
     CUSTOMER,
     ENGINE,
+    IMPORT,
     STAFF,
     TRACKING_ID,
     AttributionResult,
@@ -33,6 +34,7 @@ from tracking.models.prospects import Prospect
 from tracking.services.candidates import (
     ResolvedCandidate,
     resolve_candidates,
+    resolve_import,
     resolve_staff_choice,
 )
 
@@ -208,6 +210,19 @@ def attribute_by_staff(
     return _attribute(
         [resolve_staff_choice(account, program, affiliate)],
         order=(STAFF,),
+        at=at,
+        ignore_cookie_age=True,
+        trust=Trust.FACT,
+    )
+
+
+def attribute_by_import(
+    program: Program, affiliate: Affiliate, at: datetime
+) -> Attribution:
+    """Attribute a sale to the affiliate that another system had decided on."""
+    return _attribute(
+        [resolve_import(program, affiliate)],
+        order=(IMPORT,),
         at=at,
         ignore_cookie_age=True,
         trust=Trust.FACT,

@@ -16,6 +16,7 @@ from tracking.attribution import (
     CLICK_ID,
     COUPON,
     CUSTOMER,
+    IMPORT,
     REFERRAL_CODE,
     STAFF,
     TRACKING_ID,
@@ -35,6 +36,7 @@ from tracking.services.concurrency import ConcurrentUpdate
 
 NEW_CUSTOMER_VALUE = "a new customer"
 STAFF_VALUE = "chosen by staff"
+IMPORT_VALUE = "as the source decided"
 ENROLLMENT_STATUS_BY_APPROVAL = {
     True: EnrollmentStatus.APPROVED,
     False: EnrollmentStatus.DISAPPROVED,
@@ -232,6 +234,18 @@ def resolve_staff_choice(
         account=account, program=program, affiliate=affiliate
     )
     return _resolve_affiliate(STAFF, STAFF_VALUE, program, affiliate, enrollment)
+
+
+def resolve_import(program: Program, affiliate: Affiliate) -> ResolvedCandidate:
+    """The affiliate that another system had decided on, whatever its status is here."""
+    candidate = Candidate(
+        IMPORT,
+        IMPORT_VALUE,
+        affiliate=affiliate.slug,
+        program=program.slug,
+        enrollment_status=EnrollmentStatus.APPROVED,
+    )
+    return ResolvedCandidate(candidate, program=program, affiliate=affiliate)
 
 
 def get_effective_status(enrollment: Enrollment | None) -> EnrollmentStatus:

@@ -11,23 +11,31 @@
 - `id_prefix`: before the IDs of orders and customers, where two shops of an account
   have the same ones
 - `stores_email`: whether customers get their e-mail address as meta data
+- `shop_url`: the address of the shop, from which what was missed is read
 - `other`: how events of any other shop are read, see `tracking.services.shop_mappings`
 """
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
+from django.conf import settings as site_settings
 from django.db import transaction
 
+from accounts.errors import InvalidUrl
 from accounts.ids import generate_public_id
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.accounts import validate_name
 from accounts.services.changes import log_event
+from accounts.url_safety import parse_url
 from tracking.errors import (
     ConnectionNotFound,
     InvalidConnectionSecret,
+    InvalidShopAddress,
+    InvalidSourceKey,
     UnknownConnectionKind,
 )
 from tracking.models.programs import Program
@@ -35,6 +43,14 @@ from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
 from tracking.services.shop_mappings import validate_mapping
 
 SECRET_LENGTHS = (8, 255)
+MAX_ADDRESS_LENGTH = 255
+KEY_EXAMPLES: Mapping[str, str] = {
+    ConnectionKind.STRIPE: "rk_live_…",
+    ConnectionKind.WOOCOMMERCE: "ck_…:cs_…",
+    ConnectionKind.SHOPIFY: "shpat_…",
+}
+SHOPIFY_HOST_PATTERN = re.compile(r"[a-z0-9-]+\.myshopify\.com")
+SHOPIFY_ADDRESS = "Enter the address that ends with .myshopify.com."
 # The names under which shops hand through what a link has; others can be added.
 DEFAULT_REFERRAL_FIELDS = (
     "tap_vid",
@@ -141,6 +157,73 @@ def forget_earlier_secret(
                 account, "connection.updated", connection, at=at, fields=["secret"]
             )
     return connection
+
+
+def set_source_key(
+    account: Account,
+    *,
+    connection_id: str,
+    key: str = "",
+    shop_url: str = "",
+    at: datetime,
+) -> Connection:
+    """Set the key that reads what was missed, and the address of the shop.
+
+    An empty text leaves what is set; but another address needs the key again, so that
+    nobody sends it elsewhere who does not know it. Raises `InvalidSourceKey` and
+    `InvalidShopAddress`.
+    """
+    with transaction.atomic():
+        connection = get_connection(account, connection_id, lock=True)
+        changes: dict[str, Any] = {}
+        if key:
+            changes["source_key"] = validate_source_key(connection.kind, key)
+        if shop_url:
+            address = validate_shop_url(connection.kind, shop_url)
+            if not key and connection.settings.get("shop_url") != address:
+                raise InvalidSourceKey(example=get_key_example(connection.kind))
+            changes["settings"] = {**connection.settings, "shop_url": address}
+        return update_connection(
+            account, connection_id=connection_id, changes=changes, at=at
+        )
+
+
+def validate_source_key(kind: str, key: str) -> str:
+    """Return the key; the two of WooCommerce are joined by a colon."""
+    text = key.strip()
+    is_pair = kind == ConnectionKind.WOOCOMMERCE
+    shortest, longest = SECRET_LENGTHS
+    is_word = text.isascii() and text.isprintable() and " " not in text
+    if (
+        not is_word
+        or not shortest <= len(text) <= longest
+        or (is_pair and not all(text.partition(":")))
+    ):
+        raise InvalidSourceKey(example=get_key_example(kind))
+    return text
+
+
+def get_key_example(kind: str) -> str:
+    """Return how a key of a kind of shop looks."""
+    return KEY_EXAMPLES.get(kind, "key_…")
+
+
+def validate_shop_url(kind: str, url: str) -> str:
+    """Return the address of a shop, to which orders are added as a path."""
+    text = url.strip().rstrip("/")
+    text = text if "://" in text else f"https://{text}"
+    allowed_hosts = site_settings.WEBHOOK_ALLOWED_HOSTS
+    try:
+        target = parse_url(text, allowed_hosts=allowed_hosts)
+    except InvalidUrl as error:
+        raise InvalidShopAddress(reason=error.text) from error
+    parts = urlsplit(text)
+    is_shopify = kind == ConnectionKind.SHOPIFY and not target.is_allowed
+    if is_shopify and (not SHOPIFY_HOST_PATTERN.fullmatch(target.host) or parts.path):
+        raise InvalidShopAddress(reason=SHOPIFY_ADDRESS)
+    if parts.query or len(text) > MAX_ADDRESS_LENGTH:
+        raise InvalidShopAddress(reason="Enter the address of the first page only.")
+    return text
 
 
 def validate_secret(secret: str) -> str:

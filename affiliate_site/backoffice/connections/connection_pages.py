@@ -4,6 +4,10 @@ from typing import Any
 
 from django import forms
 
+from affiliate_site.backoffice.connections.catch_up_pages import (
+    CatchUpPage,
+    SourceKeyPage,
+)
 from affiliate_site.backoffice.connections.details import (
     ANY_PROGRAM,
     MODE_TEXTS,
@@ -332,6 +336,8 @@ CONNECTION_PAGES = (
     ForgetSecretPage,
     ShopSettingsPage,
     TryEventPage,
+    SourceKeyPage,
+    CatchUpPage,
     GoLivePage,
     ListenPage,
     SwitchOffPage,

@@ -117,6 +117,9 @@ def list_connection_facts(connection: Connection) -> list[tuple[str, object]]:
         ("What earns", f"The sale {tax} tax and {shipping} shipping, after discounts"),
         ("E-mail addresses", settings.get("stores_email") and "kept with customers"),
         ("Test events", settings.get("takes_tests") and "count like others"),
+        ("Shop's address", settings.get("shop_url")),
+        ("Key for catching up", connection.source_key and "set"),
+        ("Caught up until", format_datetime(connection.caught_up_until)),
         ("Connected", format_datetime(connection.created_at)),
     ]
 

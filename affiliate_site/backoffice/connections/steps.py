@@ -14,10 +14,15 @@ CLICKS = (
     "Load the tracking script on the pages of your shop, so that a sale names the visit"
     " that led to it."
 )
-TRY_IT = (
-    "Make a purchase, or send a test event from there. It appears below, with what it"
-    " would do. When that is right, choose “Switch to live”."
+LISTEN = "While this connection is set to “Listen only”, "
+THEN_LIVE = (
+    ": it appears below, with what it would do. When that is right, choose “Switch to"
+    " live”."
 )
+TRY_IT = LISTEN + "make a purchase or send a test event from there" + THEN_LIVE
+TRY_IGNORED = TRY_IT + " From then on test events do nothing."
+TRY_COUNTED = TRY_IT + " Send no test event afterwards: it would count like others."
+TRY_AN_ORDER = LISTEN + "open an order and choose “Update”" + THEN_LIVE
 STEPS: dict[str, Sequence[str]] = {
     ConnectionKind.STRIPE: (
         "In Stripe, open Developers, Webhooks, and choose “Add destination”.",
@@ -27,7 +32,7 @@ STEPS: dict[str, Sequence[str]] = {
         ENTER_SECRET,
         CLICKS + " Payment links and buy buttons get it as client_reference_id; your"
         " own code sends the tracking ID so, or as metadata tap_vid.",
-        TRY_IT,
+        TRY_IGNORED,
     ),
     ConnectionKind.WOOCOMMERCE: (
         "In WordPress, open WooCommerce, Settings, Advanced, Webhooks, and choose “Add"
@@ -37,7 +42,7 @@ STEPS: dict[str, Sequence[str]] = {
         "Enter a secret of your own, the same in each webhook, and save.",
         ENTER_SECRET,
         CLICKS + " The plugin for WooCommerce does so, and adds the visit to orders.",
-        TRY_IT,
+        TRY_AN_ORDER,
     ),
     ConnectionKind.SHOPIFY: (
         "In Shopify, open Settings, Notifications, Webhooks, and choose “Create"
@@ -47,7 +52,7 @@ STEPS: dict[str, Sequence[str]] = {
         "Below the list, Shopify shows the key that webhooks are signed with.",
         ENTER_SECRET,
         CLICKS + " It adds the visit to the attributes of the cart.",
-        TRY_IT,
+        TRY_IGNORED,
     ),
     ConnectionKind.PADDLE: (
         "In Paddle, open Developer tools, Notifications, and choose “New destination”.",
@@ -56,13 +61,13 @@ STEPS: dict[str, Sequence[str]] = {
         "Save it, then choose “Edit destination” to see its secret key.",
         ENTER_SECRET,
         CLICKS + " Give it to the checkout as custom data tap_vid.",
-        TRY_IT,
+        TRY_COUNTED,
     ),
     ConnectionKind.OTHER: (
         "In your shop, add a webhook with the address above that sends JSON.",
         "Let it sign what it sends, or send a secret in a header.",
         ENTER_SECRET,
-        TRY_IT,
+        TRY_COUNTED,
     ),
 }
 EVENTS_TEXT = "Choose these events, no others are needed:"

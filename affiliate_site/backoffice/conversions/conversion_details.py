@@ -37,7 +37,7 @@ from payouts.explanation import (
     describe_rejection,
 )
 from payouts.services.explanation import explain_conversion
-from tracking.attribution import STAFF
+from tracking.attribution import IMPORT, STAFF
 from tracking.claims import (
     ClaimStatus,
     Trust,
@@ -201,6 +201,8 @@ def build_attribution_section(attribution, conversion, title="Attribution") -> S
         notes.append(f"Reported by a page without a signature: a claim{confirmed}.")
     if winner["parameter"] == STAFF:
         notes.append("Attributed by staff.")
+    if winner["parameter"] == IMPORT:
+        notes.append("Imported; attribution as the source decided.")
     if attribution["expired_by"]:
         notes.append(
             f"The cookie expired by {attribution['expired_by']}; its age was ignored."

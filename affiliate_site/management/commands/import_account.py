@@ -1,52 +1,123 @@
+import os
+import sys
 from pathlib import Path
 
-from django.core.management import CommandError
-from rich.console import Console
-from rich.progress import Progress
+from django.core.management.base import CommandError
+from django.utils import timezone
 
-from accounts.commands import JsonCommand
-from affiliate_site.moving.account_files import AccountFileReader
-from affiliate_site.moving.account_import import import_account_file
+from accounts.commands import AccountCommand
+from affiliate_site.management.account_files import import_file
+from affiliate_site.moving.importing import AccountImport, compare_balances
+from affiliate_site.moving.source import Source, SourceError
 
 
-class Command(JsonCommand):
-    help = "Create an account from the file that export_account has written."
+class Command(AccountCommand):
+    help = (
+        "Import an account from another server of the API 1.6: programs, affiliates,"
+        " customers, conversions, commissions and payments as they stand there. A"
+        " second run goes on and doubles nothing. The key is SOURCE_API_KEY,"
+        " SOURCE_API_KEY_FILE, or one line of standard input. With --file: create an"
+        " account from what export_account has written."
+    )
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
-        parser.add_argument("account", metavar="ACCOUNT", help="the new slug")
-        parser.add_argument("--file", metavar="FILE", type=Path, required=True)
-        parser.add_argument("--dry-run", action="store_true", help="only check")
-
-    def run(self, *, at, account="", file=Path(), dry_run=False, **options):
-        console = Console(stderr=True)
-        with Progress(
-            console=console, transient=True, disable=not console.is_terminal
-        ) as progress:
-            task = progress.add_task("Rows", total=None)
-            try:
-                reader = AccountFileReader(file)
-                number = sum(size.rows for size in reader.sizes.values())
-                progress.update(task, total=number if dry_run else 2 * number)
-                result = import_account_file(
-                    account,
-                    reader,
-                    is_dry_run=dry_run,
-                    on_rows=lambda number: progress.advance(task, number),
-                )
-            except OSError as error:
-                raise CommandError(f"The file cannot be read: {error}") from error
-        verb = "would be imported" if dry_run else "imported"
-        lines = [f"{account}: {sum(result.rows.values()):,} rows {verb}"]
-        if result.offsets:
-            lines.append(f"IDs changed in: {', '.join(result.offsets)}")
-        if result.missing_images:
-            lines.append(f"{result.missing_images} images of creatives are missing.")
-        self.write_result(
-            "\n".join(lines),
-            account=account,
-            rows=result.rows,
-            changed_ids=result.offsets,
-            missing_images=result.missing_images,
-            dry_run=dry_run,
+        origin = parser.add_mutually_exclusive_group(required=True)
+        origin.add_argument(
+            "--from",
+            dest="base_url",
+            metavar="BASE_URL",
+            help="the address of the API, such as https://aff.example.com/1.6",
         )
+        origin.add_argument(
+            "--file", metavar="FILE", type=Path, help="of export_account"
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="read everything, store nothing"
+        )
+        parser.add_argument(
+            "--mirror",
+            action="store_true",
+            help="also take over what has changed or ended at the source since",
+        )
+
+    def run(self, *, at, account="", file=None, **options):
+        if file is None:
+            super().run(at=at, account=account, **options)
+        elif options["mirror"]:
+            raise CommandError("--mirror needs --from: a file is read once.")
+        else:
+            import_file(self, account, file, is_dry_run=options["dry_run"])
+
+    def run_for_account(
+        self, account, *, at, base_url="", dry_run=False, mirror=False, **options
+    ):
+        try:
+            source = Source(base_url, read_key())
+            moving = AccountImport(
+                account,
+                source,
+                at,
+                is_dry_run=dry_run,
+                is_mirror=mirror,
+                on_progress=self.show_progress,
+            )
+            self.started_at = timezone.now()
+            report = moving.run()
+            differences = [] if dry_run else compare_balances(account, source)
+        except SourceError as error:
+            raise CommandError(f"The source cannot be read: {error}") from error
+        result = {
+            "read": report.read,
+            "created": report.created,
+            "updated": report.updated,
+            "removed": report.removed,
+            "left_out": report.left_out,
+            "problems": report.problems,
+            "notes": report.notes,
+            "differences": differences,
+            "requests": source.request_count,
+        }
+        self.write_result(format_report(result, is_dry_run=dry_run), **result)
+        if differences or report.left_out:
+            sys.exit(1)
+
+    def show_progress(self, kind, count):
+        """Say on standard error how far the import is."""
+        if self.as_json or count % 1000:
+            return
+        seconds = max((timezone.now() - self.started_at).total_seconds(), 1)
+        self.stderr.write(f"{kind}: {count:,} after {seconds:,.0f} s")
+
+
+def read_key() -> str:
+    """Return the key of the source."""
+    if key := os.environ.get("SOURCE_API_KEY"):
+        return key
+    if path := os.environ.get("SOURCE_API_KEY_FILE"):
+        return Path(path).read_text().strip()
+    return sys.stdin.readline().strip()
+
+
+def format_report(result, *, is_dry_run: bool) -> str:
+    """Numbers by kind, then what could not be stored, then differences of balances."""
+    lines = ["Dry run: nothing was stored."] if is_dry_run else []
+    lines += [
+        f"{kind}: read {count:,}, new {result['created'].get(kind, 0):,},"
+        f" changed {result['updated'].get(kind, 0):,},"
+        f" ended {result['removed'].get(kind, 0):,},"
+        f" left out {result['left_out'].get(kind, 0):,}"
+        for kind, count in result["read"].items()
+    ]
+    lines += [
+        f"{each['kind']} {each['id']}: {each['code']} {each['path']} {each['value']}"
+        for each in [*result["problems"], *result["notes"]]
+    ]
+    lines += [
+        f"balance of {each['affiliate']} in {each['currency']}: {each['here']} here,"
+        f" {each['source']} there"
+        for each in result["differences"]
+    ]
+    if not result["differences"] and not is_dry_run:
+        lines.append("All balances agree.")
+    return "\n".join(lines)

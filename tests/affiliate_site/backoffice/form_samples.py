@@ -42,7 +42,11 @@ from tests.affiliate_site.backoffice.rates import create_rates
 from tests.payout_scenario import PAYER, Paid, create_run
 from tests.sample_account import SampleAccount
 from tracking.models.shops import Connection, ConnectionMode, ShopEventState
-from tracking.services.connections import create_connection, set_connection_secret
+from tracking.services.connections import (
+    create_connection,
+    set_connection_secret,
+    set_source_key,
+)
 from tracking.services.creatives import archive_creative, create_creative
 from tracking.services.customers import cancel_customer
 from tracking.services.failed_page_calls import record_failed_page_call
@@ -81,7 +85,10 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     ("ImportResultsPage", "file"): lambda run: AnswersFile(run),
     ("PayBalancePage", "amount"): "2",
     ("SetSecretPage", "secret"): "whsec_sample",
-    ("TryEventPage", "body"): '{"id": "1", "type": "charge.succeeded", "created": 1}',
+    ("SourceKeyPage", "key"): "ck_1234:cs_5678",
+    ("SourceKeyPage", "shop_url"): "https://sample.example",
+    ("TryEventPage", "body"): '{"id": "1", "received_at": "2026-03-04T09:15:27Z"}',
+    ("TryEventPage", "kind"): "order.deleted",
 }
 # The samples that a value of another field replaces.
 ALTERNATIVES = {
@@ -243,8 +250,15 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
         account.portal_second_factors.create(
             affiliate=each, secret="A" * 32, confirmed_at=timezone.now()
         )
-    create_connection(
-        account, kind="stripe", mode=ConnectionMode.LIVE, at=timezone.now()
+    shop = create_connection(
+        account, kind="woocommerce", mode=ConnectionMode.LIVE, at=timezone.now()
+    )
+    set_source_key(
+        account,
+        connection_id=shop.public_id,
+        key="ck_1234:cs_5678",
+        shop_url=f"{marker}.example",
+        at=timezone.now(),
     )
     return sample
 

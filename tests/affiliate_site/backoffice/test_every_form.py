@@ -33,6 +33,8 @@ from affiliate_site.backoffice.form_pages import (
 )
 from affiliate_site.backoffice.forms import RowChoiceField
 from affiliate_site.backoffice.site import BackOfficeAdminSite
+from affiliate_site.safe_http import FetchedResponse
+from affiliate_site.shops import catching_up
 from tests.affiliate_site.backoffice.form_samples import (
     create_rows_for_all_pages,
     list_cases,
@@ -57,6 +59,7 @@ OWNER_PAGES = {
     "AddTaxRulePage",
     "AddWebhookPage",
     "CancelPaymentPage",
+    "CatchUpPage",
     "ConfirmRunPage",
     "DiscardRunPage",
     "EditWebhookPage",
@@ -66,6 +69,7 @@ OWNER_PAGES = {
     "ListenPage",
     "SetSecretPage",
     "ShopSettingsPage",
+    "SourceKeyPage",
     "SwitchOffPage",
     "TryEventPage",
     "ExportPersonPage",
@@ -195,7 +199,11 @@ def submit(shared, db):
             transaction.set_rollback(True)
         return answer
 
-    with patch.object(BackOfficeAdminSite, "each_context", return_value={}):
+    no_orders = FetchedResponse(200, {}, b"[]")
+    with (
+        patch.object(BackOfficeAdminSite, "each_context", return_value={}),
+        patch.object(catching_up, "fetch", return_value=no_orders),
+    ):
         yield submit_and_roll_back
 
 

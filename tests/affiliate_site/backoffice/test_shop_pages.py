@@ -336,3 +336,13 @@ def test_the_audit_log_names_the_shop(staff_client, shop, click):
     entry = shop.account.audit_log.filter(kind="conversion.created").get()
     page = client.get(reverse(f"{log}_change", args=[entry.pk])).content.decode()
     assert "&lt;a" not in page
+
+
+@pytest.mark.parametrize("kind", ConnectionKind.values)
+def test_says_to_listen_before_a_test(staff_client, account, kind):
+    """A live connection of Stripe or Shopify does nothing with a test event."""
+    shop = create_connection(account, kind=kind, at=CONVERSION_CREATED_AT)
+    page = read(staff_client().get(url_of(shop)))
+    assert "While this connection is set to “Listen only”, " in page
+    ignores = "From then on test events do nothing." in page
+    assert ignores == (kind in ("stripe", "shopify"))

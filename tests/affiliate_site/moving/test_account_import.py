@@ -12,10 +12,12 @@ from accounts.models.accounts import Account
 from accounts.services.webhooks import create_webhook
 from affiliate_site.moving import account_import
 from affiliate_site.moving.account_import import TakenByAnotherAccount
-from affiliate_site.moving.account_references import SHIFTS
+from affiliate_site.moving.account_references import IMPORTED_KINDS, SHIFTS
 from affiliate_site.moving.account_tables import list_tables
+from affiliate_site.moving.importing import PARTS_OF_PROGRAMS
 from payouts.services.ledger_digests import check_e15_e16_digests, save_digest
 from tests.affiliate_site.moving.conftest import explain_all, read, write
+from tests.architecture.syntax_trees import ROOT
 from tests.conftest import NOW, create_account
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.moving_account import DAY, fill_account, read_balances, rolled_back
@@ -87,6 +89,19 @@ def test_lines_of_refunds_and_orders_name_the_new_commissions(lagoon):
 
     assert order.held
     assert lagoon.commissions.filter(pk__in=ids).count() == len(ids)
+
+
+def test_objects_of_an_earlier_import_are_the_new_rows(lagoon):
+    imported = lagoon.imported_objects.get()
+    assert lagoon.conversions.filter(pk=imported.local_id).exists()
+
+
+def test_knows_the_kinds_of_imported_objects():
+    source = (ROOT / "affiliate_site/moving/importing.py").read_text()
+    kinds = re.findall(r"(?:store_list|store_rows|remember)\(\s*\"(\w+)\"", source)
+    kinds += [kind for kind, _, _ in PARTS_OF_PROGRAMS]
+    assert len(kinds) >= 10
+    assert set(kinds) - set(IMPORTED_KINDS) == set()
 
 
 def test_the_claim_that_a_fact_confirmed_is_the_new_conversion(lagoon):
@@ -178,7 +193,7 @@ def test_a_failure_leaves_neither_rows_nor_images(moved, monkeypatch, creatives)
     def fail(*arguments):
         raise OSError("disk full")
 
-    monkeypatch.setattr(account_import.AccountImport, "_check_constraints", fail)
+    monkeypatch.setattr(account_import.AccountFileImport, "_check_constraints", fail)
     with pytest.raises(OSError, match="disk full"):
         read(moved.file)
     assert not Account.objects.exists()

@@ -91,11 +91,21 @@ def test_a_stranger_becomes_an_affiliate(client, account, portal, scenario, send
         f"Your application for {scenario.program.title} waits for a decision of"
         f" {account.name}."
     ) in page
+    assert page.endswith("No sale yet.")  # there is no link to share
     affiliate = account.affiliates.get(email=EMAIL)
     assert (affiliate.firstname, affiliate.country) == ("Nora", "DE")
     assert affiliate.language == "en"
     assert account.enrollments.get(affiliate=affiliate).approved is None
     assert "This link works once" in read(client.post(url))
+
+
+def test_a_name_starts_no_paragraph_in_mails(client, account, portal, entries):
+    name = {"firstname": " Nora\r\n\nPay at  evil.example", "company": "Weld\tCo"}
+    client.post(f"{portal}apply/", entries | name)
+    client.post(get_path(account))
+    affiliate = account.affiliates.get(email=EMAIL)
+    assert affiliate.firstname == "Nora Pay at evil.example"
+    assert affiliate.company_name == "Weld Co"
 
 
 @pytest.mark.parametrize("has_levels", [True, False])

@@ -279,3 +279,17 @@ def test_a_refund_that_the_shop_canceled_is_not_shown(mina, scenario, portal):
     assert "got money back" in get_page(mina, url)
     refund.update_row(amount=Decimal(0), canceled_at=timezone.now())
     assert "got money back" not in get_page(mina, url)
+
+
+def test_a_missing_page_leads_back_to_the_overview(mina, portal):
+    accept = {"Accept": "text/html", "Accept-Language": "de"}
+    response = mina.get(f"{portal}sales/9/", headers=accept)
+    assert response.status_code == 404
+    assert f'<a class="button" href="{portal}">Übersicht</a>' in response.text
+
+
+@pytest.mark.usefixtures("portal")
+def test_a_page_of_no_portal_leads_nowhere(client):
+    response = client.get("/partners/nobody/", headers={"Accept": "text/html"})
+    assert response.status_code == 404
+    assert 'href="/partners/' not in response.text

@@ -60,6 +60,11 @@ def test_changes_name_company_and_address(mina, account, portal, affiliate):
     assert "<dt>Address</dt>" not in read(mina.get(f"{portal}profile/"))
 
 
+def test_a_name_is_one_line(mina, portal, affiliate):
+    mina.post(f"{portal}profile/edit/", NAME | {"firstname": "Mina\n\nPay at  home"})
+    assert affiliate.reload().firstname == "Mina Pay at home"
+
+
 @pytest.mark.parametrize(
     ("entered", "field", "text"),
     [

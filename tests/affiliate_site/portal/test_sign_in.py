@@ -173,6 +173,12 @@ def test_asking_for_a_link_reveals_nothing_about_the_address(
     assert answers == [answers[0]] * 4
 
 
+def test_the_buttons_for_both_links_stand_apart(client, portal, can_mail):
+    page = client.get(f"{portal}password/").text
+    row = page[page.index('<p class="row">') :]
+    assert row[: row.index("</p>")].count("<button") == 2
+
+
 def test_mails_a_link_to_set_a_password(client, account, portal, scenario, can_mail):
     client.post(f"{portal}password/", {"email": EMAIL, "password": "1"})
     process_requests(account)

@@ -1,13 +1,17 @@
 """The commands of connections and of the inbox."""
 
 import json
+from datetime import timedelta
 
 import pytest
+from django.core.management.base import CommandError
 from django.utils import timezone
 
+from affiliate_site.shops.sources import StripeSource
 from tests.command_line import run_command, run_failing_command, run_json_command
 from tests.shop_inbox import deliver, list_sales
 from tests.stripe_events import SECRET, build_charge, build_checkout
+from tests.webhook_receiver import respond_with, run_receiver
 from tracking.models.shops import ConnectionMode
 from tracking.services.connections import create_connection, get_connection
 from tracking.services.inbox import Envelope, store_event
@@ -153,3 +157,60 @@ def test_lists_events_with_state_and_result(connection):
     )["events"]
     assert row["kind"] == "charge.refunded"
     assert list_sales(connection.account) == []
+
+
+@pytest.fixture
+def stripe_api(settings, monkeypatch):
+    """An API of Stripe that lists one event once."""
+    with run_receiver() as receiver:
+        settings.WEBHOOK_ALLOWED_HOSTS = [receiver.host_and_port]
+        monkeypatch.setattr(StripeSource, "url", f"http://{receiver.host_and_port}")
+        answer = {"data": [build_checkout()], "has_more": False}
+        receiver.respond = respond_with(200, json.dumps(answer).encode())
+        yield receiver
+
+
+def test_catches_up_with_a_key_from_a_file(connection, stripe_api, tmp_path):
+    key = tmp_path / "key"
+    key.write_text("rk_live_1234\n")
+    arguments = ("catch_up_connection", connection.account.slug, str(connection))
+    connection.update_row(created_at=timezone.now() - timedelta(hours=2))
+    result = run_json_command(*arguments, "--key-file", str(key))
+    assert (result["connection"], result["read"], result["new"]) == (
+        connection.public_id,
+        1,
+        1,
+    )
+    assert connection.reload().source_key == "rk_live_1234"
+    assert stripe_api.requests[0].headers["authorization"] == "Bearer rk_live_1234"
+    day = (timezone.now() - timedelta(days=5)).date().isoformat()
+    text = run_command(*arguments, "--since", day)
+    assert text.startswith("Read ")
+    assert text.endswith("of which 0 are new.\n")
+    assert connection.account.shop_events.count() == 1
+
+
+def test_says_in_a_line_why_it_cannot_catch_up(connection, stripe_api):
+    arguments = ("catch_up_connection", connection.account.slug, str(connection))
+    error = run_failing_command(*arguments)
+    assert error == "Set the key that reads from the shop before you catch up."
+    error = run_failing_command(*arguments, "--shop-url", "http://shop.example")
+    assert error.startswith("Invalid URL: only https on port 443")
+    connection.update_row(kind="paddle")
+    assert run_failing_command(*arguments).startswith("A shop of the kind Paddle ")
+
+
+@pytest.mark.parametrize("day", ["yesterday", "0001-01-01", "2026-13-01"])
+def test_wants_a_day(connection, day):
+    with pytest.raises(CommandError, match="is not a day like 2026-11-30"):
+        run_command(
+            "catch_up_connection",
+            *(connection.account.slug, str(connection), "--since", day),
+        )
+
+
+def test_does_not_catch_up_with_a_shop_of_another_account(connection, other_account):
+    error = run_failing_command(
+        "catch_up_connection", other_account.slug, str(connection)
+    )
+    assert error == f"Connection '{connection}' not found"

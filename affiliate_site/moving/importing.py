@@ -1,0 +1,326 @@
+"""Import an account from another server of the API 1.6.
+
+Objects are read in the order in which they refer to each other. The map of the import
+says which are stored already, so that a run that was stopped is simply run again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+from django.db import DataError, IntegrityError, transaction
+
+from accounts.actor import use_actor
+from accounts.errors import DomainError
+from accounts.exact_json import format_decimal
+from accounts.models.accounts import Account, TenantModel
+from affiliate_site.moving.source import Row, Source
+from payouts.services import imported_people as people
+from payouts.services import imported_sales as sales
+from payouts.services.conversion_updates import delete_conversion
+from payouts.services.ledger import (
+    get_payable_balances_by_slug,
+    open_ledger_session,
+)
+from payouts.services.mirroring import MIRRORS
+from payouts.services.payments import cancel_payment
+from tracking.money import ZERO
+from tracking.services.imports import ImportMap, ImportProblem, ImportReport
+
+PAGE_SIZE = 100  # objects of one transaction
+STORE_ERRORS = (
+    ImportProblem,
+    DomainError,
+    IntegrityError,
+    DataError,
+    ArithmeticError,
+    AttributeError,  # an object where a text is expected, or the reverse
+    TypeError,
+    ValueError,
+)
+PARTS_OF_PROGRAMS: tuple[tuple[str, str, Any], ...] = (
+    ("commission_type", "commission-types", people.import_commission_type),
+    ("level", "levels", people.import_level),
+    ("bonus", "bonuses", people.import_bonus),
+)
+Store = Callable[[ImportMap, Row, Any], Any]  # the last: an owner, else the ledger
+ProgressCallback = Callable[[str, int], object]
+
+
+@dataclass
+class AccountImport:
+    """One run. With `is_dry_run` all is undone at its end."""
+
+    account: Account
+    source: Source
+    at: datetime
+    is_dry_run: bool = False
+    is_mirror: bool = False  # also what has changed or ended since
+    on_progress: ProgressCallback = lambda kind, count: None
+    report: ImportReport = field(default_factory=ImportReport)
+
+    def __post_init__(self) -> None:
+        self.imports = ImportMap(self.account, self.source.host, self.at)
+        self.seen: set[tuple[str, str]] = set()
+        self.account.uses_webhooks = False  # of this object: an import sends none
+
+    def run(self) -> ImportReport:
+        """Read everything; raise `SourceError` where the source cannot be read on."""
+        with use_actor(f"import from {self.source.host}"), self.undo_if_dry():
+            self.imports.load()
+            self.import_rules()
+            self.import_people()
+            self.import_sales()
+            if self.is_mirror:
+                self.end_what_is_gone()
+        self.report.notes = self.imports.notes
+        return self.report
+
+    @contextmanager
+    def undo_if_dry(self) -> Iterator[None]:
+        """Undo the whole run if it is a dry one."""
+        if not self.is_dry_run:
+            yield
+            return
+        with transaction.atomic():
+            yield
+            transaction.set_rollback(True)
+
+    def import_rules(self) -> None:
+        """Groups, then programs with their rates."""
+        self.store_list("group", "affiliate-groups/", people.import_group)
+        self.store_list("program", "programs/", people.import_program)
+        for program in self.list_programs():
+            for kind, path, store in PARTS_OF_PROGRAMS:
+                rows = self.source.get(f"programs/{program.slug}/{path}/") or []
+                self.store_rows(kind, rows, store, owner=program, prefix=program.slug)
+
+    def import_people(self) -> None:
+        """Affiliates with what belongs to them, enrollments, prospects, customers."""
+        self.store_list("affiliate", "affiliates/", people.import_affiliate)
+        for row in self.source.list_rows("affiliates/"):
+            people.import_parent(self.imports, row)
+            self.import_belongings(str(row.get("id")))
+        for program in self.list_programs():
+            rows = self.source.list_rows(f"programs/{program.slug}/affiliates/")
+            self.store_rows(
+                "enrollment",
+                rows,
+                people.import_enrollment,
+                owner=program,
+                prefix=program.slug,
+            )
+        prospects = self.source.list_rows("affiliate-prospects/")
+        # Who was promoted is an affiliate by now.
+        waiting = (row for row in prospects if not row.get("promoted_at"))
+        self.store_rows("prospect", waiting, people.import_prospect)
+        self.store_list("customer", "customers/", people.import_customer)
+
+    def import_belongings(self, affiliate_id: str) -> None:
+        """Notes and payout methods of an affiliate."""
+        pk = self.imports.find("affiliate", affiliate_id)
+        if pk is None or ("belongings", affiliate_id) in self.imports.known:
+            return
+        affiliate = self.account.affiliates.get(pk=pk)
+        path, own = f"affiliates/{affiliate_id}", {"owner": affiliate}
+        notes = self.source.get(f"{path}/notes/") or []
+        self.store_rows("note", notes, people.import_note, **own, prefix=affiliate_id)
+        methods = self.source.get(f"{path}/payout-methods/") or []
+        # One without details is only on offer.
+        filled = [row for row in methods if row.get("details")]
+        self.store_rows(
+            "payout_method",
+            filled,
+            people.import_payout_method,
+            **own,
+            prefix=affiliate_id,
+        )
+        self.imports.remember("belongings", affiliate_id, affiliate, {})
+
+    def import_sales(self) -> None:
+        """Conversions, payments, then the commissions that payments pay."""
+        self.store_list("conversion", "conversions/", sales.import_conversion)
+        self.store_list("payment", "payments/", sales.import_payment)
+        self.store_list("commission", "commissions/", sales.import_commission)
+
+    def list_programs(self) -> list[Any]:
+        """Return the programs of the source, as they are here."""
+        pks = [pk for (kind, _), pk in self.imports.known.items() if kind == "program"]
+        return list(self.account.programs.filter(pk__in=pks).order_by("id"))
+
+    def store_list(self, kind: str, path: str, store: Store) -> None:
+        """Store the rows of a list that are not known."""
+        self.store_rows(kind, self.source.list_rows(path), store)
+
+    def store_rows(
+        self,
+        kind: str,
+        rows: Iterable[Row],
+        store: Store,
+        *,
+        owner: TenantModel | None = None,
+        prefix: str = "",
+    ) -> None:
+        """Store rows in transactions of some; if one fails, each alone.
+
+        `owner` is the row that they belong to, and `prefix` its ID.
+        """
+        remaining = iter(rows)
+        while page := list(islice(remaining, PAGE_SIZE)):
+            new: dict[str, Row] = {}
+            for row in page:
+                self.report.count(self.report.read, kind)
+                key = f"{prefix}/{get_key(row)}" if prefix else get_key(row)
+                self.seen.add((kind, key))
+                if self.imports.find(kind, key) is None:
+                    new[key] = row
+                elif self.is_mirror and self.imports.has_changed(kind, key, row):
+                    self.mirror(kind, key, row)
+            self.store_page(Batch(kind, store, owner, new))
+            self.on_progress(kind, self.report.read[kind])
+
+    def mirror(self, kind: str, key: str, row: Row) -> None:
+        """Take over a change of a known object, or list why it cannot be."""
+        apply = MIRRORS.get(kind)
+        if apply is None:
+            return
+        try:
+            with transaction.atomic():
+                apply(self.imports, row, self.imports.known[kind, key])
+                self.imports.remember_change(kind, key, row)
+        except STORE_ERRORS as error:
+            self.report.add_problem(kind, key, describe_problem(error))
+        else:
+            self.report.count(self.report.updated, kind)
+
+    def end_what_is_gone(self) -> None:
+        """Remove the conversions and cancel the payments that the source has no longer.
+
+        If a list never stood still, or half of it is gone, nothing is ended: the source
+        may be the one that is wrong.
+        """
+        for kind, path in (("conversion", "conversions/"), ("payment", "payments/")):
+            known = [key for name, key in self.imports.known if name == kind]
+            gone = [key for key in known if (kind, key) not in self.seen]
+            if path in self.source.unstable or len(gone) > max(len(known) // 2, 1):
+                problem = ImportProblem(
+                    "too_many_gone", "", f"{len(gone)} of {len(known)}"
+                )
+                self.report.add_problem(kind, path, problem)
+                continue
+            for key in gone:
+                self.end_one(kind, key)
+
+    def end_one(self, kind: str, key: str) -> None:
+        """End one object, or list why it cannot be."""
+        try:
+            with transaction.atomic():
+                self.end(kind, self.imports.known[kind, key])
+                self.imports.forget(kind, key)
+        except STORE_ERRORS as error:
+            self.report.add_problem(kind, key, describe_problem(error))
+        else:
+            self.report.count(self.report.removed, kind)
+
+    def end(self, kind: str, pk: int) -> None:
+        """Remove a conversion, or cancel a payment."""
+        if kind == "conversion":
+            delete_conversion(self.account, conversion_id=pk, at=self.at)
+            return
+        payment = self.account.payments.get(pk=pk)
+        cancel_payment(self.account, payment_id=payment.public_id, at=self.at)
+
+    def store_page(self, batch: "Batch") -> None:
+        """Store the rows of a page in one transaction, else each in its own."""
+        try:
+            self.store_together(batch)
+        except STORE_ERRORS:
+            for key, row in batch.rows.items():
+                self.store_alone(replace(batch, rows={key: row}))
+
+    def store_together(self, batch: "Batch") -> None:
+        """Store some rows in one transaction, or none of them."""
+        known = dict(self.imports.known)
+        try:
+            with (
+                transaction.atomic(),
+                open_ledger_session(self.account, [], at=self.at) as ledger,
+            ):
+                for key, row in batch.rows.items():
+                    context = batch.owner or ledger
+                    stored = batch.store(self.imports, row, context)
+                    self.imports.remember(batch.kind, key, stored, row)
+                self.imports.count_past_rows()
+        except Exception:
+            self.imports.known = known
+            self.imports.past_rows.clear()
+            raise
+        for _ in batch.rows:
+            self.report.count(self.report.created, batch.kind)
+
+    def store_alone(self, batch: "Batch") -> None:
+        """Store one row, or list why it cannot be stored."""
+        try:
+            self.store_together(batch)
+        except STORE_ERRORS as error:
+            (key,) = batch.rows
+            self.report.add_problem(batch.kind, key, describe_problem(error))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of one kind by their keys, and the function that stores one."""
+
+    kind: str
+    store: Store
+    owner: TenantModel | None
+    rows: dict[str, Row]
+
+
+def describe_problem(error: Exception) -> ImportProblem:
+    """Return why an object cannot be stored."""
+    if isinstance(error, ImportProblem):
+        return error
+    if isinstance(error, DomainError):
+        return ImportProblem("refused", error.path or "", error.text)
+    return ImportProblem("not_storable", "", error)
+
+
+def get_key(row: Row) -> str:
+    """Return the ID of an object at the source."""
+    for name in ("id", "identifier", "level"):
+        if row.get(name) is not None:
+            return str(row[name])
+    affiliate = row.get("affiliate")
+    return str(affiliate.get("id")) if isinstance(affiliate, dict) else ""
+
+
+def compare_balances(account: Account, source: Source) -> list[dict[str, str]]:
+    """Return where a payable balance here differs from that of the source."""
+    here = get_payable_balances_by_slug(account)
+    there: dict[str, dict[str, Decimal]] = {}
+    for row in source.list_rows("balances/"):
+        affiliate = row.get("affiliate") or {}
+        slug = str(affiliate.get("id") or row.get("affiliate_id") or row.get("id"))
+        amounts = row.get("balances") or row.get("balance") or {}
+        if isinstance(amounts, dict):
+            there[slug] = {k: Decimal(str(v)) for k, v in amounts.items()}
+    found = []
+    for slug in sorted(here.keys() | there.keys()):
+        own, other = here.get(slug, {}), there.get(slug, {})
+        for currency in sorted(own.keys() | other.keys()):
+            ours, theirs = own.get(currency, ZERO), other.get(currency, ZERO)
+            if ours != theirs:
+                found.append(
+                    {
+                        "affiliate": slug,
+                        "currency": currency,
+                        "here": format_decimal(ours),
+                        "source": format_decimal(theirs),
+                    }
+                )
+    return found

@@ -1,0 +1,412 @@
+"""Programs and people of another system, stored as they stand there.
+
+No rule of a program is applied, and no webhook, mail or limit. Each function stores one
+object of the API 1.6 and returns its row; raises `ImportProblem` for what cannot be.
+"""
+
+import re
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from accounts.ids import SLUG_PATTERN, generate_public_id
+from accounts.services.changes import log_event
+from payouts.models.bonuses import Bonus, BonusPeriod, GoalType
+from payouts.models.commission_types import CommissionType, Level, RateKind
+from payouts.models.payments import PayoutMethod
+from payouts.services.payout_methods import set_payout_method
+from tracking.meta_data import mend_meta_data
+from tracking.models.affiliates import Affiliate, AffiliateGroup
+from tracking.models.customers import (
+    INITIAL_CUSTOMER_STATUSES,
+    Customer,
+    CustomerStatus,
+)
+from tracking.models.enrollments import Enrollment
+from tracking.models.programs import Program
+from tracking.models.prospects import Prospect, SignupSource
+from tracking.services.attribution import (
+    attribute_by_import,
+    create_attribution_record,
+)
+from tracking.services.enrollments import create_referral_code
+from tracking.services.imports import (
+    ImportMap,
+    ImportProblem,
+    read_map,
+    read_text,
+    read_time,
+)
+from tracking.services.programs import MAX_COOKIE_TIME_DAYS
+from tracking.services.search import update_suffixes
+
+NO_PASSWORD = "!"  # noqa: S105 - affiliates set one by the portal
+LINK_PARAMETERS = ("ref", "via", "fpr", "rfsn", "aff", "a_aid")
+DEFAULT_COOKIE_DAYS = 45
+MAX_SLUG_NUMBER = 1000
+ADDRESS_COLUMNS = ("address", "address_two", "postal_code", "city", "state")
+PERSON_COLUMNS = {
+    "company": {"company_name": "name", "company_description": "description"},
+    "address": {
+        name: name
+        for name in ("address", "address_two", "postal_code", "city", "state")
+    },
+}
+
+Body = dict[str, Any]
+
+
+def read_amount(body: Body, *names: str) -> Decimal:
+    """Return the first amount that is there, not rounded."""
+    for name in names:
+        if body.get(name) is not None:
+            try:
+                amount = Decimal(str(body[name]))
+            except InvalidOperation:
+                raise ImportProblem("invalid_amount", name, body[name]) from None
+            if not amount.is_finite():
+                raise ImportProblem("invalid_amount", name, body[name])
+            return amount
+    raise ImportProblem("missing", names[0])
+
+
+def read_kind(body: Body) -> str:
+    """Return whether a rate is a percentage or a fixed amount."""
+    kind = read_text(body, "type") or RateKind.PERCENTAGE
+    return RateKind.FIXED if kind in ("fixed", "amount") else RateKind.PERCENTAGE
+
+
+def import_program(imports: ImportMap, body: Body, _: Any = None) -> Program:
+    """Store a program; its first commission type makes its rate."""
+    account, slug = imports.account, read_text(body, "id", 64)
+    known = account.programs.filter(slug=slug).first()
+    if known is not None:
+        return known
+    if not SLUG_PATTERN.fullmatch(slug):
+        raise ImportProblem("invalid_id", "id", slug)
+    sent = body.get("cookie_time")
+    is_number = isinstance(sent, int) and 1 <= sent <= MAX_COOKIE_TIME_DAYS
+    cookie_time: int = sent if is_number else DEFAULT_COOKIE_DAYS  # type: ignore[assignment]
+    program = account.programs.create(
+        slug=slug,
+        title=read_text(body, "title") or slug,
+        currency=read_text(body, "currency", 3),
+        cookie_time=cookie_time,
+        landing_page=read_text(body, "default_landing_page_url", 2048),
+        recurring=body.get("recurring") is not False,
+        recurring_cap=body.get("recurring_cap") or None,
+        recurring_period_days=body.get("recurring_period_days") or None,
+        created_at=imports.at,
+    )
+    account.assets.create(program=program)
+    log_event(account, "program.created", program, at=imports.at, source=imports.source)
+    return program
+
+
+def import_commission_type(
+    imports: ImportMap, body: Body, program: Program
+) -> CommissionType:
+    """Store a rate of a program with the rates of groups."""
+    account, identifier = imports.account, read_text(body, "identifier", 64)
+    known = account.commission_types.filter(program=program, identifier=identifier)
+    row = known.first()
+    if row is not None:
+        return row
+    types = account.commission_types.filter(program=program, is_default=True)
+    row = account.commission_types.create(
+        program=program,
+        identifier=identifier,
+        title=read_text(body, "title") or identifier,
+        kind=read_kind(body),
+        value=read_amount(body, "commission_value"),
+        is_default=bool(body.get("is_default")) and not types.exists(),
+        mlm=body.get("mlm") is not False,
+    )
+    for rate in body.get("affiliate_group_overrides") or []:
+        group = imports.find("group", rate.get("affiliate_group_id"))
+        if group is not None:
+            account.group_rates.create(
+                commission_type=row,
+                group_id=group,
+                kind=read_kind(rate),
+                value=read_amount(rate, "commission_value"),
+            )
+    return row
+
+
+def import_level(imports: ImportMap, body: Body, program: Program) -> Level:
+    """Store the rate of a level."""
+    account, number = imports.account, body.get("level")
+    if not isinstance(number, int) or number < 2:
+        raise ImportProblem("invalid_level", "level", number)
+    known = account.levels.filter(program=program, level=number).first()
+    return known or account.levels.create(
+        program=program,
+        level=number,
+        title=read_text(body, "title") or f"Level {number}",
+        kind=read_kind(body),
+        value=read_amount(body, "commission_value", "percentage"),
+    )
+
+
+def import_bonus(imports: ImportMap, body: Body, program: Program) -> Bonus:
+    """Store a bonus; the periods before the import are granted as the source did."""
+    account, public_id = imports.account, read_text(body, "id", 32)
+    known = account.bonuses.filter(public_id=public_id).first()
+    goal_type, period = read_text(body, "goal_type"), read_text(body, "period")
+    if goal_type not in GoalType.values or period not in BonusPeriod.values:
+        raise ImportProblem("unknown_goal", "period", period)
+    return known or account.bonuses.create(
+        program=program,
+        public_id=public_id or generate_public_id("bo"),
+        title=read_text(body, "title") or read_text(body, "name") or "Bonus",
+        goal_type=goal_type,
+        goal=read_amount(body, "goal"),
+        period=period,
+        kind=read_kind(body),
+        value=read_amount(body, "amount"),
+        created_at=imports.at,
+        granted_until=imports.at.date(),
+    )
+
+
+def import_group(imports: ImportMap, body: Body, _: Any = None) -> AffiliateGroup:
+    """Store a group."""
+    account, public_id = imports.account, read_text(body, "id", 32)
+    known = account.affiliate_groups.filter(public_id=public_id).first()
+    return known or account.affiliate_groups.create(
+        public_id=public_id or generate_public_id("ag"),
+        title=read_text(body, "title") or "Group",
+        created_at=imports.at,
+    )
+
+
+def read_person(body: Body) -> dict[str, Any]:
+    """Return the columns of name, company, address and meta data."""
+    columns: dict[str, Any] = {
+        "firstname": read_text(body, "firstname"),
+        "lastname": read_text(body, "lastname"),
+        "meta_data": mend_meta_data(read_map(body, "meta_data"))[0],
+    }
+    for key, names in PERSON_COLUMNS.items():
+        values = read_map(body, key)
+        for column, name in names.items():
+            columns[column] = read_text(values, name) or None
+    country = read_map(read_map(body, "address"), "country")
+    columns["country"] = read_text(country, "code", 2).upper() or None
+    return columns
+
+
+def import_affiliate(
+    imports: ImportMap, body: Body, _: Any = None, *, removed_at: datetime | None = None
+) -> Affiliate:
+    """Store an affiliate, who sets a password by the portal.
+
+    An e-mail address that another affiliate has is left out. A removed affiliate is
+    known only by what conversions say.
+    """
+    account, slug = imports.account, read_text(body, "id", 64)
+    if not slug:
+        raise ImportProblem("missing", "id")
+    known = account.affiliates.filter(slug=slug).first()
+    if known is not None:
+        return known
+    email = read_text(body, "email", 254) or None
+    folded = email.casefold() if email else None
+    taken = account.affiliates.filter(email_folded=folded, deleted_at=None)
+    if folded is not None and taken.exists():
+        imports.add_note("affiliate", slug, "email_in_use", "email", email)
+        email = folded = None
+    affiliate = account.affiliates.create(  # type: ignore[misc]  # stubs: a `**` is no value
+        slug=make_slug(imports, slug),
+        password=NO_PASSWORD,
+        email=email,
+        email_folded=folded,
+        custom_fields=read_map(body, "custom_fields"),
+        group_id=imports.find("group", body.get("affiliate_group_id")),
+        promotion_method=read_text(body, "promotion_method", 16) or None,
+        promoted_at=read_time(body, "promoted_at", imports.at)
+        if body.get("promoted_at")
+        else None,
+        created_at=read_time(body, "created_at", imports.at),
+        deleted_at=removed_at,
+        **read_person(body),
+    )
+    account.sources.create(affiliate=affiliate)
+    update_suffixes(account, affiliate_id=affiliate.pk)
+    log_event(
+        account, "affiliate.created", affiliate, at=imports.at, source=imports.source
+    )
+    return affiliate
+
+
+def make_slug(imports: ImportMap, text: str) -> str:
+    """Return an ID of letters, digits and hyphens that nobody has yet."""
+    if SLUG_PATTERN.fullmatch(text):
+        return text
+    imports.add_note("affiliate", text, "other_id", "id", text)
+    base = re.sub("[^a-z0-9]+", "-", text.lower()).strip("-")[:56] or "affiliate"
+    rows = imports.account.affiliates
+    names = [base, *(f"{base}-{number}" for number in range(2, MAX_SLUG_NUMBER))]
+    return next(name for name in names if not rows.filter(slug=name).exists())
+
+
+def import_parent(imports: ImportMap, body: Body) -> None:
+    """Set the parent of an affiliate, once all affiliates are stored."""
+    parent = imports.find("affiliate", body.get("parent_id"))
+    own = imports.find("affiliate", body.get("id"))
+    if parent is not None and own is not None and parent != own:
+        rows = imports.account.affiliates.filter(pk=own, parent=None)
+        rows.update(parent=parent)
+
+
+def import_enrollment(imports: ImportMap, body: Body, program: Program) -> Enrollment:
+    """Store an affiliate in a program, with the code of its link and its coupon."""
+    account = imports.account
+    person = read_map(body, "affiliate") or body
+    affiliate = account.affiliates.get(
+        pk=imports.get("affiliate", person.get("id"), "affiliate.id")
+    )
+    known = account.enrollments.filter(program=program, affiliate=affiliate).first()
+    if known is not None:
+        return known
+    approved = body.get("approved")
+    enrollment = account.enrollments.create(
+        program=program,
+        affiliate=affiliate,
+        approved=approved if isinstance(approved, bool) else None,
+        applied_at=read_time(body, "applied_at", imports.at),
+    )
+    link = read_map(body, "referral_link")
+    code = find_code(read_text(link, "link", 2048))
+    if code and not account.referral_codes.filter(code=code).exists():
+        account.referral_codes.create(enrollment=enrollment, code=code)
+    else:
+        create_referral_code(account, enrollment=enrollment)
+        path = "referral_link.link"
+        imports.add_note("enrollment", affiliate.slug, "other_code", path, code)
+    coupon = read_text(body, "coupon", 64)
+    if coupon and account.coupons.filter(code=coupon).exists():
+        imports.add_note(
+            "enrollment", affiliate.slug, "coupon_in_use", "coupon", coupon
+        )
+    elif coupon:
+        account.coupons.create(enrollment=enrollment, code=coupon)
+    update_suffixes(account, affiliate_id=affiliate.pk)
+    return enrollment
+
+
+def find_code(link: str) -> str:
+    """Return the referral code of a link, under any of the known parameters."""
+    query = parse_qs(urlsplit(link).query)
+    found = [query[name][0] for name in LINK_PARAMETERS if query.get(name)]
+    return found[0][:64] if found else ""
+
+
+def import_payout_method(
+    imports: ImportMap, body: Body, affiliate: Affiliate
+) -> PayoutMethod:
+    """Store a payout method as the source has it."""
+    return set_payout_method(
+        imports.account,
+        affiliate_id=affiliate.slug,
+        kind=read_text(body, "type") or read_text(body, "id"),
+        details={str(k): str(v) for k, v in read_map(body, "details").items()},
+        is_primary=bool(body.get("primary")),
+        at=imports.at,
+    )
+
+
+def import_note(imports: ImportMap, body: Body, affiliate: Affiliate) -> Any:
+    """Store a note about an affiliate."""
+    account, public_id = imports.account, read_text(body, "id", 32)
+    known = account.notes.filter(public_id=public_id).first()
+    return known or account.notes.create(
+        public_id=public_id or generate_public_id("no"),
+        affiliate=affiliate,
+        note=read_text(body, "note", 10_000),
+        created_at=read_time(body, "created_at", imports.at),
+    )
+
+
+def import_customer(imports: ImportMap, body: Body, _: Any = None) -> Customer:
+    """Store a customer with the affiliate whom the source decided on."""
+    account, public_id = imports.account, read_text(body, "id", 32)
+    customer_id = read_text(body, "customer_id")
+    known = account.customers.not_deleted().filter(customer_id=customer_id).first()
+    if known is not None:
+        return known
+    program, affiliate = get_owner(imports, body)
+    status = read_text(body, "status")
+    if status not in CustomerStatus.values:
+        raise ImportProblem("unknown_status", "status", status)
+    is_initial = status in INITIAL_CUSTOMER_STATUSES
+    at = read_time(body, "created_at", imports.at)
+    is_free = public_id and not account.customers.filter(public_id=public_id).exists()
+    customer = account.customers.create(
+        public_id=public_id if is_free else generate_public_id("cu"),
+        customer_id=customer_id,
+        program=program,
+        affiliate=affiliate,
+        status=status,
+        initial_status=status if is_initial else CustomerStatus.NEW,
+        meta_data=mend_meta_data(read_map(body, "meta_data"))[0],
+        warnings=body.get("warnings") or None,
+        created_at=at,
+    )
+    attribution = attribute_by_import(program, affiliate, at)
+    create_attribution_record(account, attribution, subject=customer)
+    log_event(
+        account, "customer.created", customer, at=imports.at, source=imports.source
+    )
+    imports.past_rows.append(customer)
+    return customer
+
+
+def import_prospect(imports: ImportMap, body: Body, _: Any = None) -> Prospect:
+    """Store a prospect; a server names no program, so its link or the only one counts.
+
+    Who was promoted is an affiliate, and needs no prospect.
+    """
+    account, public_id = imports.account, read_text(body, "id", 32)
+    link = read_text(read_map(body, "referral_link"), "link", 2048)
+    programs = list(account.programs.order_by("id"))
+    fitting = [it for it in programs if it.landing_page and it.landing_page in link]
+    candidates = fitting or (programs if len(programs) == 1 else [])
+    if not candidates:
+        raise ImportProblem("unknown_program", "referral_link.link", link)
+    email = read_text(body, "email", 254) or None
+    prospect = account.prospects.create(  # type: ignore[misc]  # stubs: a `**` is no value
+        public_id=public_id or generate_public_id("ap"),
+        program=candidates[0],
+        email=email,
+        email_folded=email.casefold() if email else None,
+        signup_source=SignupSource.IMPORT,
+        created_at=read_time(body, "created_at", imports.at),
+        **read_person(body),
+    )
+    account.sources.create(prospect=prospect)
+    code = find_code(link)
+    if code and not account.referral_codes.filter(code=code).exists():
+        account.referral_codes.create(prospect=prospect, code=code)
+    else:
+        create_referral_code(account, prospect=prospect)
+    return prospect
+
+
+def get_owner(imports: ImportMap, body: Body) -> tuple[Program, Affiliate]:
+    """Return program and affiliate of a sale or customer.
+
+    An affiliate who is in no list was removed at the source: it is stored as removed.
+    """
+    account = imports.account
+    program = read_map(body, "program")
+    pk = imports.get("program", program.get("id"), "program.id")
+    person = read_map(body, "affiliate")
+    known = imports.find("affiliate", person.get("id"))
+    if known is None:
+        removed = import_affiliate(imports, person, removed_at=imports.at)
+        imports.remember("affiliate", person.get("id"), removed, person)
+        known = removed.pk
+    return account.programs.get(pk=pk), account.affiliates.get(pk=known)

@@ -1,0 +1,175 @@
+"""The map of an import: which object of a source is which row here."""
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from accounts.models.accounts import Account, TenantModel
+from accounts.models.row_counts import DailyCountedRow, record_count_changes
+from accounts.services.changes import mark_stale
+from tracking.models.imports import MAX_SOURCE_ID_LENGTH, ImportedObject
+
+MAX_LISTED_PROBLEMS = 1000
+UNIQUE_FIELDS = ("account", "source", "kind", "source_id")
+
+
+class ImportProblem(Exception):
+    """An object cannot be stored: `code`, and path and value of what is wrong."""
+
+    def __init__(self, code: str, path: str = "", value: Any = "") -> None:
+        super().__init__(code)
+        self.code, self.path, self.value = code, path, str(value)[:200]
+
+
+@dataclass
+class ImportReport:
+    """What a run has read: numbers by kind, and the problems."""
+
+    read: dict[str, int] = field(default_factory=dict)
+    created: dict[str, int] = field(default_factory=dict)
+    updated: dict[str, int] = field(default_factory=dict)
+    removed: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
+    problems: list[dict[str, str]] = field(default_factory=list)
+    notes: list[dict[str, str]] = field(default_factory=list)  # stored, but changed
+
+    def count(self, what: dict[str, int], kind: str) -> None:
+        """Add one to a number of this kind."""
+        what[kind] = what.get(kind, 0) + 1
+
+    def add_problem(self, kind: str, source_id: str, problem: ImportProblem) -> None:
+        """Count an object that could not be stored, and list why."""
+        self.count(self.left_out, kind)
+        if len(self.problems) < MAX_LISTED_PROBLEMS:
+            self.problems.append(
+                {
+                    "kind": kind,
+                    "id": source_id,
+                    "code": problem.code,
+                    "path": problem.path,
+                    "value": problem.value,
+                }
+            )
+
+
+@dataclass
+class ImportMap:
+    """Finds and remembers rows; `known` has those of the kinds that others refer to."""
+
+    account: Account
+    source: str
+    at: datetime
+    known: dict[tuple[str, str], int] = field(default_factory=dict)
+    fingerprints: dict[tuple[str, str], str] = field(default_factory=dict)
+    notes: list[dict[str, str]] = field(default_factory=list)
+    past_rows: list[DailyCountedRow] = field(default_factory=list)  # of days gone by
+
+    def load(self) -> None:
+        """Read what earlier runs have stored."""
+        rows = self.account.imported_objects.filter(source=self.source)
+        columns = ("kind", "source_id", "local_id", "fingerprint")
+        for kind, key, local_id, fingerprint in rows.values_list(*columns).iterator():
+            self.known[kind, key] = local_id
+            self.fingerprints[kind, key] = fingerprint
+
+    def has_changed(self, kind: str, key: str, body: Any) -> bool:
+        """Return whether the source says something else of a known object by now."""
+        known = self.fingerprints.get((kind, key))
+        return known is not None and known != calculate_fingerprint(body)
+
+    def remember_change(self, kind: str, key: str, body: Any) -> None:
+        """Store what the source says of a known object now."""
+        fingerprint = calculate_fingerprint(body)
+        rows = self.account.imported_objects.filter(source=self.source, kind=kind)
+        rows.filter(source_id=key).update(fingerprint=fingerprint)
+        self.fingerprints[kind, key] = fingerprint
+
+    def forget(self, kind: str, key: str) -> None:
+        """Forget an object that the source has no longer."""
+        rows = self.account.imported_objects.filter(source=self.source, kind=kind)
+        rows.filter(source_id=key).delete()
+        del self.known[kind, key]
+
+    def add_note(
+        self, kind: str, source_id: Any, code: str, path: str, value: Any
+    ) -> None:
+        """List what was stored in another way than the source has it."""
+        if len(self.notes) < MAX_LISTED_PROBLEMS:
+            names = ("kind", "id", "code", "path", "value")
+            values = (kind, str(source_id), code, path, str(value)[:200])
+            self.notes.append(dict(zip(names, values, strict=True)))
+
+    def count_past_rows(self) -> None:
+        """Count the rows that were stored for days that are over; once for a page."""
+        counts = Counter(
+            key
+            for row in self.past_rows
+            for key in row.list_count_keys()
+            if key[1] <= self.at
+        )
+        record_count_changes(self.account.pk, counts)
+        mark_stale(self.account, self.past_rows, self.at)
+        self.past_rows.clear()
+
+    def find(self, kind: str, source_id: Any) -> int | None:
+        """Return the primary key of an object that was imported."""
+        return self.known.get((kind, str(source_id)))
+
+    def get(self, kind: str, source_id: Any, path: str) -> int:
+        """Return the primary key of an object that another one refers to."""
+        local_id = self.find(kind, source_id)
+        if local_id is None:
+            raise ImportProblem(f"unknown_{kind}", path, source_id)
+        return local_id
+
+    def remember(self, kind: str, source_id: Any, row: TenantModel, body: Any) -> None:
+        """Store which row an object has become."""
+        key = str(source_id)[:MAX_SOURCE_ID_LENGTH]
+        self.account.imported_objects.insert_or_ignore(
+            ImportedObject(
+                account=self.account,
+                source=self.source,
+                kind=kind,
+                source_id=key,
+                local_id=row.pk,
+                fingerprint=calculate_fingerprint(body),
+                created_at=self.at,
+            ),
+            unique_fields=UNIQUE_FIELDS,
+        )
+        self.known[kind, key] = row.pk
+
+
+def calculate_fingerprint(body: Any) -> str:
+    """Return the digest of what a source says of an object."""
+    text = json.dumps(body, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_time(body: dict[str, Any], name: str, default: datetime) -> datetime:
+    """Return the time of a key; without one, the default."""
+    text = body.get(name)
+    if not text:
+        return default
+    try:
+        at = datetime.fromisoformat(str(text))
+    except ValueError:
+        raise ImportProblem("invalid_time", name, text) from None
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+def read_text(body: dict[str, Any], name: str, limit: int = 255) -> str:
+    """Return the text of a key, cut at the limit; numbers are texts, too."""
+    value = body.get(name)
+    if value is None or isinstance(value, dict | list):
+        return ""
+    return str(value).replace("\x00", "")[:limit]
+
+
+def read_map(body: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the object of a key; anything else is empty, as `[]` often stands for."""
+    value = body.get(name)
+    return value if isinstance(value, dict) else {}
