@@ -182,7 +182,7 @@ def read_lines(source: Source, currency: str) -> list[Line]:
             ],
             "amount": str(
                 source.read_amount(
-                    f"sale.lines.{number}",
+                    f"sale.lines.amount.{number}",
                     find_value(item, lines["amount"]),
                     currency,
                 )

@@ -11,6 +11,7 @@ from affiliate_site.backoffice.connections.details import (
     list_missing,
 )
 from affiliate_site.backoffice.connections.event_pages import TryEventPage
+from affiliate_site.backoffice.connections.mapping_page import MappingPage
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import (
     MULTI_LINE,
@@ -330,6 +331,7 @@ class ShopSettingsPage(ConnectionPage):
 CONNECTION_PAGES = (
     SetSecretPage,
     ForgetSecretPage,
+    MappingPage,
     ShopSettingsPage,
     TryEventPage,
     GoLivePage,

@@ -23,7 +23,13 @@ from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.processing import ERASED, LISTENS_ONLY
 from payouts.services.shop_referrals import add_prefix
 from tracking.models.customers import Customer
-from tracking.models.shops import Connection, ConnectionMode, ShopEvent, ShopEventState
+from tracking.models.shops import (
+    Connection,
+    ConnectionKind,
+    ConnectionMode,
+    ShopEvent,
+    ShopEventState,
+)
 
 NUMBERS_AGE = timedelta(days=30)
 LISTED_EVENTS = 10
@@ -32,6 +38,10 @@ NOT_SIGNED = (
     "Enter the signing secret under “Set signing secret”: until then, what the shop"
     " sends is refused."
 )
+NO_SIGNATURE = (
+    "Enter under “Mapping” how the shop signs what it sends: until then, it is refused."
+)
+NO_SALE = "Enter under “Mapping” where a sale is: until then, events are only stored."
 NOT_AVAILABLE = "This kind of shop is not available here: what it sends is refused."
 MODE_TEXTS = {
     ConnectionMode.LISTEN: "Events are stored with what they would do. They change"
@@ -73,7 +83,12 @@ def list_missing(connection: Connection) -> list[str]:
     """What keeps the shop from reporting."""
     if connection.kind not in SHOPS:
         return [NOT_AVAILABLE]
-    return [] if connection.secrets else [NOT_SIGNED]
+    missing = [] if connection.secrets else [NOT_SIGNED]
+    if connection.kind == ConnectionKind.OTHER:
+        mapping = connection.settings.get("other", {})
+        if "sale" not in mapping:
+            missing.append(NO_SALE if mapping else NO_SIGNATURE)
+    return missing
 
 
 def get_connection_details(request, connection: Connection) -> Details:

@@ -1,5 +1,6 @@
 """Process an event of a shop again, and try one without a change."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from django import forms
@@ -66,17 +67,19 @@ class ProcessAgainPage(FormPage):
 class SampleForm(ServiceForm):
     """An event that the shop has sent, or the body of one."""
 
-    def build_fields(self):
+    def list_events(self) -> list[tuple[str, str]]:
+        """The newest events as choices."""
         rows = self.account.shop_events.filter(connection=self.row).exclude(body="")
-        newest = rows.order_by("-created_at", "-id")[:MAX_CHOICES]
-        events = [
+        return [
             (str(event.pk), f"{format_datetime(event.created_at)} {event.kind}")
-            for event in newest
+            for event in rows.order_by("-created_at", "-id")[:MAX_CHOICES]
         ]
+
+    def build_fields(self):
         return {
             "event": forms.ChoiceField(
                 label="Received event",
-                choices=[("", "None"), *events],
+                choices=[("", "None"), *self.list_events()],
                 required=False,
             ),
             "body": forms.CharField(
@@ -157,16 +160,17 @@ class PreviewPage(FormPage):
     """A page that shows what an event would do."""
 
     outcome: Outcome | None = None
+    facts: Sequence[tuple[str, object]] = ()
 
     def show(self, form, outcome):
         """Show the form again, with the outcome or why there is none."""
         if outcome.state == ShopEventState.FAILED:
             form.add_error(form.sample_name, " ".join(outcome.effects))
             return self.form_invalid(form)
-        self.outcome = outcome
+        self.outcome, self.facts = outcome, self.list_facts(form)
         return self.render_to_response(self.get_context_data(form=form))
 
-    def list_facts(self) -> list[tuple[str, object]]:
+    def list_facts(self, form) -> list[tuple[str, object]]:
         """What the event says."""
         return []
 
@@ -175,7 +179,7 @@ class PreviewPage(FormPage):
             return []
         notes = self.outcome.effects or ["Nothing would change."]
         state = format_status(self.outcome.state.label.lower())
-        facts = [("State", state), *self.list_facts()]
+        facts = [("State", state), *self.facts]
         return [Section("What would happen", notes=notes, facts=facts)]
 
 

@@ -81,6 +81,8 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     ("ImportResultsPage", "file"): lambda run: AnswersFile(run),
     ("PayBalancePage", "amount"): "2",
     ("SetSecretPage", "secret"): "whsec_sample",
+    ("MappingPage", "signature__kind"): "header",
+    ("MappingPage", "signature__header"): "X-Secret",
     ("TryEventPage", "body"): '{"id": "1", "type": "charge.succeeded", "created": 1}',
 }
 # The samples that a value of another field replaces.
@@ -246,6 +248,7 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
     create_connection(
         account, kind="stripe", mode=ConnectionMode.LIVE, at=timezone.now()
     )
+    create_connection(account, kind="other", name=marker, at=timezone.now())
     return sample
 
 

@@ -64,6 +64,7 @@ OWNER_PAGES = {
     "ForgetSecretPage",
     "GoLivePage",
     "ListenPage",
+    "MappingPage",
     "SetSecretPage",
     "ShopSettingsPage",
     "SwitchOffPage",
