@@ -49,6 +49,8 @@ MODE_TEXTS = {
     ConnectionMode.LIVE: "Events create sales, refunds and customers.",
     ConnectionMode.OFF: "What the shop sends is refused.",
 }
+NOT_PROCESSED = "It has not been processed yet."
+NOTHING_CHANGED = "Nothing had to be changed."
 ANY_PROGRAM = "The program of the affiliate"
 COPY_BUTTON = (
     '<p><code id="connection-url" class="backoffice-secret">{}</code> <button'
@@ -67,9 +69,14 @@ def get_mode_text(connection: Connection) -> str:
     return str(connection.get_mode_display()).lower()
 
 
+def list_effects(event: ShopEvent) -> list[str]:
+    """What an event did, in sentences."""
+    return event.result or [NOTHING_CHANGED if event.attempts else NOT_PROCESSED]
+
+
 def get_first_sentence(event: ShopEvent) -> str:
     """What an event did, in one sentence; what it would do, if the shop listens."""
-    first, *others = event.result or [""]
+    first, *others = list_effects(event)
     return f"If live: {others[0]}" if first == LISTENS_ONLY and others else first
 
 
@@ -128,6 +135,7 @@ def list_connection_facts(connection: Connection) -> list[tuple[str, object]]:
         ("Kind", connection.get_kind_display()),
         ("Program", link_to(program, program.title) if program else ANY_PROGRAM),
         ("Rules for the program", "\n".join(map(format_rule, rules))),
+        ("Prefix of IDs", settings.get("id_prefix")),
         ("Signing secret", secret_texts[len(connection.secrets)]),
         ("What earns", f"The sale {tax} tax and {shipping} shipping, after discounts"),
         ("E-mail addresses", settings.get("stores_email") and "kept with customers"),
@@ -197,7 +205,7 @@ def get_event_details(request, event: ShopEvent) -> Details:
         sections=[
             Section(
                 "What it did",
-                notes=event.result or ["It has not been processed yet."],
+                notes=list_effects(event),
                 facts=list_event_facts(event),
             ),
             Section("Body", notes=[] if body else [ERASED], lines=body),
