@@ -222,7 +222,7 @@ class MappingForm(SampleForm):
         super().__init__(*args, **kwargs)
         event, body = (self.fields[name] for name in SAMPLE)
         newest = self.list_events()[:1]
-        self.initial["event"] = newest[0][0] if newest else ""
+        event.initial = newest[0][0] if newest else ""
         body.widget.attrs["rows"] = 4
         for field in (event, body):
             field.widget.attrs["form"] = "connection_form"
@@ -235,7 +235,8 @@ class MappingForm(SampleForm):
             validate_mapping(self.mapping)
         except DomainError as error:
             self.add_domain_error(error)
-        if PREVIEW in self.data and self.find_sample() is None:
+        is_needed = PREVIEW in self.data or values.get("body")
+        if is_needed and self.find_sample() is None:
             self.add_error("body", NO_SAMPLE)
         return values
 
@@ -254,7 +255,7 @@ class MappingForm(SampleForm):
     def find_sample_text(self) -> str:
         """The body of that event; empty without one."""
         if not self.is_bound:
-            chosen = self.initial["event"]
+            chosen = self.fields["event"].initial
         elif body := self.cleaned_data.get("body"):
             return body
         else:

@@ -27,6 +27,7 @@ from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.account.account_pages import AccountSettingsPage
 from affiliate_site.backoffice.affiliates.portal_pages import PortalSettingsPage
+from affiliate_site.backoffice.connections.mapping_form import format_mapping
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import DecimalField, RowChoiceField
 from affiliate_site.backoffice.payouts.document_pages import SelfBillingPage
@@ -41,6 +42,7 @@ from payouts.services.tax_data import set_tax_data, set_tax_rule
 from tests.affiliate_site.backoffice.rates import create_rates
 from tests.payout_scenario import PAYER, Paid, create_run
 from tests.sample_account import SampleAccount
+from tests.tracking.services.test_shop_mappings import MAPPING
 from tracking.models.shops import Connection, ConnectionMode, ShopEventState
 from tracking.services.connections import create_connection, set_connection_secret
 from tracking.services.creatives import archive_creative, create_creative
@@ -81,8 +83,7 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     ("ImportResultsPage", "file"): lambda run: AnswersFile(run),
     ("PayBalancePage", "amount"): "2",
     ("SetSecretPage", "secret"): "whsec_sample",
-    ("MappingPage", "signature__kind"): "header",
-    ("MappingPage", "signature__header"): "X-Secret",
+    **{("MappingPage", name): it for name, it in format_mapping(MAPPING).items()},
     ("TryEventPage", "body"): '{"id": "1", "type": "charge.succeeded", "created": 1}',
 }
 # The samples that a value of another field replaces.
@@ -245,10 +246,10 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
         account.portal_second_factors.create(
             affiliate=each, secret="A" * 32, confirmed_at=timezone.now()
         )
+    create_connection(account, kind="other", name=marker, at=timezone.now())
     create_connection(
         account, kind="stripe", mode=ConnectionMode.LIVE, at=timezone.now()
     )
-    create_connection(account, kind="other", name=marker, at=timezone.now())
     return sample
 
 
