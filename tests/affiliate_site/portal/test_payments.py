@@ -100,7 +100,8 @@ def test_downloads_a_statement_with_hidden_order_ids(mina, account, portal, scen
     name = "statement-2026-03-01-to-2026-04-30.csv"
     assert response["Content-Disposition"] == f'attachment; filename="{name}"'
     payment = account.payments.get().public_id
-    assert list(csv.reader(StringIO(response.content.decode()))) == [
+    assert response.content.startswith(b"\xef\xbb\xbf")
+    assert list(csv.reader(StringIO(response.content.decode("utf-8-sig")))) == [
         ["Date", "What", "Order or payment", "Amount", "Currency"],
         ["2026-03-01", "Balance before", "", "0", "EUR"],
         ["2026-03-04", "Commission", "…2345", "20", "EUR"],
