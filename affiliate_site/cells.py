@@ -16,6 +16,8 @@ from django.utils.safestring import SafeString, mark_safe
 from accounts.exact_json import format_decimal
 from tracking.money import get_exponent
 
+# Begins CSV files of affiliates: without it spreadsheets misread the UTF-8.
+BYTE_ORDER_MARK = "\ufeff"
 EMPTY_VALUE = mark_safe('<span class="empty">-</span>')  # cards leave it out
 TIME_LENGTH = len("2026-11-20T23:54:00")
 # Formulas, and the vertical bar of calls to other programs, may begin with white space

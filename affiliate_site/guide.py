@@ -20,6 +20,7 @@ ADDRESS = "/docs/guide/"
 PAGES = {
     "integration": "Integration",
     "browser-script": "Browser script",
+    "shops": "Shops",
     "tracking-trust": "Claims and facts",
     "api-contract": "API contract",
     "affiliates": "For affiliates",

@@ -33,7 +33,7 @@ MESSAGES = {
     405: gettext_noop("Method Not Allowed"),
     411: "Length Required",
     413: gettext_noop("Request Entity Too Large"),
-    429: "Too Many Requests",
+    429: gettext_noop("Too Many Requests"),
     500: gettext_noop("Internal Server Error"),
     503: gettext_noop("Service Unavailable"),
 }

@@ -15,6 +15,10 @@ from affiliate_site.operations import health, probe
 from affiliate_site.portal_sessions import PORTAL_PREFIX
 
 MAX_QUERY_PARAMETERS = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+LARGE_FORM = (
+    f"The form and its file have more than {settings.FORM_MAX_SIZE // 10**6} MB. Go"
+    " back and choose a smaller file: the form says how large it may be."
+)
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'self'; script-src 'self'; object-src 'none'; base-uri 'none';"
@@ -157,7 +161,7 @@ class PathNormalizationMiddleware:
         if has_nul_in_admin_query(request):
             return http_errors.error_response(request, 400)
         if is_large_form(request):
-            return http_errors.error_response(request, 413)
+            return http_errors.error_response(request, 413, LARGE_FORM)
         if request.path_info.startswith(
             API_PREFIXES
         ) and not request.path_info.endswith("/"):

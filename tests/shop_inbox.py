@@ -2,11 +2,20 @@
 
 import json
 from datetime import UTC, datetime
+from itertools import permutations
+
+import pytest
 
 from accounts.exact_json import format_decimal
 from affiliate_site.shops.processing import process_event
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.services.inbox import Envelope, store_event
+
+# Every order of five events; `make test` takes each eighth.
+ORDERS_OF_FIVE = [
+    pytest.param(order, marks=pytest.mark.slow if number % 8 else ())
+    for number, order in enumerate(permutations(range(5)))
+]
 
 
 def deliver(connection, body, *, key=None, kind=None, at=CONVERSION_CREATED_AT):

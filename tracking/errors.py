@@ -224,8 +224,7 @@ class CatchUpFailed(Conflict):
 class InvalidMapping(InvalidInput):
     """The events of a shop cannot be read as the mapping says."""
 
-    message = "{what}"
-    property_path = "settings.other"
+    message = "{what}"  # `path` is that of the field in the mapping
 
 
 class UnreadableEvent(InvalidInput):

@@ -7,7 +7,7 @@ from accounts.exact_json import serialize_exact_json
 from affiliate_site.portal.access import build_url, end_session, portal_page
 from affiliate_site.portal.confirmations import ConfirmedForm, run_confirmed, show_form
 from affiliate_site.portal.files import send_file
-from affiliate_site.portal.formats import format_money
+from affiliate_site.portal.formats import format_money, long_day
 from affiliate_site.privacy.person_export import export_own_data
 from payouts.services.own_deletion import delete_own_account, sum_open_amounts
 from tracking.services.portal_access import confirm_password
@@ -54,11 +54,14 @@ def delete(request):
     sums = sum_open_amounts(affiliate, at=at)
     amounts = [format_money(amount, currency) for currency, amount in sums.items()]
     values = {"account": account.name, "amounts": ", ".join(amounts)}
+    button = _("Ask to delete my account") if amounts else _("Delete my account")
     if affiliate.deletion_asked_at and amounts:
+        button = ""
         text = _(
-            "You have asked {account} to delete your account. They settle what is open"
-            " first: {amounts}."
+            "On {day} you asked {account} to delete your account. They settle what is"
+            " open first: {amounts}."
         )
+        values["day"] = long_day(account.get_day(affiliate.deletion_asked_at))
     elif affiliate.deletion_asked_at:
         text = _(
             "You have asked {account} to delete your account. Nothing is open any more:"
@@ -76,7 +79,6 @@ def delete(request):
             " cannot be undone. {account} keeps what the law asks for, such as past"
             " payments."
         )
-    button = _("Ask to delete my account") if amounts else _("Delete my account")
     return show_form(
         request,
         _("Delete my account"),

@@ -70,7 +70,10 @@ def show_form(
     status: int = 200,
     **context: Any,
 ) -> HttpResponse:
-    """A page with a form; who has no password to confirm it sets one first."""
+    """A page with a form; without a button, with the text only.
+
+    Who has no password to confirm it sets one first.
+    """
     is_confirmed = isinstance(form, ConfirmedForm)
     is_usable = not is_confirmed or is_password_usable(request.affiliate.password)
     context |= {

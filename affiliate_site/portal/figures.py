@@ -139,9 +139,9 @@ def figures(request):
 
 
 def build_days_table(parts: list[tuple[Period, Totals]], step: str) -> Table:
-    """The totals of each part of the period."""
+    """The totals of each part of the period; a file has the first day of each."""
     columns = (
-        Column(_("Time")),
+        Column(_("Time"), DAY, partial(name_part, step=step)),
         Column(_("Clicks"), NUMBER),
         Column(_("Customers"), NUMBER),
         Column(_("Sales"), NUMBER),
@@ -151,7 +151,7 @@ def build_days_table(parts: list[tuple[Period, Totals]], step: str) -> Table:
     )
     rows = [
         (
-            name_part(part, step),
+            part.first,
             *(totals.clicks, totals.customers, totals.conversions),
             totals.conversion_rate,
             *(totals.revenue, totals.commissions),

@@ -8,7 +8,7 @@ from affiliate_site.portal.balances import describe_balances
 from affiliate_site.portal.earnings import list_earnings, select_earnings
 from affiliate_site.portal.program_pages import find_logo_url
 from affiliate_site.portal.programs import list_offers
-from tracking.services.portal_terms import find_unaccepted_terms
+from tracking.services.portal_terms import find_unaccepted_terms, get_terms
 from tracking.services.questions import count_new_answers
 
 NEWEST = 10
@@ -24,6 +24,7 @@ def home(request):
             "title": account.name,
             "offers": offers,
             "logo_url": find_logo_url(account),
+            "terms_url": get_terms(account) and build_url(account, "terms"),
         }
         return show(request, "welcome", context)
     affiliate, at = request.affiliate, timezone.now()

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.days import A_DAY
+from affiliate_site import http_errors
 from affiliate_site.document_files import render_document
 from affiliate_site.pdf import find_weasyprint
 from affiliate_site.portal.access import (
@@ -36,6 +37,7 @@ from affiliate_site.portal.statement_files import (
     render,
 )
 from affiliate_site.portal.tables import MAX_ID, download_all
+from affiliate_site.portal.throttling import TOO_MANY_PDF_FILES, is_pdf_throttled
 from payouts.errors import InvalidPeriod
 from payouts.models.documents import DocumentKind
 from payouts.services.own_payout_methods import list_own_methods
@@ -161,6 +163,8 @@ def document(request, document: int):
     found = rows.filter(pk=min(document, MAX_ID)).first()
     if found is None or not find_weasyprint():
         raise Http404
+    if is_pdf_throttled(request.affiliate):
+        return http_errors.error_response(request, 429, str(TOO_MANY_PDF_FILES))
     return send_file(render_document(found), f"{found}.pdf", CONTENT_TYPES["pdf"])
 
 
@@ -179,6 +183,8 @@ def statement(request):
             form.add_error("end", translate_error(error))
         else:
             file_format = request.GET.get("format")
+            if file_format == "pdf" and is_pdf_throttled(affiliate):
+                return http_errors.error_response(request, 429, str(TOO_MANY_PDF_FILES))
             if file_format in list_formats():
                 return send_file(
                     render(found, file_format, request.portal.order_ids),

@@ -140,14 +140,14 @@ def split_period(period: Period, step: str) -> list[Period]:
     return parts
 
 
-def name_part(part: Period, step: str) -> str:
-    """`25 Nov 2026`, `Week from Mon, 23 Nov 2026` or `Nov 2026`."""
+def name_part(first: date, step: str) -> str:
+    """The part from a day: `25 Nov 2026`, `Week from Mon, 23 Nov 2026`, `Nov 2026`."""
     if step == DAY:
-        return format_day(part.first)
+        return format_day(first)
     if step == WEEK:
-        day = format_skeleton("yMMMEd", part.first, locale=get_locale())
+        day = format_skeleton("yMMMEd", first, locale=get_locale())
         return str(_("Week from {day}")).format(day=day)
-    return format_date(part.first, "LLL y", locale=get_locale())
+    return format_date(first, "LLL y", locale=get_locale())
 
 
 def name_part_shortly(part: Period, step: str) -> str:

@@ -87,5 +87,6 @@ def logo(request) -> HttpResponse:
 
 
 def find_logo_url(account) -> str:
-    """Where the logo is; empty without one."""
-    return build_url(account, "logo") if account.logos.exists() else ""
+    """Where the logo is; empty without one. Browsers keep it: a new one has another."""
+    pk = account.logos.values_list("pk", flat=True).first()
+    return f"{build_url(account, 'logo')}?{pk}" if pk else ""

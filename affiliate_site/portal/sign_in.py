@@ -55,6 +55,7 @@ def sign_in(request):
         "title": _("Sign in"),
         "form": form,
         "link_url": build_url(request.account, "ask_for_link"),
+        "apply_url": request.portal.is_open and build_url(request.account, "apply"),
     }
     return show(request, "sign_in", context, status=status)
 

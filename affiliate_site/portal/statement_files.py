@@ -5,7 +5,7 @@ from typing import Any
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
-from affiliate_site.cells import format_csv_line
+from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
 from affiliate_site.pdf import find_weasyprint, write_pdf
 from affiliate_site.portal.earnings import find_order_id
 from affiliate_site.portal.formats import format_money
@@ -95,7 +95,7 @@ def render_csv(statement: Statement, order_ids: str) -> bytes:
     for each in statement.currencies:
         rows = list_rows(statement, each, order_ids)
         lines += [(*row, each.currency) for row in rows]
-    return "".join(map(format_csv_line, lines)).encode()
+    return "".join([BYTE_ORDER_MARK, *map(format_csv_line, lines)]).encode()
 
 
 def build_section(

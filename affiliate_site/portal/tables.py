@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.utils import timezone
 from django.utils.html import format_html_join
 from django.utils.translation import get_language, override
 
-from affiliate_site.cells import format_csv_line
+from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
 from affiliate_site.portal.formats import day as format_day
 from affiliate_site.portal.formats import format_money, format_number
 
@@ -23,10 +24,14 @@ TEXT, NUMBER, PERCENT, DAY, SUMS = "text", "number", "percent", "day", "sums"
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its title, and what its values are; `SUMS` are amounts by currency."""
+    """A column: its title, and what its values are; `SUMS` are amounts by currency.
+
+    `write` makes the text of a value on the page, instead of that of the kind.
+    """
 
     title: str
     kind: str = TEXT
+    write: Callable[[Any], str] | None = None
 
     @property
     def is_amount(self) -> bool:
@@ -47,7 +52,7 @@ class Table:
         """The rows as texts, each with its column."""
         return [
             [
-                (column, show(column.kind, value))
+                (column, (column.write or partial(show, column.kind))(value))
                 for column, value in zip(self.columns, row, strict=True)
             ]
             for row in self.rows
@@ -87,7 +92,7 @@ def download_rows(
     """A CSV file, streamed."""
     lines = chain([[str(title) for title in titles]], rows)
     return StreamingHttpResponse(
-        map(format_csv_line, lines),
+        chain([BYTE_ORDER_MARK], map(format_csv_line, lines)),
         content_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{name}.csv"'},
     )

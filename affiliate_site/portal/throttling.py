@@ -11,9 +11,12 @@ APPLICATIONS = RateLimit(300, minutes=60)  # of an account
 MISSING_SALES = RateLimit(10, minutes=60)  # of an affiliate: nobody guesses order IDs
 # Of an affiliate, from all addresses: only who has the password or a session counts.
 CODES = RateLimit(20, minutes=60)
+PDF_FILES = RateLimit(20, minutes=60)  # of an affiliate: each keeps a worker busy
 TOO_MANY_ATTEMPTS = _("Too many attempts. Try again in a minute.")
 TOO_MANY_CODES = _("Too many codes. Try again in an hour.")
 TOO_MANY_MISSING_SALES = _("You asked for many orders. Try again in an hour.")
+
+TOO_MANY_PDF_FILES = _("You opened many PDF files. Try again in an hour.")
 
 
 def is_sign_in_throttled(request, account, email: str) -> bool:
@@ -37,6 +40,12 @@ def is_missing_sale_throttled(affiliate) -> bool:
     """Count one look-up of a missing sale; is the limit exceeded?"""
     subject = f"missing-sales {affiliate.account_id} {affiliate.pk}"
     return count_request(subject, MISSING_SALES).is_exceeded
+
+
+def is_pdf_throttled(affiliate) -> bool:
+    """Count one PDF that is made for the affiliate; is the limit exceeded?"""
+    subject = f"portal-pdf {affiliate.account_id} {affiliate.pk}"
+    return count_request(subject, PDF_FILES).is_exceeded
 
 
 def is_application_throttled(request, account, email: str) -> bool:

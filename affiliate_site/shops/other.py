@@ -73,7 +73,8 @@ class Source:
         if isinstance(value, dict | list) or len(text) > MAX_KEY_LENGTH:
             raise UnreadableEvent(
                 what=f"Of the event, {part}.{name} is no text of at most"
-                f" {MAX_KEY_LENGTH} characters."
+                f" {MAX_KEY_LENGTH} characters.",
+                path=f"{part}.{name}",
             )
         return text
 
@@ -81,8 +82,8 @@ class Source:
         """Return what `find_text` does; raise `UnreadableEvent` if it is empty."""
         if text := self.find_text(part, name):
             return text
-        path = self.mapping[part][name]
-        raise UnreadableEvent(what=f"The event has no {part}.{name} at {path}.")
+        what = f"The event has no {part}.{name} at {self.mapping[part][name]}."
+        raise UnreadableEvent(what=what, path=f"{part}.{name}")
 
     def list_texts(self, part: str, name: str) -> list[str]:
         """Return the texts and numbers at the paths of a list."""
@@ -98,7 +99,7 @@ class Source:
             amount = read_amount(value)
         except ValueError as error:
             what = f"The event does not look as expected: {name}: {error}."
-            raise UnreadableEvent(what=what[:MAX_KEY_LENGTH]) from error
+            raise UnreadableEvent(what=what[:MAX_KEY_LENGTH], path=name) from error
         return round_amount(amount, currency) if currency else amount
 
 
@@ -181,7 +182,7 @@ def read_lines(source: Source, currency: str) -> list[Line]:
             ],
             "amount": str(
                 source.read_amount(
-                    f"sale.lines.{number}",
+                    f"sale.lines.amount.{number}",
                     find_value(item, lines["amount"]),
                     currency,
                 )

@@ -18,8 +18,10 @@ from affiliate_site.shops.base import Body
 from affiliate_site.shops.kinds import SHOPS
 from payouts.services.shop_erasure import erase_for_shop
 from payouts.services.shop_orders import Outcome, apply_event
-from payouts.shop_facts import EventFacts
+from payouts.shop_facts import EventFacts, ShopErasure
+from tracking.errors import UnreadableEvent
 from tracking.models.shops import (
+    MAX_KEY_LENGTH,
     Connection,
     ConnectionMode,
     ShopEvent,
@@ -41,6 +43,12 @@ OUR_FAULT = "The event could not be processed; see the log for trace {name} {pk}
 UNAVAILABLE = "The database was busy."
 SWITCHED_OFF = "The connection is off."
 LISTENS_ONLY = "Listen only, so nothing was changed. Live, this would happen:"
+ODD_ID = (
+    "The event does not look as expected: an ID of it is no text of at most"
+    f" {MAX_KEY_LENGTH} printable characters."
+)
+ODD_TEXT = "The event does not look as expected: it has characters that no text has."
+NUL = "\\u0000"  # as JSON has it; PostgreSQL stores none
 MAX_EXPONENT = 1000  # of numbers in a body
 ERASED = "The body was erased with the person."
 
@@ -146,13 +154,46 @@ def read_event(
     connection: Connection, kind: str, body: str, *, at: datetime | None = None
 ) -> EventFacts:
     """Return what a stored body says. Raises `UnreadableEvent`."""
-    return SHOPS[connection.kind].read(kind, parse_body(body), connection, at=at)
+    shop = SHOPS[connection.kind]
+    facts = shop.read(kind, parse_body(body), connection, at=at)
+    ensure_storable(facts)
+    return facts
+
+
+def ensure_storable(facts: EventFacts) -> None:
+    """Raise `UnreadableEvent` if an ID or a text of the facts cannot be stored."""
+    for key in list_ids(facts):
+        is_text = isinstance(key, str) and key.isprintable()
+        if not is_text or len(key) > MAX_KEY_LENGTH:
+            raise UnreadableEvent(what=ODD_ID)
+    try:
+        text = json.dumps([facts.order, facts.customer], ensure_ascii=False)
+        text.encode()  # not half of a surrogate pair
+    except (TypeError, ValueError):
+        raise UnreadableEvent(what=ODD_TEXT) from None
+    if NUL in text:
+        raise UnreadableEvent(what=ODD_TEXT)
+
+
+def list_ids(facts: EventFacts) -> Iterator[Any]:
+    """Yield what an event calls orders, customers and what belongs to them."""
+    erased = facts.erasure or ShopErasure()
+    yield from (*facts.references, facts.customer_key)
+    yield from (*erased.references, erased.customer_key)
+    refunds = facts.order.get("refunds", {})
+    yield from refunds
+    yield from (refund.get("charge", "") for refund in refunds.values())
+    yield from facts.order.get("refund_totals", {})
+    yield from facts.order.get("disputes", {})
+    yield from facts.customer.get("subscriptions", {})
 
 
 def parse_body(text: str | bytes) -> Body:
     """Parse the JSON object of an event with exact numbers; raise `ValueError`."""
     try:
-        body: Any = json.loads(text, parse_float=parse_number)
+        # As stored: `loads` itself would also take UTF-16 and a byte order mark.
+        decoded = text.decode() if isinstance(text, bytes) else text
+        body: Any = json.loads(decoded, parse_float=parse_number)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(body, dict):

@@ -68,9 +68,12 @@ def test_looks_after_payments_and_account(
     check_page(page)
 
     page.get_by_role("link", name="Postbacks").click()
-    page.get_by_label("Address").fill("https://track.example.net/?s=${click_subid}")
+    address = "https://track.example.net/?s=${click_subid}&sum=${commission_amount}"
+    page.get_by_label("Address").fill(address)
     page.get_by_role("button", name="Add").click()
-    assert "https://track.example.net/?s=${click_subid}" in check_page(page)
+    assert address in check_page(page)
+    page.get_by_role("link", name="Remove").click()
+    assert address in check_page(page)
     for path in PAGES:
         page.goto(f"{portal}{path}/")
         check_page(page)

@@ -25,6 +25,7 @@ from accounts.services.changes import log_event
 from accounts.services.retention import delete_in_batches
 from tracking.errors import (
     CodeRequired,
+    LinkExpired,
     SignInRefused,
     WeakPassword,
     WrongPassword,
@@ -118,9 +119,11 @@ def sign_out_everywhere(affiliate: Affiliate, *, except_token: str = "") -> None
 def start_view(account: Account, token: str, *, at: datetime) -> str:
     """Use a link to see the portal as an affiliate; return the token of a session.
 
-    Raises `LinkExpired`.
+    Raises `LinkExpired`, also if the staff lost the right to look meanwhile.
     """
     link = get_link(account, token, LinkPurpose.VIEW, at=at)
+    if link.viewed_by is None or not link.viewed_by.has_perm(VIEW_PERMISSION):
+        raise LinkExpired
     with transaction.atomic():
         return _create_session(use_link(link, at=at), link.viewed_by, at=at)
 

@@ -18,8 +18,10 @@ is a `sale`, events are only stored, so that one can be looked at.
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from accounts.errors import run_checks
 from tracking.dotted_paths import MAX_PATH_LENGTH, MAX_PATH_PARTS, is_path
 from tracking.errors import InvalidMapping
 
@@ -37,7 +39,10 @@ Validator = Callable[[str, Any], None]
 
 
 def validate_mapping(mapping: Any) -> None:
-    """Raise `InvalidMapping`, whose sentence names the field, if it cannot be used."""
+    """Raise `InvalidMapping` if it cannot be used; an `ErrorList` of several.
+
+    The sentence and the `path` of each name the field.
+    """
     _validate_object(
         "mapping",
         mapping,
@@ -51,7 +56,8 @@ def validate_mapping(mapping: Any) -> None:
         prefix="",
     )
     if "refund" in mapping and "sale" not in mapping:
-        raise InvalidMapping(what="Enter a sale, whose order the refund names.")
+        what = "Enter a sale, whose order the refund names."
+        raise InvalidMapping(what=what, path="sale")
 
 
 def _validate_signature(name: str, value: Any) -> None:
@@ -63,7 +69,7 @@ def _validate_signature(name: str, value: Any) -> None:
     }
     _validate_object(name, value, fields, required=("kind",))
     if value["kind"] != "standard_webhooks" and "header" not in value:
-        raise InvalidMapping(what=f"Enter {name}.header.")
+        raise InvalidMapping(what=f"Enter {name}.header.", path=f"{name}.header")
 
 
 def _validate_event(name: str, value: Any) -> None:
@@ -97,7 +103,8 @@ def _validate_refund(name: str, value: Any) -> None:
     }
     _validate_object(name, value, fields, required=("when", "order_id", "amount"))
     if not value["when"]:
-        raise InvalidMapping(what=f"Enter a condition in {name}.when.")
+        what = f"Enter a condition in {name}.when."
+        raise InvalidMapping(what=what, path=f"{name}.when")
 
 
 def _validate_object(
@@ -110,32 +117,38 @@ def _validate_object(
 ) -> None:
     """Validate the fields of an object; their names begin with `prefix`."""
     if not isinstance(value, Mapping):
-        raise InvalidMapping(what=f"Make {name} an object.")
+        raise InvalidMapping(what=f"Make {name} an object.", path=name)
     start = f"{name}." if prefix is None else prefix
+    checks: list[Callable[[], object]] = []
     for key, each in value.items():
         if key not in fields:
             known = ", ".join(fields)
-            what = (
-                f"Remove {start}{str(key)[:64]!s}; the fields of {name} are: {known}."
-            )
-            raise InvalidMapping(what=what)
-        fields[key](f"{start}{key}", each)
-    for key in required:
-        if key not in value:
-            raise InvalidMapping(what=f"Enter {start}{key}.")
+            path = f"{start}{str(key)[:64]!s}"
+            what = f"Remove {path}; the fields of {name} are: {known}."
+            raise InvalidMapping(what=what, path=path)
+        checks.append(partial(fields[key], f"{start}{key}", each))
+    missing = [f"{start}{key}" for key in required if key not in value]
+    checks += [partial(_refuse_missing, path) for path in missing]
+    run_checks(*checks)
+
+
+def _refuse_missing(name: str) -> None:
+    raise InvalidMapping(what=f"Enter {name}.", path=name)
 
 
 def _validate_path(name: str, value: Any) -> None:
     if not is_path(value):
         raise InvalidMapping(
             what=f"Make {name} a path such as data.items.0.sku, of at most"
-            f" {MAX_PATH_LENGTH} characters and {MAX_PATH_PARTS} parts."
+            f" {MAX_PATH_LENGTH} characters and {MAX_PATH_PARTS} parts.",
+            path=name,
         )
 
 
 def _validate_paths(name: str, value: Any) -> None:
     if not isinstance(value, list) or len(value) > MAX_PATHS:
-        raise InvalidMapping(what=f"Make {name} a list of at most {MAX_PATHS} paths.")
+        what = f"Make {name} a list of at most {MAX_PATHS} paths."
+        raise InvalidMapping(what=what, path=name)
     for number, each in enumerate(value):
         _validate_path(f"{name}.{number}", each)
 
@@ -143,7 +156,7 @@ def _validate_paths(name: str, value: Any) -> None:
 def _validate_conditions(name: str, value: Any) -> None:
     if not isinstance(value, list) or len(value) > MAX_CONDITIONS:
         what = f"Make {name} a list of at most {MAX_CONDITIONS} conditions."
-        raise InvalidMapping(what=what)
+        raise InvalidMapping(what=what, path=name)
     for number, each in enumerate(value):
         _validate_condition(f"{name}.{number}", each)
 
@@ -159,14 +172,16 @@ def _validate_value(name: str, value: Any) -> None:
     if not is_number and not is_text:
         raise InvalidMapping(
             what=f"Make {name} a text, a whole number, true or false, of at most"
-            f" {MAX_VALUE_LENGTH} characters."
+            f" {MAX_VALUE_LENGTH} characters.",
+            path=name,
         )
 
 
 def _validate_choice(choices: tuple[str, ...]) -> Validator:
     def validate(name: str, value: Any) -> None:
         if value not in choices:
-            raise InvalidMapping(what=f"Make {name} one of: {', '.join(choices)}.")
+            what = f"Make {name} one of: {', '.join(choices)}."
+            raise InvalidMapping(what=what, path=name)
 
     return validate
 
@@ -174,7 +189,7 @@ def _validate_choice(choices: tuple[str, ...]) -> Validator:
 def _validate_header(name: str, value: Any) -> None:
     if not isinstance(value, str) or not HEADER_PATTERN.fullmatch(value):
         raise InvalidMapping(
-            what=f"Make {name} the name of a header, such as X-Signature."
+            what=f"Make {name} the name of a header, such as X-Signature.", path=name
         )
 
 
@@ -182,5 +197,6 @@ def _validate_prefix(name: str, value: Any) -> None:
     is_text = isinstance(value, str) and value.isprintable()
     if not is_text or len(value) > MAX_PREFIX_LENGTH:
         raise InvalidMapping(
-            what=f"Make {name} a text of at most {MAX_PREFIX_LENGTH} characters."
+            what=f"Make {name} a text of at most {MAX_PREFIX_LENGTH} characters.",
+            path=name,
         )

@@ -9,6 +9,7 @@ from accounts.errors import InvalidSetting
 from accounts.services.accounts import MAX_LOGO_BYTES, detect_media_type, set_logo
 from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.forms import COLOR, FieldSets, ServiceForm
+from affiliate_site.creative_images import encode_image
 from tracking.money import list_currencies
 from tracking.services.account_settings import update_account_settings
 
@@ -119,14 +120,21 @@ class AccountSettingsForm(ServiceForm):
         return self.cleaned_data["link_color"].lower()
 
     def clean_logo(self):
-        """The bytes of the picture; None without a file."""
+        """The picture, written anew without anything else of the file; None without."""
         file = self.cleaned_data["logo"]
-        image = file.read(MAX_LOGO_BYTES + 1) if file else None
+        if not file:
+            return None
+        data = file.read(MAX_LOGO_BYTES + 1)
         try:
-            if image is not None:
-                detect_media_type(image)
+            detect_media_type(data)
+            image = encode_image(data).content
         except InvalidSetting as error:
             raise forms.ValidationError(error.text) from None
+        if len(image) > MAX_LOGO_BYTES:
+            raise forms.ValidationError(
+                f"The logo must be smaller: written anew it has {len(image):,} bytes,"
+                f" and {MAX_LOGO_BYTES:,} are the limit"
+            )
         return image
 
     def clean_customer_email_keys(self):

@@ -15,6 +15,7 @@ from affiliate_site.backoffice.connections.details import (
     list_missing,
 )
 from affiliate_site.backoffice.connections.event_pages import TryEventPage
+from affiliate_site.backoffice.connections.mapping_page import MappingPage
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import (
     MULTI_LINE,
@@ -36,6 +37,7 @@ from tracking.services.connections import (
 
 CHANGE = "tracking.change_connection"
 RULE_SEPARATOR = "="
+MAX_PREFIX_LENGTH = 32
 SWITCHES = ("includes_tax", "includes_shipping", "stores_email", "takes_tests")
 MAPS = ("commission_types", "coupons")
 
@@ -219,6 +221,13 @@ class ShopSettingsForm(ServiceForm):
         " “currency = EUR: harbor-lamps” or “product = prod_1: harbor-lamps”; instead"
         " of them the name of metadata or an attribute. At the end the program's ID.",
     )
+    id_prefix = forms.CharField(
+        label="Prefix of IDs",
+        required=False,
+        max_length=MAX_PREFIX_LENGTH,
+        help_text="Before the IDs of orders and customers, such as “de-”, if another"
+        " of your shops has the same ones. Later changes make known customers new.",
+    )
     includes_tax = forms.BooleanField(label="Tax earns, too", required=False)
     includes_shipping = forms.BooleanField(label="Shipping earns, too", required=False)
     commission_types = KeyValueField(
@@ -252,7 +261,7 @@ class ShopSettingsForm(ServiceForm):
     )
 
     fieldsets: FieldSets = (
-        (None, ("name", "program", "programs")),
+        (None, ("name", "program", "programs", "id_prefix")),
         ("What counts", ("includes_tax", "includes_shipping", "commission_types")),
         ("Who is referred", ("referral_fields", "coupons")),
         ("Customers and tests", ("stores_email", "takes_tests")),
@@ -320,6 +329,7 @@ class ShopSettingsPage(ConnectionPage):
             "name": connection.name,
             "program": connection.program,
             "programs": dict(rule.rsplit(": ", 1) for rule in rules),
+            "id_prefix": settings.get("id_prefix", ""),
             "referral_fields": "\n".join(settings.get("referral_fields", [])),
             **{name: settings.get(name, False) for name in SWITCHES},
             **{name: settings.get(name, {}) for name in MAPS},
@@ -334,6 +344,7 @@ class ShopSettingsPage(ConnectionPage):
 CONNECTION_PAGES = (
     SetSecretPage,
     ForgetSecretPage,
+    MappingPage,
     ShopSettingsPage,
     TryEventPage,
     SourceKeyPage,

@@ -23,7 +23,13 @@ from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.processing import ERASED, LISTENS_ONLY
 from payouts.services.shop_referrals import add_prefix
 from tracking.models.customers import Customer
-from tracking.models.shops import Connection, ConnectionMode, ShopEvent, ShopEventState
+from tracking.models.shops import (
+    Connection,
+    ConnectionKind,
+    ConnectionMode,
+    ShopEvent,
+    ShopEventState,
+)
 
 NUMBERS_AGE = timedelta(days=30)
 LISTED_EVENTS = 10
@@ -32,6 +38,10 @@ NOT_SIGNED = (
     "Enter the signing secret under “Set signing secret”: until then, what the shop"
     " sends is refused."
 )
+NO_SIGNATURE = (
+    "Enter under “Mapping” how the shop signs what it sends: until then, it is refused."
+)
+NO_SALE = "Enter under “Mapping” where a sale is: until then, events are only stored."
 NOT_AVAILABLE = "This kind of shop is not available here: what it sends is refused."
 MODE_TEXTS = {
     ConnectionMode.LISTEN: "Events are stored with what they would do. They change"
@@ -39,6 +49,8 @@ MODE_TEXTS = {
     ConnectionMode.LIVE: "Events create sales, refunds and customers.",
     ConnectionMode.OFF: "What the shop sends is refused.",
 }
+NOT_PROCESSED = "It has not been processed yet."
+NOTHING_CHANGED = "Nothing had to be changed."
 ANY_PROGRAM = "The program of the affiliate"
 COPY_BUTTON = (
     '<p><code id="connection-url" class="backoffice-secret">{}</code> <button'
@@ -57,9 +69,14 @@ def get_mode_text(connection: Connection) -> str:
     return str(connection.get_mode_display()).lower()
 
 
+def list_effects(event: ShopEvent) -> list[str]:
+    """What an event did, in sentences."""
+    return event.result or [NOTHING_CHANGED if event.attempts else NOT_PROCESSED]
+
+
 def get_first_sentence(event: ShopEvent) -> str:
     """What an event did, in one sentence; what it would do, if the shop listens."""
-    first, *others = event.result or [""]
+    first, *others = list_effects(event)
     return f"If live: {others[0]}" if first == LISTENS_ONLY and others else first
 
 
@@ -73,7 +90,12 @@ def list_missing(connection: Connection) -> list[str]:
     """What keeps the shop from reporting."""
     if connection.kind not in SHOPS:
         return [NOT_AVAILABLE]
-    return [] if connection.secrets else [NOT_SIGNED]
+    missing = [] if connection.secrets else [NOT_SIGNED]
+    if connection.kind == ConnectionKind.OTHER:
+        mapping = connection.settings.get("other", {})
+        if "sale" not in mapping:
+            missing.append(NO_SALE if mapping else NO_SIGNATURE)
+    return missing
 
 
 def get_connection_details(request, connection: Connection) -> Details:
@@ -113,6 +135,7 @@ def list_connection_facts(connection: Connection) -> list[tuple[str, object]]:
         ("Kind", connection.get_kind_display()),
         ("Program", link_to(program, program.title) if program else ANY_PROGRAM),
         ("Rules for the program", "\n".join(map(format_rule, rules))),
+        ("Prefix of IDs", settings.get("id_prefix")),
         ("Signing secret", secret_texts[len(connection.secrets)]),
         ("What earns", f"The sale {tax} tax and {shipping} shipping, after discounts"),
         ("E-mail addresses", settings.get("stores_email") and "kept with customers"),
@@ -185,7 +208,7 @@ def get_event_details(request, event: ShopEvent) -> Details:
         sections=[
             Section(
                 "What it did",
-                notes=event.result or ["It has not been processed yet."],
+                notes=list_effects(event),
                 facts=list_event_facts(event),
             ),
             Section("Body", notes=[] if body else [ERASED], lines=body),

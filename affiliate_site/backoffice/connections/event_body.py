@@ -2,10 +2,15 @@
 
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+
+from affiliate_site.shops.other import format_value
+from tracking.dotted_paths import is_path
 
 # Names under which shops send what identifies a person, also as endings.
 PERSONAL_KEY_PATTERN = re.compile(
@@ -16,6 +21,53 @@ PERSONAL_KEY_PATTERN = re.compile(
     re.IGNORECASE,
 )
 HIDDEN = "…"
+PATHS_ID = "sample-paths"  # of the list from which fields offer paths
+MAX_LISTED_PATHS = 300
+MAX_SHOWN_LENGTH = 100
+
+
+@dataclass(frozen=True)
+class PathValue:
+    """A path into a body and the value there, which may be personal."""
+
+    path: str
+    value: Any
+    is_personal: bool
+
+    @property
+    def text(self) -> str:
+        """The value as conditions compare it, shortened."""
+        text = format_value(self.value) if self.value not in ([], {}) else ""
+        return text if len(text) <= MAX_SHOWN_LENGTH else text[:MAX_SHOWN_LENGTH] + "…"
+
+    @property
+    def shown_text(self) -> str:
+        """The same, hidden if it is personal."""
+        return HIDDEN if self.is_personal and self.text else self.text
+
+
+def list_paths(
+    value: Any, parents: tuple[str, ...] = (), *, is_personal: bool = False
+) -> Iterator[PathValue]:
+    """Yield the paths of all values that are neither an object nor a list of some.
+
+    A key with a dot cannot be part of a path.
+    """
+    path = ".".join(parents)
+    if parents and not is_path(path):
+        return
+    if not isinstance(value, dict | list) or not value:
+        yield PathValue(path, value, is_personal)
+        return
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, each in pairs:
+        name = str(key)
+        if "." not in name:
+            yield from list_paths(
+                each,
+                (*parents, name),
+                is_personal=is_personal or bool(PERSONAL_KEY_PATTERN.search(name)),
+            )
 
 
 def hide_personal_values(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """Process an event of a shop again, and try one without a change."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from django import forms
@@ -24,10 +25,11 @@ from affiliate_site.shops.processing import (
 )
 from affiliate_site.shops.views import MAX_EVENT_SIZE
 from payouts.services.shop_orders import Outcome
-from tracking.models.shops import ShopEvent, ShopEventState
+from tracking.models.shops import Connection, ShopEvent, ShopEventState
 from tracking.services.inbox import process_again
 
 MAX_CHOICES = 25  # events, the newest
+NO_SAMPLE = "Paste the JSON object that the shop sends."
 READ_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 
 
@@ -62,21 +64,22 @@ class ProcessAgainPage(FormPage):
         return f"The event was processed: {get_state_text(self.row)}."
 
 
-class TryEventForm(ServiceForm):
+class SampleForm(ServiceForm):
     """An event that the shop has sent, or the body of one."""
 
-    def build_fields(self):
+    def list_events(self) -> list[tuple[str, str]]:
+        """The newest events as choices."""
         rows = self.account.shop_events.filter(connection=self.row).exclude(body="")
-        newest = rows.order_by("-created_at", "-id")[:MAX_CHOICES]
-        events = [
+        return [
             (str(event.pk), f"{format_datetime(event.created_at)} {event.kind}")
-            for event in newest
+            for event in rows.order_by("-created_at", "-id")[:MAX_CHOICES]
         ]
-        kinds = [(kind, kind) for kind in list_event_kinds(self.row.kind)]
+
+    def build_fields(self):
         return {
             "event": forms.ChoiceField(
                 label="Received event",
-                choices=[("", "None"), *events],
+                choices=[("", "None"), *self.list_events()],
                 required=False,
             ),
             "body": forms.CharField(
@@ -86,26 +89,44 @@ class TryEventForm(ServiceForm):
                 widget=MULTI_LINE({"rows": 12, "spellcheck": "false"}),
                 help_text="The JSON that the shop sends. Nothing of it is stored.",
             ),
-            "kind": forms.ChoiceField(
-                label="Kind of the body",
-                choices=[("", "As the body says"), *kinds],
-                required=False,
-                help_text="For shops that name it beside the body.",
-            ),
         }
+
+    @property
+    def sample_name(self) -> str:
+        """The field that the sample comes from: what was pasted goes first."""
+        values = self.cleaned_data
+        return "event" if values.get("event") and not values.get("body") else "body"
+
+    def get_event(self) -> ShopEvent:
+        """The received event that was chosen."""
+        return self.account.shop_events.get(pk=self.cleaned_data["event"])
+
+
+class TryEventForm(SampleForm):
+    """An event that the shop has sent, or the kind and body of one."""
+
+    def build_fields(self):
+        kinds = [(kind, kind) for kind in list_event_kinds(self.row.kind)]
+        kind = forms.ChoiceField(
+            label="Kind of the body",
+            choices=[("", "As the body says"), *kinds],
+            required=False,
+            help_text="For shops that name it beside the body.",
+        )
+        return super().build_fields() | {"kind": kind}
 
     def clean(self):
         """Read the event: `kind` and `body` are those of the received one, if any."""
         values = super().clean()
         if self.errors:
             return values
-        if values["event"]:
-            event = self.account.shop_events.get(pk=values["event"])
+        if self.sample_name == "event":
+            event = self.get_event()
             return values | {"kind": event.kind, "body": event.body}
         try:
             body = parse_body(values["body"])
         except ValueError:
-            self.add_error("body", "Paste the JSON object that the shop sends.")
+            self.add_error("body", NO_SAMPLE)
             return values
         if not values["kind"]:
             values["kind"] = self.find_kind(body)
@@ -123,7 +144,46 @@ class TryEventForm(ServiceForm):
         return envelope.kind
 
 
-class TryEventPage(FormPage):
+def preview_body(
+    connection: Connection, kind: str, body: str, *, at: datetime
+) -> Outcome:
+    """What an event would do; raises `DomainError`."""
+    try:
+        facts = read_event(connection, kind, body)
+        return preview_event(connection, facts, at=at)
+    except (DatabaseError, *READ_ERRORS) as error:
+        text = f"The event could not be processed: {describe(error)}."
+        return Outcome(ShopEventState.FAILED, [text])
+
+
+class PreviewPage(FormPage):
+    """A page that shows what an event would do."""
+
+    outcome: Outcome | None = None
+    facts: Sequence[tuple[str, object]] = ()
+
+    def show(self, form, outcome):
+        """Show the form again, with the outcome or why there is none."""
+        if outcome.state == ShopEventState.FAILED:
+            form.add_error(form.sample_name, " ".join(outcome.effects))
+            return self.form_invalid(form)
+        self.outcome, self.facts = outcome, self.list_facts(form)
+        return self.render_to_response(self.get_context_data(form=form))
+
+    def list_facts(self, form) -> list[tuple[str, object]]:
+        """What the event says."""
+        return []
+
+    def list_sections(self):
+        if self.outcome is None:
+            return []
+        notes = self.outcome.effects or ["Nothing would change."]
+        state = format_status(self.outcome.state.label.lower())
+        facts = [("State", state), *self.facts]
+        return [Section("What would happen", notes=notes, facts=facts)]
+
+
+class TryEventPage(PreviewPage):
     """See what an event would do."""
 
     name = "try"
@@ -133,41 +193,17 @@ class TryEventPage(FormPage):
     explanation = "You see what an event would do. Nothing is changed."
     form_class = TryEventForm
     leave_button = "Back"
-    outcome: Outcome | None = None
 
     @classmethod
     def is_offered(cls, connection):
         return connection.kind in SHOPS
 
-    def save(self, form, at):
+    def perform(self, form, at):
         values = form.cleaned_data
         try:
-            facts = read_event(self.row, values["kind"], values["body"])
-            return preview_event(self.row, facts, at=at)
-        except (DatabaseError, *READ_ERRORS) as error:
-            return Outcome(
-                ShopEventState.FAILED,
-                [f"The event could not be processed: {describe(error)}."],
-            )
-
-    def perform(self, form, at):
-        try:
-            return self.save(form, at)
+            return preview_body(self.row, values["kind"], values["body"], at=at)
         except DomainError as error:
             return Outcome(ShopEventState.FAILED, [error.text])
 
     def respond(self, form, outcome):
-        """Show the form again, with the outcome or why there is none."""
-        if outcome.state == ShopEventState.FAILED:
-            name = "event" if form.cleaned_data["event"] else "body"
-            form.add_error(name, " ".join(outcome.effects))
-            return self.form_invalid(form)
-        self.outcome = outcome
-        return self.render_to_response(self.get_context_data(form=form))
-
-    def list_sections(self):
-        if self.outcome is None:
-            return []
-        notes = self.outcome.effects or ["Nothing would change."]
-        state = format_status(self.outcome.state.label.lower())
-        return [Section("What would happen", notes=notes, facts=[("State", state)])]
+        return self.show(form, outcome)

@@ -67,6 +67,9 @@ STEPS: dict[str, Sequence[str]] = {
         "In your shop, add a webhook with the address above that sends JSON.",
         "Let it sign what it sends, or send a secret in a header.",
         ENTER_SECRET,
+        "Under “Mapping”, enter how it signs.",
+        "Let the shop send a sale and a refund. They are stored, and do nothing yet.",
+        "Under “Mapping”, enter where they have the order, the amount and the others.",
         TRY_COUNTED,
     ),
 }

@@ -27,6 +27,7 @@ from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.account.account_pages import AccountSettingsPage
 from affiliate_site.backoffice.affiliates.portal_pages import PortalSettingsPage
+from affiliate_site.backoffice.connections.mapping_form import format_mapping
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import DecimalField, RowChoiceField
 from affiliate_site.backoffice.payouts.document_pages import SelfBillingPage
@@ -41,6 +42,7 @@ from payouts.services.tax_data import set_tax_data, set_tax_rule
 from tests.affiliate_site.backoffice.rates import create_rates
 from tests.payout_scenario import PAYER, Paid, create_run
 from tests.sample_account import SampleAccount
+from tests.tracking.services.test_shop_mappings import MAPPING
 from tracking.models.shops import Connection, ConnectionMode, ShopEventState
 from tracking.services.connections import (
     create_connection,
@@ -85,6 +87,7 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     ("ImportResultsPage", "file"): lambda run: AnswersFile(run),
     ("PayBalancePage", "amount"): "2",
     ("SetSecretPage", "secret"): "whsec_sample",
+    **{("MappingPage", name): it for name, it in format_mapping(MAPPING).items()},
     ("SourceKeyPage", "key"): "ck_1234:cs_5678",
     ("SourceKeyPage", "shop_url"): "https://sample.example",
     ("TryEventPage", "body"): '{"id": "1", "received_at": "2026-03-04T09:15:27Z"}',
@@ -250,6 +253,7 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
         account.portal_second_factors.create(
             affiliate=each, secret="A" * 32, confirmed_at=timezone.now()
         )
+    create_connection(account, kind="other", name=marker, at=timezone.now())
     shop = create_connection(
         account, kind="woocommerce", mode=ConnectionMode.LIVE, at=timezone.now()
     )

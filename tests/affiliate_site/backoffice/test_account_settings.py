@@ -1,9 +1,12 @@
 """The settings of the account, which its owners change."""
 
+from io import BytesIO
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import override_settings
 from django.urls import reverse
+from PIL import Image
 
 from accounts.models.accounts import Account
 from accounts.models.api_keys import Role
@@ -11,6 +14,7 @@ from accounts.models.users import User
 from accounts.services.accounts import lock_account
 from accounts.services.api_keys import create_signing_secret
 from tests.affiliate_site.backoffice.forms import get_form
+from tests.affiliate_site.test_creative_images import make_image
 from tests.conftest import NOW
 
 pytestmark = pytest.mark.engine_independent  # its queries are tested with services
@@ -64,16 +68,21 @@ def test_new_programs_begin_with_the_defaults(account, staff_client):
     ) == (True, False)
 
 
-PNG = b"\x89PNG\r\n\x1a\n" + b"picture"
+PNG = make_image(size=(8, 4))
+TOO_LARGE = "The logo must be a PNG or JPEG of at most 20,000 bytes"
+DAMAGED = "The image must be a PNG, JPEG, GIF or WebP that is not damaged"
 
 
 def test_sets_replaces_and_removes_the_logo(account, staff_client):
-    client = staff_client()
-    for image in (PNG, PNG + b"new"):
-        sent = get_form(client, URL) | {"logo": SimpleUploadedFile("l.png", image)}
-        assert client.post(URL, sent).status_code == 302
-        assert bytes(account.logos.get().image) == image
-    assert account.logos.get().media_type == "image/png"
+    client, sizes = staff_client(), []
+    for size in ((8, 4), (90, 80)):
+        file = SimpleUploadedFile("l.png", make_image(size=size))
+        assert (
+            client.post(URL, get_form(client, URL) | {"logo": file}).status_code == 302
+        )
+        image = bytes(account.logos.get().image)
+        assert Image.open(BytesIO(image)).size == size
+        sizes.append(f"image/png, {len(image)} bytes")
 
     sent = get_form(client, URL) | {"remove_logo": "on"}
     assert client.post(URL, sent).status_code == 302
@@ -81,26 +90,56 @@ def test_sets_replaces_and_removes_the_logo(account, staff_client):
 
     entries = account.audit_log.filter(kind="account.settings_changed").order_by("id")
     assert [entry.details for entry in entries] == [
-        {"logo": [None, "image/png, 15 bytes"]},
-        {"logo": ["image/png, 15 bytes", "image/png, 18 bytes"]},
-        {"logo": ["image/png, 18 bytes", None]},
+        {"logo": [None, sizes[0]]},
+        {"logo": sizes},
+        {"logo": [sizes[1], None]},
     ]
 
 
+@pytest.mark.parametrize("kind", ["PNG", "JPEG"])
+def test_stores_the_picture_of_a_logo_only(account, staff_client, kind):
+    client = staff_client()
+    file = SimpleUploadedFile("l", make_image(kind) + b"<script>alert(1)</script>")
+
+    assert client.post(URL, get_form(client, URL) | {"logo": file}).status_code == 302
+
+    logo = account.logos.get()
+    assert logo.media_type == f"image/{kind.lower()}"
+    assert b"script" not in bytes(logo.image)
+
+
 @pytest.mark.parametrize(
-    "image", [b"<svg onload='x'/>", PNG + b"0" * 20_000, b"GIF89a", b"\0"]
+    ("image", "message"),
+    [
+        (b"<svg onload='x'/>", TOO_LARGE),
+        (PNG + b"0" * 20_000, TOO_LARGE),
+        (b"GIF89a", TOO_LARGE),
+        (b"\0", TOO_LARGE),
+        (PNG[:30], DAMAGED),
+    ],
 )
-def test_refuses_other_files_as_logo(account, staff_client, image):
+def test_refuses_other_files_as_logo(account, staff_client, image, message):
     client = staff_client()
     sent = get_form(client, URL) | {"logo": SimpleUploadedFile("l.png", image)}
 
     response = client.post(URL, sent | {"name": "New"})
 
-    assert response.context["form"].errors["logo"] == [
-        "The logo must be a PNG or JPEG of at most 20,000 bytes"
-    ]
+    assert response.context["form"].errors["logo"] == [message]
     assert not account.logos.exists()
     assert Account.objects.get(pk=account.pk).name == account.name
+
+
+def test_refuses_a_logo_that_is_larger_when_written_anew(account, staff_client):
+    client, file = staff_client(), BytesIO()
+    Image.effect_noise((250, 250), 90).save(file, "JPEG", quality=20)
+    assert len(file.getvalue()) < 20_000
+    logo = SimpleUploadedFile("l.jpg", file.getvalue())
+
+    response = client.post(URL, get_form(client, URL) | {"logo": logo})
+
+    [error] = response.context["form"].errors["logo"]
+    assert error.startswith("The logo must be smaller: written anew it has ")
+    assert not account.logos.exists()
 
 
 INVALID_SETTINGS = [

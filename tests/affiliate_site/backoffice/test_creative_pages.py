@@ -95,6 +95,7 @@ def test_other_roles_only_look(staff_client, scenario, account, role):
             "The image must be a PNG, JPEG, GIF or WebP that is not damaged",
         ),
         ("banner.png", bytes(2 * 1024 * 1024 + 1), "The image must be at most 2 MB"),
+        ("banner.png", bytes(2_990_000), "The image must be at most 2 MB"),
         ("banner.png", b"", "The submitted file is empty."),
     ],
 )
@@ -109,8 +110,13 @@ def test_refuses_other_files(
 
 def test_answers_a_file_of_five_megabytes(staff_client, scenario, account):
     image = make_upload(content=bytes(5 * 1024 * 1024))
-    response = staff_client().post(ADD, {"title": "Spring", "image": image})
+    client, headers = staff_client(), {"Accept": "text/html"}
+    assert "at most 2 MB" in client.get(ADD).content.decode()
+    entries = {"title": "Spring", "image": image}
+    response = client.post(ADD, entries, headers=headers)
     assert response.status_code == 413
+    page = " ".join(response.content.decode().split())
+    assert "The form and its file have more than 3 MB. Go back and choose a" in page
     assert account.creatives.count() == 0
 
 

@@ -67,6 +67,7 @@ OWNER_PAGES = {
     "ForgetSecretPage",
     "GoLivePage",
     "ListenPage",
+    "MappingPage",
     "SetSecretPage",
     "ShopSettingsPage",
     "SourceKeyPage",

@@ -1,5 +1,6 @@
 """The settings of the portal, and invitations of affiliates to it."""
 
+import re
 from datetime import timedelta
 from urllib.parse import urlsplit
 
@@ -265,6 +266,25 @@ def test_staff_change_nothing_there(staff_client, account, view_portal, path):
     assert "Only the affiliate can do this." in response.content.decode()
 
 
+def test_staff_who_look_have_no_live_forms(staff_client, account, view_portal):
+    type(account).objects.filter(pk=account.pk).update(uses_webhooks=True)
+    client = staff_client("manager")
+    view_portal(client)
+    for path in (
+        *("", "links/", "payments/", "missing/", "questions/", "payout-methods/bank/"),
+        *("profile/", "profile/edit/", "profile/email/", "profile/mails/"),
+        *("profile/data/", "profile/delete/", "profile/postbacks/", "second-factor/"),
+    ):
+        response = client.get(f"/partners/{account.slug}/{path}")
+        assert response.status_code == 200, path
+        page = response.content.decode()
+        forms = re.findall(r'<form method="post"[^>]*>', page)
+        stop = f'<form method="post" action="/partners/{account.slug}/sign-out/">'
+        assert [it for it in forms if not it.endswith(" inert>")] == [stop], path
+        assert page.count(">Stop</button>") == 1
+        assert ">Sign out</button>" not in page
+
+
 def test_staff_stop_to_look(staff_client, account, scenario, view_portal):
     own, at = scenario.mina.affiliate, timezone.now()
     token = invite_affiliate(account, affiliate_id=own.slug, at=at).token
@@ -285,6 +305,16 @@ def test_a_view_ends_with_the_access_of_staff(
     account.staff.update(**change)
     response = client.get(f"/partners/{account.slug}/links/")
     assert response.url == f"/partners/{account.slug}/sign-in/"
+
+
+@pytest.mark.parametrize("change", [{"is_active": False}, {"role": "viewer"}])
+def test_an_unused_link_ends_with_the_access_of_staff(
+    staff_client, account, create_link, change
+):
+    link = create_link(staff_client("manager"))
+    account.staff.update(**change)
+    assert Client().get(link).status_code == 410
+    assert not account.portal_sessions.exists()
 
 
 def test_a_link_to_look_works_once(staff_client, create_link):

@@ -9,17 +9,19 @@ from affiliate_site.backoffice.connections.event_body import (
     hide_personal_values,
     render_body,
 )
+from affiliate_site.shops.processing import process_event
 from tests.affiliate_site.backoffice.test_shop_pages import (
     click,
     get_facts,
     read,
+    save,
     shop,
     url_of,
 )
 from tests.ledger_checks import snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tests.shop_inbox import deliver, list_sales
-from tests.stripe_events import build_charge, build_checkout
+from tests.stripe_events import build_charge, build_checkout, build_dispute
 from tracking.models.shops import ConnectionMode, ShopEventState
 from tracking.services.connections import create_connection
 
@@ -156,6 +158,34 @@ def test_processes_an_event_again_after_the_settings_changed(
     else:
         assert "processed in a moment" in page
         assert event.attempts == 0
+
+
+def test_a_prefix_lets_two_shops_have_the_same_orders(
+    staff_client, account, shop, click
+):
+    """The sentence of the failed event names the field."""
+    deliver(shop, build_checkout(client_reference_id=click))
+    other = create_connection(
+        account, kind="stripe", mode=ConnectionMode.LIVE, at=CONVERSION_CREATED_AT
+    )
+    event = deliver(other, build_checkout(client_reference_id=click))
+    client = staff_client()
+    assert "a prefix for its IDs, under Settings" in read(client.get(url_of(event)))
+    save(client, other, "settings", id_prefix="de-")
+    client.post(url_of(event, "again"))
+    process_event(event.reload(), at=CONVERSION_CREATED_AT)
+    assert [row[0] for row in list_sales(account)] == ["de-pi_1", "pi_1"]
+
+
+def test_says_that_an_event_changed_nothing(staff_client, shop, click):
+    deliver(shop, build_checkout(client_reference_id=click))
+    event = deliver(shop, build_dispute("needs_response", hours=1))
+    assert event.result == []  # the commission is not approved yet
+    client = staff_client()
+    assert "Nothing had to be changed." in read(client.get(url_of(event)))
+    assert "Nothing had to be changed." in read(client.get(reverse(LIST)))
+    event.update_row(attempts=0)
+    assert "It has not been processed yet." in read(client.get(url_of(event)))
 
 
 def test_processes_selected_events_again(staff_client, failed):

@@ -200,6 +200,7 @@ def test_saves_what_counts(staff_client, scenario, shop):
         programs=f"currency = EUR: {scenario.program.slug}",
         includes_tax="on",
         takes_tests="on",
+        id_prefix="de-",
         commission_types="prod_1: addon",
         referral_fields="partner\n\n partner \ntap",
         coupons=f"SUMMER: {scenario.mina.coupon}",
@@ -209,6 +210,7 @@ def test_saves_what_counts(staff_client, scenario, shop):
     assert shop.settings == {
         "other": {"signature": {"kind": "standard_webhooks"}},
         "programs": [rule],
+        "id_prefix": "de-",
         "includes_tax": True,
         "includes_shipping": False,
         "stores_email": False,

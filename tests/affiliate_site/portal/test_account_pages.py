@@ -97,12 +97,16 @@ def test_asks_the_company_while_money_is_open(mina, account, portal, scenario):
     assert "Money is still open: 20.00 EUR." in page
     assert "<button>Ask to delete my account</button>" in page
 
-    page = read(mina.post(url, CONFIRMED))
+    answer = read(mina.post(url, CONFIRMED))
 
-    assert (
-        f"You have asked {account.name} to delete your account. They settle what is"
-        " open first: 20.00 EUR."
-    ) in page
+    asked_at = scenario.mina.affiliate.reload().deletion_asked_at
+    for page in (answer, read(mina.get(url))):
+        assert (
+            f"On {account.get_day(asked_at):%-d %B %Y} you asked {account.name} to"
+            " delete your account. They settle what is open first: 20.00 EUR."
+        ) in page
+        assert "delete my account</button>" not in page
+        assert 'name="old_password"' not in page
     assert scenario.mina.affiliate.reload().deleted_at is None
     scenario.disapprove(account.commissions.get(), at=timezone.now())
     page = read(mina.get(url))

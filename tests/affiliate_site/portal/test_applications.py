@@ -339,12 +339,15 @@ def test_shows_logo_and_color(client, account, portal, scenario):
     set_logo(account, image=b"\x89PNG\r\n\x1a\nx", at=NOON)
     type(account).objects.filter(pk=account.pk).update(link_color="#ffee00")
     page = client.get(url).content.decode()
-    assert f'<img class="logo" src="{portal}logo/" alt="{account.name}">' in page
+    [address] = re.findall(r'<img class="logo" src="(\S+)" alt="', page)
+    assert client.get(address).content == b"\x89PNG\r\n\x1a\nx"
+    set_logo(account, image=b"\x89PNG\r\n\x1a\ny", at=NOON)
+    assert address not in client.get(url).content.decode(), "browsers keep the old one"
     assert f'<link rel="stylesheet" href="{portal}theme.css">' in page
     logo = client.get(f"{portal}logo/")
     assert (logo["Content-Type"], logo.content) == (
         "image/png",
-        b"\x89PNG\r\n\x1a\nx",
+        b"\x89PNG\r\n\x1a\ny",
     )
     theme = client.get(f"{portal}theme.css")
     assert theme["Content-Type"] == "text/css"

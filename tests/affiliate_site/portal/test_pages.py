@@ -51,6 +51,15 @@ def test_the_public_page_tells_the_terms_by_the_rules(
         assert text in page
 
 
+def test_the_public_page_links_the_present_terms(client, account, portal):
+    link = f'<a href="{portal}terms/">Terms of {account.name}</a>'
+    assert link not in get_page(client, portal)
+    changes = {"terms": "Be nice."}
+    update_portal_settings(account, changes=changes, at=timezone.now())
+    assert link in get_page(client, portal)
+    assert "Be nice." in get_page(client, f"{portal}terms/")
+
+
 def test_shows_what_is_due_on_hold_and_pending_and_why_it_waits(
     mina, account, portal, scenario
 ):

@@ -4,9 +4,12 @@ import csv
 from io import StringIO
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
-from affiliate_site.portal import payment_pages, statement_files
+from accounts.services.rate_limits import RateLimit
+from affiliate_site.portal import payment_pages, statement_files, throttling
+from affiliate_site.portal_sessions import COOKIE
 from tests.document_scenario import set_rule, set_taxes, settle, switch_on
 from tests.payout_scenario import CONFIRMED_AT, Paid, create_run
 from tests.program_scenario import ProgramScenario
@@ -100,7 +103,8 @@ def test_downloads_a_statement_with_hidden_order_ids(mina, account, portal, scen
     name = "statement-2026-03-01-to-2026-04-30.csv"
     assert response["Content-Disposition"] == f'attachment; filename="{name}"'
     payment = account.payments.get().public_id
-    assert list(csv.reader(StringIO(response.content.decode()))) == [
+    assert response.content.startswith(b"\xef\xbb\xbf")
+    assert list(csv.reader(StringIO(response.content.decode("utf-8-sig")))) == [
         ["Date", "What", "Order or payment", "Amount", "Currency"],
         ["2026-03-01", "Balance before", "", "0", "EUR"],
         ["2026-03-04", "Commission", "…2345", "20", "EUR"],
@@ -152,6 +156,26 @@ def test_the_pdf_hides_order_ids_too(mina, account, portal, scenario, monkeypatc
     ]
     monkeypatch.undo()
     assert mina.get(url).content.startswith(b"%PDF-")
+
+
+def test_limits_the_pdf_files_of_an_affiliate(
+    mina, account, portal, scenario, set_up_password, monkeypatch
+):
+    [document] = pay(account, scenario.mina.slug).values()
+    monkeypatch.setattr(statement_files, "write_pdf", lambda *args: b"%PDF-")
+    monkeypatch.setattr(throttling, "PDF_FILES", RateLimit(2, minutes=60))
+    statement = f"{portal}statement/?start=2026-03-01&end=2026-04-30&format="
+    urls = (f"{statement}pdf", f"{portal}documents/{document.pk}/")
+    for url in urls:
+        assert mina.get(url).status_code == 200
+    for url in urls:
+        page = read(mina.get(url, headers={"Accept": "text/html"}), 429)
+        assert "You opened many PDF files. Try again in an hour." in page
+    assert mina.get(f"{statement}csv").status_code == 200
+    odette = Client()
+    other = scenario.create_enrolled_affiliate("Odette", "Lind")
+    odette.cookies[COOKIE] = set_up_password(other.affiliate)
+    assert odette.get(urls[0]).status_code == 200
 
 
 def test_has_pages_beyond_fifty(mina, account, portal, scenario, monkeypatch):

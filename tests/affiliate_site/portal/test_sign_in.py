@@ -69,6 +69,15 @@ def test_leads_strangers_to_the_sign_in(client, portal, page):
     assert response["Location"] == f"{portal}sign-in/"
 
 
+@pytest.mark.parametrize("is_open", [False, True])
+def test_the_sign_in_links_open_applications(
+    client, account, portal, can_mail, is_open
+):
+    update_portal_settings(account, changes={"is_open": is_open}, at=timezone.now())
+    link = f'<a href="{portal}apply/">Not an affiliate yet? Apply.</a>'
+    assert (link in read(client.get(f"{portal}sign-in/"))) == is_open
+
+
 def test_there_is_no_portal_until_it_is_switched_on(client, account, portal):
     pages = [portal, f"{portal}sign-in/", f"{portal}password/", f"{portal}links/"]
     update_portal_settings(account, changes={"is_on": False}, at=timezone.now())

@@ -6,7 +6,6 @@ import json
 from base64 import b64encode
 from copy import deepcopy
 from datetime import timedelta
-from itertools import permutations
 
 import pytest
 from django.utils import timezone
@@ -18,7 +17,7 @@ from affiliate_site.shops.processing import parse_body, process_event
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT
-from tests.shop_inbox import list_sales
+from tests.shop_inbox import ORDERS_OF_FIVE, list_sales
 from tests.tracking.services.test_shop_mappings import MAPPING
 from tracking.models.shops import ConnectionMode, ShopEventState
 from tracking.services.connections import (
@@ -272,9 +271,9 @@ STORY = [
 ]
 
 
-@pytest.mark.parametrize("order", range(120))
+@pytest.mark.parametrize("order", ORDERS_OF_FIVE)
 def test_every_order_of_events_has_the_same_end(order, connection, click):
-    for number in list(permutations(range(5)))[order]:
+    for number in order:
         body = deepcopy(STORY[number])
         if body["data"].get("ref") == "CLICK":
             body["data"]["ref"] = click
@@ -297,8 +296,8 @@ def test_every_order_of_events_has_the_same_end(order, connection, click):
         ({"net": None}, "sale.amount: None is no amount."),
         ({"net": {}}, "sale.amount: {} is no amount."),
         ({"gross": []}, "sale.paid: [] is no amount."),
-        ({"items": [{}]}, "sale.lines.0: None is no amount."),
-        ({"items": [5]}, "sale.lines.0: None is no amount."),
+        ({"items": [{}]}, "sale.lines.amount.0: None is no amount."),
+        ({"items": [5]}, "sale.lines.amount.0: None is no amount."),
         ({"id": None}, "The event has no sale.order_id at data.id."),
         ({"id": {}}, "sale.order_id is no text of at most 255 characters."),
         ({"id": "x" * 256}, "sale.order_id is no text of at most 255 characters."),

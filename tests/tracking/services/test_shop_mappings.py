@@ -4,6 +4,7 @@ from copy import deepcopy
 
 import pytest
 
+from accounts.errors import ErrorList
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.errors import InvalidMapping
 from tracking.services.connections import create_connection, update_connection
@@ -138,7 +139,21 @@ def test_it_names_the_field_of_a_mapping_that_cannot_be_used(path, value, senten
     with pytest.raises(InvalidMapping) as caught:
         validate_mapping(build_mapping(path, value))
     assert caught.value.text.startswith(sentence)
-    assert caught.value.path == "settings.other"
+    assert caught.value.path in sentence
+
+
+def test_it_names_all_fields_that_cannot_be_used():
+    mapping = build_mapping("sale", {"amount": "a..b", "unit": "euro"})
+    with pytest.raises(ErrorList) as caught:
+        validate_mapping(mapping | {"refund": {"when": []}})
+    assert [error.path for error in caught.value.errors] == [
+        "sale.amount",
+        "sale.unit",
+        "sale.order_id",
+        "sale.currency",
+        "refund.order_id",
+        "refund.amount",
+    ]
 
 
 @pytest.mark.parametrize("mapping", [None, [], "text"])
