@@ -96,16 +96,42 @@ def copy_pixels(image: Image.Image, *, has_alpha: bool) -> Image.Image:
 
 def store_image(account: Account, image: EncodedImage) -> str:
     """Write the file of an account's image; return its name, a random ID."""
-    directory = settings.CREATIVES_DIR / account.slug
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     name = f"{secrets.token_hex(16)}.{image.ending}"
+    _write_image(account.slug, name, image.content)
+    return name
+
+
+def _write_image(slug: str, name: str, content: bytes) -> None:
+    directory = settings.CREATIVES_DIR / slug
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     part = directory / f"{name}.part"
     with part.open("xb") as file:
-        file.write(image.content)
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     part.rename(directory / name)
-    return name
+
+
+def read_image(account: Account, name: str) -> bytes | None:
+    """Return the content of an image as it is stored; None if the file is missing."""
+    path = settings.CREATIVES_DIR / account.slug / name
+    return path.read_bytes() if path.is_file() else None
+
+
+def restore_image(account: Account, name: str, content: bytes) -> None:
+    """Write an image that another installation stored, under the name it has there.
+
+    Raises `InvalidSetting` unless it is an image of the type that the name says.
+    """
+    kinds = [kind for ending, kind in FORMATS.values() if name.endswith(f".{ending}")]
+    try:
+        with Image.open(BytesIO(content), formats=kinds) as image:
+            is_valid = FILE_NAME.fullmatch(name) and max(image.size) <= MAX_SIDE
+    except Exception as error:  # decoders raise errors of any kind
+        raise refuse("a PNG, JPEG or WebP that is not damaged") from error
+    if not is_valid:
+        raise refuse(f"at most {MAX_SIDE} pixels wide and high, under a random name")
+    _write_image(account.slug, name, content)
 
 
 def delete_image(account: Account, name: str) -> None:

@@ -1,0 +1,1 @@
+"""Accounts that move in from another server, or out to one."""

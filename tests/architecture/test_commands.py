@@ -79,7 +79,10 @@ DOCUMENTED = {
     ),
     # Data and maintenance
     "load_demo": "[--scale N]",
-    "import_account": "ACCOUNT --from BASE_URL [--dry-run] [--mirror]",
+    "export_account": "ACCOUNT FILE",
+    "import_account": (
+        "ACCOUNT [--from BASE_URL | --file FILE] [--dry-run] [--mirror]"
+    ),
     "deliver_webhooks": "[--once]",
     "prune": "[--dry-run]",
     "rotate_encryption": "[--dry-run]",

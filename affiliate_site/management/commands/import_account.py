@@ -6,6 +6,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from accounts.commands import AccountCommand
+from affiliate_site.management.account_files import import_file
 from affiliate_site.moving.importing import AccountImport, compare_balances
 from affiliate_site.moving.source import Source, SourceError
 
@@ -15,17 +16,21 @@ class Command(AccountCommand):
         "Import an account from another server of the API 1.6: programs, affiliates,"
         " customers, conversions, commissions and payments as they stand there. A"
         " second run goes on and doubles nothing. The key is SOURCE_API_KEY,"
-        " SOURCE_API_KEY_FILE, or one line of standard input."
+        " SOURCE_API_KEY_FILE, or one line of standard input. With --file: create an"
+        " account from what export_account has written."
     )
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
-        parser.add_argument(
+        origin = parser.add_mutually_exclusive_group(required=True)
+        origin.add_argument(
             "--from",
             dest="base_url",
             metavar="BASE_URL",
-            required=True,
             help="the address of the API, such as https://aff.example.com/1.6",
+        )
+        origin.add_argument(
+            "--file", metavar="FILE", type=Path, help="of export_account"
         )
         parser.add_argument(
             "--dry-run", action="store_true", help="read everything, store nothing"
@@ -35,6 +40,14 @@ class Command(AccountCommand):
             action="store_true",
             help="also take over what has changed or ended at the source since",
         )
+
+    def run(self, *, at, account="", file=None, **options):
+        if file is None:
+            super().run(at=at, account=account, **options)
+        elif options["mirror"]:
+            raise CommandError("--mirror needs --from: a file is read once.")
+        else:
+            import_file(self, account, file, is_dry_run=options["dry_run"])
 
     def run_for_account(
         self, account, *, at, base_url="", dry_run=False, mirror=False, **options

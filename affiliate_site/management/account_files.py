@@ -1,0 +1,48 @@
+"""`import_account --file`: read the file of an account, and say what was done."""
+
+from pathlib import Path
+
+from django.core.management import CommandError
+from rich.console import Console
+from rich.progress import Progress
+
+from accounts.commands import JsonCommand
+from affiliate_site.moving.account_files import AccountFileReader
+from affiliate_site.moving.account_import import import_account_file
+
+
+def import_file(
+    command: JsonCommand, account: str, file: Path, *, is_dry_run: bool
+) -> None:
+    """Create the account from a file, and write the result of the command."""
+    console = Console(stderr=True)
+    with Progress(
+        console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
+        task = progress.add_task("Rows", total=None)
+        try:
+            reader = AccountFileReader(file)
+            total = sum(size.rows for size in reader.sizes.values())
+            progress.update(task, total=total if is_dry_run else 2 * total)
+            result = import_account_file(
+                account,
+                reader,
+                is_dry_run=is_dry_run,
+                on_rows=lambda number: progress.advance(task, number),
+            )
+        except OSError as error:
+            raise CommandError(f"The file cannot be read: {error}") from error
+    verb = "would be imported" if is_dry_run else "imported"
+    lines = [f"{account}: {sum(result.rows.values()):,} rows {verb}"]
+    if result.offsets:
+        lines.append(f"IDs changed in: {', '.join(result.offsets)}")
+    if result.missing_images:
+        lines.append(f"{result.missing_images} images of creatives are missing.")
+    command.write_result(
+        "\n".join(lines),
+        account=account,
+        rows=result.rows,
+        changed_ids=result.offsets,
+        missing_images=result.missing_images,
+        dry_run=is_dry_run,
+    )

@@ -1,0 +1,146 @@
+"""The tables of an account, and how the values of their columns are written as JSON.
+
+Decimals are texts, times are ISO 8601 with microseconds, bytes are base64. Encrypted
+columns are in clear: another installation encrypts them with its own keys.
+"""
+
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from django.apps import apps
+from django.db import models
+
+from accounts.exact_json import format_decimal
+from accounts.models.accounts import Account
+from affiliate_site.moving.account_columns import EXPORTED
+from tracking.amounts import AmountField
+from tracking.services.mails import LINK_REQUESTS, SECRET_MAILS
+
+DECIMAL = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,10})?", re.ASCII)
+# Rows that are not exported: mails with one-time links.
+LEFT_OUT_ROWS = {"tracking.Mail": {"kind__in": (*SECRET_MAILS, *LINK_REQUESTS)}}
+
+Encode = Callable[[Any], Any]
+Decode = Callable[[Any], Any]
+
+
+@dataclass
+class Table:
+    """A table of an account: its model, and its exported columns in this order."""
+
+    model: type[models.Model]
+    columns: dict[str, "Column"] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        return self.model._meta.label
+
+    def list_rows(self, account: Account) -> models.QuerySet[Any, Any]:
+        """Return the account's rows, without those that are left out."""
+        if self.model is Account:
+            return Account.objects.filter(pk=account.pk)
+        rows = self.model._base_manager.filter(account=account)
+        return rows.exclude(**LEFT_OUT_ROWS.get(self.label, {"pk": None}))
+
+
+@dataclass
+class Column:
+    """A column; `target` is the table that a foreign key refers to."""
+
+    field: Any
+    target: str
+    encode: Encode | None
+    decode: Decode
+
+
+@cache
+def list_tables() -> dict[str, Table]:
+    """Map labels to tables, each after those that it refers to."""
+    tables: dict[str, Table] = {}
+    for label in EXPORTED:
+        _add_table(tables, label)
+    return tables
+
+
+def _add_table(tables: dict[str, Table], label: str) -> None:
+    if label in tables:
+        return
+    table = Table(apps.get_model(label))
+    for name in EXPORTED[label].split():
+        column = _build_column(table.model._meta.get_field(name))
+        table.columns[name] = column
+        if column.target not in ("", label):
+            _add_table(tables, column.target)
+    tables[label] = table
+
+
+def _build_column(column: Any) -> Column:
+    if isinstance(column, models.ForeignKey):
+        target: Any = column.related_model
+        return Column(column, target._meta.label, None, _expect(int))
+    encode, decode = _find_codec(column)
+    return Column(column, "", encode, decode)
+
+
+def _find_codec(column: Any) -> tuple[Encode | None, Decode]:
+    """Return the functions that write and read a value; None writes it as it is."""
+    for kinds, encode, decode in CODECS:
+        if isinstance(column, kinds):
+            return encode, decode
+    return None, _expect(str, getattr(column, "max_length", None))
+
+
+def _expect(kind: Any, max_length: int | None = None) -> Decode:
+    def decode(value: Any) -> Any:
+        if type(value) is not kind:
+            raise ValueError(f"{kind.__name__} expected")
+        if max_length is not None and len(value) > max_length:
+            raise ValueError(f"more than {max_length} characters")
+        return value
+
+    return decode
+
+
+def _encode_time(value: datetime) -> str:
+    return value.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _decode_time(value: Any) -> datetime:
+    time = datetime.fromisoformat(value)
+    if time.tzinfo is None:
+        raise ValueError("a time needs its offset to UTC")
+    return time
+
+
+def _decode_decimal(value: Any) -> Decimal:
+    if not DECIMAL.fullmatch(value):
+        raise ValueError("a decimal number as text expected")
+    return Decimal(value)
+
+
+def _encode_bytes(value: Iterable[int]) -> str:
+    return b64encode(bytes(value)).decode()  # PostgreSQL returns a memoryview
+
+
+def _decode_bytes(value: Any) -> bytes:
+    return b64decode(value, validate=True)
+
+
+# Functions that write and read the values of types of fields; others are texts.
+CODECS: tuple[tuple[Any, Encode | None, Decode], ...] = (
+    ((AmountField, models.DecimalField), format_decimal, _decode_decimal),
+    (models.DateTimeField, _encode_time, _decode_time),
+    (models.DateField, date.isoformat, date.fromisoformat),
+    (models.BinaryField, _encode_bytes, _decode_bytes),
+    (models.JSONField, None, lambda value: value),
+    (models.UUIDField, str, UUID),
+    (models.BooleanField, None, _expect(bool)),
+    (models.IntegerField, None, _expect(int)),
+)

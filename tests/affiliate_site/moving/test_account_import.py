@@ -1,0 +1,244 @@
+"""An account moves into an installation that has other accounts, maybe as another."""
+
+import json
+import re
+
+import pytest
+from django.db import connection
+from django.db.models import BinaryField
+
+from accounts.errors import DuplicateAccount, InvalidSlug, PlanNotFound
+from accounts.models.accounts import Account
+from accounts.services.webhooks import create_webhook
+from affiliate_site.moving import account_import
+from affiliate_site.moving.account_import import TakenByAnotherAccount
+from affiliate_site.moving.account_references import IMPORTED_KINDS, SHIFTS
+from affiliate_site.moving.account_tables import list_tables
+from affiliate_site.moving.importing import PARTS_OF_PROGRAMS
+from payouts.services.ledger_digests import check_e15_e16_digests, save_digest
+from tests.affiliate_site.moving.conftest import explain_all, read, write
+from tests.architecture.syntax_trees import ROOT
+from tests.conftest import NOW, create_account
+from tests.ledger_checks import assert_ledger_consistent, snapshot_account
+from tests.moving_account import DAY, fill_account, read_balances, rolled_back
+from tests.program_scenario import CONVERSION_CREATED_AT
+from tests.row_count_checks import assert_row_counts_exact
+from tracking.services.portal_settings import update_portal_settings
+
+pytestmark = pytest.mark.usefixtures("db")
+
+SUBJECT = re.compile(r"(affiliate|commission|conversion|creative):(\d+)")
+
+
+@pytest.fixture
+def lagoon(moved, other_account):
+    """The account under another slug, after another one has taken its IDs."""
+    fill_account(other_account, marker="zz-marker")
+    return read(moved.file, "lagoon")
+
+
+def test_balances_and_explanations_stay(moved, lagoon):
+    assert read_balances(lagoon) == moved.balances
+    assert len(explain_all(lagoon)) == len(moved.explanations)
+    assert_ledger_consistent(lagoon)
+    assert_row_counts_exact(lagoon, at=CONVERSION_CREATED_AT)
+
+
+def test_other_accounts_do_not_change(moved, other_account):
+    fill_account(other_account, marker="zz-marker")
+    before = snapshot_account(other_account)
+
+    read(moved.file, "lagoon")
+
+    assert snapshot_account(other_account) == before
+    assert_ledger_consistent(other_account)
+
+
+def test_subjects_of_the_audit_log_exist(lagoon):
+    tables = {
+        "affiliate": lagoon.affiliates,
+        "commission": lagoon.commissions,
+        "conversion": lagoon.conversions,
+        "creative": lagoon.creatives,
+    }
+    named = {
+        match.groups()
+        for subject in lagoon.audit_log.values_list("subject", flat=True)
+        if (match := SUBJECT.fullmatch(subject))
+    }
+    assert {kind for kind, _ in named} == set(tables)
+    assert [
+        (kind, pk) for kind, pk in named if not tables[kind].filter(pk=pk).exists()
+    ] == []
+
+
+def test_actors_and_details_name_the_new_rows(lagoon):
+    owner = lagoon.staff.get(email="qq-owner@example.org")
+    parent = lagoon.affiliates.get(slug="odettevarga")
+
+    assert lagoon.audit_log.filter(actor=owner.actor_name).exists()
+    assert lagoon.refunds.filter(actor=owner.actor_name).exists()
+    assert lagoon.audit_log.filter(details__parent=parent.pk).exists()
+    assert not lagoon.audit_log.filter(subject="account:harbor").exists()
+
+
+def test_lines_of_refunds_and_orders_name_the_new_commissions(lagoon):
+    order = lagoon.shop_orders.get()
+    lines = [line for row in lagoon.refunds.all() for line in row.lines]
+    ids = {line["commission"] for line in [*lines, *order.lines]} | set(order.held)
+
+    assert order.held
+    assert lagoon.commissions.filter(pk__in=ids).count() == len(ids)
+
+
+def test_objects_of_an_earlier_import_are_the_new_rows(lagoon):
+    imported = lagoon.imported_objects.get()
+    assert lagoon.conversions.filter(pk=imported.local_id).exists()
+
+
+def test_knows_the_kinds_of_imported_objects():
+    source = (ROOT / "affiliate_site/moving/importing.py").read_text()
+    kinds = re.findall(r"(?:store_list|store_rows|remember)\(\s*\"(\w+)\"", source)
+    kinds += [kind for kind, _, _ in PARTS_OF_PROGRAMS]
+    assert len(kinds) >= 10
+    assert set(kinds) - set(IMPORTED_KINDS) == set()
+
+
+def test_the_claim_that_a_fact_confirmed_is_the_new_conversion(lagoon):
+    records = lagoon.attribution_records.filter(inputs__contains='"claim"')
+    record = records.filter(conversion__external_id="qq-claim").latest("pk")
+    assert f'"value":"{record.conversion_id}"' in record.inputs
+
+
+def test_mails_are_about_the_new_rows(lagoon):
+    enrollments = set(lagoon.enrollments.values_list("pk", flat=True))
+    affiliates = set(lagoon.affiliates.values_list("pk", flat=True))
+    creative = lagoon.creatives.get()
+    for mail in lagoon.mails.all():
+        first, _, rest = mail.about.partition("-")
+        if mail.kind == "enrollment":
+            assert int(first) in enrollments
+        elif mail.kind == "creative":
+            assert (int(first), int(rest)) in {(creative.pk, it) for it in affiliates}
+    assert {"creative"} <= set(lagoon.mails.values_list("kind", flat=True))
+
+
+def test_the_digests_of_the_installation_hold(moved, other_account):
+    at = NOW + 365 * DAY
+    fill_account(other_account, marker="zz-marker")
+    report = check_e15_e16_digests([other_account], at=at)
+    save_digest(report)
+
+    account = read(moved.file, "lagoon")
+
+    report = check_e15_e16_digests([other_account, account], at=at)
+    assert report.discrepancies == []
+    assert report.unsaved.segments["payouts_transfer"]["rows"] > 0
+
+
+def test_a_dry_run_stores_nothing(moved):
+    result = read(moved.file, is_dry_run=True)
+
+    assert result.rows["tracking.Conversion"] == len(moved.explanations)
+    assert result.offsets == {}
+    assert not Account.objects.exists()
+
+
+def test_a_dry_run_says_which_ids_will_change(moved, other_account):
+    fill_account(other_account, marker="zz-marker")
+    result = read(moved.file, "lagoon", is_dry_run=True)
+    assert "tracking.Conversion" in result.offsets
+
+
+def test_a_taken_slug_is_refused(moved, account):
+    with pytest.raises(DuplicateAccount):
+        read(moved.file)
+
+
+def test_an_invalid_slug_is_refused(moved):
+    with pytest.raises(InvalidSlug):
+        read(moved.file, "../x")
+
+
+def test_a_missing_plan_is_named(moved):
+    reader = account_import.AccountFileReader(moved.file)
+    reader.plan = "gold"
+    with pytest.raises(PlanNotFound) as error:
+        account_import.import_account_file(
+            "harbor", reader, is_dry_run=True, on_rows=lambda _: None
+        )
+    assert "gold" in error.value.text
+
+
+def test_a_key_that_another_account_has_is_refused(moved):
+    read(moved.file)
+    with pytest.raises(TakenByAnotherAccount) as error:
+        read(moved.file, "lagoon")
+    assert error.value.text == (
+        f"the API key {moved.key[:12]}… belongs to account harbor of this installation:"
+        " remove it there, or import into another installation"
+    )
+    assert Account.objects.count() == 1
+
+
+def test_a_host_that_another_account_has_is_refused(moved, other_account):
+    changes = {"is_on": True, "host": "qq.example.org"}
+    update_portal_settings(other_account, changes=changes, at=NOW)
+    with pytest.raises(TakenByAnotherAccount) as error:
+        read(moved.file)
+    assert "portal settings qq.example.org belongs to" in error.value.text
+
+
+def test_a_failure_leaves_neither_rows_nor_images(moved, monkeypatch, creatives):
+    def fail(*arguments):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(account_import.AccountFileImport, "_check_constraints", fail)
+    with pytest.raises(OSError, match="disk full"):
+        read(moved.file)
+    assert not Account.objects.exists()
+    assert not list(creatives.rglob("*.png"))
+
+
+def test_an_account_without_rows_moves(account, tmp_path, other_account):
+    create_webhook(other_account, url="https://zz-marker.example/", at=NOW)
+    write(account, tmp_path / "file")
+    copy = read(tmp_path / "file", "copy")
+    assert (copy.name, copy.plan) == (account.name, account.plan)
+
+
+# Columns with texts that were given with an ID in them.
+GIVEN = {"tracking.Coupon.code", "tracking.SearchSuffix.suffix"}  # by the scenario
+
+
+@pytest.mark.engine_independent
+def test_texts_and_json_name_no_ids_but_those_that_are_declared(db, tmp_path):
+    """The IDs of each table are in a range of their own, so that texts show them."""
+    tables = list(list_tables().values())
+    with rolled_back():
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM sqlite_sequence")
+            cursor.executemany(
+                "INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)",
+                [
+                    (table.model._meta.db_table, number * 10**9)
+                    for number, table in enumerate(tables, 1)
+                ],
+            )
+        account = create_account()
+        fill_account(account)
+        write(account, tmp_path / "file")
+    found = set()
+    for line in (tmp_path / "file").read_text().splitlines()[1:-1]:
+        row = json.loads(line)
+        table = list_tables()[row["table"]]
+        for name, column in table.columns.items():
+            if column.target or isinstance(column.field, BinaryField):
+                continue
+            for digits in re.findall(r"\d{10,12}", json.dumps(row["row"][name])):
+                number, rest = divmod(int(digits), 10**9)
+                if 0 < number <= len(tables) and rest < 10_000:
+                    found.add(f"{table.label}.{name}")
+
+    assert found - GIVEN - set(SHIFTS) == set()
+    assert len(found) >= 10
