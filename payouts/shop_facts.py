@@ -166,6 +166,11 @@ def format_time(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+def get_time(sale: Sale) -> str:
+    """Return when a sale was made."""
+    return sale.get("occurred_at", sale["at"])
+
+
 def merge_facts(known: Any, new: Any) -> Any:
     """Return known facts with new ones: the later fact counts, the earlier referral.
 

@@ -39,6 +39,7 @@ from payouts.shop_facts import (
     Sale,
     calculate_target,
     describe_amount,
+    get_time,
     group_lines,
     is_canceled,
     merge_facts,
@@ -57,6 +58,7 @@ from tracking.money import ZERO
 NO_REFERRAL = "Nobody referred this customer."
 NOTHING_TO_EARN = "The sale has no amount."
 CANCELED = "The order was canceled before it earned anything."
+REASONS_OF_NOW = ("", NO_REFERRAL, NOTHING_TO_EARN, CANCELED)  # others are final
 WAITS = "The sale is not known yet: this is applied when it arrives."
 
 
@@ -152,7 +154,10 @@ def list_orders_without_sale(
 ) -> list[ShopOrder]:
     """Return the orders of a customer that nobody was known to have referred."""
     rows = connection.account.shop_orders.filter(
-        connection=connection, customer_key=customer_key, conversion=None
+        connection=connection,
+        customer_key=customer_key,
+        conversion=None,
+        reason=NO_REFERRAL,
     )
     return [row for row in rows.order_by("id") if but is None or row.pk != but.pk]
 
@@ -167,6 +172,8 @@ def apply_order(
     types: dict[str, str] = connection.settings.get("commission_types", {})
     gross = group_lines(facts["sale"]["lines"], types)
     effects: list[str] = []
+    if order.conversion_id is None and order.reason not in REASONS_OF_NOW:
+        return [order.reason]  # decided; staff can process the event again
     if order.conversion_id is None:
         effects += create_sale(connection, order, customer, gross, at=at)
         if order.conversion_id is None:
@@ -306,11 +313,6 @@ def describe_sale(connection: Connection, order: ShopOrder, sale: Sale) -> str:
         and get_time(each) < get_time(sale)
     ]
     return f"{sale['label']}, renewal {len(earlier) + 1}"
-
-
-def get_time(sale: Sale) -> str:
-    """Return when a sale was made."""
-    return sale.get("occurred_at", sale["at"])
 
 
 def apply_disputes(order: ShopOrder, facts: OrderFacts, *, at: datetime) -> list[str]:

@@ -1,8 +1,10 @@
 """Who referred a sale or a customer of a shop, by what its events say."""
 
+from datetime import datetime, timedelta
+
 from accounts.errors import DomainError
 from accounts.models.accounts import Account
-from payouts.shop_facts import CustomerFacts, Sale
+from payouts.shop_facts import CustomerFacts, Sale, format_time, get_time
 from tracking.attribution import TrackingParameters
 from tracking.errors import (
     AffiliateDeleted,
@@ -21,6 +23,8 @@ from tracking.services.visitors import find_first_coupon
 # Who referred the customer is known, but earns nothing: no error of the shop.
 REFUSALS = (AffiliateDeleted, AffiliateNotApproved, CookieExpired, ProgramArchived)
 VALUE_NAMES = ("referral_code", "click_id", "tracking_id")
+# Events of one checkout have different times; the referral may come last.
+CHECKOUT_DURATION = timedelta(hours=1)
 MAX_VALUES = 20  # of one event that are looked up
 
 
@@ -29,13 +33,13 @@ def find_parameters(
 ) -> TrackingParameters | None:
     """Return the tracking parameters that name somebody of the connection's program.
 
-    Those of the sale come before those of the customer. None if there are none. The
-    order of the contract decides between several.
+    Those of the sale come before those of the customer, which count for sales that are
+    not older; the order of the contract decides between several. None without any.
     """
     account, program = connection.account, choose_program(connection, sale)
     key = add_prefix(connection, sale["customer"] if sale else "")
     referrals = [sale["referral"]] if sale else []
-    if "referral" in customer:
+    if "referral" in customer and is_in_time(customer["referral"]["at"], sale):
         referrals.append(customer["referral"])
     values = [value for referral in referrals for value in referral["values"]]
     codes: dict[str, str] = connection.settings.get("coupons", {})
@@ -56,12 +60,24 @@ def find_parameters(
         if not all(candidate.values()):
             continue
         (resolved,) = resolve_candidates(account, TrackingParameters(**candidate))
-        owner = resolved.program
-        if owner is not None and program in (None, owner):
+        owner, known = resolved.program, resolved.customer
+        is_late = known and not is_in_time(format_time(known.created_at), sale)
+        if owner is not None and program in (None, owner) and not is_late:
             found = candidate | found
     if not found:
         return None
     return TrackingParameters(**({"customer_id": key or None} | found))
+
+
+def is_in_time(referred_at: str, sale: Sale | None) -> bool:
+    """Whether a customer was referred before a sale, or during the same checkout.
+
+    A later referral must not earn what the customer had bought without it.
+    """
+    if sale is None:
+        return True
+    until = datetime.fromisoformat(get_time(sale)) + CHECKOUT_DURATION
+    return referred_at <= format_time(until)
 
 
 def choose_program(connection: Connection, sale: Sale | None) -> Program | None:

@@ -127,7 +127,12 @@ def finish_waiting_events(order: ShopOrder, *, at: datetime) -> None:
 
 
 def process_again(event: ShopEvent, *, at: datetime) -> None:
-    """Let an event be processed once more, as if it had just arrived."""
+    """Let an event be processed once more, as if it had just arrived.
+
+    Why its order earned nothing is decided again.
+    """
+    if event.order is not None:
+        event.order.update_row(reason="")
     event.update_row(due_at=at, attempts=0)
 
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from affiliate_site.shops.processing import process_event
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT
@@ -21,6 +22,7 @@ from tests.stripe_events import (
 )
 from tracking.models.shops import ConnectionMode, ShopEventState
 from tracking.services.connections import create_connection, update_connection
+from tracking.services.inbox import process_again
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -290,3 +292,27 @@ def test_odd_bodies_fail_with_a_sentence(connection):
     assert event.state == ShopEventState.FAILED
     assert event.result[0].startswith("The event does not look as expected: ")
     assert event.due_at is not None
+
+
+def test_a_later_referral_earns_nothing_of_an_earlier_purchase(connection, click):
+    deliver(connection, build_invoice(0))
+    checkout = build_subscription_checkout(200, client_reference_id=click)
+    deliver(connection, checkout)
+    deliver(connection, build_invoice(200, id="in_2"))
+    assert [sale[0] for sale in list_sales(connection.account)] == ["in_2"]
+    event = deliver(connection, build_charge(100, 201, payment_intent="pi_in_1"))
+    assert event.result == ["Nobody referred this customer."]
+
+
+def test_a_refusal_stays_when_the_affiliate_is_approved_later(
+    scenario, connection, click
+):
+    scenario.set_approval(scenario.mina, False)
+    event = deliver(connection, build_checkout(client_reference_id=click))
+    assert event.state == ShopEventState.NO_REFERRAL
+    scenario.set_approval(scenario.mina, True)
+    deliver(connection, build_charge(100, hours=1))
+    assert list_sales(connection.account) == []
+    process_again(event.reload(), at=CONVERSION_CREATED_AT)
+    process_event(event.reload(), at=CONVERSION_CREATED_AT)
+    assert len(list_sales(connection.account)) == 1
