@@ -5,7 +5,7 @@ Pure functions. Facts are JSON, with amounts as texts of decimals and times as t
 arrive in any order and more than once: `merge_facts` is commutative and idempotent.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -247,18 +247,22 @@ class _Deduction:
 
 
 def calculate_target(
-    gross: Amounts, facts: OrderFacts, types: Mapping[str, str]
+    gross: Amounts,
+    facts: OrderFacts,
+    types: Mapping[str, str],
+    skipped: Collection[str] = (),
 ) -> Target:
     """Return what is left of a sale whose lines are `gross`, by commission type.
 
     Refunds and lost disputes are taken off in the order of their IDs, never more than
     there is. A part of what was paid takes the same part of the lines that no refund
-    names.
+    names. The refunds `skipped` are not taken off: they were applied in another way.
     """
     sale = facts["sale"]
     currency = sale["currency"]
     left, refunded = dict(gross), dict[str, Decimal]()
-    deductions = _list_deductions(facts, types)
+    found = _list_deductions(facts, types)
+    deductions = [each for each in found if each.key not in skipped]
     by_line = dict[str, Decimal]()
     paid_back = ZERO
     for deduction in deductions:

@@ -219,8 +219,13 @@ class AccountImport:
         """End one object, or list why it cannot be."""
         try:
             with transaction.atomic():
-                self.end(kind, self.imports.known[kind, key])
+                pk = self.imports.known[kind, key]
+                self.end(kind, pk)
                 self.imports.forget(kind, key)
+                if kind == "conversion":  # it may come back, with its commissions
+                    rows = self.account.commissions.filter(conversion=pk)
+                    pks = set(rows.values_list("pk", flat=True))
+                    self.imports.forget_rows("commission", pks)
         except STORE_ERRORS as error:
             self.report.add_problem(kind, key, describe_problem(error))
         else:

@@ -78,7 +78,10 @@ class Source:
         for _ in range(MAX_READINGS):
             first, last_page = self._read_page(path, 1)
             for number in range(last_page, 1, -1):
-                yield from reversed(self._read_page(path, number)[0])
+                page = self._read_page(path, number)[0]
+                if not page:
+                    self.unstable.add(path)
+                yield from reversed(page)
             yield from reversed(first)
             if last_page == 1 or self._read_page(path, 1) == (first, last_page):
                 return
@@ -87,6 +90,7 @@ class Source:
     def _read_page(self, path: str, number: int) -> tuple[list[Row], int]:
         rows, headers = self._request(path, {"page": number})
         if rows is None:
+            self.unstable.add(path)  # nothing may be concluded from what it lacks
             return [], 1
         if not isinstance(rows, list) or not all(isinstance(it, dict) for it in rows):
             raise SourceError(f"{path} answered no list of objects")

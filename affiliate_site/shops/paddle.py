@@ -21,6 +21,7 @@ from affiliate_site.shops.base import (
     format_iso_time,
     list_referral_values,
     parse_iso_time,
+    pick_attributes,
     read_currency,
     read_minor_units,
     sign,
@@ -80,7 +81,7 @@ def read_transaction(body: Body, connection: Connection) -> EventFacts:
         paid=total,
         customer=customer,
         referral=referral,
-        attributes=attributes,
+        attributes=pick_attributes(connection, attributes),
         subscription=transaction.get("subscription_id") or "",
         is_renewal=transaction.get("origin") == RENEWAL,
     )

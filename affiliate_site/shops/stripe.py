@@ -22,6 +22,7 @@ from affiliate_site.shops.base import (
     format_unix_time,
     list_referral_values,
     parse_unix_time,
+    pick_attributes,
     read_currency,
     read_minor_units,
     read_texts,
@@ -99,7 +100,7 @@ def read_checkout(body: Body, connection: Connection) -> EventFacts:
         paid=paid,
         customer=customer,
         referral=referral,
-        attributes=session.get("metadata"),
+        attributes=pick_attributes(connection, session.get("metadata") or {}),
     )
     return EventFacts(references, {"sale": sale}, customer, facts)
 
@@ -128,7 +129,7 @@ def read_invoice(body: Body, connection: Connection) -> EventFacts:
         paid=paid,
         customer=customer,
         referral=referral,
-        attributes=attributes,
+        attributes=pick_attributes(connection, attributes),
         subscription=subscription,
         is_renewal=invoice.get("billing_reason") == RENEWAL,
     )
@@ -347,6 +348,8 @@ class StripeShop(Shop):
         from stripe import SignatureVerificationError, WebhookSignature
 
         header = headers.get("Stripe-Signature", "")
+        if header.count("t=") > 1:
+            raise WrongSignature("The signature has more than one time.")
         timestamp = dict(
             part.split("=", 1) for part in header.split(",") if "=" in part
         ).get("t", "")

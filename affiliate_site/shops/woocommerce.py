@@ -46,7 +46,7 @@ CANCELED = ("cancelled", "failed", "trash")
 REFUNDED = "refunded"
 LANDING_PAGES = ("_wc_order_attribution_session_entry", "landing_page")
 RENEWAL = "_subscription_renewal"
-DELETED_AT = "received_at"  # added to the body of a deletion, which has no time
+RECEIVED_AT = "received_at"  # added where the time of the body is not enough
 NOT_PAID = "The order is not paid yet."
 NO_TOPIC = "The event has no topic: send it by a webhook of WooCommerce."
 
@@ -54,6 +54,8 @@ NO_TOPIC = "The event has no topic: send it by a webhook of WooCommerce."
 def read_order(body: Body, connection: Connection) -> EventFacts:
     """An order: a sale once it is paid, with the refunds that it has now."""
     at, order_id = format_iso_time(body["date_modified_gmt"]), read_id(body["id"])
+    if RECEIVED_AT in body:  # restored, after the deletion, which has our time, too
+        at = max(at, format_iso_time(body[RECEIVED_AT]))
     status, currency = str(body["status"]), read_currency(body["currency"])
     customer = read_id(body.get("customer_id") or "0").removeprefix("0")
     created_at = format_iso_time(body["date_created_gmt"])
@@ -157,7 +159,7 @@ def read_deletion(body: Body, connection: Connection) -> EventFacts:
 
     The sale, which may come later, is canceled until the order is restored.
     """
-    at = format_iso_time(body[DELETED_AT])
+    at = format_iso_time(body[RECEIVED_AT])
     return EventFacts([read_id(body["id"])], {"removal": {"at": at}})
 
 
@@ -208,9 +210,11 @@ class WooCommerceShop(Shop):
         delivery = headers.get("X-WC-Webhook-Delivery-ID", "")
         key = f"{delivery} {hashlib.sha256(raw).hexdigest()[:32]}"
         text, occurred_at = raw.decode(), at
+        if topic == "order.restored":
+            text = json.dumps(body | {RECEIVED_AT: at.isoformat()}, default=str)
         if modified_at := body.get("date_modified_gmt"):
             occurred_at = parse_iso_time(modified_at)
         elif topic == "order.deleted":
-            deletion = {"id": read_id(body["id"]), DELETED_AT: at.isoformat()}
+            deletion = {"id": read_id(body["id"]), RECEIVED_AT: at.isoformat()}
             text = json.dumps(deletion)
         return Envelope(key, topic, occurred_at, text)

@@ -86,7 +86,7 @@ def import_conversion(imports: ImportMap, body: Body, _: Any = None) -> Conversi
         external_id=external_id,
         program=program,
         affiliate=affiliate,
-        customer_id=imports.find("customer", customer.get("id")),
+        customer_id=imports.find_or_wait("customer", customer.get("id")),
         amount=validate_amount(read_amount(body, "amount"), currency),
         currency=currency,
         tracking_source=read_text(body, "tracking_source", 16) or UNKNOWN_SOURCE,
@@ -119,7 +119,7 @@ def import_commission(
     kind = read_commission_kind(body, bonus)
     status = read_status(body)
     payment = read_map(body, "payout")
-    payment_id = imports.find("payment", payment.get("id"))
+    payment_id = imports.find_or_wait("payment", payment.get("id"))
     if status != CommissionStatus.APPROVED:
         payment_id = None
     sub_amount, rate_kind, rate = choose_rate(body, amount, currency, bonus)

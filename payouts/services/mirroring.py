@@ -94,6 +94,9 @@ def mirror_conversion(imports: ImportMap, body: Body, pk: int) -> None:
     conversion.update_row(
         amount=amount,
         external_id=read_text(body, "external_id") or None,
+        customer_id=imports.find_or_wait(
+            "customer", read_map(body, "customer").get("id")
+        ),
         meta_data=mend_meta_data(read_map(body, "meta_data"))[0],
     )
     mark_stale(account, [conversion], at)
@@ -128,7 +131,7 @@ def mirror_commission(imports: ImportMap, body: Body, pk: int) -> None:
             status,
             commission.bonus,
         )
-    payment = imports.find("payment", read_map(body, "payout").get("id"))
+    payment = imports.find_or_wait("payment", read_map(body, "payout").get("id"))
     with open_ledger_session(account, [commission.balance_key], at=at) as ledger:
         ledger.lock_balances()
         details = update_and_post(commission, ledger=ledger, at=at, **values)

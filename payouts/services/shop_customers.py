@@ -25,6 +25,8 @@ def merge_customer(
     Of a removed customer nothing else is kept.
     """
     account = connection.account
+    if not connection.settings.get("stores_email"):
+        facts = {name: fact for name, fact in facts.items() if name != "email"}  # type: ignore[assignment]
     row = ShopCustomer(account=account, connection=connection, key=key, facts=facts)
     unique_fields = ("account", "connection", "key")
     if account.shop_customers.insert_or_ignore(row, unique_fields=unique_fields):

@@ -13,10 +13,15 @@ from decimal import Decimal
 from django.db import transaction
 
 from accounts.models.accounts import Account
-from payouts.calculation import DEFAULT_COMMISSION_TYPE, LineItem
+from payouts.calculation import (
+    DEFAULT_COMMISSION_TYPE,
+    LineItem,
+    allocate_proportionally,
+)
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.commissions import approve_commission, reopen_commission
 from payouts.services.conversion_creation import ConversionData, create_conversion
+from payouts.services.conversion_updates import delete_conversion
 from payouts.services.refunds import list_lines, list_refundable_commissions
 from payouts.services.shop_customers import (
     apply_customer,
@@ -37,6 +42,7 @@ from payouts.shop_facts import (
     EventFacts,
     OrderFacts,
     Sale,
+    Target,
     calculate_target,
     describe_amount,
     get_time,
@@ -53,12 +59,16 @@ from tracking.errors import (
 )
 from tracking.models.conversions import Conversion
 from tracking.models.shops import Connection, ShopEventState, ShopOrder
-from tracking.money import ZERO
+from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
+from tracking.services.inbox import AGAIN
 
+CONNECTION_ACTOR = "connection "  # how the names of actors begin that are shops
 NO_REFERRAL = "Nobody referred this customer."
 NOTHING_TO_EARN = "The sale has no amount."
 CANCELED = "The order was canceled before it earned anything."
-REASONS_OF_NOW = ("", NO_REFERRAL, NOTHING_TO_EARN, CANCELED)  # others are final
+REMOVED_BEFORE = "The sale was removed before. To count it, process the event again."
+# Why an order earns nothing so far; other reasons are final.
+REASONS_OF_NOW = ("", AGAIN, NO_REFERRAL, NOTHING_TO_EARN, CANCELED)
 WAITS = "The sale is not known yet: this is applied when it arrives."
 
 
@@ -133,6 +143,8 @@ def get_or_create_order(
         orders = [account.shop_orders.create(connection=connection, created_at=at)]
     first, *others = orders
     for other in others:
+        if other.conversion_id not in (None, first.conversion_id):
+            end_double_sale(other, at=at)
         first.update_row(
             facts=merge_facts(first.facts, other.facts),
             customer_key=first.customer_key or other.customer_key,
@@ -147,6 +159,13 @@ def get_or_create_order(
                 connection=connection, reference=reference, order=first
             )
     return first
+
+
+def end_double_sale(order: ShopOrder, *, at: datetime) -> None:
+    """Remove the sale of an order that turns out to be another one, counted already."""
+    if order.is_adopted or get_conversion_of(order).deleted_at is not None:
+        return
+    delete_conversion(order.account, conversion_id=order.conversion_id or 0, at=at)
 
 
 def list_orders_without_sale(
@@ -183,9 +202,12 @@ def apply_order(
         raise ShopCurrencyChanged(
             old=conversion.currency, new=facts["sale"]["currency"]
         )
+    skipped = list_refunds_of_others(conversion)
     if order.is_adopted:
-        gross = {it["type"]: Decimal(it["gross"]) for it in order.lines}
-    target = calculate_target(fit_lines(order, gross), facts, types)
+        target = scale_target(order, calculate_target(gross, facts, types, skipped))
+    else:
+        fitted = fit_lines(order, gross)
+        target = calculate_target(fitted, facts, types, skipped)
     reason = f"{connection.name}: {order.label}"
     effects += apply_target(order, target, reason=reason, at=at)
     return effects + apply_disputes(order, facts, at=at)
@@ -222,10 +244,19 @@ def create_sale(
     known = account.conversions.not_deleted().filter(external_id=external_id)
     reported = known.first()
     if reported is not None and reported.claim_status is None:
-        return adopt_conversion(order, reported)
+        types: dict[str, str] = connection.settings.get("commission_types", {})
+        skipped = list_refunds_of_others(reported)
+        left = calculate_target(gross, order.facts, types, skipped)
+        return adopt_conversion(order, reported, left)
     if is_canceled(order.facts):
         order.update_row(reason="")
         return [CANCELED]
+    removed = account.conversions.filter(
+        external_id=external_id, deleted_at__isnull=False
+    )
+    if reported is None and order.reason != AGAIN and removed.exists():
+        order.update_row(reason=REMOVED_BEFORE)
+        return [REMOVED_BEFORE]
     parameters = find_parameters(connection, sale, customer)
     if parameters is None and reported is not None:
         # A page claims the sale, and knows who referred the customer.
@@ -258,17 +289,64 @@ def create_sale(
     return [f"A sale of {amount} was created."]
 
 
-def adopt_conversion(order: ShopOrder, conversion: Conversion) -> list[str]:
+def list_refunds_of_others(conversion: Conversion) -> set[str]:
+    """Return the IDs of refunds that the API or staff have applied to a sale."""
+    rows = conversion.account.refunds.filter(conversion=conversion)
+    rows = rows.exclude(actor__startswith=CONNECTION_ACTOR).exclude(external_id=None)
+    return {str(key) for key in rows.values_list("external_id", flat=True)}
+
+
+def scale_target(order: ShopOrder, target: Target) -> Target:
+    """Return the same share of an adopted sale as is left of the shop's order."""
+    currency = get_conversion_of(order).currency
+    gross = {line["type"]: Decimal(line["gross"]) for line in order.lines}
+    total, left = sum(gross.values(), ZERO), target.total
+    before = left + sum(target.refunded.values(), ZERO)
+    if not before:
+        return target
+    product = ROUNDING_CONTEXT.multiply(total, left)
+    new_total = round_amount(ROUNDING_CONTEXT.divide(product, before), currency)
+    amounts = allocate_proportionally(
+        list(gross.values()),
+        old_total=total,
+        new_total=new_total,
+        currency=currency,
+        is_complete=True,
+    )
+    taken = round_amount(total, currency) - new_total
+    refunded = allocate_proportionally(
+        list(target.refunded.values()),
+        old_total=before - left,
+        new_total=taken,
+        currency=currency,
+        is_complete=True,
+    )
+    return Target(
+        dict(zip(gross, amounts, strict=True)),
+        dict(zip(target.refunded, refunded, strict=True)),
+    )
+
+
+def adopt_conversion(
+    order: ShopOrder, conversion: Conversion, target: Target
+) -> list[str]:
     """Use the conversion that was reported in another way, with its own amounts.
 
+    If it stands at what the shop says is left, its refunds were applied there, too.
     Raises `OrderOfAnotherShop` if another connection reported it.
     """
     others = order.account.shop_orders.filter(conversion=conversion)
     if others.exclude(connection=order.connection_id).exists():
         raise OrderOfAnotherShop(order=conversion.external_id)
     rows = list_lines(list_refundable_commissions(conversion))
-    lines = {row.commission_type: row for row in reversed(rows)}
-    store_lines(order, conversion, lines, is_adopted=True)
+    store_lines(order, conversion, {str(row.pk): row for row in rows}, is_adopted=True)
+    refunded = sum(target.refunded.values(), ZERO)
+    if refunded and conversion.amount == target.total:
+        share = ROUNDING_CONTEXT.divide(target.total + refunded, target.total)
+        lines = [
+            {**it, "gross": str(Decimal(it["gross"]) * share)} for it in order.lines
+        ]
+        order.update_row(lines=lines)
     return ["The sale was reported before: refunds are applied to that conversion."]
 
 
@@ -333,8 +411,8 @@ def apply_disputes(order: ShopOrder, facts: OrderFacts, *, at: datetime) -> list
             order.update_row(held=[*order.held, *held])
             return ["Its commissions wait for the end of the dispute."]
         return []
-    if is_open or not order.held:
-        return []
+    if is_open or not order.held or conversion.deleted_at is not None:
+        return []  # a removed sale may come back, and its commissions with it
     waiting = [row.pk for row in rows if row.pk in order.held and row.is_pending]
     for pk in waiting:
         approve_commission(account, commission_id=pk, at=at)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -63,6 +64,7 @@ class ImportMap:
     source: str
     at: datetime
     known: dict[tuple[str, str], int] = field(default_factory=dict)
+    is_partial: bool = False  # what is stored now lacks an object that it names
     fingerprints: dict[tuple[str, str], str] = field(default_factory=dict)
     notes: list[dict[str, str]] = field(default_factory=list)
     past_rows: list[DailyCountedRow] = field(default_factory=list)  # of days gone by
@@ -82,7 +84,8 @@ class ImportMap:
 
     def remember_change(self, kind: str, key: str, body: Any) -> None:
         """Store what the source says of a known object now."""
-        fingerprint = calculate_fingerprint(body)
+        fingerprint = "" if self.is_partial else calculate_fingerprint(body)
+        self.is_partial = False
         rows = self.account.imported_objects.filter(source=self.source, kind=kind)
         rows.filter(source_id=key).update(fingerprint=fingerprint)
         self.fingerprints[kind, key] = fingerprint
@@ -91,7 +94,15 @@ class ImportMap:
         """Forget an object that the source has no longer."""
         rows = self.account.imported_objects.filter(source=self.source, kind=kind)
         rows.filter(source_id=key).delete()
-        del self.known[kind, key]
+        self.known.pop((kind, key), None)
+
+    def forget_rows(self, kind: str, pks: Collection[int]) -> None:
+        """Forget the objects that have become these rows."""
+        keys = [
+            key for (name, key), pk in self.known.items() if name == kind and pk in pks
+        ]
+        for key in keys:
+            self.forget(kind, key)
 
     def add_note(
         self, kind: str, source_id: Any, code: str, path: str, value: Any
@@ -118,6 +129,17 @@ class ImportMap:
         """Return the primary key of an object that was imported."""
         return self.known.get((kind, str(source_id)))
 
+    def find_or_wait(self, kind: str, source_id: Any) -> int | None:
+        """Return the primary key of an object that may be read later.
+
+        Then the object that refers to it is only known in part, and a mirror looks at
+        it again.
+        """
+        local_id = self.find(kind, source_id)
+        if local_id is None and source_id is not None:
+            self.is_partial = True
+        return local_id
+
     def get(self, kind: str, source_id: Any, path: str) -> int:
         """Return the primary key of an object that another one refers to."""
         local_id = self.find(kind, source_id)
@@ -126,20 +148,24 @@ class ImportMap:
         return local_id
 
     def remember(self, kind: str, source_id: Any, row: TenantModel, body: Any) -> None:
-        """Store which row an object has become."""
+        """Store which row an object has become.
+
+        Raises `ImportProblem` if another run has stored it meanwhile.
+        """
         key = str(source_id)[:MAX_SOURCE_ID_LENGTH]
-        self.account.imported_objects.insert_or_ignore(
-            ImportedObject(
-                account=self.account,
-                source=self.source,
-                kind=kind,
-                source_id=key,
-                local_id=row.pk,
-                fingerprint=calculate_fingerprint(body),
-                created_at=self.at,
-            ),
-            unique_fields=UNIQUE_FIELDS,
+        imported = ImportedObject(
+            account=self.account,
+            source=self.source,
+            kind=kind,
+            source_id=key,
+            local_id=row.pk,
+            fingerprint="" if self.is_partial else calculate_fingerprint(body),
+            created_at=self.at,
         )
+        self.is_partial = False
+        rows = self.account.imported_objects
+        if not rows.insert_or_ignore(imported, unique_fields=UNIQUE_FIELDS):
+            raise ImportProblem("stored_by_another_run", "", key)
         self.known[kind, key] = row.pk
 
 

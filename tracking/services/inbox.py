@@ -30,6 +30,7 @@ RETRY_DELAYS = (
 LEASE = timedelta(minutes=5)  # of a worker that processes an event
 MAX_WAIT = timedelta(days=1)  # of a refund for its sale; then it is listed as failed
 EVENT_RETENTION = timedelta(days=30)
+AGAIN = "Processed again."  # of an order: what was decided counts no longer
 SALE_NEVER_CAME = "Its sale did not arrive within a day."
 
 
@@ -132,7 +133,7 @@ def process_again(event: ShopEvent, *, at: datetime) -> None:
     Why its order earned nothing is decided again.
     """
     if event.order is not None:
-        event.order.update_row(reason="")
+        event.order.update_row(reason=AGAIN)
     event.update_row(due_at=at, attempts=0)
 
 

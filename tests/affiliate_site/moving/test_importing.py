@@ -12,6 +12,7 @@ from accounts.services.api_keys import create_api_key
 from affiliate_site.moving.importing import AccountImport, compare_balances
 from affiliate_site.moving.source import Source
 from payouts.services.bonuses import grant_bonuses
+from payouts.services.conversion_updates import restore_conversion
 from payouts.services.explanation import explain_conversion
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
@@ -298,3 +299,70 @@ def test_a_source_that_lost_its_sales_ends_none_here(
         ("conversion", f"{count} of {count}")
     ]
     assert target.conversions.not_deleted().count() == count
+
+
+def test_a_sale_that_comes_back_has_its_commissions(
+    source_account, scenario, target, make_import
+):
+    make_import(target).run()
+    sale = source_account.conversions.order_by("id")[3]
+    scenario.delete(sale, at=LATER)
+    assert make_import(target, is_mirror=True).run().removed == {"conversion": 1}
+    restore_conversion(source_account, conversion_id=sale.pk, at=LATER)
+    moving = make_import(target, is_mirror=True)
+    assert moving.run().problems == []
+    assert compare_balances(target, moving.source) == []
+
+
+def test_a_page_that_is_missing_ends_no_sales(target, make_import):
+    make_import(target).run()
+    count = target.conversions.not_deleted().count()
+    moving = make_import(target, is_mirror=True)
+    request = moving.source._request
+
+    def lose_a_page(path, query):
+        if (path, query.get("page")) == ("conversions/", 2):
+            return None, httpx.Headers()
+        return request(path, query)
+
+    moving.source._request = lose_a_page
+    report = moving.run()
+    assert report.removed == {}
+    assert target.conversions.not_deleted().count() == count
+
+
+def test_two_runs_at_once_store_nothing_twice(source_account, target, make_import):
+    make_import(target).run()
+    late = make_import(target)
+    late.imports.load = lambda: None  # it began before the other one stored anything
+    report = late.run()
+    assert {each["code"] for each in report.problems} <= {
+        "stored_by_another_run",
+        "duplicate_external_id",
+        "unknown_affiliate",
+        "unknown_conversion",
+        "unknown_program",
+        "not_storable",
+    }
+    assert target.payments.count() == source_account.payments.count()
+    assert get_payable_balances_by_slug(target) == get_payable_balances_by_slug(
+        source_account
+    )
+
+
+def test_a_payment_that_was_made_meanwhile_is_linked_later(
+    source_account, scenario, target, make_import
+):
+    moving = make_import(target)
+    read = moving.source.list_rows
+
+    def pay_before_commissions(path):
+        if path == "commissions/":
+            scenario.pay("9", at=LATER)
+        return read(path)
+
+    moving.source.list_rows = pay_before_commissions
+    moving.run()
+    make_import(target, is_mirror=True).run()
+    paid = source_account.commissions.filter(payment__isnull=False)
+    assert target.commissions.filter(payment__isnull=False).count() == paid.count()

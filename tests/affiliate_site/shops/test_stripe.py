@@ -316,3 +316,33 @@ def test_a_refusal_stays_when_the_affiliate_is_approved_later(
     process_again(event.reload(), at=CONVERSION_CREATED_AT)
     process_event(event.reload(), at=CONVERSION_CREATED_AT)
     assert len(list_sales(connection.account)) == 1
+
+
+def test_held_commissions_are_approved_when_the_sale_comes_back(connection, click):
+    deliver(connection, build_checkout(client_reference_id=click))
+    deliver(connection, build_dispute("needs_response", hours=1))
+    deliver(connection, build_charge(11900, hours=2))
+    deliver(connection, build_dispute("won", hours=3))
+    deliver(connection, build_refund("re_1", 11900, hours=4, status="failed"))
+    assert list_sales(connection.account) == [("pi_1", "100", [("10", "approved")])]
+
+
+def test_two_orders_that_turn_out_to_be_one_are_one_sale(connection, click):
+    deliver(connection, build_checkout(client_reference_id=click))
+    deliver(connection, build_invoice(0, payments={"object": "list", "data": []}))
+    assert len(list_sales(connection.account)) == 2
+    payment = {
+        "id": "inpay_1",
+        "object": "invoice_payment",
+        "invoice": "in_1",
+        "payment": {"type": "payment_intent", "payment_intent": "pi_1"},
+    }
+    deliver(connection, build_event("invoice_payment.paid", payment, hours=1))
+    assert len(list_sales(connection.account)) == 1
+
+
+def test_an_address_is_kept_only_if_it_is_wanted(connection):
+    deliver(connection, build_checkout(metadata={"phone": "0171"}))
+    assert "email" not in connection.account.shop_customers.get().facts
+    order = connection.account.shop_orders.get()
+    assert order.facts["sale"]["attributes"] == {}

@@ -1,10 +1,13 @@
 """Orders of WooCommerce: what they do to sales and refunds, to the cent."""
 
+from decimal import Decimal
 from itertools import count
 
 import pytest
 
+from affiliate_site.shops.processing import process_event
 from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.refunds import refund_conversion
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tests.shop_inbox import ORDERS_OF_FIVE, deliver, list_sales
@@ -17,6 +20,7 @@ from tests.woocommerce_events import (
 )
 from tracking.models.shops import ConnectionMode, ShopEventState
 from tracking.services.connections import create_connection
+from tracking.services.inbox import process_again
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 numbers = count()
@@ -401,3 +405,74 @@ def test_keeps_the_address_of_a_customer_if_it_is_wanted(connection, meta):
     send(connection.reload(), build_order(meta=meta, id=724, customer_id=6))
     customer = connection.account.customers.get(customer_id="de-6")
     assert "@" in customer.meta_data["email"]
+
+
+def report_by_api(scenario, *amounts):
+    """The sale of the order, as a shop reported it by the API before."""
+    return scenario.create_conversion(*amounts, external_id="723")
+
+
+def refund_by_api(account, sale, key, amount):
+    """A refund as the API or staff apply it."""
+    refund_conversion(
+        account,
+        conversion_id=sale.pk,
+        amount=Decimal(amount),
+        external_id=key,
+        reason="Returned.",
+        at=CONVERSION_CREATED_AT,
+    )
+
+
+REFUND = ((724, "24.99"),)
+
+
+def test_a_refund_that_the_api_applied_is_not_taken_off_again(
+    scenario, connection, meta
+):
+    sale = report_by_api(scenario, "100")
+    refund_by_api(connection.account, sale, "724", "20")
+    send(connection, build_order(1, meta=meta, refunds=REFUND), hours=1)
+    assert list_sales(connection.account) == [("723", "80", [("8", "approved")])]
+
+
+def test_a_refund_that_the_api_applies_later_counts_once(scenario, connection, meta):
+    sale = report_by_api(scenario, "100")
+    send(connection, build_order(meta=meta))
+    refund_by_api(connection.account, sale, "724", "20")
+    send(connection, build_order(1, meta=meta, refunds=REFUND), hours=1)
+    assert list_sales(connection.account) == [("723", "80", [("8", "approved")])]
+
+
+def test_an_adopted_sale_that_stands_at_what_is_left_stays(scenario, connection, meta):
+    report_by_api(scenario, "80")
+    send(connection, build_order(1, meta=meta, refunds=REFUND), hours=1)
+    assert list_sales(connection.account) == [("723", "80", [("8", "approved")])]
+    whole = ((724, "124.95"),)
+    send(connection, build_order(2, meta=meta, refunds=whole), hours=2)
+    assert list_sales(connection.account) == []
+
+
+def test_every_line_of_an_adopted_sale_is_refunded(scenario, connection, meta):
+    report_by_api(scenario, "60", "40")
+    send(connection, build_order(meta=meta))
+    half = ((724, "62.475"),)
+    send(connection, build_order(1, meta=meta, refunds=half), hours=1)
+    assert list_sales(connection.account) == [
+        ("723", "50", [("3", "approved"), ("2", "approved")])
+    ]
+
+
+def test_a_sale_that_was_removed_before_is_not_created_again(
+    scenario, connection, meta
+):
+    sale = report_by_api(scenario, "100")
+    scenario.delete(sale)
+    event = send(connection, build_order(meta=meta))
+    assert event.result == [
+        "The sale was removed before. To count it, process the event again."
+    ]
+    assert list_sales(connection.account) == []
+    process_again(event.reload(), at=CONVERSION_CREATED_AT)
+    process_event(event.reload(), at=CONVERSION_CREATED_AT)
+    assert len(list_sales(connection.account)) == 1
