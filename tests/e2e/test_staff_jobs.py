@@ -3,11 +3,13 @@
 import re
 from base64 import b32decode
 from contextlib import contextmanager
+from io import BytesIO
 from uuid import uuid4
 
 import pytest
 from django.utils import timezone
 from django_otp.oath import totp
+from PIL import Image
 
 from accounts.models.api_keys import RateWindow, Role
 from accounts.services.staff import create_staff_user
@@ -31,7 +33,16 @@ PROGRAM = {
     "Landing page": "https://shop.example.net/",
 }
 LEVEL = "2: the affiliate's parent, if approved here"
-LOGO = {"name": "logo.png", "mimeType": "image/png", "buffer": b"\x89PNG\r\n\x1a\n"}
+
+
+def make_logo():
+    """A small PNG, as a file to upload."""
+    file = BytesIO()
+    Image.new("RGB", (60, 20), "#14532d").save(file, format="PNG")
+    return {"name": "logo.png", "mimeType": "image/png", "buffer": file.getvalue()}
+
+
+LOGO = make_logo()
 
 
 @pytest.fixture(scope="session")

@@ -73,10 +73,12 @@ def test_hands_the_visitor_to_a_checkout_of_stripe(visitor):
     vid = visitor.visit()
     visitor.open(
         "/pricing",
-        """document.body.insertAdjacentHTML("beforeend",
-          '<a href="https://buy.stripe.com/live_1?locale=de">Buy</a>' +
-          "<stripe-buy-button></stripe-buy-button>");
-        tap("checkout", function (id) { window.handed = id; });""",
+        """document.addEventListener("DOMContentLoaded", function () {
+          document.body.insertAdjacentHTML("beforeend",
+            '<a href="https://buy.stripe.com/live_1?locale=de">Buy</a>' +
+            "<stripe-buy-button></stripe-buy-button>");
+          tap("checkout", function (id) { window.handed = id; });
+        });""",
     )
     visitor.page.wait_for_function("() => window.handed")
 
