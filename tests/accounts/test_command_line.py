@@ -65,6 +65,8 @@ VALUES = {
     "URL": "https://hooks.example.net/",
     "WEBHOOK": "we_1",
     "DAY": "2026-11-30",
+    "FILE": "/nonexistent/account.jsonl",
+    "KIND": "stripe",
 }
 # Copy the file of the database instead of opening it: test_backups.py.
 FILE_COMMANDS = {"backup", "restore"}
@@ -73,6 +75,9 @@ OPTIONS = {
     "create_staff": ["--password-stdin"],
     "check_ledger": ["--note"],
     "deliver_webhooks": ["--once"],
+    "import_account": ["--from", "nowhere"],
+    "process_inbox": ["--once"],
+    "set_connection_secret": ["--forget-earlier"],
 }
 
 
