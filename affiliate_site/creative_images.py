@@ -1,4 +1,4 @@
-"""Images of creatives: checked and written anew, stored as files, and served.
+"""Images of creatives: checked and re-encoded, stored as files, and served.
 
 What staff upload is never served: Pillow decodes it and writes a new file, which has
 the pixels only. So there is no second file type in it, no place, and no script.

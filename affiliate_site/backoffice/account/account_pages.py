@@ -120,7 +120,7 @@ class AccountSettingsForm(ServiceForm):
         return self.cleaned_data["link_color"].lower()
 
     def clean_logo(self):
-        """The picture, written anew without anything else of the file; None without."""
+        """The picture, re-encoded without anything else of the file; None without."""
         file = self.cleaned_data["logo"]
         if not file:
             return None
@@ -132,7 +132,7 @@ class AccountSettingsForm(ServiceForm):
             raise forms.ValidationError(error.text) from None
         if len(image) > MAX_LOGO_BYTES:
             raise forms.ValidationError(
-                f"The logo must be smaller: written anew it has {len(image):,} bytes,"
+                f"The logo must be smaller: re-encoded it has {len(image):,} bytes,"
                 f" and {MAX_LOGO_BYTES:,} are the limit"
             )
         return image

@@ -129,7 +129,7 @@ def test_refuses_other_files_as_logo(account, staff_client, image, message):
     assert Account.objects.get(pk=account.pk).name == account.name
 
 
-def test_refuses_a_logo_that_is_larger_when_written_anew(account, staff_client):
+def test_refuses_a_logo_that_is_larger_when_re_encoded(account, staff_client):
     client, file = staff_client(), BytesIO()
     Image.effect_noise((250, 250), 90).save(file, "JPEG", quality=20)
     assert len(file.getvalue()) < 20_000
@@ -138,7 +138,7 @@ def test_refuses_a_logo_that_is_larger_when_written_anew(account, staff_client):
     response = client.post(URL, get_form(client, URL) | {"logo": logo})
 
     [error] = response.context["form"].errors["logo"]
-    assert error.startswith("The logo must be smaller: written anew it has ")
+    assert error.startswith("The logo must be smaller: re-encoded it has ")
     assert not account.logos.exists()
 
 

@@ -210,7 +210,7 @@ def test_error_pages_are_in_the_language_of_who_is_signed_in(mina, portal, scena
 
 def test_files_have_the_titles_of_the_language(mina, portal, sale):
     response = mina.get(f"{portal}sales/?file=sales", **GERMAN)
-    first, row = response.getvalue().decode().splitlines()
+    first, row = response.getvalue().decode("utf-8-sig").splitlines()
     assert first.replace('"', "") == (
         "Tag,Was,Bestellung,Status,Sie verdienen,Währung,Zurückgehalten bis"
     )
