@@ -48,6 +48,7 @@ def set_theme(page, theme):
 
 def check_page(page):
     """No part of the page is wider than it, and axe finds nothing."""
+    page.wait_for_load_state()  # of the page that a click has led to
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= page.viewport_size["width"], page.url
     assert list(list_violations(page, set_theme)) == [], page.url
