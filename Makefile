@@ -46,8 +46,10 @@ worker: setup  ## send webhooks and postbacks, in the foreground
 static: setup  ## collect the static files, which pages in the tests need
 	@env -u DATABASE_URL $(PY) manage.py collectstatic --noinput --verbosity 0
 
+# `load` keeps the order in each worker: tests that commit come after those that expect an
+# empty database. A stolen test could come after them.
 test: setup static  ## run the tests on SQLite, or on the database of DATABASE_URL
-	@$(PY) $(TEST_RUNNER) -m pytest $(TEST_PLUGIN) -n $(TEST_WORKERS) --dist worksteal -m "not slow and not integration"
+	@$(PY) $(TEST_RUNNER) -m pytest $(TEST_PLUGIN) -n $(TEST_WORKERS) --dist load -m "not slow and not integration"
 
 # The second command prints the table and checks the threshold: with several workers,
 # the first one would print what its own process covers.

@@ -31,7 +31,7 @@ def test_print_json(moved, tmp_path):
     arguments = ("harbor", "--file", str(moved.file))
     result = run_json_command("import_account", *arguments, "--dry-run")
     assert result["dry_run"]
-    assert not Account.objects.exists()
+    assert not Account.objects.filter(slug="harbor").exists()
 
     result = run_json_command("import_account", *arguments)
     assert result | {"rows": None} == {
