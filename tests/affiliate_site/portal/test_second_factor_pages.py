@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pyotp
 import pytest
+import time_machine
 from django.test import Client
 from django.utils import timezone
 
@@ -15,6 +16,13 @@ from tracking.services.second_factor import get_second_factor, has_second_factor
 
 EMAIL = "mina@notes.example.org"
 LATER = timedelta(seconds=30)
+
+
+@pytest.fixture(autouse=True)
+def clock():
+    """Time stands still: a code is valid for two steps of 30 seconds only."""
+    with time_machine.travel(timezone.now(), tick=False):
+        yield
 
 
 @pytest.fixture
