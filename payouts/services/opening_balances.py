@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet, Value
+from django.db.models import QuerySet, Value
 
 from accounts.db_compat import split_into_batches
 from accounts.errors import InvalidSetting
@@ -54,8 +54,7 @@ def post_opening_balance(
     with transaction.atomic():
         with open_ledger_session(account, [key], at=at) as ledger:
             ledger.lock_balances()
-            known = _list_own(affiliate).filter(currency=currency).first()
-            if known is not None:
+            for known in _list_own(affiliate, currency):
                 raise DuplicateOpeningBalance(
                     affiliate=affiliate.slug,
                     amount=format_decimal(get_signed_amount(known)),
@@ -63,7 +62,8 @@ def post_opening_balance(
                 )
             ledger.post_opening_balance(key, amount)
             _log("opening_balance.posted", affiliate, currency, amount, logged_at or at)
-        return _list_own(affiliate).get(currency=currency)
+        [transfer] = _list_own(affiliate, currency)
+    return transfer
 
 
 def reverse_opening_balance(
@@ -80,11 +80,12 @@ def reverse_opening_balance(
     with transaction.atomic():
         with open_ledger_session(account, [key], at=at) as ledger:
             ledger.lock_balances()
-            known = _list_own(affiliate).filter(currency=currency).first()
-            if known is None:
+            found = _list_own(affiliate, currency)
+            if not found:
                 raise OpeningBalanceNotFound(
                     affiliate=affiliate.slug, currency=currency
                 )
+            [known] = found
             amount = get_signed_amount(known)
             ledger.post_opening_balance(key, -amount, reversal_of=known)
             _log("opening_balance.reversed", affiliate, currency, amount, at)
@@ -115,12 +116,24 @@ def import_opening_balance(
 
 def list_opening_balances(affiliate: Affiliate) -> list[Transfer]:
     """List the opening balances of an affiliate that are not taken back."""
-    return list(_list_own(affiliate).order_by("currency"))
+    owed, owing = (
+        rows.select_related("credit")
+        for rows in _list_by_side(affiliate.account, [affiliate.pk])
+    )
+    found = list(owed.union(owing, all=True).order_by("currency", "id"))
+    taken_back = {row.reversal_of_id for row in found}
+    return [
+        row for row in found if row.reversal_of_id is None and row.pk not in taken_back
+    ]
 
 
 def is_standing(transfer: Transfer) -> bool:
     """Return whether a transfer is an opening balance that is not taken back."""
-    return _list_standing(transfer.account).filter(pk=transfer.pk).exists()
+    return (
+        transfer.kind == TransferType.OPENING_BALANCE
+        and transfer.reversal_of_id is None
+        and not transfer.account.transfers.filter(reversal_of=transfer).exists()
+    )
 
 
 def sum_opening_balances(
@@ -139,13 +152,12 @@ def select_opening_sums(
     account: Account, affiliate_ids: Collection[int]
 ) -> list[QuerySet[Any, Any]]:
     """Select affiliate, currency, sign and sum of what is owed to them, and by them."""
+    owed, owing = _list_by_side(account, affiliate_ids)
     return [
-        _list_transfers(account)
-        .filter(**{f"{side}__affiliate__in": affiliate_ids})
-        .values_list(f"{side}__affiliate", "currency", Value(sign))
+        rows.values_list(f"{side}__affiliate", "currency", Value(sign))
         .annotate(ExactSum("amount"))
         .order_by()
-        for side, sign in (("credit", 1), ("debit", -1))
+        for rows, side, sign in ((owed, "credit", 1), (owing, "debit", -1))
     ]
 
 
@@ -179,22 +191,24 @@ def get_signed_amount(transfer: Transfer) -> Decimal:
     return transfer.amount if transfer.credit.affiliate_id else -transfer.amount
 
 
-def _list_transfers(account: Account) -> QuerySet[Transfer]:
-    return account.transfers.filter(
+def _list_by_side(
+    account: Account, affiliate_ids: Collection[int]
+) -> tuple[QuerySet[Transfer], QuerySet[Transfer]]:
+    """Return the opening balances and reversals that credit affiliates, and debit them.
+
+    By the partial index of each side: SQLite would read more if it joined them, or
+    looked for both sides at once.
+    """
+    own = account.ledger_accounts.filter(affiliate__in=affiliate_ids).values("pk")
+    rows = account.transfers.filter(
         kind=TransferType.OPENING_BALANCE, commission=None, payment=None
     )
+    return rows.filter(credit__in=own), rows.filter(debit__in=own)
 
 
-def _list_standing(account: Account) -> QuerySet[Transfer]:
-    """Return the opening balances that are not taken back."""
-    reversals = account.transfers.filter(reversal_of=OuterRef("pk"))
-    rows = _list_transfers(account).filter(~Exists(reversals), reversal_of=None)
-    return rows.select_related("debit__affiliate", "credit__affiliate")
-
-
-def _list_own(affiliate: Affiliate) -> QuerySet[Transfer]:
-    sides = Q(debit__affiliate=affiliate) | Q(credit__affiliate=affiliate)
-    return _list_standing(affiliate.account).filter(sides)
+def _list_own(affiliate: Affiliate, currency: str) -> list[Transfer]:
+    """List the one that is not taken back, if there is one."""
+    return [it for it in list_opening_balances(affiliate) if it.currency == currency]
 
 
 def _get_affiliate(account: Account, slug: str) -> Affiliate:
