@@ -51,7 +51,7 @@ EXPORTED = {
     "tracking.Conversion": (
         "external_id program affiliate customer click amount currency tracking_source"
         " meta_data warnings user_agent ip claim_status is_amount_claimed is_contested"
-        " created_at deleted_at"
+        " disputed_at created_at deleted_at"
     ),
     "tracking.ConversionAttempt": "origin external_id failed_at message affiliate",
     "tracking.ConversionClaim": (

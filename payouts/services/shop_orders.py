@@ -12,16 +12,15 @@ from decimal import Decimal
 
 from django.db import transaction
 
-from accounts.models.accounts import Account
 from payouts.calculation import (
     DEFAULT_COMMISSION_TYPE,
     LineItem,
     allocate_proportionally,
 )
-from payouts.models.commissions import Commission, CommissionStatus
-from payouts.services.commissions import approve_commission, reopen_commission
+from payouts.models.commissions import Commission
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.conversion_updates import delete_conversion
+from payouts.services.disputes import hold_new_commissions
 from payouts.services.refunds import list_lines, list_refundable_commissions
 from payouts.services.shop_customers import (
     apply_customer,
@@ -29,6 +28,7 @@ from payouts.services.shop_customers import (
     read_customer,
     store_email,
 )
+from payouts.services.shop_disputes import apply_disputes
 from payouts.services.shop_referrals import (
     REFUSALS,
     add_prefix,
@@ -48,6 +48,7 @@ from payouts.shop_facts import (
     get_time,
     group_lines,
     is_canceled,
+    is_disputed,
     merge_facts,
     waits_for_sale,
 )
@@ -163,9 +164,11 @@ def get_or_create_order(
 
 def end_double_sale(order: ShopOrder, *, at: datetime) -> None:
     """Remove the sale of an order that turns out to be another one, counted already."""
-    if order.is_adopted or get_conversion_of(order).deleted_at is not None:
+    conversion = get_conversion_of(order)
+    if order.is_adopted or conversion.deleted_at is not None:
         return
-    delete_conversion(order.account, conversion_id=order.conversion_id or 0, at=at)
+    conversion.update_row(disputed_at=None)
+    delete_conversion(order.account, conversion_id=conversion.pk, at=at)
 
 
 def list_orders_without_sale(
@@ -275,6 +278,7 @@ def create_sale(
         external_id=external_id,
         currency=sale["currency"],
         occurred_at=datetime.fromisoformat(get_time(sale)),
+        is_disputed=is_disputed(order.facts),
     )
     try:
         conversion = create_conversion(account, data=data, at=at)
@@ -282,8 +286,9 @@ def create_sale(
         refuse(account, external_id, error)
         order.update_row(reason=f"{error.text}.")
         return [f"{error.text}."]
-    rows = list_lines(list_refundable_commissions(conversion))
-    store_lines(order, conversion, dict(zip(gross, rows, strict=True)))
+    rows = list_refundable_commissions(conversion)
+    store_lines(order, conversion, dict(zip(gross, list_lines(rows), strict=True)))
+    hold_new_commissions(conversion, rows)
     store_email(connection, conversion.customer, customer, at=at)
     amount = describe_amount(conversion.amount, conversion.currency)
     return [f"A sale of {amount} was created."]
@@ -391,39 +396,3 @@ def describe_sale(connection: Connection, order: ShopOrder, sale: Sale) -> str:
         and get_time(each) < get_time(sale)
     ]
     return f"{sale['label']}, renewal {len(earlier) + 1}"
-
-
-def apply_disputes(order: ShopOrder, facts: OrderFacts, *, at: datetime) -> list[str]:
-    """Hold the commissions while a dispute is open, and approve them when it ends.
-
-    Those that a payment pays stay paid; a lost dispute takes the money back anyway.
-    """
-    account, conversion = order.account, get_conversion_of(order)
-    is_open = any(
-        each["state"] == "open" for each in facts.get("disputes", {}).values()
-    )
-    rows = list_refundable_commissions(conversion)
-    if is_open and conversion.deleted_at is None:
-        held = [row.pk for row in rows if is_holdable(row, account)]
-        for pk in held:
-            reopen_commission(account, commission_id=pk, at=at)
-        if held:
-            order.update_row(held=[*order.held, *held])
-            return ["Its commissions wait for the end of the dispute."]
-        return []
-    if is_open or not order.held or conversion.deleted_at is not None:
-        return []  # a removed sale may come back, and its commissions with it
-    waiting = [row.pk for row in rows if row.pk in order.held and row.is_pending]
-    for pk in waiting:
-        approve_commission(account, commission_id=pk, at=at)
-    order.update_row(held=[])
-    return (
-        ["The dispute is over: its commissions are approved again."] if waiting else []
-    )
-
-
-def is_holdable(commission: Commission, account: Account) -> bool:
-    """Whether a commission is approved, and neither paid nor final."""
-    commission.account = account
-    is_approved = commission.status == CommissionStatus.APPROVED
-    return is_approved and not commission.is_settled
