@@ -193,6 +193,8 @@ LEFT_OUT = {
     "accounts.WebhookEndpoint.old_secret_until": "of the old secret",
     "tracking.Connection.secrets": "secrets",
     "tracking.Connection.source_key": "a secret",
+    "tracking.Connection.refused_count": "of the secret that is not moved",
+    "tracking.Connection.refused_since": "of the secret that is not moved",
     "payouts.PayoutMethod.blind_index": "depends on the keys; calculated again",
 }
 

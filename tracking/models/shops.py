@@ -37,7 +37,9 @@ class Connection(TenantModel):
     """A shop whose events become sales, refunds and customers.
 
     `secrets` are those that the shop may sign with, at most two, the newest first.
-    `settings` are described in `tracking/services/connections.py`.
+    `settings` are described in `tracking/services/connections.py`. `refused_count` are
+    the requests without a valid signature since the last event, at most
+    `MAX_REFUSED_COUNT`; `refused_since` is the time of the first.
     """
 
     public_id = models.CharField("ID", max_length=32)
@@ -54,6 +56,8 @@ class Connection(TenantModel):
     source_key = EncryptedTextField(blank=True)  # reads what was missed from the shop
     settings = models.JSONField(default=dict)
     caught_up_until = models.DateTimeField(null=True)
+    refused_count = models.SmallIntegerField(default=0, db_default=0)
+    refused_since = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -23,6 +23,8 @@ from urllib.parse import urlsplit
 
 from django.conf import settings as site_settings
 from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce
 
 from accounts.errors import InvalidUrl
 from accounts.ids import generate_public_id
@@ -43,6 +45,7 @@ from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
 from tracking.services.shop_mappings import validate_mapping
 
 SECRET_LENGTHS = (8, 255)
+MAX_REFUSED_COUNT = 100  # so that strangers cause no more writes
 MAX_ADDRESS_LENGTH = 255
 KEY_EXAMPLES: Mapping[str, str] = {
     ConnectionKind.STRIPE: "rk_live_…",
@@ -140,7 +143,9 @@ def set_connection_secret(
         if new in connection.secrets[:1]:
             return connection
         earlier = [each for each in connection.secrets if each != new]
-        connection.update_row(secrets=[new, *earlier[:1]])
+        connection.update_row(
+            secrets=[new, *earlier[:1]], refused_count=0, refused_since=None
+        )
         log_event(account, "connection.updated", connection, at=at, fields=["secret"])
     return connection
 
@@ -247,6 +252,25 @@ def find_connection(connection_id: str) -> Connection | None:
     """Find a connection that is not off, of any account, by the ID in its address."""
     rows = Connection.objects.exclude(mode=ConnectionMode.OFF)
     return rows.select_related("account").filter(public_id=connection_id).first()
+
+
+def count_refusal(connection: Connection, *, at: datetime) -> None:
+    """Count a request without a valid signature; nothing of its content is stored."""
+    if connection.refused_count >= MAX_REFUSED_COUNT:
+        return
+    rows = connection.account.connections.filter(
+        pk=connection.pk, refused_count__lt=MAX_REFUSED_COUNT
+    )
+    rows.update(
+        refused_count=F("refused_count") + 1,
+        refused_since=Coalesce("refused_since", at),
+    )
+
+
+def forget_refusals(connection: Connection) -> None:
+    """Begin to count again, because a request had a valid signature."""
+    if connection.refused_count:
+        connection.update_row(refused_count=0, refused_since=None)
 
 
 def list_connections(account: Account) -> list[Connection]:
