@@ -110,7 +110,7 @@ EXPORTED = {
         " customer_key due_at attempts"
     ),
     "tracking.ShopOrder": (
-        "connection label customer_key facts conversion is_adopted lines held"
+        "connection label customer_key facts settings conversion is_adopted lines held"
         " removed_at reason created_at"
     ),
     "tracking.ShopReference": "connection reference order",

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
@@ -110,31 +110,40 @@ def apply(event: ShopEvent, *, at: datetime) -> Outcome:
         return Outcome(ShopEventState.IGNORED, [ERASED])
     if connection.mode == ConnectionMode.OFF:
         return Outcome(ShopEventState.IGNORED, [SWITCHED_OFF])
-    facts = read_event(connection, event.kind, event.body, at=event.occurred_at)
+
+    def read(connection: Connection) -> EventFacts:
+        kind, body = event.kind, event.body
+        return read_event(connection, kind, body, at=event.occurred_at)
+
+    facts = read(connection)
     if facts.erasure is not None:  # also of what was only listened to
         effects = erase_for_shop(connection, facts.erasure, at=at)
         event.update_row(body="")
         return Outcome(effects=effects, customer_key=facts.customer_key)
     if connection.mode == ConnectionMode.LISTEN:
-        outcome = preview_event(connection, facts, at=at)
+        outcome = preview_event(connection, facts, reread=read, at=at)
         return Outcome(
             ShopEventState.IGNORED,
             [LISTENS_ONLY, *outcome.effects],
             customer_key=outcome.customer_key,
         )
-    outcome = apply_event(connection, facts, at=at)
+    outcome = apply_event(connection, facts, reread=read, at=at)
     if outcome.order is not None and outcome.order.conversion_id is not None:
         finish_waiting_events(outcome.order, at=at)
     return outcome
 
 
 def preview_event(
-    connection: Connection, facts: EventFacts, *, at: datetime
+    connection: Connection,
+    facts: EventFacts,
+    *,
+    reread: Callable[[Connection], EventFacts],
+    at: datetime,
 ) -> Outcome:
     """Return what an event would do, and undo it."""
     with rolled_back():
         try:
-            outcome = apply_event(connection, facts, at=at)
+            outcome = apply_event(connection, facts, reread=reread, at=at)
         except DomainError as error:
             outcome = Outcome(ShopEventState.FAILED, [error.text])
     outcome.order = None  # it does not exist any more

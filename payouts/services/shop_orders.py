@@ -5,7 +5,7 @@ books are made to agree with all that is known. So events may come in any order,
 more than once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -19,7 +19,6 @@ from payouts.calculation import (
 )
 from payouts.models.commissions import Commission
 from payouts.services.conversion_creation import ConversionData, create_conversion
-from payouts.services.conversion_updates import delete_conversion
 from payouts.services.disputes import hold_new_commissions
 from payouts.services.refunds import list_lines, list_refundable_commissions
 from payouts.services.shop_customers import (
@@ -29,6 +28,11 @@ from payouts.services.shop_customers import (
     store_email,
 )
 from payouts.services.shop_disputes import apply_disputes
+from payouts.services.shop_order_rows import (
+    NO_REFERRAL,
+    get_or_create_order,
+    list_orders_without_sale,
+)
 from payouts.services.shop_referrals import (
     REFUSALS,
     add_prefix,
@@ -61,10 +65,10 @@ from tracking.errors import (
 from tracking.models.conversions import Conversion
 from tracking.models.shops import Connection, ShopEventState, ShopOrder
 from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
+from tracking.services.connections import pick_pricing, with_pricing
 from tracking.services.inbox import AGAIN
 
 CONNECTION_ACTOR = "connection "  # how the names of actors begin that are shops
-NO_REFERRAL = "Nobody referred this customer."
 NOTHING_TO_EARN = "The sale has no amount."
 CANCELED = "The order was canceled before it earned anything."
 REMOVED_BEFORE = "The sale was removed before. To count it, process the event again."
@@ -83,10 +87,18 @@ class Outcome:
     customer_key: str = ""
 
 
-def apply_event(connection: Connection, facts: EventFacts, *, at: datetime) -> Outcome:
+def apply_event(
+    connection: Connection,
+    facts: EventFacts,
+    *,
+    reread: Callable[[Connection], EventFacts],
+    at: datetime,
+) -> Outcome:
     """Apply the facts of an event, in one transaction that locks the connection.
 
-    Raises the errors of the services that create and change sales.
+    `reread` reads the event again by the settings of a connection: an order keeps those
+    that it was first recorded with. Raises the errors of the services that create and
+    change sales.
     """
     outcome = Outcome(customer_key=facts.customer_key)
     if facts.ignored:
@@ -99,9 +111,7 @@ def apply_event(connection: Connection, facts: EventFacts, *, at: datetime) -> O
         orders: list[ShopOrder] = []
         if facts.references:
             order = get_or_create_order(connection, facts.references, at=at)
-            merged = merge_facts(order.facts, facts.order)
-            key = facts.customer_key or order.customer_key
-            order.update_row(facts=merged, customer_key=key)
+            facts = store_facts(connection, order, facts, reread)
             outcome.order = order
             orders = [order]
         customer: CustomerFacts = {}
@@ -120,6 +130,48 @@ def apply_event(connection: Connection, facts: EventFacts, *, at: datetime) -> O
     return outcome
 
 
+def store_facts(
+    connection: Connection,
+    order: ShopOrder,
+    facts: EventFacts,
+    reread: Callable[[Connection], EventFacts],
+) -> EventFacts:
+    """Store what an event says of an order; return it as the order's settings read it.
+
+    If the event is processed again and there is no sale yet, the present settings count
+    from now on.
+    """
+    present, known = pick_pricing(connection.settings), order.facts
+    is_again = order.reason == AGAIN and order.conversion_id is None
+    settings = order.settings
+    if settings is None or is_again:
+        settings = present
+    if settings != present:
+        facts = reread(with_pricing(connection, settings))
+    if is_again and is_as_new(known, facts.order):
+        known = {name: fact for name, fact in known.items() if name != "sale"}
+    order.update_row(
+        facts=merge_facts(known, facts.order),
+        customer_key=facts.customer_key or order.customer_key,
+        settings=settings,
+    )
+    return facts
+
+
+def is_as_new(known: OrderFacts, new: OrderFacts) -> bool:
+    """Whether a sale is known no later than the new facts have it."""
+    return (
+        "sale" in known and "sale" in new and new["sale"]["at"] >= known["sale"]["at"]
+    )
+
+
+def get_types(connection: Connection, order: ShopOrder) -> dict[str, str]:
+    """Return the commission types by product that count for an order."""
+    settings = connection.settings if order.settings is None else order.settings
+    types: dict[str, str] = settings.get("commission_types", {})
+    return types
+
+
 def get_state(order: ShopOrder) -> ShopEventState:
     """Return the state of the events of an order."""
     if order.conversion_id is not None:
@@ -129,61 +181,6 @@ def get_state(order: ShopOrder) -> ShopEventState:
     return ShopEventState.NO_REFERRAL if order.reason else ShopEventState.DONE
 
 
-def get_or_create_order(
-    connection: Connection, references: Sequence[str], *, at: datetime
-) -> ShopOrder:
-    """Return the order that has these IDs; several that are one order are joined."""
-    account = connection.account
-    known = account.shop_references.filter(
-        connection=connection, reference__in=references
-    )
-    found = account.shop_orders.filter(pk__in=known.values("order"))
-    # One that has a conversion stays, else the oldest.
-    orders = sorted(found, key=lambda each: (each.conversion_id is None, each.pk))
-    if not orders:
-        orders = [account.shop_orders.create(connection=connection, created_at=at)]
-    first, *others = orders
-    for other in others:
-        if other.conversion_id not in (None, first.conversion_id):
-            end_double_sale(other, at=at)
-        first.update_row(
-            facts=merge_facts(first.facts, other.facts),
-            customer_key=first.customer_key or other.customer_key,
-        )
-        account.shop_references.filter(order=other).update(order=first)
-        account.shop_events.filter(order=other).update(order=first)
-        account.shop_orders.filter(pk=other.pk).delete()
-    names = set(account.shop_references.filter(order=first).values_list("reference"))
-    for reference in dict.fromkeys(references):
-        if (reference,) not in names:
-            account.shop_references.create(
-                connection=connection, reference=reference, order=first
-            )
-    return first
-
-
-def end_double_sale(order: ShopOrder, *, at: datetime) -> None:
-    """Remove the sale of an order that turns out to be another one, counted already."""
-    conversion = get_conversion_of(order)
-    if order.is_adopted or conversion.deleted_at is not None:
-        return
-    conversion.update_row(disputed_at=None)
-    delete_conversion(order.account, conversion_id=conversion.pk, at=at)
-
-
-def list_orders_without_sale(
-    connection: Connection, customer_key: str, *, but: ShopOrder | None
-) -> list[ShopOrder]:
-    """Return the orders of a customer that nobody was known to have referred."""
-    rows = connection.account.shop_orders.filter(
-        connection=connection,
-        customer_key=customer_key,
-        conversion=None,
-        reason=NO_REFERRAL,
-    )
-    return [row for row in rows.order_by("id") if but is None or row.pk != but.pk]
-
-
 def apply_order(
     connection: Connection, order: ShopOrder, customer: CustomerFacts, *, at: datetime
 ) -> list[str]:
@@ -191,7 +188,7 @@ def apply_order(
     facts: OrderFacts = order.facts
     if "sale" not in facts:
         return [WAITS] if waits_for_sale(facts) else []
-    types: dict[str, str] = connection.settings.get("commission_types", {})
+    types = get_types(connection, order)
     gross = group_lines(facts["sale"]["lines"], types)
     effects: list[str] = []
     if order.conversion_id is None and order.reason not in REASONS_OF_NOW:
@@ -247,7 +244,7 @@ def create_sale(
     known = account.conversions.not_deleted().filter(external_id=external_id)
     reported = known.first()
     if reported is not None and reported.claim_status is None:
-        types: dict[str, str] = connection.settings.get("commission_types", {})
+        types = get_types(connection, order)
         skipped = list_refunds_of_others(reported)
         left = calculate_target(gross, order.facts, types, skipped)
         return adopt_conversion(order, reported, left)

@@ -80,9 +80,10 @@ class ShopOrder(TenantModel):
 
     `facts` are `payouts.shop_facts.OrderFacts`. `lines` are the regular commissions
     that the sale was created with: `commission` is the ID, `type` the commission type,
-    `gross` and `target` sub-amounts as texts. `held` are the commissions that wait for
-    the end of a dispute. Without a `conversion` the order earns nobody anything, and
-    `reason` says why.
+    `gross` and `target` sub-amounts as texts. `settings` are those of the connection
+    that counted when it was first recorded (`pick_pricing`), null before. `held` are
+    the commissions that wait for the end of a dispute. Without a `conversion` the order
+    earns nobody anything, and `reason` says why.
     """
 
     connection = models.ForeignKey(
@@ -91,6 +92,7 @@ class ShopOrder(TenantModel):
     label = models.CharField(max_length=MAX_KEY_LENGTH, blank=True)
     customer_key = models.CharField(max_length=MAX_KEY_LENGTH, blank=True)
     facts = models.JSONField(default=dict)
+    settings = models.JSONField(null=True)
     conversion = models.ForeignKey(
         Conversion, models.PROTECT, null=True, related_name="+", db_index=False
     )

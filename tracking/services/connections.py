@@ -17,6 +17,7 @@
 
 import re
 from collections.abc import Mapping
+from copy import copy
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -47,6 +48,7 @@ from tracking.services.shop_mappings import validate_mapping
 SECRET_LENGTHS = (8, 255)
 MAX_REFUSED_COUNT = 100  # so that strangers cause no more writes
 MAX_ADDRESS_LENGTH = 255
+PRICING_SETTINGS = ("commission_types", "includes_tax", "includes_shipping")
 KEY_EXAMPLES: Mapping[str, str] = {
     ConnectionKind.STRIPE: "rk_live_…",
     ConnectionKind.WOOCOMMERCE: "ck_…:cs_…",
@@ -271,6 +273,21 @@ def forget_refusals(connection: Connection) -> None:
     """Begin to count again, because a request had a valid signature."""
     if connection.refused_count:
         connection.update_row(refused_count=0, refused_since=None)
+
+
+def pick_pricing(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that say what a sale is worth; an order keeps them."""
+    return {name: settings[name] for name in PRICING_SETTINGS if settings.get(name)}
+
+
+def with_pricing(connection: Connection, pricing: Mapping[str, Any]) -> Connection:
+    """Return a copy of a connection with other settings of `pick_pricing`."""
+    others = connection.settings.items()
+    changed = copy(connection)
+    changed.settings = {
+        name: value for name, value in others if name not in PRICING_SETTINGS
+    } | dict(pricing)
+    return changed
 
 
 def list_connections(account: Account) -> list[Connection]:

@@ -1,0 +1,68 @@
+"""The stored orders of a shop, by the IDs that its events have for them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from payouts.services.conversion_updates import delete_conversion
+from payouts.services.shop_refunds import get_conversion_of
+from payouts.shop_facts import merge_facts
+from tracking.models.shops import Connection, ShopOrder
+
+NO_REFERRAL = "Nobody referred this customer."
+
+
+def get_or_create_order(
+    connection: Connection, references: Sequence[str], *, at: datetime
+) -> ShopOrder:
+    """Return the order that has these IDs; several that are one order are joined."""
+    account = connection.account
+    known = account.shop_references.filter(
+        connection=connection, reference__in=references
+    )
+    found = account.shop_orders.filter(pk__in=known.values("order"))
+    # One that has a conversion stays, else the oldest.
+    orders = sorted(found, key=lambda each: (each.conversion_id is None, each.pk))
+    if not orders:
+        orders = [account.shop_orders.create(connection=connection, created_at=at)]
+    first, *others = orders
+    for other in others:
+        if other.conversion_id not in (None, first.conversion_id):
+            end_double_sale(other, at=at)
+        first.update_row(
+            facts=merge_facts(first.facts, other.facts),
+            customer_key=first.customer_key or other.customer_key,
+            settings=other.settings if first.settings is None else first.settings,
+            held=[*first.held, *other.held],
+        )
+        account.shop_references.filter(order=other).update(order=first)
+        account.shop_events.filter(order=other).update(order=first)
+        account.shop_orders.filter(pk=other.pk).delete()
+    names = set(account.shop_references.filter(order=first).values_list("reference"))
+    for reference in dict.fromkeys(references):
+        if (reference,) not in names:
+            account.shop_references.create(
+                connection=connection, reference=reference, order=first
+            )
+    return first
+
+
+def end_double_sale(order: ShopOrder, *, at: datetime) -> None:
+    """Remove the sale of an order that turns out to be another one, counted already."""
+    conversion = get_conversion_of(order)
+    if order.is_adopted or conversion.deleted_at is not None:
+        return
+    conversion.update_row(disputed_at=None)
+    delete_conversion(order.account, conversion_id=conversion.pk, at=at)
+
+
+def list_orders_without_sale(
+    connection: Connection, customer_key: str, *, but: ShopOrder | None
+) -> list[ShopOrder]:
+    """Return the orders of a customer that nobody was known to have referred."""
+    rows = connection.account.shop_orders.filter(
+        connection=connection,
+        customer_key=customer_key,
+        conversion=None,
+        reason=NO_REFERRAL,
+    )
+    return [row for row in rows.order_by("id") if but is None or row.pk != but.pk]
