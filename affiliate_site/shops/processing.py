@@ -2,7 +2,8 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
@@ -30,10 +31,11 @@ from tracking.models.shops import (
 from tracking.services.concurrency import UNAVAILABLE_ERRORS
 from tracking.services.inbox import (
     Envelope,
-    claim_event,
+    claim_events,
     finish_waiting_events,
     list_accounts_with_due_events,
     record_event_result,
+    release_events,
     store_event,
 )
 
@@ -66,17 +68,23 @@ def receive_envelope(
     return event
 
 
-def process_due_events(*, due_before: datetime) -> Iterator[ShopEvent]:
+def process_due_events(*, due_before: datetime) -> Generator[ShopEvent]:
     """Process the events of all accounts that are due; yield each one afterwards.
 
-    The accounts take turns, so that none waits for all events of another.
+    The accounts take turns, so that none waits for all events of another. What is
+    claimed and not processed is released when the generator is closed.
     """
     while accounts := list_accounts_with_due_events(due_before=due_before):
         for account in accounts:
             at = timezone.now()
-            if event := claim_event(account, due_before=due_before, at=at):
-                process_event(event, at=at)
-                yield event
+            claimed = deque(claim_events(account, due_before=due_before, at=at))
+            try:
+                while claimed:
+                    event = claimed.popleft()
+                    process_event(event, at=timezone.now())
+                    yield event
+            finally:
+                release_events(claimed, at=at)
 
 
 def process_event(event: ShopEvent, *, at: datetime) -> None:

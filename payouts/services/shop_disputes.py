@@ -19,17 +19,19 @@ DISPUTE_ENDED = "The dispute is over: its commissions are approved again."
 NOT_COVERED = "The payout balance does not cover all of them: approve the rest later."
 
 
-def apply_disputes(order: ShopOrder, facts: OrderFacts, *, at: datetime) -> list[str]:
+def apply_disputes(
+    order: ShopOrder, conversion: Conversion, facts: OrderFacts, *, at: datetime
+) -> list[str]:
     """Hold the commissions while a dispute is open, and approve them when it ends.
 
     Those that a payment pays stay paid; a lost dispute takes the money back anyway.
     """
-    account, conversion = order.account, get_conversion_of(order)
-    is_held = bool(conversion.disputed_at or order.held)
+    account, is_held = order.account, bool(conversion.disputed_at or order.held)
     if not is_disputed(facts) and not is_held:
         return []
     rows = account.conversions.filter(pk=conversion.pk)
     list(rows.select_for_update(no_key=True).values_list("pk"))
+    conversion = get_conversion_of(order)
     orders = list(account.shop_orders.filter(conversion=conversion).order_by("id"))
     if any(is_disputed(each.facts) for each in orders):
         return begin_dispute(order, conversion, at=at)

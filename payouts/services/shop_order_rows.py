@@ -5,8 +5,8 @@ from datetime import datetime
 
 from payouts.services.conversion_updates import delete_conversion
 from payouts.services.shop_refunds import get_conversion_of
-from payouts.shop_facts import merge_facts
-from tracking.models.shops import Connection, ShopOrder
+from payouts.shop_facts import Sale, get_time, merge_facts
+from tracking.models.shops import Connection, ShopOrder, ShopReference
 
 NO_REFERRAL = "Nobody referred this customer."
 
@@ -16,15 +16,16 @@ def get_or_create_order(
 ) -> ShopOrder:
     """Return the order that has these IDs; several that are one order are joined."""
     account = connection.account
-    known = account.shop_references.filter(
+    rows = account.shop_references.filter(
         connection=connection, reference__in=references
     )
-    found = account.shop_orders.filter(pk__in=known.values("order"))
-    # One that has a conversion stays, else the oldest.
-    orders = sorted(found, key=lambda each: (each.conversion_id is None, each.pk))
+    # Two queries: PostgreSQL scans all orders for one, until it has statistics.
+    known = dict(rows.values_list("reference", "order"))
+    orders = list(account.shop_orders.filter(pk__in=known.values())) if known else []
     if not orders:
         orders = [account.shop_orders.create(connection=connection, created_at=at)]
-    first, *others = orders
+    # One that has a conversion stays, else the oldest.
+    first, *others = sorted(orders, key=lambda it: (it.conversion_id is None, it.pk))
     for other in others:
         if other.conversion_id not in (None, first.conversion_id):
             end_double_sale(other, at=at)
@@ -37,12 +38,13 @@ def get_or_create_order(
         account.shop_references.filter(order=other).update(order=first)
         account.shop_events.filter(order=other).update(order=first)
         account.shop_orders.filter(pk=other.pk).delete()
-    names = set(account.shop_references.filter(order=first).values_list("reference"))
-    for reference in dict.fromkeys(references):
-        if (reference,) not in names:
-            account.shop_references.create(
-                connection=connection, reference=reference, order=first
-            )
+    account.shop_references.bulk_create(
+        ShopReference(
+            account=account, connection=connection, reference=reference, order=first
+        )
+        for reference in dict.fromkeys(references)
+        if reference not in known
+    )
     return first
 
 
@@ -66,3 +68,22 @@ def list_orders_without_sale(
         reason=NO_REFERRAL,
     )
     return [row for row in rows.order_by("id") if but is None or row.pk != but.pk]
+
+
+def describe_sale(connection: Connection, order: ShopOrder, sale: Sale) -> str:
+    """What the shop calls the sale: `invoice in_1, renewal 3`."""
+    if not sale["is_renewal"]:
+        return sale["label"]
+    rows = connection.account.shop_orders.filter(
+        connection=connection, customer_key=sale["customer"]
+    )
+    sales = [each.facts.get("sale") for each in rows.exclude(pk=order.pk)]
+    earlier = [
+        each
+        for each in sales
+        if each
+        and each["is_renewal"]
+        and each["subscription"] == sale["subscription"]
+        and get_time(each) < get_time(sale)
+    ]
+    return f"{sale['label']}, renewal {len(earlier) + 1}"

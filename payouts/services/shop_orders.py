@@ -5,7 +5,7 @@ books are made to agree with all that is known. So events may come in any order,
 more than once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -18,6 +18,7 @@ from payouts.calculation import (
     allocate_proportionally,
 )
 from payouts.models.commissions import Commission
+from payouts.models.refunds import Refund
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.disputes import hold_new_commissions
 from payouts.services.refunds import list_lines, list_refundable_commissions
@@ -30,6 +31,7 @@ from payouts.services.shop_customers import (
 from payouts.services.shop_disputes import apply_disputes
 from payouts.services.shop_order_rows import (
     NO_REFERRAL,
+    describe_sale,
     get_or_create_order,
     list_orders_without_sale,
 )
@@ -45,7 +47,6 @@ from payouts.shop_facts import (
     CustomerFacts,
     EventFacts,
     OrderFacts,
-    Sale,
     Target,
     calculate_target,
     describe_amount,
@@ -150,8 +151,13 @@ def store_facts(
         facts = reread(with_pricing(connection, settings))
     if is_again and is_as_new(known, facts.order):
         known = {name: fact for name, fact in known.items() if name != "sale"}
+    merged: OrderFacts = merge_facts(known, facts.order)
+    label = order.label
+    if "sale" in merged and order.conversion_id is None:
+        label = describe_sale(connection, order, merged["sale"])
     order.update_row(
-        facts=merge_facts(known, facts.order),
+        facts=merged,
+        label=label,
         customer_key=facts.customer_key or order.customer_key,
         settings=settings,
     )
@@ -185,7 +191,7 @@ def apply_order(
     connection: Connection, order: ShopOrder, customer: CustomerFacts, *, at: datetime
 ) -> list[str]:
     """Make the sale, its refunds and its disputes agree with what is known."""
-    facts: OrderFacts = order.facts
+    account, facts = order.account, order.facts
     if "sale" not in facts:
         return [WAITS] if waits_for_sale(facts) else []
     types = get_types(connection, order)
@@ -202,15 +208,16 @@ def apply_order(
         raise ShopCurrencyChanged(
             old=conversion.currency, new=facts["sale"]["currency"]
         )
-    skipped = list_refunds_of_others(conversion)
+    refunds = list(account.refunds.filter(conversion=conversion).order_by("id"))
+    skipped = list_refunds_of_others(refunds)
     if order.is_adopted:
         target = scale_target(order, calculate_target(gross, facts, types, skipped))
     else:
         fitted = fit_lines(order, gross)
         target = calculate_target(fitted, facts, types, skipped)
     reason = f"{connection.name}: {order.label}"
-    effects += apply_target(order, target, reason=reason, at=at)
-    return effects + apply_disputes(order, facts, at=at)
+    effects += apply_target(order, conversion, refunds, target, reason=reason, at=at)
+    return effects + apply_disputes(order, conversion, facts, at=at)
 
 
 def fit_lines(order: ShopOrder, gross: Amounts) -> Amounts:
@@ -236,7 +243,6 @@ def create_sale(
 ) -> list[str]:
     """Create the conversion of an order, or say why there is none."""
     account, sale = connection.account, order.facts["sale"]
-    order.update_row(label=describe_sale(connection, order, sale))
     if not any(gross.values()):
         order.update_row(reason=NOTHING_TO_EARN)
         return [NOTHING_TO_EARN]
@@ -245,7 +251,8 @@ def create_sale(
     reported = known.first()
     if reported is not None and reported.claim_status is None:
         types = get_types(connection, order)
-        skipped = list_refunds_of_others(reported)
+        refunds = account.refunds.filter(conversion=reported)
+        skipped = list_refunds_of_others(refunds)
         left = calculate_target(gross, order.facts, types, skipped)
         return adopt_conversion(order, reported, left)
     if is_canceled(order.facts):
@@ -291,11 +298,13 @@ def create_sale(
     return [f"A sale of {amount} was created."]
 
 
-def list_refunds_of_others(conversion: Conversion) -> set[str]:
+def list_refunds_of_others(refunds: Iterable[Refund]) -> set[str]:
     """Return the IDs of refunds that the API or staff have applied to a sale."""
-    rows = conversion.account.refunds.filter(conversion=conversion)
-    rows = rows.exclude(actor__startswith=CONNECTION_ACTOR).exclude(external_id=None)
-    return {str(key) for key in rows.values_list("external_id", flat=True)}
+    return {
+        refund.external_id
+        for refund in refunds
+        if refund.external_id and not refund.actor.startswith(CONNECTION_ACTOR)
+    }
 
 
 def scale_target(order: ShopOrder, target: Target) -> Target:
@@ -374,22 +383,3 @@ def store_lines(
             for name, row in lines.items()
         ],
     )
-
-
-def describe_sale(connection: Connection, order: ShopOrder, sale: Sale) -> str:
-    """What the shop calls the sale: `invoice in_1, renewal 3`."""
-    if not sale["is_renewal"]:
-        return sale["label"]
-    rows = connection.account.shop_orders.filter(
-        connection=connection, customer_key=sale["customer"]
-    )
-    sales = [each.facts.get("sale") for each in rows.exclude(pk=order.pk)]
-    earlier = [
-        each
-        for each in sales
-        if each
-        and each["is_renewal"]
-        and each["subscription"] == sale["subscription"]
-        and get_time(each) < get_time(sale)
-    ]
-    return f"{sale['label']}, renewal {len(earlier) + 1}"
