@@ -63,6 +63,8 @@ EVENT_SENTENCES = {
     "conversion.created": "created {}",
     "conversion.deleted": "removed {}",
     "conversion.reattributed": "attributed {} to another affiliate",
+    "conversion.disputed": "found an open dispute about {}",
+    "conversion.dispute_ended": "found the dispute about {} ended",
     "conversion.refunded": "refunded {refunded} of {}",
     "conversion.refund_canceled": "put back {restored} of {}, a refund was canceled",
     "conversion.restored": "put back {}, which was removed",

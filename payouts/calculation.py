@@ -37,6 +37,7 @@ class InitialStatusReason(StrEnum):
     NEEDS_REVIEW = "needs_review"
     UNVERIFIED_BROWSER_SALE = "unverified_browser_sale"
     PROGRAM_REQUIRES_APPROVAL = "program_requires_approval"
+    DISPUTED = "disputed"
     INSUFFICIENT_FUNDS = "insufficient_funds"
     PROGRAM_APPROVES = "program_approves"
     IMPORTED = "imported"
@@ -104,6 +105,7 @@ class ApprovalContext:
     is_past_cap: bool = False
     has_funds: bool = True  # the payout balance, if there is one, is sufficient
     base_status: str | None = None  # status of the base commission of a level
+    is_disputed: bool = False  # the shop has an open dispute about the sale
 
     def initial_status(self) -> tuple[str, InitialStatusReason]:
         """Return the initial status and its reason, which are stored and verified."""
@@ -121,6 +123,8 @@ class ApprovalContext:
             return PENDING, InitialStatusReason.UNVERIFIED_BROWSER_SALE
         if not self.is_auto_approved:
             return PENDING, InitialStatusReason.PROGRAM_REQUIRES_APPROVAL
+        if self.is_disputed:
+            return PENDING, InitialStatusReason.DISPUTED
         if not self.has_funds:
             return PENDING, InitialStatusReason.INSUFFICIENT_FUNDS
         return APPROVED, InitialStatusReason.PROGRAM_APPROVES

@@ -63,6 +63,13 @@ class CommissionApproved(Conflict):
     code = "commission_approved"
 
 
+class DisputedSale(Conflict):
+    """The shop has an open dispute about the sale."""
+
+    message = "The shop has an open dispute about this sale: wait until it ends."
+    code = "disputed_sale"
+
+
 class InvalidRefund(InvalidInput):
     """A refund gives back something, of one line or more."""
 

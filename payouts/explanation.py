@@ -28,6 +28,7 @@ REASON_TEXTS: dict[str, str] = {
     InitialStatusReason.PROGRAM_REQUIRES_APPROVAL: (
         "the program requires manual approval"
     ),
+    InitialStatusReason.DISPUTED: "the shop had an open dispute about the sale",
     InitialStatusReason.INSUFFICIENT_FUNDS: "insufficient payout balance",
     InitialStatusReason.PROGRAM_APPROVES: "the program approves automatically",
     InitialStatusReason.IMPORTED: "imported with this status",
@@ -37,6 +38,7 @@ REASON_TEXTS: dict[str, str] = {
     RejectionReason.NOT_APPROVED: "affiliate is not approved in the program",
     RejectionReason.PROGRAM_ARCHIVED: "the program is archived",
 }
+DISPUTE_TEXT = "the shop decides, and until then nobody can approve a commission."
 WARNING_TEXTS = {
     CUSTOMER_IS_AFFILIATE: "The customer ID is the affiliate's e-mail address.",
     UNCONFIRMED_CUSTOMER: "Only a page has named the customer so far.",
@@ -73,6 +75,9 @@ def render_explanation(explanation: Explanation, *, at: datetime) -> list[str]:
     deleted_at = conversion["deleted_at"]
     if deleted_at:
         lines.append(f"  Removed {_format_time(deleted_at)}")
+    if explanation.conversion["disputed_at"]:
+        disputed_at = _format_time(explanation.conversion["disputed_at"])
+        lines.append(f"  Disputed since {disputed_at}: {DISPUTE_TEXT}")
     lines += [
         f"  Warning: {WARNING_TEXTS.get(warning, warning)}"
         for warning in conversion["warnings"] or ()

@@ -200,6 +200,11 @@ def is_canceled(facts: OrderFacts) -> bool:
     return sale["is_canceled"] or bool(removal and removal["at"] >= sale["at"])
 
 
+def is_disputed(facts: OrderFacts) -> bool:
+    """Whether a dispute about an order is open."""
+    return any(it["state"] == "open" for it in facts.get("disputes", {}).values())
+
+
 def waits_for_sale(facts: OrderFacts) -> bool:
     """Whether refunds or disputes are known of an order, and its sale is not."""
     names = {"refunds", "refund_totals", "disputes"}

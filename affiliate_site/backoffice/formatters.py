@@ -28,6 +28,7 @@ STATUS_COLORS = {
     "partly refunded": "warning",
     "canceled": "danger",
     "contested": "danger",
+    "disputed": "danger",
     "overpaid": "danger",
     "failing": "danger",
     "failed": "danger",

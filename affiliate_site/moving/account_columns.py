@@ -51,7 +51,7 @@ EXPORTED = {
     "tracking.Conversion": (
         "external_id program affiliate customer click amount currency tracking_source"
         " meta_data warnings user_agent ip claim_status is_amount_claimed is_contested"
-        " created_at deleted_at"
+        " disputed_at created_at deleted_at"
     ),
     "tracking.ConversionAttempt": "origin external_id failed_at message affiliate",
     "tracking.ConversionClaim": (
@@ -110,7 +110,7 @@ EXPORTED = {
         " customer_key due_at attempts"
     ),
     "tracking.ShopOrder": (
-        "connection label customer_key facts conversion is_adopted lines held"
+        "connection label customer_key facts settings conversion is_adopted lines held"
         " removed_at reason created_at"
     ),
     "tracking.ShopReference": "connection reference order",
@@ -194,6 +194,8 @@ LEFT_OUT = {
     "accounts.WebhookEndpoint.old_secret_until": "of the old secret",
     "tracking.Connection.secrets": "secrets",
     "tracking.Connection.source_key": "a secret",
+    "tracking.Connection.refused_count": "of the secret that is not moved",
+    "tracking.Connection.refused_since": "of the secret that is not moved",
     "payouts.PayoutMethod.blind_index": "depends on the keys; calculated again",
 }
 

@@ -8,6 +8,7 @@ nothing are in `ignored`, each with the reason.
 import hashlib
 import hmac
 from abc import ABC, abstractmethod
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -125,6 +126,13 @@ def ensure_signed(
             if hmac.compare_digest(expected, signature.encode()):
                 return
     raise WrongSignature("The signature does not match the secret of this connection.")
+
+
+def ensure_signed_base64(secrets: Sequence[str], signature: str, raw: bytes) -> None:
+    """Raise `WrongSignature` unless a secret signed the body, in Base64."""
+    ensure_signed(
+        secrets, [signature], lambda secret: b64encode(sign(secret, raw)).decode()
+    )
 
 
 def ensure_recent(timestamp: str, *, at: datetime) -> None:

@@ -2,7 +2,8 @@
 
 import json
 import logging
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
@@ -30,10 +31,11 @@ from tracking.models.shops import (
 from tracking.services.concurrency import UNAVAILABLE_ERRORS
 from tracking.services.inbox import (
     Envelope,
-    claim_event,
+    claim_events,
     finish_waiting_events,
     list_accounts_with_due_events,
     record_event_result,
+    release_events,
     store_event,
 )
 
@@ -66,17 +68,23 @@ def receive_envelope(
     return event
 
 
-def process_due_events(*, due_before: datetime) -> Iterator[ShopEvent]:
+def process_due_events(*, due_before: datetime) -> Generator[ShopEvent]:
     """Process the events of all accounts that are due; yield each one afterwards.
 
-    The accounts take turns, so that none waits for all events of another.
+    The accounts take turns, so that none waits for all events of another. What is
+    claimed and not processed is released when the generator is closed.
     """
     while accounts := list_accounts_with_due_events(due_before=due_before):
         for account in accounts:
             at = timezone.now()
-            if event := claim_event(account, due_before=due_before, at=at):
-                process_event(event, at=at)
-                yield event
+            claimed = deque(claim_events(account, due_before=due_before, at=at))
+            try:
+                while claimed:
+                    event = claimed.popleft()
+                    process_event(event, at=timezone.now())
+                    yield event
+            finally:
+                release_events(claimed, at=at)
 
 
 def process_event(event: ShopEvent, *, at: datetime) -> None:
@@ -110,31 +118,40 @@ def apply(event: ShopEvent, *, at: datetime) -> Outcome:
         return Outcome(ShopEventState.IGNORED, [ERASED])
     if connection.mode == ConnectionMode.OFF:
         return Outcome(ShopEventState.IGNORED, [SWITCHED_OFF])
-    facts = read_event(connection, event.kind, event.body, at=event.occurred_at)
+
+    def read(connection: Connection) -> EventFacts:
+        kind, body = event.kind, event.body
+        return read_event(connection, kind, body, at=event.occurred_at)
+
+    facts = read(connection)
     if facts.erasure is not None:  # also of what was only listened to
         effects = erase_for_shop(connection, facts.erasure, at=at)
         event.update_row(body="")
         return Outcome(effects=effects, customer_key=facts.customer_key)
     if connection.mode == ConnectionMode.LISTEN:
-        outcome = preview_event(connection, facts, at=at)
+        outcome = preview_event(connection, facts, reread=read, at=at)
         return Outcome(
             ShopEventState.IGNORED,
             [LISTENS_ONLY, *outcome.effects],
             customer_key=outcome.customer_key,
         )
-    outcome = apply_event(connection, facts, at=at)
+    outcome = apply_event(connection, facts, reread=read, at=at)
     if outcome.order is not None and outcome.order.conversion_id is not None:
         finish_waiting_events(outcome.order, at=at)
     return outcome
 
 
 def preview_event(
-    connection: Connection, facts: EventFacts, *, at: datetime
+    connection: Connection,
+    facts: EventFacts,
+    *,
+    reread: Callable[[Connection], EventFacts],
+    at: datetime,
 ) -> Outcome:
     """Return what an event would do, and undo it."""
     with rolled_back():
         try:
-            outcome = apply_event(connection, facts, at=at)
+            outcome = apply_event(connection, facts, reread=reread, at=at)
         except DomainError as error:
             outcome = Outcome(ShopEventState.FAILED, [error.text])
     outcome.order = None  # it does not exist any more

@@ -5,7 +5,6 @@ refunds; whatever was removed from it later is a refund, too.
 """
 
 import hashlib
-from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -19,7 +18,7 @@ from affiliate_site.shops.base import (
     build_customer,
     build_referral,
     build_sale,
-    ensure_signed,
+    ensure_signed_base64,
     format_iso_time,
     list_link_values,
     list_referral_values,
@@ -29,7 +28,6 @@ from affiliate_site.shops.base import (
     read_currency,
     read_id,
     read_signed,
-    sign,
 )
 from payouts.shop_facts import (
     EventFacts,
@@ -334,11 +332,7 @@ class ShopifyShop(Shop):
         self, connection: Connection, headers: Headers, raw: bytes, *, at: datetime
     ) -> None:
         signature = headers.get("X-Shopify-Hmac-Sha256", "")
-        ensure_signed(
-            connection.secrets,
-            [signature],
-            lambda secret: b64encode(sign(secret, raw)).decode(),
-        )
+        ensure_signed_base64(connection.secrets, signature, raw)
 
     def identify(
         self,

@@ -12,7 +12,11 @@ from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.processing import parse_body, receive_envelope
 from tracking.errors import UnreadableEvent
 from tracking.models.shops import Connection
-from tracking.services.connections import find_connection
+from tracking.services.connections import (
+    count_refusal,
+    find_connection,
+    forget_refusals,
+)
 from tracking.services.inbox import Envelope
 
 MAX_EVENT_SIZE = 1_000_000  # bytes
@@ -39,9 +43,11 @@ def receive_event(request, connection_id: str) -> HttpResponse:
     try:
         envelope = open_envelope(request, connection, at=at)
     except WrongSignature as error:
+        count_refusal(connection, at=at)
         return refuse(request, str(error))
     except UnreadableEvent as error:
         return refuse(request, error.text)
+    forget_refusals(connection)
     event = receive_envelope(connection, envelope, at=at)
     return answer({"stored": True, "is_new": event is not None})
 

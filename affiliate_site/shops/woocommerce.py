@@ -6,7 +6,6 @@ without tax and after discounts.
 
 import hashlib
 import json
-from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -22,7 +21,7 @@ from affiliate_site.shops.base import (
     build_lines,
     build_referral,
     build_sale,
-    ensure_signed,
+    ensure_signed_base64,
     format_iso_time,
     list_link_values,
     list_referral_values,
@@ -32,7 +31,6 @@ from affiliate_site.shops.base import (
     read_currency,
     read_id,
     read_signed,
-    sign,
 )
 from payouts.shop_facts import EventFacts, Line, OrderFacts, RefundFact
 from tracking.errors import UnreadableEvent
@@ -188,11 +186,7 @@ class WooCommerceShop(Shop):
         self, connection: Connection, headers: Headers, raw: bytes, *, at: datetime
     ) -> None:
         signature = headers.get("X-WC-Webhook-Signature", "")
-        ensure_signed(
-            connection.secrets,
-            [signature],
-            lambda secret: b64encode(sign(secret, raw)).decode(),
-        )
+        ensure_signed_base64(connection.secrets, signature, raw)
 
     def identify(
         self,

@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -179,11 +179,11 @@ class DeliveryWorker:
 
     def process_inbox(self, *, due: datetime) -> bool:
         """Process some events that shops sent; return whether more may be due."""
-        events = islice(process_due_events(due_before=due), MAX_EVENTS_AT_ONCE)
         count = 0
-        for event in events:
-            count += 1
-            self.on_event(event)
+        with closing(process_due_events(due_before=due)) as events:
+            for event in islice(events, MAX_EVENTS_AT_ONCE):
+                count += 1
+                self.on_event(event)
         return count == MAX_EVENTS_AT_ONCE
 
     def record_finished(self, *, timeout_seconds: float | None) -> None:

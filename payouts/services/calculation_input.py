@@ -157,6 +157,7 @@ def build_calculation_input(
             is_unverified_browser_sale=is_browser_sale
             and not program.auto_approve_browser_sales,
             is_past_cap=should_apply_cap and is_past_cap(conversion),
+            is_disputed=conversion.disputed_at is not None,
         ),
         ancestors=list_ancestors(conversion),
     )

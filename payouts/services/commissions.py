@@ -22,6 +22,7 @@ from payouts.errors import (
     CommissionChanged,
     CommissionNotFound,
     CommissionUnfunded,
+    DisputedSale,
 )
 from payouts.models.commissions import (
     MAX_COMMENT_LENGTH,
@@ -244,12 +245,16 @@ def change_status(
     """Set a status as `set_status` does, but leave the record to the caller.
 
     The reason of a disapproval that ends becomes one of the past in the comment.
-    Returns the details for `record_update`. Raises `CommissionApproved` or
-    `CommissionUnfunded` (docs/api-contract.md, section 2.3.3).
+    Returns the details for `record_update`. Raises `CommissionApproved`, `DisputedSale`
+    or `CommissionUnfunded` (docs/api-contract.md, section 2.3.3).
     """
     ensure_not_final(commission)
     if commission.status == status:
         return {}
+    conversion = commission.conversion
+    is_approval = status == CommissionStatus.APPROVED
+    if is_approval and conversion is not None and conversion.disputed_at is not None:
+        raise DisputedSale
     if is_final(status, commission.account) and not ledger.has_funds(
         commission.balance_key, commission.amount, reserved=()
     ):
@@ -373,7 +378,8 @@ def _set_commission_status(
             conversion.account = account
             review_claim_of(conversion, status=status, at=at)
             rows = account.conversions.filter(pk=conversion.pk)
-            rows.select_for_update(no_key=True).values_list("pk").get()
+            locked = rows.select_for_update(no_key=True)
+            (conversion.disputed_at,) = locked.values_list("disputed_at").get()
         balance_key = commission.balance_key
         with open_ledger_session(account, [balance_key], at=at) as ledger:
             ledger.lock_balances()

@@ -37,6 +37,7 @@ from payouts.services.commissions import (
     list_claimed_commissions,
     record_update,
 )
+from payouts.services.disputes import hold_new_commissions
 from payouts.services.ledger import open_ledger_session
 from tracking.attribution import (
     REST_CONVERSION_ORDER,
@@ -72,6 +73,7 @@ class ConversionData:
     is_browser_sale: bool = False  # commissions follow the program's switch for pages
     extra_warnings: tuple[str, ...] = ()  # about the call itself
     occurred_at: datetime | None = None  # when the cookie counted; None: now
+    is_disputed: bool = False  # the shop has an open dispute about it
 
 
 def create_conversion(
@@ -155,6 +157,7 @@ def _create_conversion(
             ip=data.ip,
             at=at,
             extra_warnings=extra_warnings,
+            disputed_at=at if data.is_disputed else None,
         )
         if conversion.is_contested and status == CommissionStatus.APPROVED:
             status = None  # the sale is stored; its commissions wait for staff
@@ -228,6 +231,8 @@ def write_commissions(
             record_all_changes(account, changes, at=at)
             for commission, details in updates:
                 record_update(commission, details, at=at)
+    if conversion.disputed_at is not None:
+        hold_new_commissions(conversion, commissions)
     return commissions
 
 

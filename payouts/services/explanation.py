@@ -127,6 +127,7 @@ def _serialize_conversion(conversion: Conversion) -> dict[str, Any]:
         "affiliate": conversion.affiliate.slug,
         "tracking_source": conversion.tracking_source,
         "warnings": conversion.warnings,
+        "disputed_at": conversion.disputed_at,
         "created_at": conversion.created_at,
         "deleted_at": conversion.deleted_at,
     }

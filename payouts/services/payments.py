@@ -26,6 +26,7 @@ from payouts.errors import (
 from payouts.models.commissions import BalanceKey, Commission, PaymentAllocation
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.services.amounts_due import sort_for_allocation
+from payouts.services.disputes import hold_unpaid_commissions, lock_disputed_sales
 from payouts.services.documents import correct_document
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from payouts.services.opening_balances import select_opening_sums
@@ -35,6 +36,7 @@ from tracking.amounts import ExactSum
 from tracking.errors import UnknownReference
 from tracking.money import ZERO
 from tracking.services.affiliates import list_known_slugs
+from tracking.services.concurrency import retry_on_conflict
 
 
 @dataclass(frozen=True)
@@ -143,16 +145,19 @@ def _post_payment(order: PaymentOrder, payment: Payment, ledger: LedgerSession) 
         raise BalanceTooLarge(path=f"{order.path_prefix}amount") from None
 
 
+@retry_on_conflict
 def cancel_payment(
     account: Account, *, payment_id: str, at: datetime, reason: str = ""
 ) -> None:
     """Cancel a payment: its amount is payable again, its commissions are unpaid.
 
-    Raises `PaymentNotFound` if it does not exist or is canceled already.
+    Those of disputed sales become pending. Raises `PaymentNotFound` if it does not
+    exist or is canceled already.
     """
     with transaction.atomic():
         payment = get_payment(account, payment_id)
         line = lock_line_of_payment(account, payment)
+        disputed = lock_disputed_sales(account, payment)
         with open_ledger_session(
             account, [(payment.affiliate_id, payment.currency)], at=at
         ) as ledger:
@@ -177,6 +182,7 @@ def cancel_payment(
                 payment=[payment.public_id, None],
             )
             ledger.post_payment_canceled(payment)
+            hold_unpaid_commissions(disputed, unpaid, ledger=ledger, at=at)
         if line is not None:
             cancel_line(line)
         correct_document(account, payment, at=at)

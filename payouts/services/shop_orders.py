@@ -5,29 +5,35 @@ books are made to agree with all that is known. So events may come in any order,
 more than once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
 
-from accounts.models.accounts import Account
 from payouts.calculation import (
     DEFAULT_COMMISSION_TYPE,
     LineItem,
     allocate_proportionally,
 )
-from payouts.models.commissions import Commission, CommissionStatus
-from payouts.services.commissions import approve_commission, reopen_commission
+from payouts.models.commissions import Commission
+from payouts.models.refunds import Refund
 from payouts.services.conversion_creation import ConversionData, create_conversion
-from payouts.services.conversion_updates import delete_conversion
+from payouts.services.disputes import hold_new_commissions
 from payouts.services.refunds import list_lines, list_refundable_commissions
 from payouts.services.shop_customers import (
     apply_customer,
     merge_customer,
     read_customer,
     store_email,
+)
+from payouts.services.shop_disputes import apply_disputes
+from payouts.services.shop_order_rows import (
+    NO_REFERRAL,
+    describe_sale,
+    get_or_create_order,
+    list_orders_without_sale,
 )
 from payouts.services.shop_referrals import (
     REFUSALS,
@@ -41,13 +47,13 @@ from payouts.shop_facts import (
     CustomerFacts,
     EventFacts,
     OrderFacts,
-    Sale,
     Target,
     calculate_target,
     describe_amount,
     get_time,
     group_lines,
     is_canceled,
+    is_disputed,
     merge_facts,
     waits_for_sale,
 )
@@ -60,10 +66,10 @@ from tracking.errors import (
 from tracking.models.conversions import Conversion
 from tracking.models.shops import Connection, ShopEventState, ShopOrder
 from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
+from tracking.services.connections import pick_pricing, with_pricing
 from tracking.services.inbox import AGAIN
 
 CONNECTION_ACTOR = "connection "  # how the names of actors begin that are shops
-NO_REFERRAL = "Nobody referred this customer."
 NOTHING_TO_EARN = "The sale has no amount."
 CANCELED = "The order was canceled before it earned anything."
 REMOVED_BEFORE = "The sale was removed before. To count it, process the event again."
@@ -82,10 +88,18 @@ class Outcome:
     customer_key: str = ""
 
 
-def apply_event(connection: Connection, facts: EventFacts, *, at: datetime) -> Outcome:
+def apply_event(
+    connection: Connection,
+    facts: EventFacts,
+    *,
+    reread: Callable[[Connection], EventFacts],
+    at: datetime,
+) -> Outcome:
     """Apply the facts of an event, in one transaction that locks the connection.
 
-    Raises the errors of the services that create and change sales.
+    `reread` reads the event again by the settings of a connection: an order keeps those
+    that it was first recorded with. Raises the errors of the services that create and
+    change sales.
     """
     outcome = Outcome(customer_key=facts.customer_key)
     if facts.ignored:
@@ -98,9 +112,7 @@ def apply_event(connection: Connection, facts: EventFacts, *, at: datetime) -> O
         orders: list[ShopOrder] = []
         if facts.references:
             order = get_or_create_order(connection, facts.references, at=at)
-            merged = merge_facts(order.facts, facts.order)
-            key = facts.customer_key or order.customer_key
-            order.update_row(facts=merged, customer_key=key)
+            facts = store_facts(connection, order, facts, reread)
             outcome.order = order
             orders = [order]
         customer: CustomerFacts = {}
@@ -119,6 +131,53 @@ def apply_event(connection: Connection, facts: EventFacts, *, at: datetime) -> O
     return outcome
 
 
+def store_facts(
+    connection: Connection,
+    order: ShopOrder,
+    facts: EventFacts,
+    reread: Callable[[Connection], EventFacts],
+) -> EventFacts:
+    """Store what an event says of an order; return it as the order's settings read it.
+
+    If the event is processed again and there is no sale yet, the present settings count
+    from now on.
+    """
+    present, known = pick_pricing(connection.settings), order.facts
+    is_again = order.reason == AGAIN and order.conversion_id is None
+    settings = order.settings
+    if settings is None or is_again:
+        settings = present
+    if settings != present:
+        facts = reread(with_pricing(connection, settings))
+    if is_again and is_as_new(known, facts.order):
+        known = {name: fact for name, fact in known.items() if name != "sale"}
+    merged: OrderFacts = merge_facts(known, facts.order)
+    label = order.label
+    if "sale" in merged and order.conversion_id is None:
+        label = describe_sale(connection, order, merged["sale"])
+    order.update_row(
+        facts=merged,
+        label=label,
+        customer_key=facts.customer_key or order.customer_key,
+        settings=settings,
+    )
+    return facts
+
+
+def is_as_new(known: OrderFacts, new: OrderFacts) -> bool:
+    """Whether a sale is known no later than the new facts have it."""
+    return (
+        "sale" in known and "sale" in new and new["sale"]["at"] >= known["sale"]["at"]
+    )
+
+
+def get_types(connection: Connection, order: ShopOrder) -> dict[str, str]:
+    """Return the commission types by product that count for an order."""
+    settings = connection.settings if order.settings is None else order.settings
+    types: dict[str, str] = settings.get("commission_types", {})
+    return types
+
+
 def get_state(order: ShopOrder) -> ShopEventState:
     """Return the state of the events of an order."""
     if order.conversion_id is not None:
@@ -128,67 +187,14 @@ def get_state(order: ShopOrder) -> ShopEventState:
     return ShopEventState.NO_REFERRAL if order.reason else ShopEventState.DONE
 
 
-def get_or_create_order(
-    connection: Connection, references: Sequence[str], *, at: datetime
-) -> ShopOrder:
-    """Return the order that has these IDs; several that are one order are joined."""
-    account = connection.account
-    known = account.shop_references.filter(
-        connection=connection, reference__in=references
-    )
-    found = account.shop_orders.filter(pk__in=known.values("order"))
-    # One that has a conversion stays, else the oldest.
-    orders = sorted(found, key=lambda each: (each.conversion_id is None, each.pk))
-    if not orders:
-        orders = [account.shop_orders.create(connection=connection, created_at=at)]
-    first, *others = orders
-    for other in others:
-        if other.conversion_id not in (None, first.conversion_id):
-            end_double_sale(other, at=at)
-        first.update_row(
-            facts=merge_facts(first.facts, other.facts),
-            customer_key=first.customer_key or other.customer_key,
-        )
-        account.shop_references.filter(order=other).update(order=first)
-        account.shop_events.filter(order=other).update(order=first)
-        account.shop_orders.filter(pk=other.pk).delete()
-    names = set(account.shop_references.filter(order=first).values_list("reference"))
-    for reference in dict.fromkeys(references):
-        if (reference,) not in names:
-            account.shop_references.create(
-                connection=connection, reference=reference, order=first
-            )
-    return first
-
-
-def end_double_sale(order: ShopOrder, *, at: datetime) -> None:
-    """Remove the sale of an order that turns out to be another one, counted already."""
-    if order.is_adopted or get_conversion_of(order).deleted_at is not None:
-        return
-    delete_conversion(order.account, conversion_id=order.conversion_id or 0, at=at)
-
-
-def list_orders_without_sale(
-    connection: Connection, customer_key: str, *, but: ShopOrder | None
-) -> list[ShopOrder]:
-    """Return the orders of a customer that nobody was known to have referred."""
-    rows = connection.account.shop_orders.filter(
-        connection=connection,
-        customer_key=customer_key,
-        conversion=None,
-        reason=NO_REFERRAL,
-    )
-    return [row for row in rows.order_by("id") if but is None or row.pk != but.pk]
-
-
 def apply_order(
     connection: Connection, order: ShopOrder, customer: CustomerFacts, *, at: datetime
 ) -> list[str]:
     """Make the sale, its refunds and its disputes agree with what is known."""
-    facts: OrderFacts = order.facts
+    account, facts = order.account, order.facts
     if "sale" not in facts:
         return [WAITS] if waits_for_sale(facts) else []
-    types: dict[str, str] = connection.settings.get("commission_types", {})
+    types = get_types(connection, order)
     gross = group_lines(facts["sale"]["lines"], types)
     effects: list[str] = []
     if order.conversion_id is None and order.reason not in REASONS_OF_NOW:
@@ -202,15 +208,16 @@ def apply_order(
         raise ShopCurrencyChanged(
             old=conversion.currency, new=facts["sale"]["currency"]
         )
-    skipped = list_refunds_of_others(conversion)
+    refunds = list(account.refunds.filter(conversion=conversion).order_by("id"))
+    skipped = list_refunds_of_others(refunds)
     if order.is_adopted:
         target = scale_target(order, calculate_target(gross, facts, types, skipped))
     else:
         fitted = fit_lines(order, gross)
         target = calculate_target(fitted, facts, types, skipped)
     reason = f"{connection.name}: {order.label}"
-    effects += apply_target(order, target, reason=reason, at=at)
-    return effects + apply_disputes(order, facts, at=at)
+    effects += apply_target(order, conversion, refunds, target, reason=reason, at=at)
+    return effects + apply_disputes(order, conversion, facts, at=at)
 
 
 def fit_lines(order: ShopOrder, gross: Amounts) -> Amounts:
@@ -236,7 +243,6 @@ def create_sale(
 ) -> list[str]:
     """Create the conversion of an order, or say why there is none."""
     account, sale = connection.account, order.facts["sale"]
-    order.update_row(label=describe_sale(connection, order, sale))
     if not any(gross.values()):
         order.update_row(reason=NOTHING_TO_EARN)
         return [NOTHING_TO_EARN]
@@ -244,8 +250,9 @@ def create_sale(
     known = account.conversions.not_deleted().filter(external_id=external_id)
     reported = known.first()
     if reported is not None and reported.claim_status is None:
-        types: dict[str, str] = connection.settings.get("commission_types", {})
-        skipped = list_refunds_of_others(reported)
+        types = get_types(connection, order)
+        refunds = account.refunds.filter(conversion=reported)
+        skipped = list_refunds_of_others(refunds)
         left = calculate_target(gross, order.facts, types, skipped)
         return adopt_conversion(order, reported, left)
     if is_canceled(order.facts):
@@ -275,6 +282,7 @@ def create_sale(
         external_id=external_id,
         currency=sale["currency"],
         occurred_at=datetime.fromisoformat(get_time(sale)),
+        is_disputed=is_disputed(order.facts),
     )
     try:
         conversion = create_conversion(account, data=data, at=at)
@@ -282,18 +290,21 @@ def create_sale(
         refuse(account, external_id, error)
         order.update_row(reason=f"{error.text}.")
         return [f"{error.text}."]
-    rows = list_lines(list_refundable_commissions(conversion))
-    store_lines(order, conversion, dict(zip(gross, rows, strict=True)))
+    rows = list_refundable_commissions(conversion)
+    store_lines(order, conversion, dict(zip(gross, list_lines(rows), strict=True)))
+    hold_new_commissions(conversion, rows)
     store_email(connection, conversion.customer, customer, at=at)
     amount = describe_amount(conversion.amount, conversion.currency)
     return [f"A sale of {amount} was created."]
 
 
-def list_refunds_of_others(conversion: Conversion) -> set[str]:
+def list_refunds_of_others(refunds: Iterable[Refund]) -> set[str]:
     """Return the IDs of refunds that the API or staff have applied to a sale."""
-    rows = conversion.account.refunds.filter(conversion=conversion)
-    rows = rows.exclude(actor__startswith=CONNECTION_ACTOR).exclude(external_id=None)
-    return {str(key) for key in rows.values_list("external_id", flat=True)}
+    return {
+        refund.external_id
+        for refund in refunds
+        if refund.external_id and not refund.actor.startswith(CONNECTION_ACTOR)
+    }
 
 
 def scale_target(order: ShopOrder, target: Target) -> Target:
@@ -372,58 +383,3 @@ def store_lines(
             for name, row in lines.items()
         ],
     )
-
-
-def describe_sale(connection: Connection, order: ShopOrder, sale: Sale) -> str:
-    """What the shop calls the sale: `invoice in_1, renewal 3`."""
-    if not sale["is_renewal"]:
-        return sale["label"]
-    rows = connection.account.shop_orders.filter(
-        connection=connection, customer_key=sale["customer"]
-    )
-    sales = [each.facts.get("sale") for each in rows.exclude(pk=order.pk)]
-    earlier = [
-        each
-        for each in sales
-        if each
-        and each["is_renewal"]
-        and each["subscription"] == sale["subscription"]
-        and get_time(each) < get_time(sale)
-    ]
-    return f"{sale['label']}, renewal {len(earlier) + 1}"
-
-
-def apply_disputes(order: ShopOrder, facts: OrderFacts, *, at: datetime) -> list[str]:
-    """Hold the commissions while a dispute is open, and approve them when it ends.
-
-    Those that a payment pays stay paid; a lost dispute takes the money back anyway.
-    """
-    account, conversion = order.account, get_conversion_of(order)
-    is_open = any(
-        each["state"] == "open" for each in facts.get("disputes", {}).values()
-    )
-    rows = list_refundable_commissions(conversion)
-    if is_open and conversion.deleted_at is None:
-        held = [row.pk for row in rows if is_holdable(row, account)]
-        for pk in held:
-            reopen_commission(account, commission_id=pk, at=at)
-        if held:
-            order.update_row(held=[*order.held, *held])
-            return ["Its commissions wait for the end of the dispute."]
-        return []
-    if is_open or not order.held or conversion.deleted_at is not None:
-        return []  # a removed sale may come back, and its commissions with it
-    waiting = [row.pk for row in rows if row.pk in order.held and row.is_pending]
-    for pk in waiting:
-        approve_commission(account, commission_id=pk, at=at)
-    order.update_row(held=[])
-    return (
-        ["The dispute is over: its commissions are approved again."] if waiting else []
-    )
-
-
-def is_holdable(commission: Commission, account: Account) -> bool:
-    """Whether a commission is approved, and neither paid nor final."""
-    commission.account = account
-    is_approved = commission.status == CommissionStatus.APPROVED
-    return is_approved and not commission.is_settled

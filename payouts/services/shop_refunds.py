@@ -1,6 +1,6 @@
 """The refunds of a sale as the shop has them now, also when it takes one back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -25,18 +25,25 @@ from tracking.money import ZERO
 
 
 def apply_target(
-    order: ShopOrder, target: Target, *, reason: str, at: datetime
+    order: ShopOrder,
+    conversion: Conversion,
+    refunds: Sequence[Refund],
+    target: Target,
+    *,
+    reason: str,
+    at: datetime,
 ) -> list[str]:
     """Change the sale of an order to what is left of it; return what was done.
+
+    `refunds` are those of the conversion that are stored, by ID.
 
     Each line changes by the difference to what the shop said before, so that a
     correction of staff stays. Of a sale of which nothing is left the conversion is
     removed, and put back if a refund is canceled. The caller has locked the connection.
     Raises `RefundOfFinalCommission`.
     """
-    account, conversion = order.account, get_conversion_of(order)
-    rows = account.refunds.filter(conversion=conversion)
-    known = {row.external_id: row for row in rows if row.external_id in target.refunded}
+    account = order.account
+    known = {it.external_id: it for it in refunds if it.external_id in target.refunded}
     changes = list_refund_changes(known, target)
     left = {line["commission"]: line for line in order.lines}
     differences = {
@@ -67,7 +74,12 @@ def apply_target(
         lines = [{**it, "target": str(target.left[it["type"]])} for it in order.lines]
         order.update_row(lines=lines)
     refunded, restored = record_refunds(
-        conversion, known, changes, is_full=target.total == ZERO, reason=reason, at=at
+        conversion,
+        refunds,
+        changes,
+        is_full=target.total == ZERO,
+        reason=reason,
+        at=at,
     )
     if refunded:
         effects.append(f"Refunded {describe_amount(refunded, currency)}.")
@@ -132,7 +144,7 @@ def get_fixed_amount(commission: Commission, sub_amount: Decimal) -> dict[str, A
 
 def record_refunds(
     conversion: Conversion,
-    known: Mapping[str, Refund],
+    refunds: Sequence[Refund],
     changes: Amounts,
     *,
     is_full: bool,
@@ -142,6 +154,8 @@ def record_refunds(
     """Store the new amounts of refunds; return what was refunded and put back."""
     account, currency = conversion.account, conversion.currency
     refunded = restored = ZERO
+    rows = list(refunds)
+    known = {row.external_id: row for row in rows}
     for key, amount in sorted(changes.items()):
         row = known.get(key)
         difference = amount - (row.amount if row else ZERO)
@@ -152,7 +166,7 @@ def record_refunds(
         if row is not None:
             row.update_row(amount=amount, canceled_at=None if amount else at)
         else:
-            account.refunds.create(
+            row = account.refunds.create(
                 conversion=conversion,
                 external_id=key,
                 amount=amount,
@@ -162,11 +176,11 @@ def record_refunds(
                 actor=get_actor().name,
                 created_at=at,
             )
-    rows = account.refunds.filter(conversion=conversion)
-    last = rows.filter(amount__gt=ZERO).order_by("id").last()
-    rows.filter(is_full=True).update(is_full=False)
-    if is_full and last is not None:
-        last.update_row(is_full=True)
+            rows.append(row)
+    last = next((row for row in reversed(rows) if row.amount), None)
+    for row in rows:
+        if row.is_full != (is_full and row is last):
+            row.update_row(is_full=not row.is_full)
     if refunded:
         text = f"{format_decimal(refunded)} {currency}"
         log_event(account, "conversion.refunded", conversion, at=at, refunded=text)

@@ -12,7 +12,7 @@ from tests.deploy.proxies import BUILDERS, run_proxy
 
 pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
 
-API_PATHS = ("/1.6/conversions/", "/1.7/pb/con/c/", "/track/clicks/")
+API_PATHS = ("/1.6/conversions/", "/1.7/pb/con/c/", "/track/clicks/", "/in/cn_1/")
 
 
 class RepeatingHandler(BaseHTTPRequestHandler):
@@ -86,8 +86,9 @@ def test_api_is_not_served_in_clear(proxy):
     assert headers["Location"].startswith("https://")
 
 
-def test_refuses_large_bodies_in_the_shape_of_the_api(proxy):
-    status, headers, body = proxy.request("POST", API_PATHS[0], b"x" * (3 << 20))
+@pytest.mark.parametrize("path", API_PATHS)
+def test_refuses_large_bodies_in_the_shape_of_the_api(proxy, path):
+    status, headers, body = proxy.request("POST", path, b"x" * (3 << 20))
 
     answer = json.loads(body)
     assert (status, headers["Content-Type"]) == (413, "application/json")

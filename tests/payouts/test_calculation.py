@@ -196,6 +196,7 @@ def test_serializes_enough_to_repeat_the_calculation():
             "is_past_cap": False,
             "has_funds": True,
             "base_status": None,
+            "is_disputed": False,
         },
     }
     assert Decimal(calculation["exact_amount"]) == Decimal("3.7425")

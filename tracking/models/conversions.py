@@ -68,6 +68,8 @@ class Conversion(DailyCountedRow):
     is_amount_claimed = models.BooleanField(default=False, db_default=False)
     # Two visitors claim it, and nobody has confirmed one yet.
     is_contested = models.BooleanField(default=False, db_default=False)
+    # Since when its shop has an open dispute about it; null: there is none.
+    disputed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
     deleted_at = models.DateTimeField(null=True)
 

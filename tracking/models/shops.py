@@ -37,7 +37,9 @@ class Connection(TenantModel):
     """A shop whose events become sales, refunds and customers.
 
     `secrets` are those that the shop may sign with, at most two, the newest first.
-    `settings` are described in `tracking/services/connections.py`.
+    `settings` are described in `tracking/services/connections.py`. `refused_count` are
+    the requests without a valid signature since the last event, at most
+    `MAX_REFUSED_COUNT`; `refused_since` is the time of the first.
     """
 
     public_id = models.CharField("ID", max_length=32)
@@ -54,6 +56,8 @@ class Connection(TenantModel):
     source_key = EncryptedTextField(blank=True)  # reads what was missed from the shop
     settings = models.JSONField(default=dict)
     caught_up_until = models.DateTimeField(null=True)
+    refused_count = models.SmallIntegerField(default=0, db_default=0)
+    refused_since = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -76,9 +80,10 @@ class ShopOrder(TenantModel):
 
     `facts` are `payouts.shop_facts.OrderFacts`. `lines` are the regular commissions
     that the sale was created with: `commission` is the ID, `type` the commission type,
-    `gross` and `target` sub-amounts as texts. `held` are the commissions that wait for
-    the end of a dispute. Without a `conversion` the order earns nobody anything, and
-    `reason` says why.
+    `gross` and `target` sub-amounts as texts. `settings` are those of the connection
+    that counted when it was first recorded (`pick_pricing`), null before. `held` are
+    the commissions that wait for the end of a dispute. Without a `conversion` the order
+    earns nobody anything, and `reason` says why.
     """
 
     connection = models.ForeignKey(
@@ -87,6 +92,7 @@ class ShopOrder(TenantModel):
     label = models.CharField(max_length=MAX_KEY_LENGTH, blank=True)
     customer_key = models.CharField(max_length=MAX_KEY_LENGTH, blank=True)
     facts = models.JSONField(default=dict)
+    settings = models.JSONField(null=True)
     conversion = models.ForeignKey(
         Conversion, models.PROTECT, null=True, related_name="+", db_index=False
     )

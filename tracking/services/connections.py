@@ -17,12 +17,15 @@
 
 import re
 from collections.abc import Mapping
+from copy import copy
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings as site_settings
 from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce
 
 from accounts.errors import InvalidUrl
 from accounts.ids import generate_public_id
@@ -43,7 +46,9 @@ from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
 from tracking.services.shop_mappings import validate_mapping
 
 SECRET_LENGTHS = (8, 255)
+MAX_REFUSED_COUNT = 100  # so that strangers cause no more writes
 MAX_ADDRESS_LENGTH = 255
+PRICING_SETTINGS = ("commission_types", "includes_tax", "includes_shipping")
 KEY_EXAMPLES: Mapping[str, str] = {
     ConnectionKind.STRIPE: "rk_live_…",
     ConnectionKind.WOOCOMMERCE: "ck_…:cs_…",
@@ -140,7 +145,9 @@ def set_connection_secret(
         if new in connection.secrets[:1]:
             return connection
         earlier = [each for each in connection.secrets if each != new]
-        connection.update_row(secrets=[new, *earlier[:1]])
+        connection.update_row(
+            secrets=[new, *earlier[:1]], refused_count=0, refused_since=None
+        )
         log_event(account, "connection.updated", connection, at=at, fields=["secret"])
     return connection
 
@@ -247,6 +254,40 @@ def find_connection(connection_id: str) -> Connection | None:
     """Find a connection that is not off, of any account, by the ID in its address."""
     rows = Connection.objects.exclude(mode=ConnectionMode.OFF)
     return rows.select_related("account").filter(public_id=connection_id).first()
+
+
+def count_refusal(connection: Connection, *, at: datetime) -> None:
+    """Count a request without a valid signature; nothing of its content is stored."""
+    if connection.refused_count >= MAX_REFUSED_COUNT:
+        return
+    rows = connection.account.connections.filter(
+        pk=connection.pk, refused_count__lt=MAX_REFUSED_COUNT
+    )
+    rows.update(
+        refused_count=F("refused_count") + 1,
+        refused_since=Coalesce("refused_since", at),
+    )
+
+
+def forget_refusals(connection: Connection) -> None:
+    """Begin to count again, because a request had a valid signature."""
+    if connection.refused_count:
+        connection.update_row(refused_count=0, refused_since=None)
+
+
+def pick_pricing(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that say what a sale is worth; an order keeps them."""
+    return {name: settings[name] for name in PRICING_SETTINGS if settings.get(name)}
+
+
+def with_pricing(connection: Connection, pricing: Mapping[str, Any]) -> Connection:
+    """Return a copy of a connection with other settings of `pick_pricing`."""
+    others = connection.settings.items()
+    changed = copy(connection)
+    changed.settings = {
+        name: value for name, value in others if name not in PRICING_SETTINGS
+    } | dict(pricing)
+    return changed
 
 
 def list_connections(account: Account) -> list[Connection]:

@@ -87,6 +87,7 @@ def write_conversion(
     ip: str | None,
     at: datetime,
     extra_warnings: Sequence[str] = (),
+    disputed_at: datetime | None = None,
 ) -> tuple[Conversion, list[Change]]:
     """Insert a conversion, its customer and its attribution record.
 
@@ -115,6 +116,7 @@ def write_conversion(
         "claim_status": ClaimStatus.OPEN if is_claim else None,
         "is_amount_claimed": is_claim,
         "is_contested": attribution.is_contested,
+        "disputed_at": disputed_at,
         "warnings": list_warnings(attribution, customer, customer_id, extra_warnings),
         "user_agent": user_agent,
         "ip": parse_client_ip(ip),

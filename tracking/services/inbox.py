@@ -27,7 +27,8 @@ RETRY_DELAYS = (
     timedelta(hours=6),
     timedelta(hours=24),
 )
-LEASE = timedelta(minutes=5)  # of a worker that processes an event
+LEASE = timedelta(minutes=5)  # of a worker that processes events
+MAX_CLAIMED_EVENTS = 10  # by a worker at once, of one account
 MAX_WAIT = timedelta(days=1)  # of a refund for its sale; then it is listed as failed
 EVENT_RETENTION = timedelta(days=30)
 AGAIN = "Processed again."  # of an order: what was decided counts no longer
@@ -73,18 +74,26 @@ def list_accounts_with_due_events(*, due_before: datetime) -> list[Account]:
     return list(Account.objects.filter(pk__in=due.values("account")).order_by("?"))
 
 
-def claim_event(
+def claim_events(
     account: Account, *, due_before: datetime, at: datetime
-) -> ShopEvent | None:
-    """Start an attempt of the event that is due longest; no other worker takes it."""
+) -> list[ShopEvent]:
+    """Start attempts of the events that are due longest; no other worker takes them."""
     due = account.shop_events.filter(due_at__lte=due_before).order_by("due_at", "id")
     with transaction.atomic():
         rows = due.select_for_update(skip_locked=True, no_key=True, of=("self",))
-        event = rows.select_related("connection").first()
-        if event is not None:
-            event.account = event.connection.account = account
-            event.update_row(due_at=at + LEASE)
-    return event
+        events = list(rows.select_related("connection")[:MAX_CLAIMED_EVENTS])
+        pks = [event.pk for event in events]
+        account.shop_events.filter(pk__in=pks).update(due_at=at + LEASE)
+    for event in events:
+        event.account = event.connection.account = account
+        event.due_at = at + LEASE
+    return events
+
+
+def release_events(events: Sequence[ShopEvent], *, at: datetime) -> None:
+    """Let other workers take claimed events that were not processed."""
+    for event in events:
+        event.update_row(expected={"due_at": event.due_at}, due_at=at)
 
 
 def record_event_result(

@@ -316,7 +316,8 @@ class ShopSettingsPage(ConnectionPage):
     name = "settings"
     title = "Settings"
     explanation = (
-        "What follows is for new events; process earlier ones again if needed."
+        "This is for new orders: what earlier ones earn stays as it is. An event whose"
+        " order has no sale yet can be processed again."
     )
     form_class = ShopSettingsForm
     done_message = "The settings were saved."

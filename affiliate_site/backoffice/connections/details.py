@@ -30,6 +30,7 @@ from tracking.models.shops import (
     ShopEvent,
     ShopEventState,
 )
+from tracking.services.connections import MAX_REFUSED_COUNT
 
 NUMBERS_AGE = timedelta(days=30)
 LISTED_EVENTS = 10
@@ -37,6 +38,10 @@ COUNTED_STATES = (ShopEventState.NO_REFERRAL, ShopEventState.FAILED)
 NOT_SIGNED = (
     "Enter the signing secret under “Set signing secret”: until then, what the shop"
     " sends is refused."
+)
+REFUSED = (
+    "the signature did not match the secret, or was more than five minutes old. Compare"
+    " the signing secret with the one that the shop shows."
 )
 NO_SIGNATURE = (
     "Enter under “Mapping” how the shop signs what it sends: until then, it is refused."
@@ -90,12 +95,23 @@ def list_missing(connection: Connection) -> list[str]:
     """What keeps the shop from reporting."""
     if connection.kind not in SHOPS:
         return [NOT_AVAILABLE]
-    missing = [] if connection.secrets else [NOT_SIGNED]
+    missing = list_refusals(connection) if connection.secrets else [NOT_SIGNED]
     if connection.kind == ConnectionKind.OTHER:
         mapping = connection.settings.get("other", {})
         if "sale" not in mapping:
             missing.append(NO_SALE if mapping else NO_SIGNATURE)
     return missing
+
+
+def list_refusals(connection: Connection) -> list[str]:
+    """How many requests were refused since the last event, and what to do then."""
+    count, since = connection.refused_count, connection.refused_since
+    if not count:
+        return []
+    requests = "1 request was" if count == 1 else f"{count} requests were"
+    if count == MAX_REFUSED_COUNT:
+        requests = f"{count} or more requests were"
+    return [f"{requests} refused since {format_datetime(since)}: {REFUSED}"]
 
 
 def get_connection_details(request, connection: Connection) -> Details:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from django import forms
 from django.db import DatabaseError
@@ -149,8 +150,8 @@ def preview_body(
 ) -> Outcome:
     """What an event would do; raises `DomainError`."""
     try:
-        facts = read_event(connection, kind, body)
-        return preview_event(connection, facts, at=at)
+        read = partial(read_event, kind=kind, body=body)
+        return preview_event(connection, read(connection), reread=read, at=at)
     except (DatabaseError, *READ_ERRORS) as error:
         text = f"The event could not be processed: {describe(error)}."
         return Outcome(ShopEventState.FAILED, [text])

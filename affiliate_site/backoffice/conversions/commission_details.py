@@ -16,6 +16,7 @@ from affiliate_site.backoffice.conversions.calculation_section import (
     list_reasons,
 )
 from affiliate_site.backoffice.conversions.conversion_details import (
+    describe_dispute,
     list_risk_indicators,
 )
 from affiliate_site.backoffice.conversions.reviews import list_review_labels
@@ -102,6 +103,7 @@ def get_commission_details(request, commission: Commission) -> Details:
                     ("Goal", commission.bonus and describe_goal(commission)),
                     ("Comment", format_comment(commission)),
                     ("Created", format_datetime(commission.created_at)),
+                    ("Disputed", conversion and describe_dispute(conversion)),
                     ("Due", describe_due_time(commission, explained)),
                     ("Final since", format_datetime(commission.finalized_at)),
                 ],

@@ -21,6 +21,7 @@ from affiliate_site.backoffice.money_pages import (
     get_amount_initial,
 )
 from affiliate_site.backoffice.object_pages import link_to
+from payouts.errors import DisputedSale
 from payouts.models.commissions import (
     MAX_COMMENT_LENGTH,
     CommissionKind,
@@ -202,8 +203,10 @@ class ApproveCommissionPage(DecisionPage):
     target_status = CommissionStatus.APPROVED
 
     def list_alerts(self):
-        """That visitors contest the sale, which the service refuses."""
+        """That visitors or the buyer contest the sale, which the service refuses."""
         conversion = self.row.conversion
+        if conversion is not None and conversion.disputed_at is not None:
+            return [str(DisputedSale()), *super().list_alerts()]
         if conversion is None or not conversion.is_contested:
             return super().list_alerts()
         text = (

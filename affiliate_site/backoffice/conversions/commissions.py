@@ -299,8 +299,8 @@ class CommissionAdmin(
         def get_skip_reason(row):
             if row.deleted_at:
                 return "its conversion was removed"
-            if is_approval and row.conversion and row.conversion.is_contested:
-                return "two visitors claim its conversion: confirm a claim first"
+            if is_approval and (obstacle := describe_obstacle(row.conversion)):
+                return obstacle
             if row.status == target_status:
                 return f"already {target_status}"
             if is_final(row.status, row.account):
@@ -344,6 +344,15 @@ COMMISSION_COLUMNS = (
     ("Why", lambda row: capfirst(describe_reason(row))),
     ("Status", lambda row: format_status(get_status_text(row))),
 )
+
+
+def describe_obstacle(conversion) -> str:
+    """Why nobody can approve what a sale earns; empty if everybody can."""
+    if conversion is not None and conversion.is_contested:
+        return "two visitors claim its conversion: confirm a claim first"
+    if conversion is not None and conversion.disputed_at is not None:
+        return "its sale is disputed: wait until the dispute ends"
+    return ""
 
 
 def describe_sale(commission) -> str:

@@ -33,6 +33,7 @@ from affiliate_site.backoffice.object_pages import (
 )
 from affiliate_site.backoffice.payouts.payout_texts import mark_unanswered
 from payouts.explanation import (
+    DISPUTE_TEXT,
     WARNING_TEXTS,
     describe_rejection,
 )
@@ -80,6 +81,8 @@ def get_conversion_details(request, conversion) -> Details:
         labels.append(label_status("partly refunded"))
     if conversion.is_contested and not conversion.deleted_at:
         labels.append(label_status("contested"))
+    if conversion.disputed_at and not conversion.deleted_at:
+        labels.append(label_status("disputed"))
     return Details(
         headline=format_money(conversion.amount, conversion.currency),
         labels=list(dict.fromkeys(labels)),
@@ -124,6 +127,7 @@ def list_conversion_facts(request, conversion, refunds) -> list[tuple[str, Any]]
         ("Removed", format_datetime(conversion.deleted_at)),
         ("Reported by", describe_reporter(request, conversion)),
         ("Shop", link_shop_orders(conversion)),
+        ("Disputed", describe_dispute(conversion)),
         ("Risk indicators", list_risk_indicators(conversion)),
         ("Metadata", conversion.meta_data and format_key_values(conversion.meta_data)),
         ("IP address", conversion.ip),
@@ -160,6 +164,13 @@ def link_shop_orders(conversion) -> str:
             for shop in [order.connection.name]
         ),
     )
+
+
+def describe_dispute(conversion) -> str:
+    """Since when the shop has an open dispute, and what that means."""
+    if conversion.disputed_at is None:
+        return ""
+    return f"Since {format_datetime(conversion.disputed_at)}: {DISPUTE_TEXT}"
 
 
 def get_customer_label(conversion) -> str:

@@ -15,13 +15,18 @@ class Command(AccountCommand):
                 "mode": row.mode,
                 "program": row.program and row.program.slug,
                 "secrets": len(row.secrets),
+                "refused": row.refused_count,
+                "refused_since": row.refused_since,
                 "url": build_event_url(row),
                 "created_at": row.created_at,
             }
             for row in list_connections(account)
         ]
         self.write_table(
-            ("ID", "Name", "Kind", "Mode", "Program", "Secrets", "Address", "Created"),
+            (
+                *("ID", "Name", "Kind", "Mode", "Program", "Secrets"),
+                *("Refused", "Refused since", "Address", "Created"),
+            ),
             [tuple(row.values()) for row in rows],
             connections=rows,
         )

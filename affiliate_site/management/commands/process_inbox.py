@@ -1,3 +1,4 @@
+from contextlib import closing
 from threading import Event
 
 from django.utils import timezone
@@ -32,11 +33,12 @@ class Command(JsonCommand):
         counts = {"processed": 0, "failed": 0}
         with stop_on_signals(self):
             while not self.stopping.is_set():
-                for event in process_due_events(due_before=timezone.now()):
-                    counts["processed"] += 1
-                    counts["failed"] += event.state == ShopEventState.FAILED
-                    if self.stopping.is_set():
-                        break
+                with closing(process_due_events(due_before=timezone.now())) as events:
+                    for event in events:
+                        counts["processed"] += 1
+                        counts["failed"] += event.state == ShopEventState.FAILED
+                        if self.stopping.is_set():
+                            break
                 if once:
                     break
                 self.stopping.wait(POLL_INTERVAL_SECONDS)

@@ -57,7 +57,14 @@ function tap_affiliates_add_visitor( $order ) {
 add_action( 'admin_init', function () {
 	register_setting( 'tap_affiliates', 'tap_affiliates_service', array(
 		'sanitize_callback' => function ( $value ) {
-			return untrailingslashit( esc_url_raw( trim( (string) $value ), array( 'https' ) ) );
+			$value   = trim( (string) $value );
+			$address = esc_url_raw( $value, array( 'https' ) );
+			if ( '' !== $value && '' === $address ) {
+				$message = 'Enter an address that begins with https://. The earlier one was kept.';
+				add_settings_error( 'tap_affiliates_service', 'tap_affiliates_service', $message );
+				return get_option( 'tap_affiliates_service', '' );
+			}
+			return untrailingslashit( $address );
 		},
 	) );
 	register_setting( 'tap_affiliates', 'tap_affiliates_account', array(

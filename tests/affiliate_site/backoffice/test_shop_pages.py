@@ -167,6 +167,21 @@ def test_the_earlier_secret_is_valid_until_it_is_forgotten(staff_client, shop):
     assert save(client, shop, "forget").secrets == [OTHER_SECRET]
 
 
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (1, "1 request was refused since"),
+        (7, "7 requests were refused since"),
+        (100, "100 or more requests were refused since"),
+    ],
+)
+def test_says_how_many_requests_were_refused(staff_client, shop, count, text):
+    shop.update_row(refused_count=count, refused_since=CONVERSION_CREATED_AT)
+    page = read(staff_client().get(url_of(shop)))
+    assert text in page
+    assert "Compare the signing secret with the one that the shop shows." in page
+
+
 def test_switches_after_a_page_that_says_what_it_does(staff_client, shop):
     client = staff_client()
     for name in ("listen", "live", "off"):

@@ -95,6 +95,7 @@ def test_lists_connections_without_their_secrets(connection):
     (row,) = run_json_command("list_connections", connection.account.slug)[
         "connections"
     ]
+    assert row["refused"] == 0
     assert (row["connection"], row["mode"], row["secrets"]) == (
         connection.public_id,
         "live",

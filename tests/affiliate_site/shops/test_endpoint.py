@@ -12,6 +12,7 @@ from affiliate_site.shops.views import MAX_EVENT_SIZE
 from tests.stripe_events import SECRET, build_checkout
 from tracking.models.shops import ConnectionMode
 from tracking.services.connections import (
+    MAX_REFUSED_COUNT,
     create_connection,
     forget_earlier_secret,
     set_connection_secret,
@@ -128,6 +129,51 @@ def test_without_a_secret_everything_is_refused(connection, post):
     response = post(connection, build_checkout())
     message = "This connection has no signing secret yet."
     assert_refused(response, message, connection.account)
+
+
+def count_refusals(connection):
+    row = connection.reload()
+    return row.refused_count, row.refused_since is not None
+
+
+def test_counts_requests_with_a_wrong_signature(connection, post):
+    for _ in range(3):
+        post(connection, build_checkout(), secret="whsec_of_somebody_else")
+    assert count_refusals(connection) == (3, True)
+
+
+def test_begins_to_count_again_after_an_event(connection, post):
+    post(connection, build_checkout(), secret="whsec_of_somebody_else")
+    post(connection, build_checkout())
+    assert count_refusals(connection) == (0, False)
+
+
+def test_begins_to_count_again_with_another_secret(connection, post):
+    post(connection, build_checkout(), secret="whsec_the_new_one")
+    set_connection_secret(
+        connection.account,
+        connection_id=connection.public_id,
+        secret="whsec_the_new_one",
+        at=timezone.now(),
+    )
+    assert count_refusals(connection) == (0, False)
+
+
+def test_strangers_cause_few_writes(connection, post, capture_queries):
+    connection.update_row(refused_count=MAX_REFUSED_COUNT - 1)
+    post(connection, "{}", header="")
+    with capture_queries() as queries:
+        post(connection, "{}", header="")
+    assert len(queries) == 1  # it reads the connection
+    assert count_refusals(connection)[0] == MAX_REFUSED_COUNT
+
+
+def test_counts_nothing_for_another_connection(connection, other_account, post):
+    other = create_connection(
+        other_account, kind="stripe", secret="whsec_other_account", at=timezone.now()
+    )
+    post(connection, build_checkout(), secret="whsec_other_account")
+    assert count_refusals(other) == (0, False)
 
 
 def test_two_secrets_are_valid_during_a_rotation(connection, post):

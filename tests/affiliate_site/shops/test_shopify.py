@@ -193,6 +193,23 @@ def test_who_keeps_a_fee_refunds_less_than_the_line(connection, attributes):
     assert list_sales(connection.account) == [(ID, "50", [("5", "approved")])]
 
 
+@pytest.mark.parametrize("is_refund_first", [True, False])
+def test_a_refund_counts_by_the_settings_of_its_sale(
+    connection, attributes, is_refund_first
+):
+    refund = build_refund(51, lines=[(LINE, "50.00", "9.50")], money="59.50")
+    changed = build_order(
+        2, "partially_refunded", refunds=[refund], note_attributes=attributes
+    )
+    set_up(connection, includes_tax=True)
+    send(connection, build_order(note_attributes=attributes))
+    set_up(connection)
+    events = [(refund, "refunds/create", 1), (changed, "orders/updated", 2)]
+    for body, topic, hours in events if is_refund_first else reversed(events):
+        send(connection, body, topic, hours)
+    assert list_sales(connection.account) == [(ID, "59.5", [("5.95", "approved")])]
+
+
 @pytest.mark.parametrize(
     ("settings", "left"), [({}, "100"), ({"includes_shipping": 1}, "102")]
 )

@@ -251,6 +251,7 @@ def test_stores_a_conversion_as_sent(scenario, account):
         "claim_status": None,
         "is_amount_claimed": False,
         "is_contested": False,
+        "disputed_at": None,
     }
     earned = account.commissions.order_by("id").values_list(
         *("sub_amount", "amount", "rate_kind", "rate", "commission_type", "name"),

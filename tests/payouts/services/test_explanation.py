@@ -82,6 +82,7 @@ def test_explains_a_conversion_with_all_tracking_parameters(scenario, account):
         "affiliate": "minakessler",
         "tracking_source": "coupon",
         "warnings": None,
+        "disputed_at": None,
         "created_at": CONVERSION_CREATED_AT,
         "deleted_at": None,
     }

@@ -1,0 +1,98 @@
+"""Disputes: while the shop has an open one, nobody can approve what the sale earns.
+
+What was approved and is not paid is pending meanwhile. `ShopOrder.held` are the
+commissions that are approved again at the end: those that were approved before, and new
+ones that only the dispute kept from it.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from accounts.models.accounts import Account
+from payouts.calculation import InitialStatusReason
+from payouts.models.commissions import Commission, CommissionStatus
+from payouts.models.payments import Payment
+from payouts.services.commissions import set_status
+from payouts.services.ledger import LedgerSession
+from tracking.models.conversions import Conversion
+from tracking.services.concurrency import ConcurrentUpdate
+
+
+def hold_commissions(
+    conversion: Conversion,
+    commissions: Iterable[Commission],
+    *,
+    ledger: LedgerSession,
+    at: datetime,
+) -> None:
+    """Set the approved commissions of a disputed sale to pending.
+
+    Those that are paid or final stay. The caller has locked the conversion and the
+    balances.
+    """
+    held = [row for row in commissions if is_holdable(row)]
+    for row in held:
+        set_status(row, CommissionStatus.PENDING, ledger=ledger, at=at)
+    _remember(conversion, [row.pk for row in held])
+
+
+def hold_new_commissions(
+    conversion: Conversion, commissions: Sequence[Commission]
+) -> None:
+    """Remember new commissions that only the dispute keeps from being approved."""
+    held = {
+        row.pk
+        for row in commissions
+        if json.loads(row.calculation)["reason"] == InitialStatusReason.DISPUTED
+    }
+    levels = [row.pk for row in commissions if row.base_commission_id in held]
+    _remember(conversion, [*sorted(held), *levels])
+
+
+def lock_disputed_sales(account: Account, payment: Payment) -> list[Conversion]:
+    """Lock the disputed conversions that a payment pays commissions of."""
+    paid = account.commissions.filter(payment=payment).values("conversion")
+    rows = _filter_disputed(account, paid).order_by("pk")
+    return list(rows.select_for_update(no_key=True))
+
+
+def hold_unpaid_commissions(
+    disputed: Sequence[Conversion],
+    commissions: Sequence[Commission],
+    *,
+    ledger: LedgerSession,
+    at: datetime,
+) -> None:
+    """Hold the commissions of a payment that was canceled, if their sale is disputed.
+
+    The caller has locked the `disputed` conversions, then the balances. Raises
+    `ConcurrentUpdate` if a dispute began in between.
+    """
+    for conversion in disputed:
+        own = [row for row in commissions if row.conversion_id == conversion.pk]
+        for row in own:
+            row.conversion = conversion
+        hold_commissions(conversion, own, ledger=ledger, at=at)
+    pks = {row.conversion_id for row in commissions} - {row.pk for row in disputed}
+    if _filter_disputed(ledger.account, pks).exists():
+        raise ConcurrentUpdate
+
+
+def is_holdable(commission: Commission) -> bool:
+    """Whether a commission is approved, and neither paid nor final."""
+    is_approved = commission.status == CommissionStatus.APPROVED
+    return is_approved and not commission.is_settled
+
+
+def _filter_disputed(account: Account, pks: Any) -> QuerySet[Conversion]:
+    return account.conversions.filter(pk__in=pks, disputed_at__isnull=False)
+
+
+def _remember(conversion: Conversion, pks: Collection[int]) -> None:
+    orders = conversion.account.shop_orders.filter(conversion=conversion)
+    for order in orders.order_by("id")[:1] if pks else ():
+        order.update_row(held=[*order.held, *pks])

@@ -1,0 +1,107 @@
+"""The worker of the inbox: what it claims, and what it leaves to others."""
+
+import json
+from contextlib import closing
+from datetime import timedelta
+from itertools import islice
+
+import pytest
+from django.utils import timezone
+
+from affiliate_site.shops.processing import process_due_events
+from tests.program_scenario import CONVERSION_CREATED_AT
+from tests.shop_inbox import list_sales
+from tests.stripe_events import build_charge, build_checkout
+from tracking.models.shops import ConnectionMode, ShopEventState
+from tracking.services.connections import create_connection
+from tracking.services.inbox import (
+    LEASE,
+    MAX_CLAIMED_EVENTS,
+    Envelope,
+    claim_events,
+    store_event,
+)
+
+AT = CONVERSION_CREATED_AT
+MAX_STATEMENTS = 36  # of one event, BEGIN and COMMIT among them
+COUNT = MAX_CLAIMED_EVENTS + 2
+
+
+def fill_inbox(account, count=COUNT):
+    connection = create_connection(account, kind="stripe", at=AT)
+    for number in range(count):
+        envelope = Envelope(f"evt_{number}", "customer.created", AT, "{}")
+        store_event(connection, envelope, at=AT + timedelta(seconds=number))
+
+
+def list_due(account):
+    return list(account.shop_events.order_by("id").values_list("due_at", flat=True))
+
+
+def test_claims_some_events_and_the_longest_due_first(account):
+    fill_inbox(account)
+    later = AT + timedelta(hours=1)
+    first = claim_events(account, due_before=later, at=later)
+    second = claim_events(account, due_before=later, at=later)
+    assert [event.key for event in first + second] == [
+        f"evt_{number}" for number in range(COUNT)
+    ]
+    assert len(first) == MAX_CLAIMED_EVENTS
+    assert set(list_due(account)) == {later + LEASE}
+
+
+def test_processes_all(account):
+    fill_inbox(account)
+    later = AT + timedelta(hours=1)
+    events = list(process_due_events(due_before=later))
+    assert len(events) == COUNT
+    assert set(list_due(account)) == {None}
+
+
+@pytest.mark.parametrize("count", [1, MAX_CLAIMED_EVENTS])
+def test_a_worker_that_stops_leaves_the_rest_to_others(account, count):
+    fill_inbox(account)
+    later = AT + timedelta(hours=1)
+    with closing(process_due_events(due_before=later)) as events:
+        assert len(list(islice(events, count))) == count
+    rows = account.shop_events.filter(state=ShopEventState.RECEIVED)
+    assert rows.count() == COUNT - count
+    assert (
+        len(list(process_due_events(due_before=later + LEASE * 10**5))) == COUNT - count
+    )
+
+
+def test_accounts_take_turns(account, other_account):
+    fill_inbox(account, 3 * MAX_CLAIMED_EVENTS)
+    fill_inbox(other_account, 1)
+    events = process_due_events(due_before=AT + timedelta(hours=1))
+    first = [event.account.pk for event in islice(events, MAX_CLAIMED_EVENTS + 1)]
+    assert other_account.pk in first
+
+
+def test_a_sale_and_its_refund_need_few_statements(scenario, capture_queries):
+    """A thousand events in a minute need it."""
+    connection = create_connection(
+        scenario.account, kind="stripe", mode=ConnectionMode.LIVE, at=AT
+    )
+    for number in range(2):
+        sale = build_checkout(
+            id=f"cs_{number}",
+            payment_intent=f"pi_{number}",
+            metadata={"referral_code": scenario.mina.code},
+            customer=None,
+        )
+        refund = build_charge(
+            5950, hours=1, id=f"ch_{number}", payment_intent=f"pi_{number}"
+        )
+        for body in (sale, refund):
+            envelope = Envelope(body["id"], body["type"], AT, json.dumps(body))
+            store_event(connection, envelope, at=AT)
+    counts = []
+    with closing(process_due_events(due_before=timezone.now())) as events:
+        for _ in range(4):
+            with capture_queries() as captured:
+                next(events)
+            counts.append(len(captured))
+    assert max(counts[2:]) <= MAX_STATEMENTS  # without what is read once
+    assert len(list_sales(scenario.account)) == 2
