@@ -70,6 +70,13 @@ class DisputedSale(Conflict):
     code = "disputed_sale"
 
 
+class NoOpenDispute(Conflict):
+    """A dispute is ended that is not open."""
+
+    message = "The shop has no open dispute about this sale."
+    code = "no_open_dispute"
+
+
 class InvalidRefund(InvalidInput):
     """A refund gives back something, of one line or more."""
 

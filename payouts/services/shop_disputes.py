@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from django.db import transaction
+
+from accounts.models.accounts import Account
 from accounts.services.changes import log_event
-from payouts.errors import CommissionUnfunded
+from payouts.errors import CommissionUnfunded, NoOpenDispute
 from payouts.models.commissions import CommissionStatus
 from payouts.services.commissions import approve_commission
-from payouts.services.conversion_updates import lock_commissions
+from payouts.services.conversion_updates import lock_commissions, lock_conversion
 from payouts.services.disputes import hold_commissions
 from payouts.services.shop_refunds import get_conversion_of
 from payouts.shop_facts import OrderFacts, is_disputed
@@ -41,6 +44,30 @@ def apply_disputes(
     if conversion.deleted_at is not None:
         return []  # a removed sale may come back, and its commissions with it
     return approve_held(orders, at=at)
+
+
+def end_dispute(account: Account, *, conversion_id: int, at: datetime) -> Conversion:
+    """End the disputes of a sale whose shop has not said that they ended.
+
+    The buyer got nothing back. What the shop says later counts. Raises `NoOpenDispute`
+    and `ConversionNotFound`.
+    """
+    with transaction.atomic():
+        rows = account.shop_orders.filter(conversion=conversion_id).order_by("id")
+        shops = account.connections.filter(pk__in=rows.values("connection"))
+        list(shops.order_by("id").select_for_update(no_key=True).values_list("pk"))
+        conversion = lock_conversion(account, conversion_id)
+        if conversion.disputed_at is None:
+            raise NoOpenDispute
+        orders = list(rows)
+        for order in orders:
+            disputes = order.facts.get("disputes", {})
+            for dispute in disputes.values():
+                if dispute["state"] == "open":
+                    dispute["state"] = "won"  # as of then: a later event overrides it
+            order.update_row(facts=order.facts)
+        apply_disputes(orders[0], conversion, orders[0].facts, at=at)
+    return conversion
 
 
 def begin_dispute(

@@ -70,7 +70,7 @@ OTHER_COLUMNS = {
     "tracking.Conversion": "tracking_source warnings",
     "tracking.Connection": "name secrets source_key settings",
     "tracking.ShopEvent": "key kind result",
-    "tracking.ShopOrder": "label lines held reason",
+    "tracking.ShopOrder": "label lines held reason settings",
     "tracking.ShopReference": "reference",
     "tracking.Creative": "title text file_name media_type",
     "tracking.CustomField": "slug title options",

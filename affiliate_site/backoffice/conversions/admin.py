@@ -15,6 +15,7 @@ from affiliate_site.backoffice.conversions.conversion_details import (
 from affiliate_site.backoffice.conversions.conversion_pages import CONVERSION_PAGES
 from affiliate_site.backoffice.conversions.customer_details import get_customer_details
 from affiliate_site.backoffice.conversions.customer_pages import CUSTOMER_PAGES
+from affiliate_site.backoffice.conversions.dispute_page import EndDisputePage
 from affiliate_site.backoffice.conversions.new_conversion_page import AddConversionPage
 from affiliate_site.backoffice.conversions.reviews import (
     ReviewFilter,
@@ -211,7 +212,7 @@ class ConversionAdmin(
     )
     ordering = ("-created_at", "-id")
     add_page = AddConversionPage
-    row_pages = CONVERSION_PAGES
+    row_pages = (EndDisputePage, *CONVERSION_PAGES)
 
     def prepare_rows(self, request, rows):
         """Look up statuses and sums of the commissions, and the refunds, of all rows

@@ -155,7 +155,7 @@ def create_rows(account, api, marker: str) -> SampleAccount:
         account, affiliate_id=slug, currency="USD", amount=Decimal(5), at=now
     )
     create_document(account, marker)
-    create_shop(account, marker)
+    create_disputed_sale(create_shop(account, marker), sample)
     return sample
 
 
@@ -174,6 +174,19 @@ def create_shop(account, marker: str) -> Connection:
         event = store_event(shop, envelope, at=now)
         record_event_result(event, state=state, effects=[marker], at=now)
     return shop
+
+
+def create_disputed_sale(shop: Connection, sample: SampleAccount) -> None:
+    """Record a sale whose shop has an open dispute about it."""
+    now = timezone.now()
+    body = {"external_id": f"{sample.marker}-disputed", "amount": 10}
+    sent = sample.api.post("/conversions/", body | {"coupon": sample.coupon}).json()
+    conversion = shop.account.conversions.get(pk=sent["id"])
+    conversion.update_row(disputed_at=now)
+    dispute = {"at": now.isoformat(), "amount": "10", "state": "open"}
+    shop.account.shop_orders.create(
+        connection=shop, conversion=conversion, facts={"disputes": {"du": dispute}}
+    )
 
 
 def create_document(account, marker: str) -> None:

@@ -3,6 +3,10 @@
 import pytest
 from django.urls import reverse
 
+from tests.affiliate_site.backoffice.money_forms import (
+    list_messages,
+    submit_and_confirm,
+)
 from tests.affiliate_site.backoffice.test_shop_pages import click, read, shop
 from tests.shop_inbox import deliver
 from tests.stripe_events import build_checkout, build_dispute
@@ -52,3 +56,18 @@ def test_the_list_leaves_it_out(staff_client, commission):
     page = read(staff_client().post(url, form, follow=True))
     assert "Its sale is disputed: wait until the dispute ends" in page
     assert commission.reload().status == "pending"
+
+
+def test_staff_end_a_dispute_that_the_shop_never_ended(staff_client, shop, commission):
+    client, sale = staff_client(), commission.conversion
+    url = url_of("tracking_conversion", sale, "end_dispute")
+    assert url in client.get(url_of("tracking_conversion", sale)).content.decode()
+
+    response = submit_and_confirm(client, url)
+
+    (message,) = list_messages(response)
+    assert message.endswith("is no longer disputed.")
+    assert url not in client.get(url_of("tracking_conversion", sale)).content.decode()
+    assert sale.reload().disputed_at is None
+    again = client.get(url, follow=True)
+    assert list_messages(again) == ["End dispute: not possible in this state."]

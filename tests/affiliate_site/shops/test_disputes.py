@@ -4,7 +4,7 @@ from itertools import permutations
 
 import pytest
 
-from payouts.errors import DisputedSale
+from payouts.errors import DisputedSale, NoOpenDispute
 from payouts.explanation import render_explanation
 from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import (
@@ -16,6 +16,7 @@ from payouts.services.conversion_updates import (
 )
 from payouts.services.explanation import explain_conversion
 from payouts.services.payments import cancel_payment
+from payouts.services.shop_disputes import end_dispute
 from tests.ledger_checks import assert_ledger_consistent, assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT, build_line_items
 from tests.shop_inbox import deliver, list_sales
@@ -277,3 +278,37 @@ def test_the_audit_log_has_both_ends(connection, sale):
         deliver(connection, body)
     kinds = list(account.audit_log.order_by("id").values_list("kind", flat=True))
     assert kinds[-2:] == ["conversion.disputed", "conversion.dispute_ended"]
+
+
+def end(connection):
+    sale = connection.account.conversions.get()
+    return end_dispute(connection.account, conversion_id=sale.pk, at=AT)
+
+
+def test_staff_end_a_dispute_that_the_shop_does_not(connection, sale, approves):
+    deliver(connection, sale)
+    deliver(connection, OPEN)
+    assert list_statuses(connection.account) == ["pending"]
+
+    assert end(connection).reload().disputed_at is None
+
+    assert list_statuses(connection.account) == ["approved"]
+    with assert_unchanged(connection.account), pytest.raises(NoOpenDispute):
+        end(connection)
+
+
+@pytest.mark.parametrize(
+    ("event", "statuses"),
+    [(OPEN | {"id": "evt_again"}, ["approved"]), (WON, ["approved"]), (LOST, [])],
+    ids=["the same again", "won", "lost"],
+)
+def test_what_the_shop_reports_later_counts(
+    connection, sale, approves, event, statuses
+):
+    deliver(connection, sale)
+    deliver(connection, OPEN)
+    end(connection)
+
+    deliver(connection, event)
+
+    assert list_statuses(connection.account) == statuses
