@@ -4,6 +4,7 @@ Objects are read in the order in which they refer to each other. The map of the 
 says which are stored already, so that a run that was stopped is simply run again.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -47,6 +48,11 @@ PARTS_OF_PROGRAMS: tuple[tuple[str, str, Any], ...] = (
     ("level", "levels", people.import_level),
     ("bonus", "bonuses", people.import_bonus),
 )
+MONEY_ROWS = {
+    "conversion": "conversions",
+    "commission": "commissions",
+    "payment": "payments",
+}
 Store = Callable[[ImportMap, Row, Any], Any]  # the last: an owner, else the ledger
 ProgressCallback = Callable[[str, int], object]
 
@@ -60,23 +66,28 @@ class AccountImport:
     at: datetime
     is_dry_run: bool = False
     is_mirror: bool = False  # also what has changed or ended since
+    is_final: bool = False  # what is here at its end is ours
     on_progress: ProgressCallback = lambda kind, count: None
     report: ImportReport = field(default_factory=ImportReport)
 
     def __post_init__(self) -> None:
         self.imports = ImportMap(self.account, self.source.host, self.at)
+        self.actor = f"import from {self.source.host}"
         self.seen: set[tuple[str, str]] = set()
+        self.kept_money: Counter[int] = Counter()  # objects by affiliate
         self.account.uses_webhooks = False  # of this object: an import sends none
 
     def run(self) -> ImportReport:
         """Read everything; raise `SourceError` where the source cannot be read on."""
-        with use_actor(f"import from {self.source.host}"), self.undo_if_dry():
+        with use_actor(self.actor), self.undo_if_dry():
             self.imports.load()
             self.import_rules()
             self.import_people()
             self.import_sales()
             if self.is_mirror:
                 self.end_what_is_gone()
+            if self.is_final:
+                self.imports.mark_switch()
         self.report.notes = self.imports.notes
         return self.report
 
@@ -91,10 +102,12 @@ class AccountImport:
             transaction.set_rollback(True)
 
     def import_rules(self) -> None:
-        """Groups, then programs with their rates."""
+        """Groups, then programs with their rates; a program that is ours keeps its."""
         self.store_list("group", "affiliate-groups/", people.import_group)
         self.store_list("program", "programs/", people.import_program)
         for program in self.list_programs():
+            if self.switched_at and program.created_at <= self.switched_at:
+                continue
             for kind, path, store in PARTS_OF_PROGRAMS:
                 rows = self.source.get(f"programs/{program.slug}/{path}/") or []
                 self.store_rows(kind, rows, store, owner=program, prefix=program.slug)
@@ -103,8 +116,10 @@ class AccountImport:
         """Affiliates with what belongs to them, enrollments, prospects, customers."""
         self.store_list("affiliate", "affiliates/", people.import_affiliate)
         for row in self.source.list_rows("affiliates/"):
-            people.import_parent(self.imports, row)
-            self.import_belongings(str(row.get("id")))
+            affiliate_id = str(row.get("id"))
+            if not (self.switched_at and self.has_belongings(affiliate_id)):
+                people.import_parent(self.imports, row)
+            self.import_belongings(affiliate_id)
         for program in self.list_programs():
             rows = self.source.list_rows(f"programs/{program.slug}/affiliates/")
             self.store_rows(
@@ -123,7 +138,7 @@ class AccountImport:
     def import_belongings(self, affiliate_id: str) -> None:
         """Notes and payout methods of an affiliate."""
         pk = self.imports.find("affiliate", affiliate_id)
-        if pk is None or ("belongings", affiliate_id) in self.imports.known:
+        if pk is None or self.has_belongings(affiliate_id):
             return
         affiliate = self.account.affiliates.get(pk=pk)
         path, own = f"affiliates/{affiliate_id}", {"owner": affiliate}
@@ -141,11 +156,20 @@ class AccountImport:
         )
         self.imports.remember("belongings", affiliate_id, affiliate, {})
 
+    def has_belongings(self, affiliate_id: str) -> bool:
+        """Whether an affiliate was taken over with all that belongs to it."""
+        return ("belongings", affiliate_id) in self.imports.known
+
     def import_sales(self) -> None:
         """Conversions, payments, then the commissions that payments pay."""
         self.store_list("conversion", "conversions/", sales.import_conversion)
         self.store_list("payment", "payments/", sales.import_payment)
         self.store_list("commission", "commissions/", sales.import_commission)
+
+    @property
+    def switched_at(self) -> datetime | None:
+        """When an earlier run was the final one."""
+        return self.imports.switched_at
 
     def list_programs(self) -> list[Any]:
         """Return the programs of the source, as they are here."""
@@ -188,6 +212,9 @@ class AccountImport:
         apply = MIRRORS.get(kind)
         if apply is None:
             return
+        if self.switched_at:
+            self.keep(kind, self.imports.known[kind, key])
+            return
         try:
             with transaction.atomic():
                 apply(self.imports, row, self.imports.known[kind, key])
@@ -196,6 +223,13 @@ class AccountImport:
             self.report.add_problem(kind, key, describe_problem(error))
         else:
             self.report.count(self.report.updated, kind)
+
+    def keep(self, kind: str, pk: int) -> None:
+        """Count an object that is ours, and has changed or ended at the source."""
+        self.report.count(self.report.kept_ours, kind)
+        if rows := MONEY_ROWS.get(kind):
+            row = getattr(self.account, rows).get(pk=pk)
+            self.kept_money[row.affiliate_id] += 1
 
     def end_what_is_gone(self) -> None:
         """Remove the conversions and cancel the payments that the source has no longer.
@@ -206,6 +240,10 @@ class AccountImport:
         for kind, path in (("conversion", "conversions/"), ("payment", "payments/")):
             known = [key for name, key in self.imports.known if name == kind]
             gone = [key for key in known if (kind, key) not in self.seen]
+            if self.switched_at:
+                for key in gone:
+                    self.keep(kind, self.imports.known[kind, key])
+                continue
             if path in self.source.unstable or len(gone) > max(len(known) // 2, 1):
                 problem = ImportProblem(
                     "too_many_gone", "", f"{len(gone)} of {len(known)}"

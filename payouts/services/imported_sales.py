@@ -171,8 +171,10 @@ def find_subject(
     if reference.get("id") is None:
         return None, find_bonus(imports, body)
     pk = imports.get("conversion", reference["id"], "conversion.id")
-    rows = imports.account.conversions.select_related("program")
-    return rows.get(pk=pk), None
+    conversion = imports.account.conversions.select_related("program").get(pk=pk)
+    if conversion.deleted_at is not None:
+        raise ImportProblem("removed_here", "conversion.id", reference["id"])
+    return conversion, None
 
 
 def read_commission_kind(body: Body, bonus: Bonus | None) -> str:

@@ -14,6 +14,7 @@ from accounts.services.changes import mark_stale
 from tracking.models.imports import MAX_SOURCE_ID_LENGTH, ImportedObject
 
 MAX_LISTED_PROBLEMS = 1000
+SWITCH = "switch"  # the kind of the row that says when the source was left
 UNIQUE_FIELDS = ("account", "source", "kind", "source_id")
 
 
@@ -34,6 +35,7 @@ class ImportReport:
     updated: dict[str, int] = field(default_factory=dict)
     removed: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
+    kept_ours: dict[str, int] = field(default_factory=dict)  # changed there, not here
     problems: list[dict[str, str]] = field(default_factory=list)
     notes: list[dict[str, str]] = field(default_factory=list)  # stored, but changed
 
@@ -58,7 +60,10 @@ class ImportReport:
 
 @dataclass
 class ImportMap:
-    """Finds and remembers rows; `known` has those of the kinds that others refer to."""
+    """Finds and remembers rows; `known` has those of the kinds that others refer to.
+
+    Since `switched_at`, what is known is ours: the source changes it no more.
+    """
 
     account: Account
     source: str
@@ -68,14 +73,32 @@ class ImportMap:
     fingerprints: dict[tuple[str, str], str] = field(default_factory=dict)
     notes: list[dict[str, str]] = field(default_factory=list)
     past_rows: list[DailyCountedRow] = field(default_factory=list)  # of days gone by
+    switched_at: datetime | None = None
 
     def load(self) -> None:
         """Read what earlier runs have stored."""
         rows = self.account.imported_objects.filter(source=self.source)
+        switches = rows.filter(kind=SWITCH).values_list("created_at", flat=True)
+        self.switched_at = switches.first()
         columns = ("kind", "source_id", "local_id", "fingerprint")
-        for kind, key, local_id, fingerprint in rows.values_list(*columns).iterator():
+        objects = rows.exclude(kind=SWITCH).values_list(*columns)
+        for kind, key, local_id, fingerprint in objects.iterator():
             self.known[kind, key] = local_id
             self.fingerprints[kind, key] = fingerprint
+
+    def mark_switch(self) -> None:
+        """Store that what was taken over is ours from now on; the first time counts."""
+        row = ImportedObject(
+            account=self.account,
+            source=self.source,
+            kind=SWITCH,
+            source_id="",
+            local_id=0,
+            fingerprint="",
+            created_at=self.at,
+        )
+        rows = self.account.imported_objects
+        rows.insert_or_ignore(row, unique_fields=UNIQUE_FIELDS)
 
     def has_changed(self, kind: str, key: str, body: Any) -> bool:
         """Return whether the source says something else of a known object by now."""
