@@ -54,7 +54,7 @@ MONEY_ROWS = {
     "payment": "payments",
 }
 Store = Callable[[ImportMap, Row, Any], Any]  # the last: an owner, else the ledger
-ProgressCallback = Callable[[str, int], object]
+ProgressCallback = Callable[[str, int, int | None], object]  # kind, count, total
 
 
 @dataclass
@@ -67,7 +67,7 @@ class AccountImport:
     is_dry_run: bool = False
     is_mirror: bool = False  # also what has changed or ended since
     is_final: bool = False  # what is here at its end is ours
-    on_progress: ProgressCallback = lambda kind, count: None
+    on_progress: ProgressCallback = lambda *_: None
     report: ImportReport = field(default_factory=ImportReport)
 
     def __post_init__(self) -> None:
@@ -115,16 +115,17 @@ class AccountImport:
     def import_people(self) -> None:
         """Affiliates with what belongs to them, enrollments, prospects, customers."""
         self.store_list("affiliate", "affiliates/", people.import_affiliate)
-        for row in self.source.list_rows("affiliates/"):
+        total = self.report.read.get("affiliate")
+        for number, row in enumerate(self.source.list_rows("affiliates/"), 1):
             affiliate_id = str(row.get("id"))
             if not (self.switched_at and self.has_belongings(affiliate_id)):
                 people.import_parent(self.imports, row)
             self.import_belongings(affiliate_id)
+            self.on_progress("belongings", number, total)
         for program in self.list_programs():
-            rows = self.source.list_rows(f"programs/{program.slug}/affiliates/")
-            self.store_rows(
+            self.store_list(
                 "enrollment",
-                rows,
+                f"programs/{program.slug}/affiliates/",
                 people.import_enrollment,
                 owner=program,
                 prefix=program.slug,
@@ -176,9 +177,10 @@ class AccountImport:
         pks = [pk for (kind, _), pk in self.imports.known.items() if kind == "program"]
         return list(self.account.programs.filter(pk__in=pks).order_by("id"))
 
-    def store_list(self, kind: str, path: str, store: Store) -> None:
+    def store_list(self, kind: str, path: str, store: Store, **owner: Any) -> None:
         """Store the rows of a list that are not known."""
-        self.store_rows(kind, self.source.list_rows(path), store)
+        rows = self.source.list_rows(path)
+        self.store_rows(kind, rows, store, path=path, **owner)
 
     def store_rows(
         self,
@@ -188,12 +190,14 @@ class AccountImport:
         *,
         owner: TenantModel | None = None,
         prefix: str = "",
+        path: str = "",
     ) -> None:
         """Store rows in transactions of some; if one fails, each alone.
 
-        `owner` is the row that they belong to, and `prefix` its ID.
+        `owner` is the row that they belong to, and `prefix` its ID; `path` is the list
+        that they come from.
         """
-        remaining = iter(rows)
+        remaining, earlier = iter(rows), self.report.read.get(kind, 0)
         while page := list(islice(remaining, PAGE_SIZE)):
             new: dict[str, Row] = {}
             for row in page:
@@ -205,7 +209,8 @@ class AccountImport:
                 elif self.is_mirror and self.imports.has_changed(kind, key, row):
                     self.mirror(kind, key, row)
             self.store_page(Batch(kind, store, owner, new))
-            self.on_progress(kind, self.report.read[kind])
+            total = self.source.totals.get(path)
+            self.on_progress(kind, self.report.read[kind], total and earlier + total)
 
     def mirror(self, kind: str, key: str, row: Row) -> None:
         """Take over a change of a known object, or list why it cannot be."""

@@ -3,11 +3,11 @@ import sys
 from pathlib import Path
 
 from django.core.management.base import CommandError
-from django.utils import timezone
 
 from accounts.commands import AccountCommand
 from affiliate_site.management.account_files import import_file
 from affiliate_site.moving.importing import AccountImport, compare_balances
+from affiliate_site.moving.progress import Progress
 from affiliate_site.moving.source import Source, SourceError
 from affiliate_site.moving.switching import (
     KEPT_OURS,
@@ -83,9 +83,8 @@ class Command(AccountCommand):
                 is_dry_run=dry_run,
                 is_mirror=mirror,
                 is_final=final,
-                on_progress=self.show_progress,
+                on_progress=Progress(self.stderr.write),
             )
-            self.started_at = timezone.now()
             report = moving.run()
             found = [] if dry_run else compare_balances(account, source)
             differences = explain_differences(moving, found)
@@ -107,13 +106,6 @@ class Command(AccountCommand):
         self.write_result(format_report(result, is_dry_run=dry_run), **result)
         if report.left_out or not all(each["reasons"] for each in differences):
             sys.exit(1)
-
-    def show_progress(self, kind, count):
-        """Say on standard error how far the import is."""
-        if self.as_json or count % 1000:
-            return
-        seconds = max((timezone.now() - self.started_at).total_seconds(), 1)
-        self.stderr.write(f"{kind}: {count:,} after {seconds:,.0f} s")
 
 
 def read_key() -> str:

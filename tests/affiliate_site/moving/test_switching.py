@@ -1,5 +1,6 @@
 """After the final run of a mirror, the source changes nothing that is ours."""
 
+import io
 import json
 from datetime import timedelta
 from functools import partial
@@ -11,6 +12,7 @@ from django.core.management import call_command
 from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
 from affiliate_site.management.commands import import_account
+from affiliate_site.moving import progress
 from affiliate_site.moving.importing import AccountImport, compare_balances
 from affiliate_site.moving.source import Source
 from affiliate_site.moving.switching import explain_differences
@@ -174,7 +176,7 @@ def test_a_dry_or_stopped_final_run_is_no_switch(run, target):
     run(is_final=True, is_dry_run=True)
     assert run(days=1).switched_at is None
 
-    def stop(kind, count):
+    def stop(*_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -237,3 +239,11 @@ def test_the_command_fails_for_a_difference_that_it_cannot_explain(
 def test_final_needs_mirror(target):
     error = run_failing_command("import_account", "moved", "--from", "x", "--final")
     assert error == "--final needs --mirror: it ends the last mirror."
+
+
+def test_progress_goes_to_standard_error(target, command, monkeypatch):
+    monkeypatch.setattr(progress, "MIN_SECONDS", 0)
+    out, err = io.StringIO(), io.StringIO()
+    call_command(*command, "--json", stdout=out, stderr=err)
+    assert json.loads(out.getvalue())["read"]["conversion"] == 6
+    assert "conversions: 6 of about 6" in err.getvalue().splitlines()
