@@ -5,7 +5,7 @@ says which are stored already, so that a run that was stopped is simply run agai
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -53,6 +53,10 @@ MONEY_ROWS = {
     "commission": "commissions",
     "payment": "payments",
 }
+LOADERS: dict[str, Callable[[ImportMap, Collection[Row]], None]] = {
+    "customer": people.load_customers,
+    "commission": sales.load_conversions,
+}
 Store = Callable[[ImportMap, Row, Any], Any]  # the last: an owner, else the ledger
 ProgressCallback = Callable[[str, int, int | None], object]  # kind, count, total
 
@@ -71,7 +75,12 @@ class AccountImport:
     report: ImportReport = field(default_factory=ImportReport)
 
     def __post_init__(self) -> None:
-        self.imports = ImportMap(self.account, self.source.host, self.at)
+        self.imports = ImportMap(
+            self.account,
+            self.source.host,
+            self.at,
+            keeps_fingerprints=self.is_mirror,
+        )
         self.actor = f"import from {self.source.host}"
         self.seen: set[tuple[str, str]] = set()
         self.kept_money: Counter[int] = Counter()  # objects by affiliate
@@ -156,6 +165,8 @@ class AccountImport:
             prefix=affiliate_id,
         )
         self.imports.remember("belongings", affiliate_id, affiliate, {})
+        with transaction.atomic():
+            self.imports.write_page()
 
     def has_belongings(self, affiliate_id: str) -> bool:
         """Whether an affiliate was taken over with all that belongs to it."""
@@ -292,8 +303,10 @@ class AccountImport:
 
     def store_together(self, batch: "Batch") -> None:
         """Store some rows in one transaction, or none of them."""
-        known = dict(self.imports.known)
+        load = LOADERS.get(batch.kind)
         try:
+            if load is not None:
+                load(self.imports, batch.rows.values())
             with (
                 transaction.atomic(),
                 open_ledger_session(self.account, [], at=self.at) as ledger,
@@ -302,10 +315,9 @@ class AccountImport:
                     context = batch.owner or ledger
                     stored = batch.store(self.imports, row, context)
                     self.imports.remember(batch.kind, key, stored, row)
-                self.imports.count_past_rows()
+                self.imports.write_page()
         except Exception:
-            self.imports.known = known
-            self.imports.past_rows.clear()
+            self.imports.drop_page()
             raise
         for _ in batch.rows:
             self.report.count(self.report.created, batch.kind)

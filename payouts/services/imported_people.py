@@ -5,13 +5,13 @@ object of the API 1.6 and returns its row; raises `ImportProblem` for what canno
 """
 
 import re
+from collections.abc import Collection
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from accounts.ids import SLUG_PATTERN, generate_public_id
-from accounts.services.changes import log_event
 from payouts.models.bonuses import Bonus, BonusPeriod, GoalType
 from payouts.models.commission_types import CommissionType, Level, RateKind
 from payouts.models.payments import PayoutMethod
@@ -28,7 +28,7 @@ from tracking.models.programs import Program
 from tracking.models.prospects import Prospect, SignupSource
 from tracking.services.attribution import (
     attribute_by_import,
-    create_attribution_record,
+    build_attribution_record,
 )
 from tracking.services.enrollments import create_referral_code
 from tracking.services.imports import (
@@ -100,7 +100,7 @@ def import_program(imports: ImportMap, body: Body, _: Any = None) -> Program:
         created_at=imports.at,
     )
     account.assets.create(program=program)
-    log_event(account, "program.created", program, at=imports.at, source=imports.source)
+    imports.log("program.created", program)
     return program
 
 
@@ -235,9 +235,7 @@ def import_affiliate(
     )
     account.sources.create(affiliate=affiliate)
     update_suffixes(account, affiliate_id=affiliate.pk)
-    log_event(
-        account, "affiliate.created", affiliate, at=imports.at, source=imports.source
-    )
+    imports.log("affiliate.created", affiliate)
     return affiliate
 
 
@@ -330,11 +328,22 @@ def import_note(imports: ImportMap, body: Body, affiliate: Affiliate) -> Any:
     )
 
 
+def load_customers(imports: ImportMap, bodies: Collection[Body]) -> None:
+    """Read at once which customers and IDs of a page are here already."""
+    customer_ids = [read_text(body, "customer_id") for body in bodies]
+    public_ids = [read_text(body, "id", 32) for body in bodies]
+    rows = imports.account.customers
+    known = rows.not_deleted().filter(customer_id__in=customer_ids)
+    imports.customers = {row.customer_id: row for row in known}
+    taken = rows.filter(public_id__in=public_ids).values_list("public_id", flat=True)
+    imports.public_ids = set(taken)
+
+
 def import_customer(imports: ImportMap, body: Body, _: Any = None) -> Customer:
     """Store a customer with the affiliate whom the source decided on."""
     account, public_id = imports.account, read_text(body, "id", 32)
     customer_id = read_text(body, "customer_id")
-    known = account.customers.not_deleted().filter(customer_id=customer_id).first()
+    known = imports.customers.get(customer_id)
     if known is not None:
         return known
     program, affiliate = get_owner(imports, body)
@@ -343,7 +352,7 @@ def import_customer(imports: ImportMap, body: Body, _: Any = None) -> Customer:
         raise ImportProblem("unknown_status", "status", status)
     is_initial = status in INITIAL_CUSTOMER_STATUSES
     at = read_time(body, "created_at", imports.at)
-    is_free = public_id and not account.customers.filter(public_id=public_id).exists()
+    is_free = public_id and public_id not in imports.public_ids
     customer = account.customers.create(
         public_id=public_id if is_free else generate_public_id("cu"),
         customer_id=customer_id,
@@ -355,11 +364,13 @@ def import_customer(imports: ImportMap, body: Body, _: Any = None) -> Customer:
         warnings=body.get("warnings") or None,
         created_at=at,
     )
+    imports.customers[customer_id] = customer
+    imports.public_ids.add(customer.public_id)
     attribution = attribute_by_import(program, affiliate, at)
-    create_attribution_record(account, attribution, subject=customer)
-    log_event(
-        account, "customer.created", customer, at=imports.at, source=imports.source
+    imports.attributions.append(
+        build_attribution_record(account, attribution, subject=customer)
     )
+    imports.log("customer.created", customer)
     imports.past_rows.append(customer)
     return customer
 
@@ -377,12 +388,15 @@ def import_prospect(imports: ImportMap, body: Body, _: Any = None) -> Prospect:
     if not candidates:
         raise ImportProblem("unknown_program", "referral_link.link", link)
     email = read_text(body, "email", 254) or None
+    signup_source = read_text(body, "signup_source")
+    if signup_source not in SignupSource.values:
+        signup_source = SignupSource.IMPORT
     prospect = account.prospects.create(  # type: ignore[misc]  # stubs: a `**` is no value
         public_id=public_id or generate_public_id("ap"),
         program=candidates[0],
         email=email,
         email_folded=email.casefold() if email else None,
-        signup_source=SignupSource.IMPORT,
+        signup_source=signup_source,
         created_at=read_time(body, "created_at", imports.at),
         **read_person(body),
     )
@@ -400,7 +414,6 @@ def get_owner(imports: ImportMap, body: Body) -> tuple[Program, Affiliate]:
 
     An affiliate who is in no list was removed at the source: it is stored as removed.
     """
-    account = imports.account
     program = read_map(body, "program")
     pk = imports.get("program", program.get("id"), "program.id")
     person = read_map(body, "affiliate")
@@ -409,4 +422,4 @@ def get_owner(imports: ImportMap, body: Body) -> tuple[Program, Affiliate]:
         removed = import_affiliate(imports, person, removed_at=imports.at)
         imports.remember("affiliate", person.get("id"), removed, person)
         known = removed.pk
-    return account.programs.get(pk=pk), account.affiliates.get(pk=known)
+    return imports.get_row("program", pk), imports.get_row("affiliate", known)
