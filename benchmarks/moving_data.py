@@ -18,6 +18,8 @@ from typing import Any
 
 from django.core.management import call_command
 from django.db import transaction
+from django.db.models import Value
+from django.db.models.functions import Concat
 from django.utils import timezone
 
 import benchmarks.django_setup  # noqa: F401 - before models are imported
@@ -95,6 +97,8 @@ def fill(affiliate_count: int, conversion_count: int) -> Account:
             SLUG, conversion_count=conversion_count, affiliate_count=affiliate_count
         )
         settle_account(account)
+        renamed = Concat(Value("plain-"), "external_id")  # the history has order-1001
+        account.conversions.update(external_id=renamed)
         add_people(account, at=at)
         history.VISITS_PER_SALE = 0
         history.create_history(account, scale=scale, at=at, progress=iter)

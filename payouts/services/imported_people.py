@@ -30,7 +30,7 @@ from tracking.services.attribution import (
     attribute_by_import,
     build_attribution_record,
 )
-from tracking.services.enrollments import create_referral_code
+from tracking.services.enrollments import create_referral_code, find_code_owner
 from tracking.services.imports import (
     ImportMap,
     ImportProblem,
@@ -45,6 +45,7 @@ NO_PASSWORD = "!"  # noqa: S105 - affiliates set one by the portal
 LINK_PARAMETERS = ("ref", "via", "fpr", "rfsn", "aff", "a_aid")
 DEFAULT_COOKIE_DAYS = 45
 MAX_SLUG_NUMBER = 1000
+MAX_CODE_LENGTH = 64
 ADDRESS_COLUMNS = ("address", "address_two", "postal_code", "city", "state")
 PERSON_COLUMNS = {
     "company": {"company_name": "name", "company_description": "description"},
@@ -268,6 +269,7 @@ def import_enrollment(imports: ImportMap, body: Body, program: Program) -> Enrol
     )
     known = account.enrollments.filter(program=program, affiliate=affiliate).first()
     if known is not None:
+        import_referral_codes(imports, body, known)
         return known
     approved = body.get("approved")
     enrollment = account.enrollments.create(
@@ -280,6 +282,8 @@ def import_enrollment(imports: ImportMap, body: Body, program: Program) -> Enrol
     code = find_code(read_text(link, "link", 2048))
     if code and not account.referral_codes.filter(code=code).exists():
         account.referral_codes.create(enrollment=enrollment, code=code)
+        # It counts more than a further code that another affiliate had.
+        account.referral_code_aliases.filter(code=code).delete()
     else:
         create_referral_code(account, enrollment=enrollment)
         path = "referral_link.link"
@@ -291,8 +295,35 @@ def import_enrollment(imports: ImportMap, body: Body, program: Program) -> Enrol
         )
     elif coupon:
         account.coupons.create(enrollment=enrollment, code=coupon)
+    enrollment.affiliate = affiliate
+    import_referral_codes(imports, body, enrollment)
     update_suffixes(account, affiliate_id=affiliate.pk)
     return enrollment
+
+
+def import_referral_codes(
+    imports: ImportMap, body: Body, enrollment: Enrollment
+) -> None:
+    """Store further codes of an affiliate in a program, such as those of old links.
+
+    They are the texts of the list `referral_codes`. One that another enrollment or a
+    prospect has is listed as `code_in_use`, one that is too long as `invalid_code`.
+    """
+    account, sent = imports.account, body.get("referral_codes")
+    for value in sent if isinstance(sent, list) else []:
+        code, note = str(value).strip(), ""
+        own = account.referral_codes.filter(enrollment=enrollment, code=code)
+        if not code or own.exists():
+            continue
+        if len(code) > MAX_CODE_LENGTH or "\x00" in code:
+            note = "invalid_code"
+        elif find_code_owner(account, code, besides=enrollment):
+            note = "code_in_use"
+        if note:
+            slug = enrollment.affiliate.slug
+            imports.add_note("enrollment", slug, note, "referral_codes", code)
+        elif not account.referral_code_aliases.filter(code=code).exists():
+            account.referral_code_aliases.create(enrollment=enrollment, code=code)
 
 
 def find_code(link: str) -> str:
@@ -329,21 +360,27 @@ def import_note(imports: ImportMap, body: Body, affiliate: Affiliate) -> Any:
 
 
 def load_customers(imports: ImportMap, bodies: Collection[Body]) -> None:
-    """Read at once which customers and IDs of a page are here already."""
+    """Read at once which customers and IDs of a page are here already.
+
+    Without it, `import_customer` reads those of each one.
+    """
     customer_ids = [read_text(body, "customer_id") for body in bodies]
     public_ids = [read_text(body, "id", 32) for body in bodies]
     rows = imports.account.customers
     known = rows.not_deleted().filter(customer_id__in=customer_ids)
-    imports.customers = {row.customer_id: row for row in known}
+    imports.customers |= dict.fromkeys(customer_ids)
+    imports.customers |= {row.customer_id: row for row in known}
     taken = rows.filter(public_id__in=public_ids).values_list("public_id", flat=True)
-    imports.public_ids = set(taken)
+    imports.public_ids |= set(taken)
 
 
 def import_customer(imports: ImportMap, body: Body, _: Any = None) -> Customer:
     """Store a customer with the affiliate whom the source decided on."""
     account, public_id = imports.account, read_text(body, "id", 32)
     customer_id = read_text(body, "customer_id")
-    known = imports.customers.get(customer_id)
+    if customer_id not in imports.customers:
+        load_customers(imports, [body])
+    known = imports.customers[customer_id]
     if known is not None:
         return known
     program, affiliate = get_owner(imports, body)

@@ -162,7 +162,7 @@ def load_conversions(imports: ImportMap, bodies: Iterable[Body]) -> None:
     ids = [read_map(body, "conversion").get("id") for body in bodies]
     pks = {imports.find("conversion", each) for each in ids} - {None}
     rows = imports.account.conversions.select_related("program").filter(pk__in=pks)
-    imports.conversions = {row.pk: row for row in rows}
+    imports.conversions |= {row.pk: row for row in rows}
 
 
 def find_subject(

@@ -146,8 +146,9 @@ def _get_parent(account: Account, slug: str | None, reference: str | None) -> Af
     rows = account.affiliates.not_deleted()
     affiliate = rows.filter(slug=slug or reference).first()
     if affiliate is None and not slug:
-        codes = account.referral_codes.filter(code=reference)
-        affiliate = rows.filter(pk__in=codes.values("enrollment__affiliate")).first()
+        for table in (account.referral_codes, account.referral_code_aliases):
+            owners = table.filter(code=reference).values("enrollment__affiliate")
+            affiliate = affiliate or rows.filter(pk__in=owners).first()
     if affiliate is None:
         raise UnknownReference(what="affiliate", path="affiliate_id")
     return affiliate

@@ -78,7 +78,7 @@ class ImportMap:
     fingerprints: dict[tuple[str, str], str] = field(default_factory=dict)
     notes: list[dict[str, str]] = field(default_factory=list)
     rows: dict[tuple[str, int], Any] = field(default_factory=dict)
-    # Of the page that is being stored: what is here already.
+    # Of the page that is being stored: what is here already, None: it is not.
     conversions: dict[int, Any] = field(default_factory=dict)
     customers: dict[str, Any] = field(default_factory=dict)
     public_ids: set[str] = field(default_factory=set)  # of customers
@@ -195,6 +195,9 @@ class ImportMap:
             self.events,
             self.attributions,
             self.objects,
+            self.conversions,
+            self.customers,
+            self.public_ids,
         ):
             rows.clear()
         self.is_partial = False
