@@ -31,6 +31,7 @@ from benchmarks.servers import ROOT, build_environment, start_service
 
 MAX_SECONDS = 15 * 60  # of all runs until everything is there
 MAX_GROWTH = 1.5  # of the memory, from a quarter of the run to its end
+MIN_MEASURED = 10_000  # conversions
 POLL_SECONDS = 0.1
 CLEAR_SECONDS = 0.25
 ROWS_PER_AFFILIATE, ROWS_PER_CONVERSION = 3, 2.9  # objects, about
@@ -177,7 +178,11 @@ def prove(move: Move, options: argparse.Namespace) -> list[tuple[str, bool]]:
     goals = [
         (f"killed {options.kills} times", killed == options.kills),
         (f"all runs in {MAX_SECONDS} s", seconds <= MAX_SECONDS),
-        (f"memory grows at most x{MAX_GROWTH}", end <= quarter * MAX_GROWTH),
+        *(
+            [(f"memory grows at most x{MAX_GROWTH}", end <= quarter * MAX_GROWTH)]
+            if options.conversions >= MIN_MEASURED  # else it has hardly started
+            else []
+        ),
         *check_result("import", result),
         compare(move, "after the import", options),
     ]

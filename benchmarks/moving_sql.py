@@ -14,7 +14,8 @@ RATE_WINDOWS, IMPORTED = "accounts_ratewindow", "tracking_importedobject"
 VOLATILE = {RATE_WINDOWS, "accounts_apikey", "django_session"}
 LIST_TABLES = {
     "postgresql": "SELECT tablename FROM pg_tables WHERE schemaname = 'public'",
-    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table'",
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'table'"
+    " AND sql NOT LIKE 'CREATE VIRTUAL%'",
 }
 
 
