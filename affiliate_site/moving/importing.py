@@ -21,6 +21,7 @@ from accounts.exact_json import format_decimal
 from accounts.models.accounts import Account, TenantModel
 from affiliate_site.moving.source import Row, Source
 from payouts.services import imported_people as people
+from payouts.services import imported_programs as programs
 from payouts.services import imported_sales as sales
 from payouts.services.conversion_updates import delete_conversion
 from payouts.services.ledger import (
@@ -44,9 +45,9 @@ STORE_ERRORS = (
     ValueError,
 )
 PARTS_OF_PROGRAMS: tuple[tuple[str, str, Any], ...] = (
-    ("commission_type", "commission-types", people.import_commission_type),
-    ("level", "levels", people.import_level),
-    ("bonus", "bonuses", people.import_bonus),
+    ("commission_type", "commission-types", programs.import_commission_type),
+    ("level", "levels", programs.import_level),
+    ("bonus", "bonuses", programs.import_bonus),
 )
 MONEY_ROWS = {
     "conversion": "conversions",
@@ -113,7 +114,7 @@ class AccountImport:
     def import_rules(self) -> None:
         """Groups, then programs with their rates; a program that is ours keeps its."""
         self.store_list("group", "affiliate-groups/", people.import_group)
-        self.store_list("program", "programs/", people.import_program)
+        self.store_list("program", "programs/", programs.import_program)
         for program in self.list_programs():
             if self.switched_at and program.created_at <= self.switched_at:
                 continue
@@ -151,9 +152,10 @@ class AccountImport:
         if pk is None or self.has_belongings(affiliate_id):
             return
         affiliate = self.account.affiliates.get(pk=pk)
-        path, own = f"affiliates/{affiliate_id}", {"owner": affiliate}
+        path = f"affiliates/{affiliate_id}"
         notes = self.source.get(f"{path}/notes/") or []
-        self.store_rows("note", notes, people.import_note, **own, prefix=affiliate_id)
+        own: dict[str, Any] = {"owner": affiliate, "prefix": affiliate_id}
+        self.store_rows("note", notes, people.import_note, **own)
         methods = self.source.get(f"{path}/payout-methods/") or []
         # One without details is only on offer.
         filled = [row for row in methods if row.get("details")]
@@ -162,7 +164,6 @@ class AccountImport:
             filled,
             people.import_payout_method,
             **own,
-            prefix=affiliate_id,
         )
         self.imports.remember("belongings", affiliate_id, affiliate, {})
         with transaction.atomic():

@@ -160,7 +160,8 @@ def import_commission(
 def load_conversions(imports: ImportMap, bodies: Iterable[Body]) -> None:
     """Read the conversions of the commissions of a page at once."""
     ids = [read_map(body, "conversion").get("id") for body in bodies]
-    pks = {imports.find("conversion", each) for each in ids} - {None}
+    found = (imports.find("conversion", each) for each in ids)
+    pks = {pk for pk in found if pk is not None}
     rows = imports.account.conversions.select_related("program").filter(pk__in=pks)
     imports.conversions |= {row.pk: row for row in rows}
 

@@ -146,9 +146,12 @@ def _get_parent(account: Account, slug: str | None, reference: str | None) -> Af
     rows = account.affiliates.not_deleted()
     affiliate = rows.filter(slug=slug or reference).first()
     if affiliate is None and not slug:
-        for table in (account.referral_codes, account.referral_code_aliases):
-            owners = table.filter(code=reference).values("enrollment__affiliate")
-            affiliate = affiliate or rows.filter(pk__in=owners).first()
+        codes = account.referral_codes.filter(code=reference)
+        aliases = account.referral_code_aliases.filter(code=reference)
+        affiliate = (
+            rows.filter(pk__in=codes.values("enrollment__affiliate")).first()
+            or rows.filter(pk__in=aliases.values("enrollment__affiliate")).first()
+        )
     if affiliate is None:
         raise UnknownReference(what="affiliate", path="affiliate_id")
     return affiliate
