@@ -94,6 +94,7 @@ class AccountImport:
             self.import_rules()
             self.import_people()
             self.import_sales()
+            self.import_all_belongings()
             if self.is_mirror:
                 self.end_what_is_gone()
             if self.is_final:
@@ -123,15 +124,12 @@ class AccountImport:
                 self.store_rows(kind, rows, store, owner=program, prefix=program.slug)
 
     def import_people(self) -> None:
-        """Affiliates with what belongs to them, enrollments, prospects, customers."""
+        """Affiliates with their parents, enrollments, prospects, customers."""
         self.store_list("affiliate", "affiliates/", people.import_affiliate)
-        total = self.report.read.get("affiliate")
-        for number, row in enumerate(self.source.list_rows("affiliates/"), 1):
+        for row in self.source.list_rows("affiliates/"):
             affiliate_id = str(row.get("id"))
             if not (self.switched_at and self.has_belongings(affiliate_id)):
                 people.import_parent(self.imports, row)
-            self.import_belongings(affiliate_id)
-            self.on_progress("belongings", number, total)
         for program in self.list_programs():
             self.store_list(
                 "enrollment",
@@ -145,6 +143,14 @@ class AccountImport:
         waiting = (row for row in prospects if not row.get("promoted_at"))
         self.store_rows("prospect", waiting, people.import_prospect)
         self.store_list("customer", "customers/", people.import_customer)
+
+    def import_all_belongings(self) -> None:
+        """Notes and payout methods, at the end: two requests for each affiliate, which
+        a source limits most."""
+        ids = [key for kind, key in self.seen if kind == "affiliate"]
+        for number, affiliate_id in enumerate(sorted(ids), 1):
+            self.import_belongings(affiliate_id)
+            self.on_progress("belongings", number, len(ids))
 
     def import_belongings(self, affiliate_id: str) -> None:
         """Notes and payout methods of an affiliate."""
