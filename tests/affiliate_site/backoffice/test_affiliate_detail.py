@@ -17,7 +17,7 @@ from tracking.services.hierarchy import create_group, set_group, set_parent
 from tracking.services.notes import create_note
 
 TABS = ("programs", "conversions", "commissions", "payments", "notes", "activity")
-MAX_QUERIES = 29
+MAX_QUERIES = 30
 
 
 def page_url(affiliate):
