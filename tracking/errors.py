@@ -530,6 +530,13 @@ class DuplicateReferralCode(InvalidInput):
     property_path = "referral_code"
 
 
+class DuplicateAlias(InvalidInput):
+    """A further code of an enrollment is a code of another one."""
+
+    message = "Referral code {code} is already in use"
+    property_path = "aliases"
+
+
 class DuplicateCoupon(InvalidInput):
     """Coupons are unique in an account."""
 

@@ -25,6 +25,7 @@
   var FORBIDDEN_IN_KEY = /[":{}\]\\'\/&]/;
   var MAX_KEEPALIVE_LENGTH = 60000; // browsers reject keepalive bodies over 64 KiB
   var FOREIGN_PARAMETERS = ["via", "fpr", "rfsn", "aff", "a_aid"];
+  var FOREIGN_COOKIE = /(?:^|; )_fprom_ref=([\w.-]+)(?:;|$)/; // the code of a link with fpr
   var STATUSES = { customer: "new", trial: "trial", lead: "lead" };
 
   var name = window.TapfiliateObject || "tap";
@@ -234,7 +235,11 @@
     code = code || (foreign && rejectNul(query.get(foreign)));
     var asset = query.get("tap_a");
     var source = query.get("tap_s");
-    if (!code && !(asset && source)) return null;
+    if (!code && !(asset && source)) {
+      code = readForeignCode();
+      foreign = "fpr";
+      if (!code) return null;
+    }
     return {
       referral_code: code || undefined,
       link_parameter: foreign,
@@ -244,6 +249,12 @@
       referrer: document.referrer || undefined,
       meta_data: getSubValues(),
     };
+  }
+
+  /* The code that another program's script has stored for a visitor who is new here. */
+  function readForeignCode() {
+    var match = settings.cookie !== false && !tap.vid && document.cookie.match(FOREIGN_COOKIE);
+    return match ? match[1] : null;
   }
 
   function isInQuery(parameter) {

@@ -103,6 +103,7 @@ EXPORTED = {
         " created_at answered_at answered_by answer is_answer_new"
     ),
     "tracking.ReferralCode": "code enrollment prospect",
+    "tracking.ReferralCodeAlias": "code enrollment",
     "tracking.SearchSuffix": "suffix affiliate",
     "tracking.ShopCustomer": "connection key facts",
     "tracking.ShopEvent": (

@@ -4,7 +4,8 @@ Objects are read in the order in which they refer to each other. The map of the 
 says which are stored already, so that a run that was stopped is simply run again.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -20,6 +21,7 @@ from accounts.exact_json import format_decimal
 from accounts.models.accounts import Account, TenantModel
 from affiliate_site.moving.source import Row, Source
 from payouts.services import imported_people as people
+from payouts.services import imported_programs as programs
 from payouts.services import imported_sales as sales
 from payouts.services.conversion_updates import delete_conversion
 from payouts.services.ledger import (
@@ -43,12 +45,21 @@ STORE_ERRORS = (
     ValueError,
 )
 PARTS_OF_PROGRAMS: tuple[tuple[str, str, Any], ...] = (
-    ("commission_type", "commission-types", people.import_commission_type),
-    ("level", "levels", people.import_level),
-    ("bonus", "bonuses", people.import_bonus),
+    ("commission_type", "commission-types", programs.import_commission_type),
+    ("level", "levels", programs.import_level),
+    ("bonus", "bonuses", programs.import_bonus),
 )
+MONEY_ROWS = {
+    "conversion": "conversions",
+    "commission": "commissions",
+    "payment": "payments",
+}
+LOADERS: dict[str, Callable[[ImportMap, Collection[Row]], None]] = {
+    "customer": people.load_customers,
+    "commission": sales.load_conversions,
+}
 Store = Callable[[ImportMap, Row, Any], Any]  # the last: an owner, else the ledger
-ProgressCallback = Callable[[str, int], object]
+ProgressCallback = Callable[[str, int, int | None], object]  # kind, count, total
 
 
 @dataclass
@@ -60,23 +71,34 @@ class AccountImport:
     at: datetime
     is_dry_run: bool = False
     is_mirror: bool = False  # also what has changed or ended since
-    on_progress: ProgressCallback = lambda kind, count: None
+    is_final: bool = False  # what is here at its end is ours
+    on_progress: ProgressCallback = lambda *_: None
     report: ImportReport = field(default_factory=ImportReport)
 
     def __post_init__(self) -> None:
-        self.imports = ImportMap(self.account, self.source.host, self.at)
+        self.imports = ImportMap(
+            self.account,
+            self.source.host,
+            self.at,
+            keeps_fingerprints=self.is_mirror,
+        )
+        self.actor = f"import from {self.source.host}"
         self.seen: set[tuple[str, str]] = set()
+        self.kept_money: Counter[int] = Counter()  # objects by affiliate
         self.account.uses_webhooks = False  # of this object: an import sends none
 
     def run(self) -> ImportReport:
         """Read everything; raise `SourceError` where the source cannot be read on."""
-        with use_actor(f"import from {self.source.host}"), self.undo_if_dry():
+        with use_actor(self.actor), self.undo_if_dry():
             self.imports.load()
             self.import_rules()
             self.import_people()
             self.import_sales()
+            self.import_all_belongings()
             if self.is_mirror:
                 self.end_what_is_gone()
+            if self.is_final:
+                self.imports.mark_switch()
         self.report.notes = self.imports.notes
         return self.report
 
@@ -91,25 +113,27 @@ class AccountImport:
             transaction.set_rollback(True)
 
     def import_rules(self) -> None:
-        """Groups, then programs with their rates."""
+        """Groups, then programs with their rates; a program that is ours keeps its."""
         self.store_list("group", "affiliate-groups/", people.import_group)
-        self.store_list("program", "programs/", people.import_program)
+        self.store_list("program", "programs/", programs.import_program)
         for program in self.list_programs():
+            if self.switched_at and program.created_at <= self.switched_at:
+                continue
             for kind, path, store in PARTS_OF_PROGRAMS:
                 rows = self.source.get(f"programs/{program.slug}/{path}/") or []
                 self.store_rows(kind, rows, store, owner=program, prefix=program.slug)
 
     def import_people(self) -> None:
-        """Affiliates with what belongs to them, enrollments, prospects, customers."""
+        """Affiliates with their parents, enrollments, prospects, customers."""
         self.store_list("affiliate", "affiliates/", people.import_affiliate)
         for row in self.source.list_rows("affiliates/"):
-            people.import_parent(self.imports, row)
-            self.import_belongings(str(row.get("id")))
+            affiliate_id = str(row.get("id"))
+            if not (self.switched_at and self.has_belongings(affiliate_id)):
+                people.import_parent(self.imports, row)
         for program in self.list_programs():
-            rows = self.source.list_rows(f"programs/{program.slug}/affiliates/")
-            self.store_rows(
+            self.store_list(
                 "enrollment",
-                rows,
+                f"programs/{program.slug}/affiliates/",
                 people.import_enrollment,
                 owner=program,
                 prefix=program.slug,
@@ -120,15 +144,24 @@ class AccountImport:
         self.store_rows("prospect", waiting, people.import_prospect)
         self.store_list("customer", "customers/", people.import_customer)
 
+    def import_all_belongings(self) -> None:
+        """Notes and payout methods, at the end: two requests for each affiliate, which
+        a source limits most."""
+        ids = [key for kind, key in self.seen if kind == "affiliate"]
+        for number, affiliate_id in enumerate(sorted(ids), 1):
+            self.import_belongings(affiliate_id)
+            self.on_progress("belongings", number, len(ids))
+
     def import_belongings(self, affiliate_id: str) -> None:
         """Notes and payout methods of an affiliate."""
         pk = self.imports.find("affiliate", affiliate_id)
-        if pk is None or ("belongings", affiliate_id) in self.imports.known:
+        if pk is None or self.has_belongings(affiliate_id):
             return
         affiliate = self.account.affiliates.get(pk=pk)
-        path, own = f"affiliates/{affiliate_id}", {"owner": affiliate}
+        path = f"affiliates/{affiliate_id}"
         notes = self.source.get(f"{path}/notes/") or []
-        self.store_rows("note", notes, people.import_note, **own, prefix=affiliate_id)
+        own: dict[str, Any] = {"owner": affiliate, "prefix": affiliate_id}
+        self.store_rows("note", notes, people.import_note, **own)
         methods = self.source.get(f"{path}/payout-methods/") or []
         # One without details is only on offer.
         filled = [row for row in methods if row.get("details")]
@@ -137,9 +170,14 @@ class AccountImport:
             filled,
             people.import_payout_method,
             **own,
-            prefix=affiliate_id,
         )
         self.imports.remember("belongings", affiliate_id, affiliate, {})
+        with transaction.atomic():
+            self.imports.write_page()
+
+    def has_belongings(self, affiliate_id: str) -> bool:
+        """Whether an affiliate was taken over with all that belongs to it."""
+        return ("belongings", affiliate_id) in self.imports.known
 
     def import_sales(self) -> None:
         """Conversions, payments, then the commissions that payments pay."""
@@ -147,14 +185,20 @@ class AccountImport:
         self.store_list("payment", "payments/", sales.import_payment)
         self.store_list("commission", "commissions/", sales.import_commission)
 
+    @property
+    def switched_at(self) -> datetime | None:
+        """When an earlier run was the final one."""
+        return self.imports.switched_at
+
     def list_programs(self) -> list[Any]:
         """Return the programs of the source, as they are here."""
         pks = [pk for (kind, _), pk in self.imports.known.items() if kind == "program"]
         return list(self.account.programs.filter(pk__in=pks).order_by("id"))
 
-    def store_list(self, kind: str, path: str, store: Store) -> None:
+    def store_list(self, kind: str, path: str, store: Store, **owner: Any) -> None:
         """Store the rows of a list that are not known."""
-        self.store_rows(kind, self.source.list_rows(path), store)
+        rows = self.source.list_rows(path)
+        self.store_rows(kind, rows, store, path=path, **owner)
 
     def store_rows(
         self,
@@ -164,12 +208,14 @@ class AccountImport:
         *,
         owner: TenantModel | None = None,
         prefix: str = "",
+        path: str = "",
     ) -> None:
         """Store rows in transactions of some; if one fails, each alone.
 
-        `owner` is the row that they belong to, and `prefix` its ID.
+        `owner` is the row that they belong to, and `prefix` its ID; `path` is the list
+        that they come from.
         """
-        remaining = iter(rows)
+        remaining, earlier = iter(rows), self.report.read.get(kind, 0)
         while page := list(islice(remaining, PAGE_SIZE)):
             new: dict[str, Row] = {}
             for row in page:
@@ -181,12 +227,16 @@ class AccountImport:
                 elif self.is_mirror and self.imports.has_changed(kind, key, row):
                     self.mirror(kind, key, row)
             self.store_page(Batch(kind, store, owner, new))
-            self.on_progress(kind, self.report.read[kind])
+            total = self.source.totals.get(path)
+            self.on_progress(kind, self.report.read[kind], total and earlier + total)
 
     def mirror(self, kind: str, key: str, row: Row) -> None:
         """Take over a change of a known object, or list why it cannot be."""
         apply = MIRRORS.get(kind)
         if apply is None:
+            return
+        if self.switched_at:
+            self.keep(kind, self.imports.known[kind, key])
             return
         try:
             with transaction.atomic():
@@ -197,6 +247,13 @@ class AccountImport:
         else:
             self.report.count(self.report.updated, kind)
 
+    def keep(self, kind: str, pk: int) -> None:
+        """Count an object that is ours, and has changed or ended at the source."""
+        self.report.count(self.report.kept_ours, kind)
+        if rows := MONEY_ROWS.get(kind):
+            row = getattr(self.account, rows).get(pk=pk)
+            self.kept_money[row.affiliate_id] += 1
+
     def end_what_is_gone(self) -> None:
         """Remove the conversions and cancel the payments that the source has no longer.
 
@@ -206,6 +263,10 @@ class AccountImport:
         for kind, path in (("conversion", "conversions/"), ("payment", "payments/")):
             known = [key for name, key in self.imports.known if name == kind]
             gone = [key for key in known if (kind, key) not in self.seen]
+            if self.switched_at:
+                for key in gone:
+                    self.keep(kind, self.imports.known[kind, key])
+                continue
             if path in self.source.unstable or len(gone) > max(len(known) // 2, 1):
                 problem = ImportProblem(
                     "too_many_gone", "", f"{len(gone)} of {len(known)}"
@@ -249,8 +310,10 @@ class AccountImport:
 
     def store_together(self, batch: "Batch") -> None:
         """Store some rows in one transaction, or none of them."""
-        known = dict(self.imports.known)
+        load = LOADERS.get(batch.kind)
         try:
+            if load is not None:
+                load(self.imports, batch.rows.values())
             with (
                 transaction.atomic(),
                 open_ledger_session(self.account, [], at=self.at) as ledger,
@@ -259,10 +322,9 @@ class AccountImport:
                     context = batch.owner or ledger
                     stored = batch.store(self.imports, row, context)
                     self.imports.remember(batch.kind, key, stored, row)
-                self.imports.count_past_rows()
+                self.imports.write_page()
         except Exception:
-            self.imports.known = known
-            self.imports.past_rows.clear()
+            self.imports.drop_page()
             raise
         for _ in batch.rows:
             self.report.count(self.report.created, batch.kind)

@@ -59,6 +59,7 @@ class Source:
         self.wait = wait
         self.request_count = 0
         self.unstable: set[str] = set()  # lists that changed during each reading
+        self.totals: dict[str, int] = {}  # about how many rows a list has, by path
         self.client = httpx.Client(
             headers={"X-Api-Key": key, "Accept": "application/json"},
             timeout=TIMEOUT_SECONDS,
@@ -77,6 +78,7 @@ class Source:
         """
         for _ in range(MAX_READINGS):
             first, last_page = self._read_page(path, 1)
+            self.totals[path] = len(first) * last_page  # the last one may be shorter
             for number in range(last_page, 1, -1):
                 page = self._read_page(path, number)[0]
                 if not page:

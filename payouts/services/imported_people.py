@@ -1,19 +1,17 @@
-"""Programs and people of another system, stored as they stand there.
+"""People of another system, stored as they stand there.
 
 No rule of a program is applied, and no webhook, mail or limit. Each function stores one
 object of the API 1.6 and returns its row; raises `ImportProblem` for what cannot be.
 """
 
 import re
+from collections.abc import Collection
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from accounts.ids import SLUG_PATTERN, generate_public_id
-from accounts.services.changes import log_event
-from payouts.models.bonuses import Bonus, BonusPeriod, GoalType
-from payouts.models.commission_types import CommissionType, Level, RateKind
 from payouts.models.payments import PayoutMethod
 from payouts.services.payout_methods import set_payout_method
 from tracking.meta_data import mend_meta_data
@@ -28,9 +26,9 @@ from tracking.models.programs import Program
 from tracking.models.prospects import Prospect, SignupSource
 from tracking.services.attribution import (
     attribute_by_import,
-    create_attribution_record,
+    build_attribution_record,
 )
-from tracking.services.enrollments import create_referral_code
+from tracking.services.enrollments import create_referral_code, find_code_owner
 from tracking.services.imports import (
     ImportMap,
     ImportProblem,
@@ -38,13 +36,12 @@ from tracking.services.imports import (
     read_text,
     read_time,
 )
-from tracking.services.programs import MAX_COOKIE_TIME_DAYS
 from tracking.services.search import update_suffixes
 
 NO_PASSWORD = "!"  # noqa: S105 - affiliates set one by the portal
 LINK_PARAMETERS = ("ref", "via", "fpr", "rfsn", "aff", "a_aid")
-DEFAULT_COOKIE_DAYS = 45
 MAX_SLUG_NUMBER = 1000
+MAX_CODE_LENGTH = 64
 ADDRESS_COLUMNS = ("address", "address_two", "postal_code", "city", "state")
 PERSON_COLUMNS = {
     "company": {"company_name": "name", "company_description": "description"},
@@ -69,106 +66,6 @@ def read_amount(body: Body, *names: str) -> Decimal:
                 raise ImportProblem("invalid_amount", name, body[name])
             return amount
     raise ImportProblem("missing", names[0])
-
-
-def read_kind(body: Body) -> str:
-    """Return whether a rate is a percentage or a fixed amount."""
-    kind = read_text(body, "type") or RateKind.PERCENTAGE
-    return RateKind.FIXED if kind in ("fixed", "amount") else RateKind.PERCENTAGE
-
-
-def import_program(imports: ImportMap, body: Body, _: Any = None) -> Program:
-    """Store a program; its first commission type makes its rate."""
-    account, slug = imports.account, read_text(body, "id", 64)
-    known = account.programs.filter(slug=slug).first()
-    if known is not None:
-        return known
-    if not SLUG_PATTERN.fullmatch(slug):
-        raise ImportProblem("invalid_id", "id", slug)
-    sent = body.get("cookie_time")
-    is_number = isinstance(sent, int) and 1 <= sent <= MAX_COOKIE_TIME_DAYS
-    cookie_time: int = sent if is_number else DEFAULT_COOKIE_DAYS  # type: ignore[assignment]
-    program = account.programs.create(
-        slug=slug,
-        title=read_text(body, "title") or slug,
-        currency=read_text(body, "currency", 3),
-        cookie_time=cookie_time,
-        landing_page=read_text(body, "default_landing_page_url", 2048),
-        recurring=body.get("recurring") is not False,
-        recurring_cap=body.get("recurring_cap") or None,
-        recurring_period_days=body.get("recurring_period_days") or None,
-        created_at=imports.at,
-    )
-    account.assets.create(program=program)
-    log_event(account, "program.created", program, at=imports.at, source=imports.source)
-    return program
-
-
-def import_commission_type(
-    imports: ImportMap, body: Body, program: Program
-) -> CommissionType:
-    """Store a rate of a program with the rates of groups."""
-    account, identifier = imports.account, read_text(body, "identifier", 64)
-    known = account.commission_types.filter(program=program, identifier=identifier)
-    row = known.first()
-    if row is not None:
-        return row
-    types = account.commission_types.filter(program=program, is_default=True)
-    row = account.commission_types.create(
-        program=program,
-        identifier=identifier,
-        title=read_text(body, "title") or identifier,
-        kind=read_kind(body),
-        value=read_amount(body, "commission_value"),
-        is_default=bool(body.get("is_default")) and not types.exists(),
-        mlm=body.get("mlm") is not False,
-    )
-    for rate in body.get("affiliate_group_overrides") or []:
-        group = imports.find("group", rate.get("affiliate_group_id"))
-        if group is not None:
-            account.group_rates.create(
-                commission_type=row,
-                group_id=group,
-                kind=read_kind(rate),
-                value=read_amount(rate, "commission_value"),
-            )
-    return row
-
-
-def import_level(imports: ImportMap, body: Body, program: Program) -> Level:
-    """Store the rate of a level."""
-    account, number = imports.account, body.get("level")
-    if not isinstance(number, int) or number < 2:
-        raise ImportProblem("invalid_level", "level", number)
-    known = account.levels.filter(program=program, level=number).first()
-    return known or account.levels.create(
-        program=program,
-        level=number,
-        title=read_text(body, "title") or f"Level {number}",
-        kind=read_kind(body),
-        value=read_amount(body, "commission_value", "percentage"),
-    )
-
-
-def import_bonus(imports: ImportMap, body: Body, program: Program) -> Bonus:
-    """Store a bonus; the periods before the import are granted as the source did."""
-    account, public_id = imports.account, read_text(body, "id", 32)
-    known = account.bonuses.filter(public_id=public_id).first()
-    goal_type, period = read_text(body, "goal_type"), read_text(body, "period")
-    if goal_type not in GoalType.values or period not in BonusPeriod.values:
-        raise ImportProblem("unknown_goal", "period", period)
-    return known or account.bonuses.create(
-        program=program,
-        public_id=public_id or generate_public_id("bo"),
-        title=read_text(body, "title") or read_text(body, "name") or "Bonus",
-        goal_type=goal_type,
-        goal=read_amount(body, "goal"),
-        period=period,
-        kind=read_kind(body),
-        value=read_amount(body, "amount"),
-        created_at=imports.at,
-        granted_until=imports.at.date(),
-    )
 
 
 def import_group(imports: ImportMap, body: Body, _: Any = None) -> AffiliateGroup:
@@ -235,9 +132,7 @@ def import_affiliate(
     )
     account.sources.create(affiliate=affiliate)
     update_suffixes(account, affiliate_id=affiliate.pk)
-    log_event(
-        account, "affiliate.created", affiliate, at=imports.at, source=imports.source
-    )
+    imports.log("affiliate.created", affiliate)
     return affiliate
 
 
@@ -270,6 +165,7 @@ def import_enrollment(imports: ImportMap, body: Body, program: Program) -> Enrol
     )
     known = account.enrollments.filter(program=program, affiliate=affiliate).first()
     if known is not None:
+        import_referral_codes(imports, body, known)
         return known
     approved = body.get("approved")
     enrollment = account.enrollments.create(
@@ -282,6 +178,8 @@ def import_enrollment(imports: ImportMap, body: Body, program: Program) -> Enrol
     code = find_code(read_text(link, "link", 2048))
     if code and not account.referral_codes.filter(code=code).exists():
         account.referral_codes.create(enrollment=enrollment, code=code)
+        # It counts more than a further code that another affiliate had.
+        account.referral_code_aliases.filter(code=code).delete()
     else:
         create_referral_code(account, enrollment=enrollment)
         path = "referral_link.link"
@@ -293,8 +191,35 @@ def import_enrollment(imports: ImportMap, body: Body, program: Program) -> Enrol
         )
     elif coupon:
         account.coupons.create(enrollment=enrollment, code=coupon)
+    enrollment.affiliate = affiliate
+    import_referral_codes(imports, body, enrollment)
     update_suffixes(account, affiliate_id=affiliate.pk)
     return enrollment
+
+
+def import_referral_codes(
+    imports: ImportMap, body: Body, enrollment: Enrollment
+) -> None:
+    """Store further codes of an affiliate in a program, such as those of old links.
+
+    They are the texts of the list `referral_codes`. One that another enrollment or a
+    prospect has is listed as `code_in_use`, one that is too long as `invalid_code`.
+    """
+    account, sent = imports.account, body.get("referral_codes")
+    for value in sent if isinstance(sent, list) else []:
+        code, note = str(value).strip(), ""
+        own = account.referral_codes.filter(enrollment=enrollment, code=code)
+        if not code or own.exists():
+            continue
+        if len(code) > MAX_CODE_LENGTH or "\x00" in code:
+            note = "invalid_code"
+        elif find_code_owner(account, code, besides=enrollment):
+            note = "code_in_use"
+        if note:
+            slug = enrollment.affiliate.slug
+            imports.add_note("enrollment", slug, note, "referral_codes", code)
+        elif not account.referral_code_aliases.filter(code=code).exists():
+            account.referral_code_aliases.create(enrollment=enrollment, code=code)
 
 
 def find_code(link: str) -> str:
@@ -330,11 +255,28 @@ def import_note(imports: ImportMap, body: Body, affiliate: Affiliate) -> Any:
     )
 
 
+def load_customers(imports: ImportMap, bodies: Collection[Body]) -> None:
+    """Read at once which customers and IDs of a page are here already.
+
+    Without it, `import_customer` reads those of each one.
+    """
+    customer_ids = [read_text(body, "customer_id") for body in bodies]
+    public_ids = [read_text(body, "id", 32) for body in bodies]
+    rows = imports.account.customers
+    known = rows.not_deleted().filter(customer_id__in=customer_ids)
+    imports.customers |= dict.fromkeys(customer_ids)
+    imports.customers |= {row.customer_id: row for row in known}
+    taken = rows.filter(public_id__in=public_ids).values_list("public_id", flat=True)
+    imports.public_ids |= set(taken)
+
+
 def import_customer(imports: ImportMap, body: Body, _: Any = None) -> Customer:
     """Store a customer with the affiliate whom the source decided on."""
     account, public_id = imports.account, read_text(body, "id", 32)
     customer_id = read_text(body, "customer_id")
-    known = account.customers.not_deleted().filter(customer_id=customer_id).first()
+    if customer_id not in imports.customers:
+        load_customers(imports, [body])
+    known: Customer | None = imports.customers[customer_id]
     if known is not None:
         return known
     program, affiliate = get_owner(imports, body)
@@ -343,7 +285,7 @@ def import_customer(imports: ImportMap, body: Body, _: Any = None) -> Customer:
         raise ImportProblem("unknown_status", "status", status)
     is_initial = status in INITIAL_CUSTOMER_STATUSES
     at = read_time(body, "created_at", imports.at)
-    is_free = public_id and not account.customers.filter(public_id=public_id).exists()
+    is_free = public_id and public_id not in imports.public_ids
     customer = account.customers.create(
         public_id=public_id if is_free else generate_public_id("cu"),
         customer_id=customer_id,
@@ -355,11 +297,13 @@ def import_customer(imports: ImportMap, body: Body, _: Any = None) -> Customer:
         warnings=body.get("warnings") or None,
         created_at=at,
     )
+    imports.customers[customer_id] = customer
+    imports.public_ids.add(customer.public_id)
     attribution = attribute_by_import(program, affiliate, at)
-    create_attribution_record(account, attribution, subject=customer)
-    log_event(
-        account, "customer.created", customer, at=imports.at, source=imports.source
+    imports.attributions.append(
+        build_attribution_record(account, attribution, subject=customer)
     )
+    imports.log("customer.created", customer)
     imports.past_rows.append(customer)
     return customer
 
@@ -377,12 +321,15 @@ def import_prospect(imports: ImportMap, body: Body, _: Any = None) -> Prospect:
     if not candidates:
         raise ImportProblem("unknown_program", "referral_link.link", link)
     email = read_text(body, "email", 254) or None
+    signup_source = read_text(body, "signup_source")
+    if signup_source not in SignupSource.values:
+        signup_source = SignupSource.IMPORT
     prospect = account.prospects.create(  # type: ignore[misc]  # stubs: a `**` is no value
         public_id=public_id or generate_public_id("ap"),
         program=candidates[0],
         email=email,
         email_folded=email.casefold() if email else None,
-        signup_source=SignupSource.IMPORT,
+        signup_source=signup_source,
         created_at=read_time(body, "created_at", imports.at),
         **read_person(body),
     )
@@ -400,7 +347,6 @@ def get_owner(imports: ImportMap, body: Body) -> tuple[Program, Affiliate]:
 
     An affiliate who is in no list was removed at the source: it is stored as removed.
     """
-    account = imports.account
     program = read_map(body, "program")
     pk = imports.get("program", program.get("id"), "program.id")
     person = read_map(body, "affiliate")
@@ -409,4 +355,4 @@ def get_owner(imports: ImportMap, body: Body) -> tuple[Program, Affiliate]:
         removed = import_affiliate(imports, person, removed_at=imports.at)
         imports.remember("affiliate", person.get("id"), removed, person)
         known = removed.pk
-    return account.programs.get(pk=pk), account.affiliates.get(pk=known)
+    return imports.get_row("program", pk), imports.get_row("affiliate", known)

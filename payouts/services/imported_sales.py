@@ -4,11 +4,11 @@ Nothing is calculated again. The transfers have the dates of the source.
 """
 
 import json
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
 from accounts.ids import generate_public_id
-from accounts.services.changes import log_event
 from payouts.calculation import InitialStatusReason, calculate_exact_amount
 from payouts.models.bonuses import Bonus
 from payouts.models.commission_types import RateKind
@@ -25,11 +25,10 @@ from payouts.services.imported_people import Body, get_owner, read_amount
 from payouts.services.ledger import LedgerSession
 from tracking.meta_data import mend_meta_data
 from tracking.models.conversions import Conversion
-from tracking.models.late_changes import record_late_change
 from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount, validate_amount
 from tracking.services.attribution import (
     attribute_by_import,
-    create_attribution_record,
+    build_attribution_record,
 )
 from tracking.services.conversions import insert_conversion
 from tracking.services.imports import (
@@ -61,7 +60,7 @@ def import_payment(imports: ImportMap, body: Body, ledger: LedgerSession) -> Pay
         created_at=at,
         payout_kind=None,
     )
-    log_event(account, "payment.created", payment, at=imports.at, source=imports.source)
+    imports.log("payment.created", payment)
     imports.past_rows.append(payment)
     ledger.add_balance_key((affiliate, currency), at=at)
     ledger.post_payment(payment)
@@ -77,9 +76,6 @@ def import_conversion(imports: ImportMap, body: Body, _: Any = None) -> Conversi
     currency = currency or program.currency
     customer = read_map(body, "customer")
     external_id = read_text(body, "external_id") or None
-    taken = account.conversions.not_deleted().filter(external_id=external_id)
-    if external_id is not None and taken.exists():
-        raise ImportProblem("duplicate_external_id", "external_id", external_id)
     at = read_time(body, "created_at", imports.at)
     conversion = Conversion(
         account=account,
@@ -97,10 +93,10 @@ def import_conversion(imports: ImportMap, body: Body, _: Any = None) -> Conversi
     if not insert_conversion(conversion):
         raise ImportProblem("duplicate_external_id", "external_id", external_id)
     attribution = attribute_by_import(program, affiliate, at)
-    create_attribution_record(account, attribution, subject=conversion)
-    log_event(
-        account, "conversion.created", conversion, at=imports.at, source=imports.source
+    imports.attributions.append(
+        build_attribution_record(account, attribution, subject=conversion)
     )
+    imports.log("conversion.created", conversion)
     imports.past_rows.append(conversion)
     return conversion
 
@@ -150,17 +146,24 @@ def import_commission(
     )
     if payment_id is not None:
         account.payment_allocations.create(payment_id=payment_id, commission=commission)
-    log_event(
-        account, "commission.created", commission, at=imports.at, source=imports.source
-    )
+    imports.log("commission.created", commission)
     imports.past_rows.append(commission)
     if conversion is not None:
-        record_late_change(account, [conversion.created_at], at=imports.at)
+        imports.late_sales.append(conversion.created_at)
         if commission.is_pending:
             record_pending_change(conversion, 1, [commission], imports.at)
     ledger.add_balance_key(commission.balance_key, at=at)
     ledger.post_commission_created(commission)
     return commission
+
+
+def load_conversions(imports: ImportMap, bodies: Iterable[Body]) -> None:
+    """Read the conversions of the commissions of a page at once."""
+    ids = [read_map(body, "conversion").get("id") for body in bodies]
+    found = (imports.find("conversion", each) for each in ids)
+    pks = {pk for pk in found if pk is not None}
+    rows = imports.account.conversions.select_related("program").filter(pk__in=pks)
+    imports.conversions |= {row.pk: row for row in rows}
 
 
 def find_subject(
@@ -171,8 +174,12 @@ def find_subject(
     if reference.get("id") is None:
         return None, find_bonus(imports, body)
     pk = imports.get("conversion", reference["id"], "conversion.id")
-    rows = imports.account.conversions.select_related("program")
-    return rows.get(pk=pk), None
+    if pk not in imports.conversions:
+        load_conversions(imports, [body])
+    conversion = imports.conversions[pk]
+    if conversion.deleted_at is not None:
+        raise ImportProblem("removed_here", "conversion.id", reference["id"])
+    return conversion, None
 
 
 def read_commission_kind(body: Body, bonus: Bonus | None) -> str:

@@ -81,7 +81,7 @@ DOCUMENTED = {
     "load_demo": "[--scale N]",
     "export_account": "ACCOUNT FILE",
     "import_account": (
-        "ACCOUNT [--from BASE_URL | --file FILE] [--dry-run] [--mirror]"
+        "ACCOUNT [--from BASE_URL | --file FILE] [--dry-run] [--mirror] [--final]"
     ),
     "deliver_webhooks": "[--once]",
     "prune": "[--dry-run]",

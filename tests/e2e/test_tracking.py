@@ -69,6 +69,39 @@ def test_links_of_another_program_go_on_working(visitor, api, scenario):
     assert len(api("/clicks/")) == 1
 
 
+@pytest.mark.parametrize("ticked", [["fpr"], ["via"], None])
+def test_a_visitor_of_another_program_counts_once(visitor, api, scenario, ticked):
+    scenario.program.update_row(link_parameters=ticked)
+    store = f'document.cookie = "_fprom_ref={scenario.mina.code}; path=/";'
+    visitor.open_and_wait("click", "/", f'{store} tap("detect");')
+    visitor.open("/pricing", 'tap("detect");')
+
+    clicks = api("/clicks/")
+    assert [each["affiliate"]["id"] for each in clicks] == (
+        ["minakessler"] if ticked == ["fpr"] else []
+    )
+    assert visitor.tracking_calls == ["/track/click/"]
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        'tap("create", "{account}", {{ cookie: false }}); tap("detect");',
+        'document.cookie = "tap_vid=0123456789abcdef"; tap("create", "{account}");'
+        ' tap("detect");',
+        'document.cookie = "_fprom_ref=a%20b"; tap("detect");',
+        'document.cookie = "_fprom_ref=; max-age=0"; tap("detect");',
+    ],
+    ids=["no cookies", "known visitor", "no code", "none"],
+)
+def test_the_cookie_of_another_program_is_left_alone(visitor, scenario, calls):
+    scenario.program.update_row(link_parameters=["fpr"])
+    store = f'document.cookie = "_fprom_ref={scenario.mina.code}";'
+    visitor.open("/", store + calls.format(account=scenario.account.slug))
+
+    assert visitor.tracking_calls == []
+
+
 def test_hands_the_visitor_to_a_checkout_of_stripe(visitor):
     vid = visitor.visit()
     visitor.open(

@@ -20,7 +20,7 @@ from tracking.models.conversions import (
 )
 from tracking.models.creatives import Creative
 from tracking.models.customers import Customer
-from tracking.models.enrollments import Enrollment, ReferralCode
+from tracking.models.enrollments import Enrollment, ReferralCode, ReferralCodeAlias
 from tracking.models.imports import ImportedObject
 from tracking.models.late_changes import LateChange
 from tracking.models.mails import Mail
@@ -66,6 +66,7 @@ __all__ = [
     "Prospect",
     "Question",
     "ReferralCode",
+    "ReferralCodeAlias",
     "ShopCustomer",
     "ShopEvent",
     "ShopOrder",

@@ -1,4 +1,5 @@
-"""Enrollment: an affiliate in a program. ReferralCode: the `ref` of its links."""
+"""Enrollment: an affiliate in a program. ReferralCode: the `ref` of its links, of which
+ReferralCodeAlias has earlier ones."""
 
 from __future__ import annotations
 
@@ -143,6 +144,36 @@ class ReferralCode(TenantModel):
                 | models.Q(prospect__isnull=False),
                 name="referral_code_has_affiliate_or_prospect",
             ),
+        ]
+
+    def __str__(self) -> str:
+        return self.code
+
+
+class ReferralCodeAlias(TenantModel):
+    """A further code of an affiliate in a program, such as that of an earlier system.
+
+    Links with it count like those with the referral code, and are not made any more. If
+    a referral code is the same, that one counts.
+    """
+
+    code = models.CharField(max_length=64)
+    enrollment = models.ForeignKey(
+        Enrollment,
+        models.PROTECT,
+        related_name="referral_code_aliases",
+        db_index=False,
+    )
+
+    class Meta:
+        default_related_name = "referral_code_aliases"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "code"], name="one_alias_per_code"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["account", "enrollment"], name="aliases_of_enrollment")
         ]
 
     def __str__(self) -> str:

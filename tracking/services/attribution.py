@@ -246,9 +246,18 @@ def create_attribution_record(
     account: Account, attribution: Attribution, *, subject: Customer | Conversion
 ) -> AttributionRecord:
     """Store the attribution of a customer or a conversion as the latest record."""
+    record = build_attribution_record(account, attribution, subject=subject)
+    (stored,) = account.attribution_records.bulk_create([record])
+    return stored
+
+
+def build_attribution_record(
+    account: Account, attribution: Attribution, *, subject: Customer | Conversion
+) -> AttributionRecord:
+    """Return the record of an attribution, which is not stored yet."""
     owner = "customer" if isinstance(subject, Customer) else "conversion"
     values = serialize_attribution(attribution) | {owner: subject}
-    return account.attribution_records.create(**values)
+    return AttributionRecord(account=account, **values)
 
 
 def serialize_attribution(attribution: Attribution) -> dict[str, Any]:

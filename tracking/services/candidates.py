@@ -101,6 +101,14 @@ def enrollment_by_referral_code(account: Account, code: str) -> QuerySet[Enrollm
 
 
 @compiled
+def enrollment_by_alias(account: Account, code: str) -> QuerySet[Enrollment]:
+    """The enrollment that has a code as an alias."""
+    return _enrollments(account).filter(
+        referral_code_aliases__code=code, referral_code_aliases__account=account
+    )
+
+
+@compiled
 def prospect_by_referral_code(account: Account, code: str) -> QuerySet[Prospect]:
     """The prospect that owns a referral code."""
     return _prospects(account).filter(
@@ -303,11 +311,16 @@ def resolve_coupon(
 def resolve_referral_code(
     account: Account, value: str, program_group: str | None
 ) -> ResolvedCandidate:
-    """The enrollment that owns a referral code, else the prospect."""
+    """The enrollment that owns a referral code, else the prospect, else the enrollment
+    that has it as an alias."""
     enrollment = enrollment_by_referral_code.first(account=account, code=value)
     if enrollment is not None:
         return _resolve_enrollment(REFERRAL_CODE, value, program_group, enrollment)
     prospect = prospect_by_referral_code.first(account=account, code=value)
+    if prospect is None:
+        enrollment = enrollment_by_alias.first(account=account, code=value)
+        if enrollment is not None:
+            return _resolve_enrollment(REFERRAL_CODE, value, program_group, enrollment)
     return _resolve_open_prospect(REFERRAL_CODE, value, program_group, prospect)
 
 

@@ -1,11 +1,12 @@
 """Enrollments: add affiliates to programs, set approval, coupon and referral code."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.db.models.functions import Lower
 
 from accounts.errors import InvalidInput, raise_errors
@@ -16,12 +17,13 @@ from accounts.services.changes import log_event, record_change
 from tracking.errors import (
     AffiliateNotFound,
     AlreadyEnrolled,
+    DuplicateAlias,
     DuplicateCoupon,
     DuplicateReferralCode,
     UnknownReference,
 )
 from tracking.models.affiliates import Affiliate
-from tracking.models.enrollments import Enrollment, ReferralCode
+from tracking.models.enrollments import Enrollment, ReferralCode, ReferralCodeAlias
 from tracking.models.late_changes import record_late_change
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
@@ -120,7 +122,7 @@ def update_enrollment(
     at: datetime,
 ) -> Enrollment:
     """Set the values in `changes`: `coupon` (None removes it), `referral_code`,
-    `approved`.
+    `aliases` (all further codes), `approved`.
 
     A replaced code or coupon stops working. Raises `AffiliateNotFound`,
     `ArchivedProgramReadOnly`, `DuplicateCoupon` and `DuplicateReferralCode`.
@@ -132,15 +134,12 @@ def update_enrollment(
             if program.archived_at is not None:
                 ensure_codes_available(account, enrollment, coupon=coupon, code=code)
             ensure_not_archived(program)
-            if "coupon" in changes:
-                _set_coupon(account, enrollment, coupon)
-            if code is not None:
-                account.referral_codes.filter(enrollment=enrollment).update(code=code)
+            _set_codes(account, enrollment, changes)
             if "approved" in changes:
                 _update_approval(
                     account, program, enrollment, approved=changes["approved"], at=at
                 )
-            fields = sorted({"coupon", "referral_code"} & set(changes))
+            fields = sorted({"aliases", "coupon", "referral_code"} & set(changes))
             if fields:
                 update_suffixes(account, affiliate_id=enrollment.affiliate_id)
                 log_event(
@@ -178,17 +177,28 @@ def ensure_enrollment_available(
 
 
 def ensure_codes_available(
-    account: Account, enrollment: Enrollment, *, coupon: str | None, code: str | None
+    account: Account,
+    enrollment: Enrollment,
+    *,
+    coupon: str | None,
+    code: str | None,
+    aliases: Collection[str] | None = None,
 ) -> None:
-    """Raise `DuplicateCoupon` or `DuplicateReferralCode`, or both as an `ErrorList`, if
-    another enrollment has the coupon or code."""
+    """Raise `DuplicateCoupon`, `DuplicateReferralCode` or `DuplicateAlias`, or several
+    as an `ErrorList`, if another enrollment or prospect has the coupon or a code."""
     errors: list[InvalidInput] = []
     coupons = account.coupons.exclude(enrollment=enrollment)
     if coupon is not None and coupons.filter(code=coupon).exists():
         errors.append(DuplicateCoupon())
-    codes = account.referral_codes.exclude(enrollment=enrollment)
-    if code is not None and codes.filter(code=code).exists():
+    if code is not None and find_code_owner(account, code, besides=enrollment):
         errors.append(DuplicateReferralCode())
+    taken = [
+        each
+        for each in aliases or ()
+        if find_code_owner(account, each, besides=enrollment)
+    ]
+    if taken:
+        errors.append(DuplicateAlias(code=taken[0]))
     raise_errors(errors)
 
 
@@ -202,6 +212,31 @@ def find_similar_coupon(
     coupons = account.coupons.exclude(enrollment=enrollment).exclude(code=code)
     similar = coupons.alias(lowered=Lower("code")).filter(lowered=code.lower())
     return similar.first()
+
+
+def find_code_owner(
+    account: Account, code: str, *, besides: Enrollment
+) -> ReferralCode | ReferralCodeAlias | None:
+    """Find the code or alias of another enrollment, or of a prospect."""
+    own = Q(enrollment=besides)
+    return (
+        account.referral_codes.filter(code=code).exclude(own).first()
+        or account.referral_code_aliases.filter(code=code).exclude(own).first()
+    )
+
+
+def set_aliases(
+    account: Account, enrollment: Enrollment, codes: Collection[str]
+) -> None:
+    """Let an enrollment have these further codes, and no others."""
+    rows = account.referral_code_aliases.filter(enrollment=enrollment)
+    rows.exclude(code__in=codes).delete()
+    known = set(rows.values_list("code", flat=True))
+    account.referral_code_aliases.bulk_create(
+        ReferralCodeAlias(account=account, enrollment=enrollment, code=code)
+        for code in dict.fromkeys(codes)
+        if code not in known
+    )
 
 
 def get_enrollment(
@@ -257,6 +292,24 @@ def _record_approval(
     )
     enrollment.affiliate.account = account
     queue_decision_mail(enrollment.affiliate, program, enrollment, at=at)
+
+
+def _set_codes(
+    account: Account, enrollment: Enrollment, changes: Mapping[str, Any]
+) -> None:
+    """Set coupon, referral code and aliases, those of them in `changes`."""
+    code, aliases = changes.get("referral_code"), changes.get("aliases")
+    if "coupon" in changes:
+        _set_coupon(account, enrollment, changes["coupon"])
+    if code is not None or aliases is not None:
+        account.lock_row()  # two tables have codes: one writer at a time
+        ensure_codes_available(
+            account, enrollment, coupon=None, code=code, aliases=aliases
+        )
+    if code is not None:
+        account.referral_codes.filter(enrollment=enrollment).update(code=code)
+    if aliases is not None:
+        set_aliases(account, enrollment, aliases)
 
 
 def _set_coupon(account: Account, enrollment: Enrollment, code: str | None) -> None:

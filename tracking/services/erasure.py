@@ -71,6 +71,8 @@ def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
     enrollments = account.enrollments.filter(affiliate=affiliate)
     count += account.coupons.filter(enrollment__in=enrollments).delete()[0]
     count += _erase_codes(account, Q(enrollment__in=enrollments))
+    aliases = account.referral_code_aliases.filter(enrollment__in=enrollments)
+    count += aliases.delete()[0]
     count += account.notes.filter(affiliate=affiliate).delete()[0]
     tables = (
         account.mails,

@@ -147,7 +147,11 @@ def _get_parent(account: Account, slug: str | None, reference: str | None) -> Af
     affiliate = rows.filter(slug=slug or reference).first()
     if affiliate is None and not slug:
         codes = account.referral_codes.filter(code=reference)
-        affiliate = rows.filter(pk__in=codes.values("enrollment__affiliate")).first()
+        aliases = account.referral_code_aliases.filter(code=reference)
+        affiliate = (
+            rows.filter(pk__in=codes.values("enrollment__affiliate")).first()
+            or rows.filter(pk__in=aliases.values("enrollment__affiliate")).first()
+        )
     if affiliate is None:
         raise UnknownReference(what="affiliate", path="affiliate_id")
     return affiliate

@@ -8,12 +8,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from django.db import IntegrityError
+
 from accounts.models.accounts import Account, TenantModel
 from accounts.models.row_counts import DailyCountedRow, record_count_changes
-from accounts.services.changes import mark_stale
+from accounts.services.changes import log_events, mark_stale
+from tracking.models.conversions import AttributionRecord
 from tracking.models.imports import MAX_SOURCE_ID_LENGTH, ImportedObject
+from tracking.models.late_changes import record_late_change
 
 MAX_LISTED_PROBLEMS = 1000
+SWITCH = "switch"  # the kind of the row that says when the source was left
 UNIQUE_FIELDS = ("account", "source", "kind", "source_id")
 
 
@@ -34,6 +39,7 @@ class ImportReport:
     updated: dict[str, int] = field(default_factory=dict)
     removed: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
+    kept_ours: dict[str, int] = field(default_factory=dict)  # changed there, not here
     problems: list[dict[str, str]] = field(default_factory=list)
     notes: list[dict[str, str]] = field(default_factory=list)  # stored, but changed
 
@@ -58,24 +64,57 @@ class ImportReport:
 
 @dataclass
 class ImportMap:
-    """Finds and remembers rows; `known` has those of the kinds that others refer to."""
+    """Finds and remembers rows; `known` has those of the kinds that others refer to.
+
+    Since `switched_at`, what is known is ours: the source changes it no more.
+    """
 
     account: Account
     source: str
     at: datetime
     known: dict[tuple[str, str], int] = field(default_factory=dict)
+    keeps_fingerprints: bool = True  # a mirror needs them
     is_partial: bool = False  # what is stored now lacks an object that it names
     fingerprints: dict[tuple[str, str], str] = field(default_factory=dict)
     notes: list[dict[str, str]] = field(default_factory=list)
-    past_rows: list[DailyCountedRow] = field(default_factory=list)  # of days gone by
+    rows: dict[tuple[str, int], Any] = field(default_factory=dict)
+    # Of the page that is being stored: what is here already, None: it is not.
+    conversions: dict[int, Any] = field(default_factory=dict)
+    customers: dict[str, Any] = field(default_factory=dict)
+    public_ids: set[str] = field(default_factory=set)  # of customers
+    # Of that page, too: rows of days gone by, times of sales, events.
+    past_rows: list[DailyCountedRow] = field(default_factory=list)
+    late_sales: list[datetime] = field(default_factory=list)
+    events: list[tuple[str, TenantModel]] = field(default_factory=list)
+    attributions: list[AttributionRecord] = field(default_factory=list)
+    objects: list[ImportedObject] = field(default_factory=list)
+    switched_at: datetime | None = None
 
     def load(self) -> None:
         """Read what earlier runs have stored."""
         rows = self.account.imported_objects.filter(source=self.source)
+        switches = rows.filter(kind=SWITCH).values_list("created_at", flat=True)
+        self.switched_at = switches.first()
         columns = ("kind", "source_id", "local_id", "fingerprint")
-        for kind, key, local_id, fingerprint in rows.values_list(*columns).iterator():
+        objects = rows.exclude(kind=SWITCH).values_list(*columns)
+        for kind, key, local_id, fingerprint in objects.iterator():
             self.known[kind, key] = local_id
-            self.fingerprints[kind, key] = fingerprint
+            if self.keeps_fingerprints:
+                self.fingerprints[kind, key] = fingerprint
+
+    def mark_switch(self) -> None:
+        """Store that what was taken over is ours from now on; the first time counts."""
+        row = ImportedObject(
+            account=self.account,
+            source=self.source,
+            kind=SWITCH,
+            source_id="",
+            local_id=0,
+            fingerprint="",
+            created_at=self.at,
+        )
+        rows = self.account.imported_objects
+        rows.insert_or_ignore(row, unique_fields=UNIQUE_FIELDS)
 
     def has_changed(self, kind: str, key: str, body: Any) -> bool:
         """Return whether the source says something else of a known object by now."""
@@ -113,17 +152,62 @@ class ImportMap:
             values = (kind, str(source_id), code, path, str(value)[:200])
             self.notes.append(dict(zip(names, values, strict=True)))
 
-    def count_past_rows(self) -> None:
-        """Count the rows that were stored for days that are over; once for a page."""
+    def log(self, kind: str, subject: TenantModel) -> None:
+        """Log an event about a row at the end of the page."""
+        self.events.append((kind, subject))
+
+    def write_page(self) -> None:
+        """Write what the rows of a page have in common, in few statements.
+
+        Raises `ImportProblem` if another run has stored one of its objects meanwhile.
+        """
+        account, at = self.account, self.at
         counts = Counter(
             key
             for row in self.past_rows
             for key in row.list_count_keys()
-            if key[1] <= self.at
+            if key[1] <= at
         )
-        record_count_changes(self.account.pk, counts)
-        mark_stale(self.account, self.past_rows, self.at)
-        self.past_rows.clear()
+        record_count_changes(account.pk, counts)
+        mark_stale(account, self.past_rows, at)
+        record_late_change(account, self.late_sales, at=at)
+        log_events(account, self.events, at=at, source=self.source)
+        account.attribution_records.bulk_create(self.attributions)
+        try:
+            account.imported_objects.bulk_create(self.objects)
+        except IntegrityError:
+            key = self.objects[0].source_id
+            raise ImportProblem("stored_by_another_run", "", key) from None
+        self.clear_page()
+
+    def drop_page(self) -> None:
+        """Forget the rows of a page that could not be stored."""
+        for row in self.objects:
+            self.known.pop((row.kind, row.source_id), None)
+        self.rows.clear()  # one of them may be gone
+        self.clear_page()
+
+    def clear_page(self) -> None:
+        """Begin another page."""
+        for rows in (
+            self.past_rows,
+            self.late_sales,
+            self.events,
+            self.attributions,
+            self.objects,
+            self.conversions,
+            self.customers,
+            self.public_ids,
+        ):
+            rows.clear()
+        self.is_partial = False
+
+    def get_row(self, kind: str, pk: int) -> Any:
+        """Return a program or affiliate, which is read once for many sales."""
+        if (kind, pk) not in self.rows:
+            rows = {"program": self.account.programs}.get(kind, self.account.affiliates)
+            self.rows[kind, pk] = rows.get(pk=pk)
+        return self.rows[kind, pk]
 
     def find(self, kind: str, source_id: Any) -> int | None:
         """Return the primary key of an object that was imported."""
@@ -148,10 +232,7 @@ class ImportMap:
         return local_id
 
     def remember(self, kind: str, source_id: Any, row: TenantModel, body: Any) -> None:
-        """Store which row an object has become.
-
-        Raises `ImportProblem` if another run has stored it meanwhile.
-        """
+        """Store which row an object has become, at the end of the page."""
         key = str(source_id)[:MAX_SOURCE_ID_LENGTH]
         imported = ImportedObject(
             account=self.account,
@@ -163,9 +244,7 @@ class ImportMap:
             created_at=self.at,
         )
         self.is_partial = False
-        rows = self.account.imported_objects
-        if not rows.insert_or_ignore(imported, unique_fields=UNIQUE_FIELDS):
-            raise ImportProblem("stored_by_another_run", "", key)
+        self.objects.append(imported)
         self.known[kind, key] = row.pk
 
 

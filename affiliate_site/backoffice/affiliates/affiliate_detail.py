@@ -89,6 +89,7 @@ class ProgramCard:
     status: str
     variant: str
     code: str
+    aliases: list[str]
     coupon: str
     links: list
     has_qr_codes: bool
@@ -304,6 +305,10 @@ def list_program_cards(user, affiliate) -> list[ProgramCard]:
     }
     parts = rows.filter(pk__in=enrollments).with_link_parts()
     style = get_link_style(affiliate.account)
+    codes = affiliate.account.referral_code_aliases.filter(enrollment__in=enrollments)
+    aliases: dict[int, list[str]] = {}
+    for pk, code in codes.order_by("code").values_list("enrollment", "code"):
+        aliases.setdefault(pk, []).append(code)
     cards = []
     for index, part in enumerate(parts.values(*LINK_COLUMNS, "coupon__code")):
         enrollment = enrollments[part["pk"]]
@@ -315,6 +320,7 @@ def list_program_cards(user, affiliate) -> list[ProgramCard]:
                 status=status,
                 variant=STATUS_COLORS[status],
                 code=part["code__code"] or "",
+                aliases=aliases.get(part["pk"], []),
                 coupon=part["coupon__code"] or "",
                 links=build_links(part, style),
                 has_qr_codes=index < MAX_QR_CODES,

@@ -1,5 +1,6 @@
 """Forms of affiliates in programs: add, approve, disapprove, change the codes."""
 
+import re
 from typing import Any
 
 from django import forms
@@ -15,7 +16,7 @@ from affiliate_site.backoffice.affiliates.affiliate_pages import (
     get_tab_url,
 )
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.forms import RowChoiceField, ServiceForm
+from affiliate_site.backoffice.forms import MULTI_LINE, RowChoiceField, ServiceForm
 from tracking.errors import DuplicateCoupon, DuplicateReferralCode
 from tracking.models.enrollments import Enrollment
 from tracking.services.enrollments import (
@@ -30,6 +31,9 @@ APPROVAL_CHOICES = (
     ("pending", "Pending: wait for a decision"),
 )
 APPROVALS = {"approved": True, "pending": None}
+
+
+ALIAS_PATTERN = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 
 class CodeOwnerForm(ServiceForm):
@@ -51,12 +55,12 @@ class CodeOwnerForm(ServiceForm):
         return values
 
     def add_error_at(self, path, text):
-        codes: Any = {
-            DuplicateCoupon.message: self.account.coupons,
-            DuplicateReferralCode.message: self.account.referral_codes,
-        }.get(text)
-        if codes is not None:
-            text += find_owner(codes, self.cleaned_data[path])
+        tables: Any = {
+            DuplicateCoupon.message: ["coupons"],
+            DuplicateReferralCode.message: ["referral_codes", "referral_code_aliases"],
+        }.get(text, [])
+        for name in tables:
+            text += find_owner(getattr(self.account, name), self.cleaned_data[path])
         super().add_error_at(path, text)
 
 
@@ -65,7 +69,7 @@ def find_owner(codes, code: str) -> str:
     row = codes.filter(code=code).first()
     if row is None:
         return ""
-    if row.enrollment is None:
+    if row.enrollment_id is None:
         return f": the prospect {get_full_name(row.prospect)} has it"
     return f": {row.enrollment.affiliate} in {row.enrollment.program.title} has it"
 
@@ -250,13 +254,39 @@ class CodesForm(CodeOwnerForm):
     referral_code = forms.CharField(
         help_text="3 to 64 letters, digits, dashes and underscores."
     )
+    aliases = forms.CharField(
+        label="Further codes",
+        required=False,
+        widget=MULTI_LINE,
+        help_text="One per line, such as those of an earlier system. Links with them"
+        " count for the affiliate, too.",
+    )
 
     def build_body(self):
-        return self.get_changed_values()
+        values = self.get_changed_values()
+        values.pop("aliases", None)
+        return values
+
+    def clean_aliases(self):
+        codes = [line.strip() for line in self.cleaned_data["aliases"].splitlines()]
+        codes = [code for code in dict.fromkeys(codes) if code]
+        wrong = [code for code in codes if not ALIAS_PATTERN.fullmatch(code)]
+        if wrong:
+            raise forms.ValidationError(
+                f"{wrong[0][:80]} is not valid: a code has 1 to 64 letters, digits,"
+                " dots, dashes and underscores."
+            )
+        return codes
+
+
+def list_aliases(enrollment) -> list[str]:
+    """The further codes of an affiliate in a program."""
+    rows = enrollment.account.referral_code_aliases.filter(enrollment=enrollment)
+    return list(rows.order_by("code").values_list("code", flat=True))
 
 
 class EditCodesPage(EnrollmentPage):
-    """Change the coupon and the referral code of an affiliate in a program."""
+    """Change the coupon and the codes of an affiliate in a program."""
 
     name = "codes"
     title = "Change coupon or code"
@@ -274,12 +304,15 @@ class EditCodesPage(EnrollmentPage):
         return {
             "coupon": coupon.code if coupon else "",
             "referral_code": code.code if code else "",
+            "aliases": "\n".join(list_aliases(enrollment)),
         }
 
     def get_values(self, form):
         changes = dict(form.values)
         if "coupon" in changes:
             changes["coupon"] = changes["coupon"] or None
+        if "aliases" in form.changed_data:
+            changes["aliases"] = form.cleaned_data["aliases"]
         return {"changes": changes}
 
 

@@ -3,12 +3,19 @@ import sys
 from pathlib import Path
 
 from django.core.management.base import CommandError
-from django.utils import timezone
 
 from accounts.commands import AccountCommand
 from affiliate_site.management.account_files import import_file
 from affiliate_site.moving.importing import AccountImport, compare_balances
+from affiliate_site.moving.progress import Progress
 from affiliate_site.moving.source import Source, SourceError
+from affiliate_site.moving.switching import (
+    KEPT_OURS,
+    WORKED_HERE,
+    explain_differences,
+)
+
+REASONS = {KEPT_OURS: "changed there", WORKED_HERE: "worked here"}
 
 
 class Command(AccountCommand):
@@ -40,8 +47,15 @@ class Command(AccountCommand):
             action="store_true",
             help="also take over what has changed or ended at the source since",
         )
+        parser.add_argument(
+            "--final",
+            action="store_true",
+            help="with --mirror: what is here afterwards is changed only here",
+        )
 
     def run(self, *, at, account="", file=None, **options):
+        if options["final"] and not options["mirror"]:
+            raise CommandError("--final needs --mirror: it ends the last mirror.")
         if file is None:
             super().run(at=at, account=account, **options)
         elif options["mirror"]:
@@ -50,7 +64,15 @@ class Command(AccountCommand):
             import_file(self, account, file, is_dry_run=options["dry_run"])
 
     def run_for_account(
-        self, account, *, at, base_url="", dry_run=False, mirror=False, **options
+        self,
+        account,
+        *,
+        at,
+        base_url="",
+        dry_run=False,
+        mirror=False,
+        final=False,
+        **options,
     ):
         try:
             source = Source(base_url, read_key())
@@ -60,11 +82,12 @@ class Command(AccountCommand):
                 at,
                 is_dry_run=dry_run,
                 is_mirror=mirror,
-                on_progress=self.show_progress,
+                is_final=final,
+                on_progress=Progress(self.stderr.write),
             )
-            self.started_at = timezone.now()
             report = moving.run()
-            differences = [] if dry_run else compare_balances(account, source)
+            found = [] if dry_run else compare_balances(account, source)
+            differences = explain_differences(moving, found)
         except SourceError as error:
             raise CommandError(f"The source cannot be read: {error}") from error
         result = {
@@ -73,21 +96,16 @@ class Command(AccountCommand):
             "updated": report.updated,
             "removed": report.removed,
             "left_out": report.left_out,
+            "kept_ours": report.kept_ours,
             "problems": report.problems,
             "notes": report.notes,
             "differences": differences,
+            "switched_at": moving.switched_at or (at if final else None),
             "requests": source.request_count,
         }
         self.write_result(format_report(result, is_dry_run=dry_run), **result)
-        if differences or report.left_out:
+        if report.left_out or not all(each["reasons"] for each in differences):
             sys.exit(1)
-
-    def show_progress(self, kind, count):
-        """Say on standard error how far the import is."""
-        if self.as_json or count % 1000:
-            return
-        seconds = max((timezone.now() - self.started_at).total_seconds(), 1)
-        self.stderr.write(f"{kind}: {count:,} after {seconds:,.0f} s")
 
 
 def read_key() -> str:
@@ -107,6 +125,7 @@ def format_report(result, *, is_dry_run: bool) -> str:
         f" changed {result['updated'].get(kind, 0):,},"
         f" ended {result['removed'].get(kind, 0):,},"
         f" left out {result['left_out'].get(kind, 0):,}"
+        f"{format_kept(result['kept_ours'].get(kind, 0))}"
         for kind, count in result["read"].items()
     ]
     lines += [
@@ -115,9 +134,22 @@ def format_report(result, *, is_dry_run: bool) -> str:
     ]
     lines += [
         f"balance of {each['affiliate']} in {each['currency']}: {each['here']} here,"
-        f" {each['source']} there"
+        f" {each['source']} there{format_reasons(each['reasons'])}"
         for each in result["differences"]
     ]
     if not result["differences"] and not is_dry_run:
         lines.append("All balances agree.")
+    if result["switched_at"] and not is_dry_run:
+        lines.append(f"Ours since {result['switched_at']:%Y-%m-%d %H:%M} UTC.")
     return "\n".join(lines)
+
+
+def format_kept(count: int) -> str:
+    """How many changes of the source were not taken over after the switch."""
+    return f", kept ours {count:,}" if count else ""
+
+
+def format_reasons(reasons) -> str:
+    """Why a balance differs, if the switch explains it."""
+    texts = [REASONS[each] for each in reasons]
+    return f" ({' and '.join(texts)} since the switch)" if texts else ""

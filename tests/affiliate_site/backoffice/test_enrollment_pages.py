@@ -95,6 +95,24 @@ def test_offers_programs_that_the_affiliate_can_enter(
         assert "valid choice" in str(response.context["form"].errors["program"])
 
 
+def test_adds_and_removes_further_codes(account, staff_client, enrollment):
+    client, url = staff_client("manager"), page_url("codes", enrollment)
+    sent = get_form_values(client, url)
+
+    client.post(url, sent | {"aliases": "old-hana\r\n\r\nhana.2019\r\nold-hana"})
+
+    sent = get_form_values(client, url)
+    assert sent["aliases"].split() == ["hana.2019", "old-hana"]
+    page = client.get(
+        reverse("admin:tracking_affiliate_change", args=[enrollment.affiliate_id]),
+        {"tab": "programs"},
+    ).content.decode()
+    assert "Further codes</dt><dd><code>hana.2019</code>, <code>old-hana</code>" in page
+    client.post(url, sent | {"aliases": ""})
+    assert not account.referral_code_aliases.exists()
+    assert account.referral_codes.get().code == "hana-1"
+
+
 @pytest.mark.parametrize(
     ("changed", "field", "text"),
     [
@@ -182,6 +200,9 @@ def test_changes_coupon_and_referral_code(account, staff_client, enrollment):
         ({"coupon": "x" * 65}, "coupon", "64 characters at most"),
         ({"coupon": "TAKEN"}, "coupon", "is already in use: {owner} has it"),
         ({"coupon": "taken"}, "coupon", "TAKEN is a coupon of {owner}; pages find"),
+        ({"aliases": "fine\na b"}, "aliases", "a b is not valid: a code has 1 to 64"),
+        ({"aliases": "fine\ntaken"}, "aliases", "code taken is already in use"),
+        ({"aliases": "pia"}, "aliases", "code pia is already in use"),
         ({"referral_code": "taken"}, "referral_code", "in use: {owner} has it"),
         ({"referral_code": "pia"}, "referral_code", "the prospect Pia Lang has it"),
         ({"referral_code": "a b c"}, "referral_code", "not valid"),

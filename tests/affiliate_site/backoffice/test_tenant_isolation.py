@@ -65,6 +65,7 @@ MODELS_WITHOUT_ADMIN = {
     "tracking.PortalSettings": "one per account: the portal settings",
     "tracking.PortalTerms": "in the portal settings",
     "tracking.ReferralCode": "shown with its enrollment",
+    "tracking.ReferralCodeAlias": "shown with its enrollment",
     "tracking.SearchSuffix": "what affiliates are found by",
     "tracking.ShopCustomer": "shown with the events of its shop",
     "tracking.ShopOrder": "shown on the page of its conversion",

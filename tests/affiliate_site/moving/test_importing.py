@@ -212,7 +212,7 @@ def test_goes_on_where_a_run_was_stopped(target, source_account, make_import):
         moving = make_import(target)
         count = 0
 
-        def stop(kind, number, stop_at=stop_at):
+        def stop(kind, number, total, stop_at=stop_at):
             nonlocal count
             count += 1
             if count == stop_at:

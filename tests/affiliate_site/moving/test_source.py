@@ -8,7 +8,9 @@ import pytest
 from affiliate_site.moving import source as sources
 from affiliate_site.moving.importing import AccountImport
 from affiliate_site.moving.source import Source, SourceError
+from payouts.services.imported_people import import_enrollment
 from tests.program_scenario import CONVERSION_CREATED_AT
+from tracking.services.imports import ImportMap
 
 
 def build_source(handler, waits=None):
@@ -227,3 +229,58 @@ def test_stores_what_it_can_and_lists_the_rest(account):
     commission = account.commissions.get()
     assert (commission.status, commission.kind) == ("approved", "regular")
     assert (commission.commission_type, commission.rate) == ("vintage", 10)
+
+
+def test_further_codes_of_an_enrollment_become_aliases(account):
+    taken = {
+        "programs/main/affiliates/": [
+            {
+                "affiliate": {"id": "a-2"},
+                "referral_link": {"link": "https://shop.example/?ref=bob"},
+                "referral_codes": ["ann", "ann-2019", "bob-2019"],
+            },
+            {
+                "affiliate": {"id": "a-1"},
+                "approved": True,
+                "referral_link": {"link": "https://shop.example/?ref=ann"},
+                "referral_codes": ["ann", "ann-2019", " old.ann ", "", "x" * 65, 7],
+            },
+        ]
+    }
+
+    def handler(request):
+        path = request.url.path.removeprefix("/1.6/")
+        return answer_json((LISTS | taken).get(path, []))
+
+    moving = AccountImport(account, build_source(handler), CONVERSION_CREATED_AT)
+    report = moving.run()
+    rows = account.referral_code_aliases.order_by("code")
+    assert list(rows.values_list("code", "enrollment__affiliate__slug")) == [
+        ("7", "a-1"),
+        ("ann-2019", "a-1"),
+        ("bob-2019", "a-2"),
+        ("old.ann", "a-1"),
+    ]
+    notes = [each for each in report.notes if each["path"] == "referral_codes"]
+    assert [(it["id"], it["code"], it["value"][:8]) for it in notes] == [
+        ("a-1", "invalid_code", "xxxxxxxx"),
+        ("a-2", "code_in_use", "ann"),
+        ("a-2", "code_in_use", "ann-2019"),
+    ]
+
+
+def test_a_code_counts_more_than_a_further_code_of_another(account, scenario):
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    account.referral_code_aliases.create(enrollment=odette.enrollment, code="ann")
+    imports = ImportMap(account, "old.example.net", CONVERSION_CREATED_AT)
+    ann = scenario.create_enrolled_affiliate("Ann", "O").affiliate
+    account.referral_codes.filter(enrollment__affiliate=ann).delete()
+    account.coupons.filter(enrollment__affiliate=ann).delete()
+    account.enrollments.filter(affiliate=ann).delete()
+    imports.known["affiliate", "a-1"] = ann.pk
+    body = {"id": "a-1", "referral_link": {"link": "https://shop.example/?ref=ann"}}
+
+    import_enrollment(imports, body, scenario.program)
+
+    assert account.referral_codes.get(code="ann").enrollment.affiliate == ann
+    assert not account.referral_code_aliases.exists()

@@ -222,6 +222,8 @@ class MarkedPerson:
             f"/programs/{scenario.program.slug}/affiliates/{self.slug}/",
             {"coupon": f"{MARK}10", "referral_code": f"{MARK}-ref"},
         )
+        enrollment = account.enrollments.get(affiliate__slug=self.slug)
+        account.referral_code_aliases.create(enrollment=enrollment, code=f"{MARK}-2019")
         create_postback(
             account,
             affiliate_id=self.slug,
