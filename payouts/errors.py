@@ -310,3 +310,19 @@ class TaxRuleNotFound(NotFound):
     """The account has no such tax rule."""
 
     message = "Tax rule not found"
+
+
+class DuplicateOpeningBalance(Conflict):
+    """An affiliate has one opening balance per currency."""
+
+    message = (
+        "{affiliate} has an opening balance of {amount} {currency} already: take it"
+        " back first."
+    )
+    code = "duplicate_opening_balance"
+
+
+class OpeningBalanceNotFound(NotFound):
+    """The affiliate has no opening balance in this currency to take back."""
+
+    message = "{affiliate} has no opening balance in {currency}"

@@ -27,7 +27,10 @@ TAGS = {
         " makes them one."
     ),
     "affiliates": "Affiliates, with their groups, parents, notes and payout methods.",
-    "balances": "What is owed to affiliates: approved commissions less payments.",
+    "balances": (
+        "What is owed to affiliates: opening balances and approved commissions, less"
+        " payments."
+    ),
     "clicks": "Visits through the links of affiliates.",
     "commissions": "What affiliates earn for conversions; staff or clients decide.",
     "conversions": "Sales, each attributed to one affiliate.",

@@ -28,6 +28,8 @@ MOVEMENTS = {
     MovementKind.REMOVED: gettext_lazy("Sale removed"),
     MovementKind.PAYMENT: gettext_lazy("Payment"),
     MovementKind.PAYMENT_CANCELED: gettext_lazy("Payment canceled"),
+    MovementKind.OPENING_BALANCE: gettext_lazy("Opening balance"),
+    MovementKind.OPENING_REVERSED: gettext_lazy("Opening balance taken back"),
 }
 
 

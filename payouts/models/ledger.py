@@ -1,5 +1,7 @@
 """Double-entry ledger: ledger accounts, and append-only transfers between them."""
 
+from itertools import permutations
+
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
@@ -93,6 +95,7 @@ class TransferType(models.TextChoices):
     PAID = "paid"
     PAYMENT_CANCELED = "payment_canceled"
     FUNDED = "funded"
+    OPENING_BALANCE = "opening_balance"
 
 
 TRANSFER_SIDES = {
@@ -114,6 +117,13 @@ VALID_TRANSFERS = (
         for debit_type in PAYOUT_SOURCES
     }
     | {(kind, *sides) for kind, sides in TRANSFER_SIDES.items()}
+    # What an affiliate was owed, or owed, elsewhere on the day that it moved in.
+    | {
+        (TransferType.OPENING_BALANCE, *sides)
+        for sides in permutations(
+            (LedgerAccountType.EXPENSE, LedgerAccountType.PAYABLE)
+        )
+    }
 )
 
 
@@ -186,6 +196,15 @@ class Transfer(TenantModel):
             ),
             models.Index(fields=["account", "debit"], name="transfers_by_debit"),
             models.Index(fields=["account", "credit"], name="transfers_by_credit"),
+            # Opening balances and top-ups are few among the transfers of a balance.
+            *(
+                models.Index(
+                    fields=["account", side],
+                    condition=Q(commission=None, payment=None),
+                    name=f"other_transfers_by_{side}",
+                )
+                for side in ("debit", "credit")
+            ),
         ]
 
     def __str__(self) -> str:

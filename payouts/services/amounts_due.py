@@ -28,7 +28,8 @@ class AmountsDue:
     """A payable balance as the sum of `due` and `on_hold`, and what is pending.
 
     `on_hold` is the sum of the approved, unpaid commissions that are not due yet; at
-    `held_until` all of them are. `due` is negative if payments exceeded what was due.
+    `held_until` all of them are. An opening balance is due at once. `due` is negative
+    if payments exceeded what was due.
     """
 
     payable: Decimal = ZERO

@@ -33,6 +33,7 @@ class OwedMovement(TextChoices):
     REOPENED = "reopened", "Pending again"
     PAID = "paid", "Paid"
     PAYMENT_CANCELED = "payment_canceled", "Payments canceled"
+    OPENING_BALANCE = "opening_balance", "Opening balances"
 
 
 # The signs of their amounts in the pending and in the payable balance.
@@ -44,6 +45,7 @@ SIGNS: dict[str, tuple[int, int]] = {
     OwedMovement.REOPENED: (1, -1),
     OwedMovement.PAID: (0, -1),
     OwedMovement.PAYMENT_CANCELED: (0, 1),
+    OwedMovement.OPENING_BALANCE: (0, 1),
 }
 
 
@@ -104,6 +106,7 @@ def get_period_closings(
         changes = _sum_sides(within)
         sums = _sum_types(within)
         earned = _sum_types(within.filter(sequence_number=1))
+        moved_in = _sum_sides(within.filter(kind=TransferType.OPENING_BALANCE))
     closings = {}
     for currency in sorted(opening.keys() | changes.keys()):
         before, change = _get_owed(opening[currency]), _get_owed(changes[currency])
@@ -112,6 +115,8 @@ def get_period_closings(
         first = earned[currency][TransferType.EARNED]
         amounts[OwedMovement.INCREASED] = amounts[TransferType.EARNED] - first
         amounts[OwedMovement.EARNED] = first
+        # They go both ways.
+        amounts[OwedMovement.OPENING_BALANCE] = _get_owed(moved_in[currency]).payable
         movements = {
             kind: Owed(*(sign * amounts[kind] for sign in SIGNS[kind]))
             for kind in OwedMovement

@@ -247,6 +247,26 @@ class LedgerSession:
         )
         return self._get_payout_balance(currency)
 
+    def post_opening_balance(
+        self,
+        balance_key: BalanceKey,
+        amount: Decimal,
+        *,
+        reversal_of: Transfer | None = None,
+    ) -> None:
+        """Post what an affiliate is owed from elsewhere; negative: what it owes."""
+        affiliate_id, currency = balance_key
+        expense = LedgerAccountKey(currency, LedgerAccountType.EXPENSE)
+        payable = LedgerAccountKey(currency, LedgerAccountType.PAYABLE, affiliate_id)
+        debit, credit = (expense, payable) if amount > 0 else (payable, expense)
+        self._add_transfer(
+            TransferType.OPENING_BALANCE,
+            debit,
+            credit,
+            abs(amount),
+            reversal_of=reversal_of,
+        )
+
     def has_funds(
         self,
         balance_key: BalanceKey,

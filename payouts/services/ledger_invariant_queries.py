@@ -56,6 +56,33 @@ def top_ups_by_currency(account: Account) -> QuerySet[Any, Any]:
 
 
 @compiled
+def opening_balances_by_debit(account: Account) -> QuerySet[Any, Any]:
+    """Opening balances that affiliates owe, by affiliate and currency."""
+    rows = Transfer.objects.of(account).filter(
+        kind=TransferType.OPENING_BALANCE, debit__affiliate__isnull=False
+    )
+    groups = rows.values_list("debit__affiliate", "currency")
+    return groups.annotate(ExactSum("amount"))
+
+
+@compiled
+def opening_balances_by_credit(account: Account) -> QuerySet[Any, Any]:
+    """Opening balances that affiliates are owed, by affiliate and currency."""
+    rows = Transfer.objects.of(account).filter(
+        kind=TransferType.OPENING_BALANCE, credit__affiliate__isnull=False
+    )
+    groups = rows.values_list("credit__affiliate", "currency")
+    return groups.annotate(ExactSum("amount"))
+
+
+@compiled
+def opening_balances(account: Account) -> QuerySet[Transfer]:
+    """Opening balances and their reversals, oldest first."""
+    rows = Transfer.objects.of(account).filter(kind=TransferType.OPENING_BALANCE)
+    return rows.select_related("debit", "credit").order_by("id")
+
+
+@compiled
 def payments_by_source(account: Account) -> QuerySet[Any, Any]:
     """Payments that are not canceled, by payout source and currency."""
     rows = Transfer.objects.of(account).filter(

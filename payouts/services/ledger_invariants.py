@@ -1,4 +1,4 @@
-"""Ledger invariants E1 to E9, E11, E12 and E14, checked by queries over one account.
+"""Ledger invariants of one account, checked by queries: E1 to E9, E11, E12, E14, E17.
 
 E10 and E13 concern the whole database, see `payouts/services/reconciliation.py`, E15
 and E16 the audit log and the digests, see `payouts/services/ledger_digests.py`. The
@@ -38,6 +38,9 @@ from payouts.services.ledger_invariant_queries import (
     invalid_paid_commissions,
     invalid_transfers,
     list_tenant_foreign_keys,
+    opening_balances,
+    opening_balances_by_credit,
+    opening_balances_by_debit,
     payments_by_affiliate,
     payments_by_source,
     rows_of_other_accounts,
@@ -99,6 +102,7 @@ class LedgerInvariants:
         yield from self.check_e9_transfers()
         yield from self.check_e12_paid_commissions()
         yield from self.check_e14_affiliates()
+        yield from self.check_e17_opening_balances()
 
     def check_e1_balances_sum_to_zero(self) -> Iterator[Discrepancy]:
         """The balances of each currency add up to zero."""
@@ -127,11 +131,13 @@ class LedgerInvariants:
                 )
 
     def check_e3_e4_affiliate_balances(self) -> Iterator[Discrepancy]:
-        """Payable balances are approved commissions minus payments (E3), and pending
-        balances are pending commissions (E4)."""
+        """Payable balances are approved commissions and opening balances minus payments
+        (E3), and pending balances are pending commissions (E4)."""
         payables = self.get_commissions_by_balance_key(CommissionStatus.APPROVED)
         for balance_key, amount in self.get_payments_by_balance_key().items():
             payables[balance_key] = payables.get(balance_key, ZERO) - amount
+        for balance_key, amount in self.opening_balances.items():
+            payables[balance_key] = payables.get(balance_key, ZERO) + amount
         yield from self.compare_balances("E3", LedgerAccountType.PAYABLE, payables)
         yield from self.compare_balances(
             "E4",
@@ -156,10 +162,14 @@ class LedgerInvariants:
                 yield self.build_discrepancy(invariant, label, None, amount)
 
     def check_e5_expense(self) -> Iterator[Discrepancy]:
-        """Expense is the sum of pending and approved commissions."""
+        """Expense is the sum of pending and approved commissions and of opening
+        balances."""
         earned: dict[str, Decimal] = defaultdict(Decimal)
-        for status in (CommissionStatus.PENDING, CommissionStatus.APPROVED):
-            totals = self.get_commissions_by_balance_key(status)
+        for totals in (
+            self.get_commissions_by_balance_key(CommissionStatus.PENDING),
+            self.get_commissions_by_balance_key(CommissionStatus.APPROVED),
+            self.opening_balances,
+        ):
             for (_, currency), amount in totals.items():
                 earned[currency] += amount
         for row in self.ledger_accounts:
@@ -343,6 +353,30 @@ class LedgerInvariants:
                 f"affiliate {affiliate_id} of conversion {conversion_id}",
             )
 
+    def check_e17_opening_balances(self) -> Iterator[Discrepancy]:
+        """An affiliate has at most one opening balance in a currency that is not taken
+        back; a reversal has its amount and exchanged sides. Both are of no commission
+        and no payment."""
+        standing: dict[LedgerAccount, Transfer] = {}
+        for row in opening_balances.all(account=self.account):
+            side = row.credit if row.credit.affiliate_id else row.debit
+            previous = standing.pop(side, None)
+            expected = "no other opening balance of this affiliate and currency"
+            if row.reversal_of_id is None:
+                standing[side] = row
+                is_valid = previous is None
+            else:
+                expected = "the reversal of a standing opening balance"
+                is_valid = (
+                    previous is not None
+                    and previous.pk == row.reversal_of_id
+                    and previous.amount == row.amount
+                    and previous.debit_id == row.credit_id
+                )
+            if not is_valid or row.commission_id or row.payment_id:
+                label = f"transfer {row.pk}"
+                yield self.build_discrepancy("E17", label, str(row), expected)
+
     def get_payments_by_source(self) -> dict[tuple[str, str], Decimal]:
         """Sum the payments that are not canceled, by payout source and currency."""
         sums: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
@@ -362,6 +396,18 @@ class LedgerInvariants:
     ) -> AmountByBalanceKey:
         """Sum the commissions of a status, by affiliate and currency."""
         return dict(self.commissions_by_status[status])
+
+    @cached_property
+    def opening_balances(self) -> AmountByBalanceKey:
+        """Sum the opening balances and their reversals, by affiliate and currency."""
+        sums: AmountByBalanceKey = defaultdict(Decimal)
+        for query, sign in (
+            (opening_balances_by_credit, 1),
+            (opening_balances_by_debit, -1),
+        ):
+            for affiliate_id, currency, amount in query.all(account=self.account):
+                sums[affiliate_id, currency] += sign * amount
+        return sums
 
     @cached_property
     def commissions_by_status(self) -> dict[str, AmountByBalanceKey]:

@@ -14,6 +14,7 @@ from payouts.models.commissions import BalanceKey, Commission
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.models.payments import Payment
 from payouts.services.amounts_due import sort_for_allocation
+from payouts.services.opening_balances import find_paid_opening_balances
 from payouts.statistics import Sums
 from tracking.amounts import ExactSum
 from tracking.models.affiliates import Affiliate
@@ -59,8 +60,8 @@ def get_balance_due(account: Account) -> Sums:
 def get_overpaid(account: Account) -> Sums:
     """Return the sum of all negative payable balances by currency, as positive amounts.
 
-    A balance is negative if a commission was disapproved after it was paid, or if more
-    was paid than was due.
+    A balance is negative if a commission was disapproved after it was paid, if more
+    was paid than was due, or if the opening balance is.
     """
     rows = account.ledger_accounts.filter(
         kind=LedgerAccountType.PAYABLE, balance__lt=ZERO
@@ -101,6 +102,8 @@ class PaymentBalance:
 
     `brought_forward` is what the payments before it have not paid, negative if their
     commissions exceed them: one of them was canceled, or a paid commission was raised.
+    `opening` is what it pays of the opening balance, negative if what the affiliate
+    owed is deducted.
     `previous` and `following` are the payments of the affiliate in the currency before
     and after it.
     """
@@ -109,12 +112,14 @@ class PaymentBalance:
     previous: Payment | None
     following: Payment | None
     brought_forward: Decimal
+    opening: Decimal
     paid: Decimal
 
     @property
     def carried_forward(self) -> Decimal:
         """What is left for later payments; negative if it is missing."""
-        return self.brought_forward + self.payment.amount - self.paid
+        left = self.brought_forward + self.payment.amount
+        return left - self.opening - self.paid
 
 
 def get_payment_balance(payment: Payment) -> PaymentBalance:
@@ -124,12 +129,16 @@ def get_payment_balance(payment: Payment) -> PaymentBalance:
     payments = account.payments.not_canceled().filter(**of_balance)
     commissions = account.commissions.filter(**of_balance, deleted_at=None)
     earlier = payments.filter(pk__lt=payment.pk)
+    opening = find_paid_opening_balances(account, [*earlier, payment])
+    own_opening = opening.pop(payment.pk, ZERO)
     return PaymentBalance(
         payment=payment,
         previous=earlier.order_by("-id").first(),
         following=payments.filter(pk__gt=payment.pk).order_by("id").first(),
         brought_forward=_sum_amounts(earlier)
-        - _sum_amounts(commissions.filter(payment__lt=payment.pk)),
+        - _sum_amounts(commissions.filter(payment__lt=payment.pk))
+        - sum(opening.values(), ZERO),
+        opening=own_opening,
         paid=_sum_amounts(commissions.filter(payment=payment)),
     )
 

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.db import models, transaction
 
@@ -27,6 +28,7 @@ from payouts.models.payments import Payment, PayoutMethod
 from payouts.services.amounts_due import sort_for_allocation
 from payouts.services.documents import correct_document
 from payouts.services.ledger import LedgerSession, open_ledger_session
+from payouts.services.opening_balances import select_opening_sums
 from payouts.services.payment_mails import withdraw_payment_mail
 from payouts.services.run_states import cancel_line, lock_line_of_payment
 from tracking.amounts import ExactSum
@@ -198,11 +200,11 @@ def allocate_payments(
 
     `chosen` has the primary keys of each payment's commissions. None: the amount to
     allocate is the sum of an affiliate's payments in a currency that are not canceled,
-    minus its paid commissions. Those that are due come before those on hold, each
-    oldest first. Commissions are paid in full only, and the first one that exceeds the
-    rest ends the allocation (docs/api-contract.md, section 7.6). No balance has
-    payments of both kinds. Returns the paid commissions. The caller has locked the
-    balances.
+    minus its opening balance and its paid commissions. Those that are due come before
+    those on hold, each oldest first. Commissions are paid in full only, and the first
+    one that exceeds the rest ends the allocation (docs/api-contract.md, section 7.6).
+    No balance has payments of both kinds. Returns the paid commissions. The caller has
+    locked the balances.
     """
     pairs = list(zip(payments, chosen, strict=True))
     paid = [
@@ -261,7 +263,10 @@ def _list_next_commissions(
 def _get_unallocated_amounts(
     account: Account, payments: Sequence[Payment]
 ) -> dict[BalanceKey, Decimal]:
-    """Return older payments minus paid commissions by balance key; may be negative."""
+    """Return older payments minus paid commissions and opening balances.
+
+    By balance key; may be negative.
+    """
     amounts: dict[BalanceKey, Decimal] = defaultdict(Decimal)
     affiliate_ids = {payment.affiliate_id for payment in payments}
     new_ids = [payment.pk for payment in payments]
@@ -270,14 +275,17 @@ def _get_unallocated_amounts(
     paid_commissions = account.commissions.filter(
         affiliate__in=affiliate_ids, payment__isnull=False, deleted_at=None
     )
-    sums = [
-        rows.values_list("affiliate", "currency", models.Value(sign))
-        .annotate(ExactSum("amount"))
-        .order_by()
-        for rows, sign in ((older_payments, 1), (paid_commissions, -1))
+    sums: list[models.QuerySet[Any, Any]] = [
+        *(
+            rows.values_list("affiliate", "currency", models.Value(sign))
+            .annotate(ExactSum("amount"))
+            .order_by()
+            for rows, sign in ((older_payments, -1), (paid_commissions, 1))
+        ),
+        *select_opening_sums(account, affiliate_ids),
     ]
-    for affiliate_id, currency, sign, amount in sums[0].union(sums[1], all=True):
-        amounts[affiliate_id, currency] += sign * amount
+    for affiliate_id, currency, sign, amount in sums[0].union(*sums[1:], all=True):
+        amounts[affiliate_id, currency] -= sign * amount
     return amounts
 
 

@@ -44,7 +44,8 @@ class Candidate:
 
     @property
     def amount(self) -> Decimal:
-        """What is due, minus what earlier payments paid beyond their commissions."""
+        """What is due, with an opening balance that no payment has paid, minus what
+        earlier payments paid beyond their commissions."""
         return self.due - (self.unpaid - self.balance)
 
 

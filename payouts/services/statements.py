@@ -52,12 +52,21 @@ class MovementKind(TextChoices):
     REMOVED = "removed", "Sale removed"
     PAYMENT = "payment", "Payment"
     PAYMENT_CANCELED = "payment_canceled", "Payment canceled"
+    OPENING_BALANCE = "opening_balance", "Opening balance"
+    OPENING_REVERSED = "opening_reversed", "Opening balance taken back"
 
 
 APPROVALS: dict[str, MovementKind] = {
     CommissionKind.REGULAR: MovementKind.COMMISSION,
     CommissionKind.LEVEL: MovementKind.LEVEL,
     CommissionKind.BONUS: MovementKind.BONUS,
+}
+# Of transfers without a commission, by type and whether they are reversals.
+OTHER_KINDS: dict[tuple[str, bool], MovementKind] = {
+    (TransferType.PAID, False): MovementKind.PAYMENT,
+    (TransferType.PAYMENT_CANCELED, True): MovementKind.PAYMENT_CANCELED,
+    (TransferType.OPENING_BALANCE, False): MovementKind.OPENING_BALANCE,
+    (TransferType.OPENING_BALANCE, True): MovementKind.OPENING_REVERSED,
 }
 
 
@@ -146,7 +155,10 @@ def get_statement(
 
 @dataclass
 class StatementTotals:
-    """The sums of a statement in one currency; refunds lower `earned`."""
+    """The sums of a statement in one currency; refunds lower `earned`.
+
+    An opening balance (`OPENING_BALANCE`) of the period is part of `opening`.
+    """
 
     opening: Decimal = ZERO
     earned: Decimal = ZERO
@@ -174,9 +186,12 @@ def sum_statements(
         changes = transfers.filter(**{f"{side}__in": totals}).values_list(side)
         earlier = changes.filter(created_at__lt=interval.since)
         within = changes.filter(interval.as_filter)
-        for pk, amount in earlier.annotate(ExactSum("amount")):
-            totals[pk].opening += sign * amount
-        for pk, amount in within.filter(payment=None).annotate(ExactSum("amount")):
+        moved_in = within.filter(commission=None, payment=None)
+        for rows_before in (earlier, moved_in):
+            for pk, amount in rows_before.annotate(ExactSum("amount")):
+                totals[pk].opening += sign * amount
+        earned = within.exclude(commission=None)
+        for pk, amount in earned.annotate(ExactSum("amount")):
             totals[pk].earned += sign * amount
         for pk, amount in within.exclude(payment=None).annotate(ExactSum("amount")):
             totals[pk].paid -= sign * amount
@@ -235,9 +250,9 @@ def _list_currencies(
             continue
         commission, payment, reason = first.commission, first.payment, ""
         if commission is None:
-            is_paid = first.kind == TransferType.PAID
-            kind = MovementKind.PAYMENT if is_paid else MovementKind.PAYMENT_CANCELED
-            reason = "" if is_paid else reasons.get(first.payment_id or 0, "")
+            kind = OTHER_KINDS[first.kind, first.reversal_of_id is not None]
+            if kind == MovementKind.PAYMENT_CANCELED:
+                reason = reasons.get(first.payment_id or 0, "")
         else:
             kind = _get_kind(
                 commission,
@@ -275,16 +290,16 @@ def _sum_approved_before(
 
 
 def _group_by_cause(rows: QuerySet[Transfer]) -> Iterable[list[Transfer]]:
-    """Group the transfers of one change of a commission or payment, oldest first.
+    """Group the transfers of one change of a commission, oldest first.
 
-    A correction takes the old amount out of the balance and puts the new one in.
+    A correction takes the old amount out of the balance and puts the new one in. Other
+    changes are one transfer each.
     """
-    groups: dict[tuple[object, ...], list[Transfer]] = defaultdict(list)
+    groups: dict[object, list[Transfer]] = defaultdict(list)
     related = rows.select_related("commission__conversion", "payment")
     for row in related.order_by("created_at", "id"):
-        kind = row.kind if row.payment_id else None
-        key = (row.created_at, row.commission_id, row.payment_id, kind)
-        groups[key].append(row)
+        is_alone = row.commission_id is None
+        groups[row.pk if is_alone else (row.created_at, row.commission_id)].append(row)
     return groups.values()
 
 

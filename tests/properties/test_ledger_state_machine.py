@@ -24,7 +24,12 @@ from hypothesis.stateful import (
 from accounts.errors import AccountLocked
 from accounts.models.accounts import Account
 from accounts.services.accounts import ensure_not_locked, lock_account, unlock_account
-from payouts.errors import CommissionApproved, CommissionUnfunded, PaymentNotFound
+from payouts.errors import (
+    CommissionApproved,
+    CommissionUnfunded,
+    DuplicateOpeningBalance,
+    PaymentNotFound,
+)
 from payouts.services.amounts_due import get_amounts_due
 from payouts.services.conversion_updates import (
     add_commissions,
@@ -36,6 +41,10 @@ from payouts.services.funding import top_up_payout_balance
 from payouts.services.holds import release_commission
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.ledger_digests import SEALING_DELAY, check_e15_e16_digests
+from payouts.services.opening_balances import (
+    post_opening_balance,
+    reverse_opening_balance,
+)
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.reconciliation import reconcile_all, record_result
 from tests.factories.accounts import AccountFactory
@@ -130,6 +139,7 @@ class LedgerStateMachine(RuleBasedStateMachine):
         self.commissions: dict[int, CommissionModel] = {}
         self.conversions: dict[int, ConversionModel] = {}
         self.payments: dict[str, tuple[int, str, int]] = {}
+        self.opening: dict[tuple[int, str], int] = {}
         self.funds = dict.fromkeys(DECIMALS, 0)
         self.is_archived = self.is_locked = self.auto_approves = False
         self.hold_days = 0
@@ -149,7 +159,8 @@ class LedgerStateMachine(RuleBasedStateMachine):
         approved = sum(
             commission.units for commission in self.list_approved(affiliate, currency)
         )
-        return approved - self.get_paid(affiliate, currency)
+        opening = self.opening.get((affiliate, currency), 0)
+        return opening + approved - self.get_paid(affiliate, currency)
 
     def list_approved(self, affiliate: int, currency: str) -> list[CommissionModel]:
         """List the approved commissions of an affiliate, oldest first."""
@@ -388,8 +399,10 @@ class LedgerStateMachine(RuleBasedStateMachine):
         """Pay what is due first, while it fits completely (section 7.6)."""
         affiliate, currency, _ = self.payments[payment]
         approved = self.list_approved(affiliate, currency)
-        budget = self.get_paid(affiliate, currency) - sum(
-            commission.units for commission in approved if commission.paid_by
+        budget = (
+            self.get_paid(affiliate, currency)
+            - self.opening.get((affiliate, currency), 0)
+            - sum(commission.units for commission in approved if commission.paid_by)
         )
         for commission in sorted(approved, key=lambda each: each.due_at > self.at):
             if commission.paid_by is None:
@@ -397,6 +410,27 @@ class LedgerStateMachine(RuleBasedStateMachine):
                     return
                 commission.paid_by = payment
                 budget -= commission.units
+
+    @rule(
+        affiliate=affiliates,
+        currency=currencies,
+        units=minor_units,
+        sign=st.sampled_from([1, -1]),
+    )
+    def post_opening_balance(self, affiliate, currency, units, sign):
+        """Post an opening balance, or take back the one that there is."""
+        self.next_time()
+        slug = self.affiliates[affiliate].slug
+        key = {"affiliate_id": slug, "currency": currency, "at": self.at}
+        amount = sign * to_amount(units + 1, currency)
+        if (affiliate, currency) not in self.opening:
+            post_opening_balance(self.account, amount=amount, **key)
+            self.opening[affiliate, currency] = sign * (units + 1)
+            return
+        with pytest.raises(DuplicateOpeningBalance):
+            post_opening_balance(self.account, amount=amount, **key)
+        reverse_opening_balance(self.account, **key)
+        del self.opening[affiliate, currency]
 
     @precondition(lambda self: self.payments)
     @rule(pick=picks)

@@ -8,9 +8,13 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from payouts.errors import PayoutRunEmpty
+from payouts.errors import DuplicateOpeningBalance, PayoutRunEmpty
 from payouts.models.runs import PayoutLineState
 from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.opening_balances import (
+    post_opening_balance,
+    reverse_opening_balance,
+)
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_runs import create_draft, list_totals, remake_draft
 from payouts.services.run_confirmation import confirm_run
@@ -30,6 +34,7 @@ steps = st.lists(
     st.one_of(
         st.tuples(st.just("earn"), affiliates, cents, days),
         st.tuples(st.just("pay"), affiliates, cents),
+        st.tuples(st.just("open"), affiliates, cents, st.sampled_from([1, -1])),
         st.tuples(st.just("disapprove"), picks),
         st.tuples(st.just("delete"), picks),
         st.tuples(st.just("change"), picks, cents),
@@ -70,6 +75,15 @@ class History:
 
     def pay(self, number, amount):
         self.scenario.pay(Decimal(amount) / 100, to=self.people[number].slug)
+
+    def open(self, number, amount, sign):
+        """Post an opening balance, or take back the one that there is."""
+        key = {"affiliate_id": self.people[number].slug, "currency": "EUR", "at": AT}
+        amount = sign * Decimal(amount) / 100
+        try:
+            post_opening_balance(self.account, amount=amount, **key)
+        except DuplicateOpeningBalance:
+            reverse_opening_balance(self.account, **key)
 
     def pick(self, rows, number):
         rows = list(rows.order_by("id"))

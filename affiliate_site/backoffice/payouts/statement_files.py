@@ -11,7 +11,7 @@ from affiliate_site.cells import format_csv_line
 from affiliate_site.pdf import find_weasyprint, write_pdf
 from payouts.services.statements import CurrencyStatement, Statement
 
-OPENING, CLOSING = "Opening balance", "Closing balance"
+OPENING, CLOSING = "Balance at the start", "Balance at the end"
 CELLS = (
     *(Cell(title, ()) for title in ("Date", "What", "Order ID", "Payment")),
     Cell("Amount", (), is_amount=True),

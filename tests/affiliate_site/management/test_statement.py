@@ -24,10 +24,10 @@ pytestmark = pytest.mark.usefixtures("shared_scenario")
 ARGUMENTS = ("harbor", "minakessler", "--from", "2026-03-01", "--to", "2026-03-31")
 CSV = (
     '"Date","What","Order ID","Payment","Amount","Amount: currency"\r\n'
-    '"2026-03-01","Opening balance",,,0,"EUR"\r\n'
+    '"2026-03-01","Balance at the start",,,0,"EUR"\r\n'
     '"2026-03-04","Commission","\'=1+1",,20,"EUR"\r\n'
     '"2026-03-04","Payment",,"{payment}",-12.5,"EUR"\r\n'
-    '"2026-03-31","Closing balance",,,7.5,"EUR"\r\n'
+    '"2026-03-31","Balance at the end",,,7.5,"EUR"\r\n'
 )
 
 

@@ -5,7 +5,12 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
+from payouts.errors import DuplicateOpeningBalance
 from payouts.services.conversion_updates import update_commission
+from payouts.services.opening_balances import (
+    post_opening_balance,
+    reverse_opening_balance,
+)
 from payouts.services.payments import cancel_payment
 from payouts.services.refunds import refund_conversion
 from tests.factories.accounts import AccountFactory
@@ -16,7 +21,10 @@ STATUSES = ["approved", "pending", "disapproved"]
 OPERATIONS = st.lists(
     st.tuples(
         st.sampled_from(
-            ["sale", "status", "status", "amount", "refund", "remove", "pay", "cancel"]
+            [
+                *("sale", "status", "status", "amount", "refund", "remove", "pay"),
+                *("cancel", "open"),
+            ]
         ),
         st.integers(0, 10**6),
         st.integers(1, 5000),
@@ -54,9 +62,9 @@ class History:
         if name == "sale":
             affiliate = self.affiliates[pick % 2]
             self.scenario.create_conversion(amount, affiliate=affiliate, at=self.at)
-        elif name == "pay":
-            slug = self.affiliates[pick % 2].slug
-            self.scenario.pay(amount, to=slug, at=self.at)
+        elif name in ("pay", "open"):
+            change = self.pay if name == "pay" else self.post_or_reverse
+            change(self.affiliates[pick % 2].slug, amount if pick % 3 else -amount)
         elif name == "cancel" and payments:
             payment = payments[pick % len(payments)]
             cancel_payment(self.account, payment_id=payment.public_id, at=self.at)
@@ -85,6 +93,17 @@ class History:
         rows = self.account.ledger_accounts.filter(affiliate__isnull=False)
         balances = rows.values_list("affiliate", "kind", "balance")
         self.balances.append((self.at, list(balances)))
+
+    def pay(self, slug, amount):
+        self.scenario.pay(abs(amount), to=slug, at=self.at)
+
+    def post_or_reverse(self, slug, amount):
+        """Post an opening balance, or take back the one that there is."""
+        key = {"affiliate_id": slug, "currency": "EUR", "at": self.at}
+        try:
+            post_opening_balance(self.account, amount=amount, **key)
+        except DuplicateOpeningBalance:
+            reverse_opening_balance(self.account, **key)
 
     def get_balances(self, end, affiliates):
         """What was payable and pending when this day ended."""

@@ -77,7 +77,7 @@ def test_closes_a_period_by_currency(scenario, other_account, capture_queries):
     }
     assert closing.is_explained
     assert (found["USD"].closing, found["USD"].movements) == ((7, 0), {})
-    assert len(captured) == 6
+    assert len(captured) == 8
 
 
 def test_tells_corrections_from_what_was_earned(scenario):

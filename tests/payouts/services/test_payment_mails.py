@@ -198,8 +198,13 @@ def test_sums_are_those_of_the_statement(account, scenario, other_account):
             for currency in statement.currencies:
                 found = sums[affiliate.pk, currency.currency]
                 paid = sum(it.amount for it in currency.lines if it.payment)
+                moved_in = (
+                    it.amount
+                    for it in currency.lines
+                    if it.kind.value.startswith("opening")
+                )
                 assert (found.opening, found.paid, found.closing) == (
-                    currency.opening,
+                    currency.opening + sum(moved_in),
                     -paid,
                     currency.closing,
                 )

@@ -13,6 +13,10 @@ from django.db import IntegrityError, connection, transaction
 from payouts.models.commissions import Commission
 from payouts.services import reconciliation
 from payouts.services.funding import top_up_payout_balance
+from payouts.services.opening_balances import (
+    post_opening_balance,
+    reverse_opening_balance,
+)
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.reconciliation import Discrepancy, reconcile
 from tests.ledger_checks import assert_ledger_consistent
@@ -294,6 +298,57 @@ def test_finds_a_transfer_into_another_account(account, other_account, commissio
     )
 
     assert {"E9", "E11"} <= list_violated_invariants(account)
+
+
+def post_opening_balances(account):
+    """One that was taken back, and one that stands."""
+    key = {"affiliate_id": "minakessler", "currency": "EUR", "at": LATER}
+    first = post_opening_balance(account, amount=Decimal(5), **key)
+    reverse_opening_balance(account, **key)
+    second = post_opening_balance(account, amount=Decimal(5), **key)
+    assert list_violated_invariants(account) == set()
+    return first, second
+
+
+def test_finds_a_second_opening_balance(account, commission):
+    _, standing = post_opening_balances(account)
+
+    second = account.transfers.create(**get_columns(standing))
+
+    assert list_rows(account, "E17") == [f"transfer {second.pk}"]
+    assert list_violated_invariants(account) == {"E1", "E2", "E3", "E17"}
+
+
+@pytest.mark.parametrize("wrong", ["amount", "sides", "reversal_of_id"])
+def test_finds_a_wrong_reversal_of_an_opening_balance(account, commission, wrong):
+    _, standing = post_opening_balances(account)
+    earned = account.transfers.get(commission=commission)
+    right = {
+        "debit_id": standing.credit_id,
+        "credit_id": standing.debit_id,
+        "reversal_of_id": standing.pk,
+    }
+    invalid = {
+        "amount": {"amount": Decimal(4)},
+        "sides": {"debit_id": standing.debit_id, "credit_id": standing.credit_id},
+        "reversal_of_id": {"reversal_of_id": earned.pk},
+    }
+
+    row = account.transfers.create(**get_columns(standing, **right | invalid[wrong]))
+
+    assert list_rows(account, "E17") == [f"transfer {row.pk}"]
+
+
+def test_finds_an_opening_balance_of_a_payment(scenario, account, commission):
+    first, _ = post_opening_balances(account)
+    payment = scenario.pay("1")
+    reversed_row = account.transfers.get(reversal_of=first)
+
+    row = account.transfers.create(
+        **get_columns(reversed_row, payment_id=payment.pk, reversal_of_id=None)
+    )
+
+    assert f"transfer {row.pk}" in list_rows(account, "E17")
 
 
 def test_finds_a_table_without_triggers(account, monkeypatch):

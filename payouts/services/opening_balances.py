@@ -1,0 +1,232 @@
+"""Opening balances: what affiliates were owed, or owed, on the day they moved in.
+
+The sales behind them stay at the other system. A payment pays an opening balance before
+commissions; what an affiliate owes is deducted from its first commissions.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet, Value
+
+from accounts.db_compat import split_into_batches
+from accounts.errors import InvalidSetting
+from accounts.exact_json import format_decimal
+from accounts.lookups import get_or_raise
+from accounts.models.accounts import Account
+from accounts.services.changes import log_event
+from payouts.errors import DuplicateOpeningBalance, OpeningBalanceNotFound
+from payouts.models.commissions import BalanceKey
+from payouts.models.ledger import Transfer, TransferType
+from payouts.models.payments import Payment
+from payouts.services.imported_people import Body, read_amount
+from payouts.services.ledger import open_ledger_session
+from tracking.amounts import ExactSum
+from tracking.errors import AffiliateNotFound, AmountTooLarge, UnknownCurrency
+from tracking.models.affiliates import Affiliate
+from tracking.money import ZERO, get_currency, validate_amount
+from tracking.services.imports import ImportMap, ImportProblem, read_text, read_time
+
+
+def post_opening_balance(
+    account: Account,
+    *,
+    affiliate_id: str,
+    currency: str,
+    amount: Decimal,
+    at: datetime,
+    logged_at: datetime | None = None,
+) -> Transfer:
+    """Post what an affiliate is owed, or owes (negative); return the transfer.
+
+    `at` is the date of the balance, `logged_at` when it is posted, by default the same.
+    Affiliates may be deleted. Raises `AffiliateNotFound`, `UnknownCurrency`,
+    `InvalidSetting`, `BalanceTooLarge` and `DuplicateOpeningBalance`.
+    """
+    currency = get_currency(currency)
+    _validate(amount, currency)
+    affiliate = _get_affiliate(account, affiliate_id)
+    key = (affiliate.pk, currency)
+    with transaction.atomic():
+        with open_ledger_session(account, [key], at=at) as ledger:
+            ledger.lock_balances()
+            for known in _list_own(affiliate, currency):
+                raise DuplicateOpeningBalance(
+                    affiliate=affiliate.slug,
+                    amount=format_decimal(get_signed_amount(known)),
+                    currency=currency,
+                )
+            ledger.post_opening_balance(key, amount)
+            _log("opening_balance.posted", affiliate, currency, amount, logged_at or at)
+        [transfer] = _list_own(affiliate, currency)
+    return transfer
+
+
+def reverse_opening_balance(
+    account: Account, *, affiliate_id: str, currency: str, at: datetime
+) -> Transfer:
+    """Take back an opening balance; return the reversal. Another can be posted then.
+
+    Raises `AffiliateNotFound`, `UnknownCurrency`, `BalanceTooLarge` and
+    `OpeningBalanceNotFound`.
+    """
+    currency = get_currency(currency)
+    affiliate = _get_affiliate(account, affiliate_id)
+    key = (affiliate.pk, currency)
+    with transaction.atomic():
+        with open_ledger_session(account, [key], at=at) as ledger:
+            ledger.lock_balances()
+            found = _list_own(affiliate, currency)
+            if not found:
+                raise OpeningBalanceNotFound(
+                    affiliate=affiliate.slug, currency=currency
+                )
+            [known] = found
+            amount = get_signed_amount(known)
+            ledger.post_opening_balance(key, -amount, reversal_of=known)
+            _log("opening_balance.reversed", affiliate, currency, amount, at)
+        return account.transfers.get(reversal_of=known)
+
+
+def import_opening_balance(
+    imports: ImportMap, body: Body, _: object = None
+) -> Transfer:
+    """Post the opening balance of a row: `affiliate_id` (ours), `currency`, `amount`
+    and `date`, by default the time of the import. Raises `ImportProblem`."""
+    amount, at = read_amount(body, "amount"), read_time(body, "date", imports.at)
+    names = {name: read_text(body, name) for name in ("affiliate_id", "currency")}
+    try:
+        return post_opening_balance(
+            imports.account, amount=amount, at=at, logged_at=imports.at, **names
+        )
+    except AffiliateNotFound:
+        path, code = "affiliate_id", "unknown_affiliate"
+    except UnknownCurrency:
+        path, code = "currency", "unknown_currency"
+    except InvalidSetting:
+        path, code = "amount", "invalid_amount" if amount else "zero_amount"
+    except DuplicateOpeningBalance:
+        path, code = "affiliate_id", "duplicate_opening_balance"
+    raise ImportProblem(code, path, body.get(path))
+
+
+def list_opening_balances(affiliate: Affiliate) -> list[Transfer]:
+    """List the opening balances of an affiliate that are not taken back."""
+    owed, owing = (
+        rows.select_related("credit")
+        for rows in _list_by_side(affiliate.account, [affiliate.pk])
+    )
+    found = list(owed.union(owing, all=True).order_by("currency", "id"))
+    taken_back = {row.reversal_of_id for row in found}
+    return [
+        row for row in found if row.reversal_of_id is None and row.pk not in taken_back
+    ]
+
+
+def is_standing(transfer: Transfer) -> bool:
+    """Return whether a transfer is an opening balance that is not taken back."""
+    return (
+        transfer.kind == TransferType.OPENING_BALANCE
+        and transfer.reversal_of_id is None
+        and not transfer.account.transfers.filter(reversal_of=transfer).exists()
+    )
+
+
+def sum_opening_balances(
+    account: Account, affiliate_ids: Collection[int]
+) -> dict[BalanceKey, Decimal]:
+    """Return the opening balances of affiliates, negative ones are owed by them."""
+    sums: dict[BalanceKey, Decimal] = defaultdict(Decimal)
+    for batch in split_into_batches(sorted(set(affiliate_ids))):
+        owed, owing = select_opening_sums(account, batch)
+        for affiliate_id, currency, sign, amount in owed.union(owing, all=True):
+            sums[affiliate_id, currency] += sign * amount
+    return sums
+
+
+def select_opening_sums(
+    account: Account, affiliate_ids: Collection[int]
+) -> list[QuerySet[Any, Any]]:
+    """Select affiliate, currency, sign and sum of what is owed to them, and by them."""
+    owed, owing = _list_by_side(account, affiliate_ids)
+    return [
+        rows.values_list(f"{side}__affiliate", "currency", Value(sign))
+        .annotate(ExactSum("amount"))
+        .order_by()
+        for rows, side, sign in ((owed, "credit", 1), (owing, "debit", -1))
+    ]
+
+
+def find_paid_opening_balances(
+    account: Account, payments: Collection[Payment]
+) -> dict[int, Decimal]:
+    """Return what payments pay of an opening balance, by their primary keys.
+
+    Negative: what the affiliate owed, which is deducted from its first payment.
+    Payments that pay nothing of one are left out.
+    """
+    sums = sum_opening_balances(account, {row.affiliate_id for row in payments})
+    sums = {key: amount for key, amount in sums.items() if amount}
+    earlier: dict[BalanceKey, Decimal] = defaultdict(Decimal)
+    wanted, found = {row.pk for row in payments}, {}
+    affiliate_ids = sorted({affiliate_id for affiliate_id, _ in sums})
+    for batch in split_into_batches(affiliate_ids):
+        rows = account.payments.not_canceled().filter(affiliate__in=batch)
+        columns = ("pk", "affiliate_id", "currency", "amount")
+        for pk, *key, amount in rows.order_by("pk").values_list(*columns):
+            opening, before = sums.get(tuple(key), ZERO), earlier[tuple(key)]
+            part = min(amount, opening - before) if opening > 0 else opening
+            if pk in wanted and (part > 0 or (part < 0 and not before)):
+                found[pk] = part
+            earlier[tuple(key)] += amount
+    return found
+
+
+def get_signed_amount(transfer: Transfer) -> Decimal:
+    """Return what an opening balance adds to what the affiliate is owed."""
+    return transfer.amount if transfer.credit.affiliate_id else -transfer.amount
+
+
+def _list_by_side(
+    account: Account, affiliate_ids: Collection[int]
+) -> tuple[QuerySet[Transfer], QuerySet[Transfer]]:
+    """Return the opening balances and reversals that credit affiliates, and debit them.
+
+    By the partial index of each side: SQLite would read more if it joined them, or
+    looked for both sides at once.
+    """
+    own = account.ledger_accounts.filter(affiliate__in=affiliate_ids).values("pk")
+    rows = account.transfers.filter(
+        kind=TransferType.OPENING_BALANCE, commission=None, payment=None
+    )
+    return rows.filter(credit__in=own), rows.filter(debit__in=own)
+
+
+def _list_own(affiliate: Affiliate, currency: str) -> list[Transfer]:
+    """List the one that is not taken back, if there is one."""
+    return [it for it in list_opening_balances(affiliate) if it.currency == currency]
+
+
+def _get_affiliate(account: Account, slug: str) -> Affiliate:
+    return get_or_raise(account.affiliates.all(), AffiliateNotFound, slug=slug)
+
+
+def _validate(amount: Decimal, currency: str) -> None:
+    rule = f"other than 0, with no more decimals than {currency} has"
+    try:
+        is_valid = amount and validate_amount(abs(amount), currency) == abs(amount)
+    except AmountTooLarge:
+        rule, is_valid = "shorter", False
+    if not is_valid:
+        raise InvalidSetting(setting="The opening balance", rule=rule, path="amount")
+
+
+def _log(
+    kind: str, affiliate: Affiliate, currency: str, amount: Decimal, at: datetime
+) -> None:
+    text = f"{format_decimal(amount)} {currency}"
+    log_event(affiliate.account, kind, affiliate, at=at, amount=text)
