@@ -58,16 +58,18 @@ def describe_subject(document: Document) -> str:
 
 
 def list_amounts(document: Document) -> list[tuple[str, str]]:
-    """Net amount, VAT and total."""
+    """The opening balance in the total, if there is one, net amount, VAT and total."""
     exponent = get_exponent(document.currency)
     rate = f"{format_number(document.vat_rate, 0)} %"
     return [
         (title, f"{format_number(amount, exponent)} {document.currency}")
         for title, amount in (
+            (_("Opening balance, included in the total"), document.opening),
             (_("Net amount"), document.net),
             (_("VAT {rate}").format(rate=rate), document.vat),
             (_("Total"), document.total),
         )
+        if amount is not None
     ]
 
 

@@ -136,7 +136,8 @@ EXPORTED = {
     ),
     "payouts.Document": (
         "kind year number label affiliate payment corrects issued_on first_day"
-        " last_day currency net vat total vat_rate sentence issuer supplier created_at"
+        " last_day currency net vat total opening vat_rate sentence issuer supplier"
+        " created_at"
     ),
     "payouts.DocumentSequence": "year last_number",
     "payouts.GroupRate": "commission_type group kind value",

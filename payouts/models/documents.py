@@ -116,6 +116,8 @@ class Document(TenantModel):
     net = AmountField()
     vat = AmountField("VAT")
     total = AmountField()
+    # What of the total is an opening balance; null without one, negative if deducted.
+    opening = AmountField(null=True)  # type: ignore[misc]
     vat_rate = models.DecimalField("VAT rate", max_digits=5, decimal_places=2)
     sentence = models.CharField(max_length=500, blank=True)
     issuer = EncryptedJSONField(default=dict)

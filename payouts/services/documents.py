@@ -19,6 +19,7 @@ from accounts.services.changes import log_event, log_events
 from payouts.models.documents import Document, DocumentKind, DocumentSequence, TaxRule
 from payouts.models.payments import Payment
 from payouts.models.runs import PayoutLineState, PayoutSettings
+from payouts.services.opening_balances import find_paid_opening_balances
 from payouts.services.payout_settings import get_payout_settings
 from payouts.services.tax_data import Taxes, load_taxes
 from tracking.models.affiliates import Affiliate
@@ -94,12 +95,14 @@ def issue_documents(
         # Somebody else may have billed some of them before the lock.
         billed = _list_billed(account, billable)
         days = _list_days(account, billable)
+        openings = find_paid_opening_balances(account, billable)
         documents = []
         for payment in billable:
             rule = taxes.find_rule(payment.affiliate_id)
             if rule and payment.pk not in billed:
                 document = _build_document(payment, settings, rule, at)
                 document.first_day, document.last_day = days.get(payment.pk, NO_DAYS)
+                document.opening = openings.get(payment.pk)  # type: ignore[assignment]
                 document.supplier["vat_id"] = taxes.data[payment.affiliate_id].vat_id
                 documents.append(document)
         _store(sequence, settings, documents)
@@ -132,6 +135,7 @@ def correct_document(
         net=-document.net,
         vat=-document.vat,
         total=-document.total,
+        opening=None if document.opening is None else -document.opening,
         vat_rate=document.vat_rate,
         sentence=document.sentence,
         issuer=document.issuer,

@@ -1,5 +1,7 @@
 """Self-billing by staff with a browser: its settings, tax data, rules and documents."""
 
+from decimal import Decimal
+
 import pytest
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -177,6 +179,19 @@ def test_the_file_names_both_sides(document, monkeypatch):
         '<td>VAT 19 %</td><td class="amount">19.00 EUR</td>',
     ):
         assert text in page
+
+
+@pytest.mark.parametrize(("opening", "shown"), [("7", True), (None, False)])
+def test_the_file_says_what_was_an_opening_balance(
+    document, monkeypatch, opening, shown
+):
+    monkeypatch.setattr(document_files, "write_pdf", render_to_string)
+    document.opening = opening and Decimal(opening)
+
+    page = document_files.render_document(document)
+
+    line = "<td>Opening balance, included in the total</td>"
+    assert (f'{line}<td class="amount">7.00 EUR</td>' in page) == shown
 
 
 def test_the_file_is_in_the_language_of_the_affiliate(document, monkeypatch):
