@@ -42,6 +42,7 @@ from affiliate_site.backoffice.object_pages import (
     RowPage,
     find_neighbors,
     label_status,
+    link_to,
     list_page_links,
 )
 from affiliate_site.backoffice.payouts.due_texts import list_parts
@@ -52,6 +53,10 @@ from affiliate_site.backoffice.payouts.payout_texts import (
 )
 from affiliate_site.qr_codes import get_link_style
 from payouts.services.amounts_due import get_amounts_due
+from payouts.services.opening_balances import (
+    get_signed_amount,
+    list_opening_balances,
+)
 from payouts.services.payables import (
     list_payable_accounts,
 )
@@ -120,6 +125,13 @@ def build_affiliate_context(request, affiliate) -> dict:
             part
             for currency, each in amounts.items()
             for part in list_parts(each, currency)
+        ],
+        "opening_balances": [
+            (
+                link_to(row, f"Opening balance of {format_day(row.created_at)}"),
+                format_money(get_signed_amount(row), row.currency),
+            )
+            for row in list_opening_balances(affiliate)
         ],
         "pay_links": list_pay_links(request, affiliate, balances),
         "cards": build_cards(affiliate, by_day, at),

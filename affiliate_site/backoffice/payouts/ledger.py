@@ -28,6 +28,9 @@ from affiliate_site.backoffice.lists.filters import (
 )
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
 from affiliate_site.backoffice.payouts.double_entry_export import double_entry_view
+from affiliate_site.backoffice.payouts.opening_balance_page import (
+    TakeBackOpeningBalancePage,
+)
 from affiliate_site.backoffice.payouts.report_pages import (
     REPORT_TITLES,
     closing_view,
@@ -152,6 +155,7 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         "commission",
         "payment",
     )
+    row_pages = (TakeBackOpeningBalancePage,)
     list_filter = ("kind", LedgerAffiliateFilter, CurrencyFilter, DateFilter)
     ordering = ("-created_at", "-id")
     # Sorted by ID, a small account would read the entries of all others.

@@ -47,6 +47,7 @@ def get_payment_details(request, payment) -> Details:
     line = lines.select_related("run").first()
     documents = payment.account.documents.filter(payment=payment).order_by("id")
     is_canceled = payment.canceled_at is not None
+    balance = None if is_canceled else get_payment_balance(payment)
     mark_unanswered([payment])
     return Details(
         headline=format_money(payment.amount, payment.currency),
@@ -80,12 +81,8 @@ def get_payment_details(request, payment) -> Details:
             ),
             Section(
                 "What it paid" if is_canceled else "What it pays",
-                notes=[]
-                if allocations
-                else ["It pays no commission in full; its amount counts toward them."],
-                facts=[]
-                if is_canceled
-                else list_balance_facts(get_payment_balance(payment)),
+                notes=[] if allocations else [explain_no_allocation(balance)],
+                facts=list_balance_facts(balance) if balance else [],
                 columns=(
                     Column("Commission"),
                     Column("Conversion"),
@@ -109,6 +106,13 @@ def get_payment_details(request, payment) -> Details:
             build_history(request, [payment]),
         ],
     )
+
+
+def explain_no_allocation(balance: PaymentBalance | None) -> str:
+    """Why a payment pays no commission; None if it is canceled."""
+    if balance and balance.opening == balance.payment.amount:
+        return "It pays an opening balance, and no commission."
+    return "It pays no commission in full; its amount counts toward them."
 
 
 def list_line_facts(line: PayoutLine) -> list[tuple[str, Any]]:
@@ -177,6 +181,7 @@ def list_balance_facts(balance: PaymentBalance) -> list[tuple[Any, Any]]:
             format_html("Left over from {}", previous),
             format_html("Used for commissions of {}", previous),
         ),
+        (balance.opening, "Opening balance", "Opening balance, deducted"),
         (balance.paid, "Commissions paid in full", ""),
         (
             balance.carried_forward,

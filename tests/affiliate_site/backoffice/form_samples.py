@@ -35,6 +35,7 @@ from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsP
 from affiliate_site.backoffice.payouts.payment_mails_page import PaymentMailsPage
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.services.documents import issue_documents, list_unbilled
+from payouts.services.opening_balances import post_opening_balance
 from payouts.services.payout_minimums import set_minimum
 from payouts.services.payout_runs import create_draft
 from payouts.services.payout_settings import update_payout_settings
@@ -150,6 +151,9 @@ def create_rows(account, api, marker: str) -> SampleAccount:
         account, reason=marker, page=f"https://{marker}.example/", at=now
     )
     create_payout_run(account, marker)
+    post_opening_balance(
+        account, affiliate_id=slug, currency="USD", amount=Decimal(5), at=now
+    )
     create_document(account, marker)
     create_shop(account, marker)
     return sample

@@ -1,6 +1,7 @@
 """The page of an affiliate."""
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from itertools import product
 
 import pytest
@@ -10,6 +11,7 @@ from django.utils.html import escape, strip_tags
 
 from accounts.models.api_keys import Role
 from affiliate_site.backoffice.formatters import format_status
+from payouts.services.opening_balances import post_opening_balance
 from payouts.services.payout_methods import set_payout_method
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory, EnrollmentFactory
@@ -17,7 +19,7 @@ from tracking.services.hierarchy import create_group, set_group, set_parent
 from tracking.services.notes import create_note
 
 TABS = ("programs", "conversions", "commissions", "payments", "notes", "activity")
-MAX_QUERIES = 29
+MAX_QUERIES = 30
 
 
 def page_url(affiliate):
@@ -94,6 +96,27 @@ def test_each_balance_has_its_form_to_pay(account, staff_client, scenario, mina)
         )
         for row in rows
     ]
+
+
+def test_shows_its_opening_balances(account, staff_client, scenario, mina):
+    key = {"affiliate_id": mina.slug, "at": NOW}
+    post_opening_balance(account, currency="EUR", amount=Decimal(50), **key)
+    transfer = post_opening_balance(
+        account, currency="USD", amount=Decimal("-7.5"), **key
+    )
+    other = scenario.create_enrolled_affiliate("Nils", "Berg")
+    post_opening_balance(
+        account, affiliate_id=other.slug, currency="EUR", amount=Decimal(9), at=NOW
+    )
+    client = staff_client()
+
+    page = client.get(page_url(mina), {"tab": "payments"}).content.decode()
+
+    url = reverse("admin:payouts_transfer_change", args=[transfer.pk])
+    link = f'<a class="details-link" href="{url}">Opening balance of {NOW:%Y-%m-%d}</a>'
+    assert page.count(f"{link}: -7.50 USD") == 2  # by the balance, and in the tab
+    assert page.count(": 50.00 EUR</p>") == 2
+    assert "9.00 EUR" not in page
 
 
 def test_shows_six_months(time_machine, staff_client, scenario, mina):

@@ -83,10 +83,12 @@ OWNER_PAGES = {
     "RunNotePage",
     "SelfBillingPage",
     "SendTestEventPage",
+    "TakeBackOpeningBalancePage",
     "TakeOutPage",
 }
 FINANCE_PAGES = {
     *("CancelPaymentPage", "PayBalancePage", "PayerSettingsPage"),
+    "TakeBackOpeningBalancePage",
     *("ReleasePayoutMethodPage", "SetPayoutMethodPage"),
     *("AddMinimumPage", "EditMinimumPage", "RemoveMinimumPage", "SetOwnMinimumPage"),
     *("AddPayoutRunPage", "ConfirmRunPage", "DiscardRunPage", "RemakeRunPage"),
