@@ -25,6 +25,10 @@ from affiliate_site.api.representations.tracking import (
     ClickRepresentation,
     CustomerRepresentation,
 )
+from payouts.services.opening_balances import (
+    get_signed_amount,
+    list_opening_balances,
+)
 from payouts.services.people import find_people
 from tracking.models.affiliates import Affiliate
 from tracking.models.customers import Customer
@@ -43,7 +47,7 @@ MAIL_COLUMNS = ("created_at", "recipient", "subject", "text", "sent_at", "error"
 OWN_KEYS = (
     *("id", "firstname", "lastname", "email", "company", "address", "created_at"),
     *("custom_fields", "programs", "payout_methods", "postbacks", "tax_data"),
-    *("documents", "mails", "portal_sessions", "portal_links"),
+    *("opening_balances", "documents", "mails", "portal_sessions", "portal_links"),
 )
 OWN_COMMISSION_KEYS = ("id", "kind", "created_at", "amount", "currency", "status")
 OWN_PAYMENT_KEYS = ("id", "created_at", "amount", "currency", "canceled_at")
@@ -117,6 +121,14 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             account.payments.filter(**own),
             ("canceled_at", "cancel_reason", "payout_kind", "payout_details"),
         ),
+        "opening_balances": [
+            {
+                "amount": get_signed_amount(row),
+                "currency": row.currency,
+                "created_at": row.created_at,
+            }
+            for row in list_opening_balances(affiliate)
+        ],
         "payout_lines": list(
             account.payout_lines.filter(**own)
             .order_by("pk")

@@ -44,8 +44,8 @@ def test_downloads_own_data_without_what_staff_wrote(mina, account, portal, scen
     assert list(data) == [
         *("account", "exported_at", "id", "firstname", "lastname", "email", "company"),
         *("address", "created_at", "custom_fields", "programs", "payout_methods"),
-        *("postbacks", "tax_data", "documents", "mails", "portal_sessions"),
-        *("portal_links", "commissions", "payments"),
+        *("postbacks", "tax_data", "opening_balances", "documents", "mails"),
+        *("portal_sessions", "portal_links", "commissions", "payments"),
     ]
     assert data["payout_methods"][0]["details"] == {"iban": "SI56191000000123438"}
     [commission] = data["commissions"]
