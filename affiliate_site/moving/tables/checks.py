@@ -1,6 +1,6 @@
 """Checks of all rows of a kind at once, with as few queries as possible."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -49,7 +49,7 @@ def check_affiliates(imports: ImportMap, rows: list[Row]) -> None:
     check_custom_fields(account, rows)
     for row in list_good(rows):
         row.values["key"] = row.values.get("id") or row.values["email"].casefold()
-    find_duplicates(rows, ("key", "program"))
+    find_duplicates(rows, ("key", "program"), "id")
     find_known_affiliates(imports, rows)
     check_codes(account, rows)
     check_parents(imports, rows)
@@ -172,22 +172,23 @@ def check_parents(imports: ImportMap, rows: list[Row]) -> None:
             row.values["parent_row"] = own[text.casefold()]
         else:
             row.add_problem("parent", "unknown_affiliate", text)
-    for row in list_good(pending):
-        check_ancestors(row)
+    codes = [(row, find_fault_above(row)) for row in list_good(pending)]
+    for row, code in codes:
+        if code:
+            row.add_problem("parent", code, row.values["parent"])
 
 
-def check_ancestors(row: Row) -> None:
-    """The rows above a row are good, and it is not among them."""
+def find_fault_above(row: Row) -> str:
+    """Return the code of a problem if the row is above itself, or below a bad row."""
     seen, above = {row.number}, row.values.get("parent_row")
     while above is not None:
         if above.number in seen:
-            row.add_problem("parent", "parent_cycle", row.values["parent"])
-            return
+            return "parent_cycle"
         if above.problems:
-            row.add_problem("parent", "unknown_affiliate", row.values["parent"])
-            return
+            return "unknown_affiliate"
         seen.add(above.number)
         above = above.values.get("parent_row")
+    return ""
 
 
 def choose_ids(account: Account, rows: list[Row]) -> None:
@@ -230,8 +231,10 @@ def check_conversions(imports: ImportMap, rows: list[Row]) -> None:
             row.add_problem("commission", "missing")
         elif values.get("payment") and values.get("status") not in ("paid", "approved"):
             row.add_problem("status", "unknown_status", values.get("status", ""))
-    table = imports.account.conversions.not_deleted()
-    find_known_sales(rows, table, table.filter(external_id=None), "external_id")
+    sales = imports.account.conversions.not_deleted()
+    ids = {row.values.get("external_id") or "" for row in list_good(rows)}
+    known = {key for (key,) in look_up(sales, "external_id", ids)}
+    find_known_sales(rows, "external_id", known, sales.filter(external_id=None))
     paid = [row for row in list_good(rows) if row.body.get("payment")]
     pks = {imports.get("payment", row.body["payment"]["id"], "") for row in paid}
     columns = ("public_id", "affiliate__slug", "currency")
@@ -247,18 +250,20 @@ def check_conversions(imports: ImportMap, rows: list[Row]) -> None:
 
 def check_payments(imports: ImportMap, rows: list[Row]) -> None:
     """Payments are known by their ID, else by what they are."""
-    table = imports.account.payments.not_canceled()
-    find_known_sales(rows, table, table, "id", "public_id")
+    for row in list_good(rows):
+        if not row.values["amount"]:
+            row.add_problem("amount", "zero_amount")
+    ids = {row.values["id"] for row in list_good(rows) if row.values.get("id")}
+    known = FINDERS["payment"](imports.account, ids) if ids else {}
+    find_known_sales(rows, "id", known, imports.account.payments.not_canceled())
 
 
 def find_known_sales(
-    rows: list[Row], table: Any, nameless: Any, name: str, field: str = ""
+    rows: list[Row], name: str, known: Container[str], nameless: Any
 ) -> None:
     """Find rows that the account has: by ID, or of one affiliate, amount and second."""
     find_duplicates(rows, (name,))
     good = list_good(rows)
-    ids = {row.values[name] for row in good if row.values.get(name)}
-    known = {key for (key,) in look_up(table, field or name, ids)}
     others: dict[tuple[Any, ...], int] = {}
     for row in good:
         if row.values.get(name):

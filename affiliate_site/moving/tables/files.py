@@ -23,9 +23,8 @@ MAX_FILE_BYTES = 20 * 2**20
 MAX_UNPACKED_BYTES = 200 * 2**20
 MAX_ROWS = 100_000
 MAX_COLUMNS = 200
-MAX_CELL_LENGTH = 10_000
-DELIMITERS = ",;\t|"
-DELIMITER_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+QUOTED_TEXT = re.compile(r'"[^"]*"')
 ZIP_START, OLD_EXCEL_START = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 BYTE_ORDER_MARKS = {
     b"\xef\xbb\xbf": "utf-8-sig",
@@ -118,7 +117,7 @@ def read_csv(data: bytes, file_name: str) -> Table:
     table = build_table(rows, file_name, is_csv=True)
     table.encoding, table.delimiter = (
         encoding,
-        DELIMITER_NAMES.get(delimiter, delimiter),
+        DELIMITERS.get(delimiter, delimiter),
     )
     table.notes += notes
     return table
@@ -151,20 +150,10 @@ def decode(data: bytes, file_name: str) -> tuple[str, str, list[str]]:
 
 
 def find_delimiter(text: str) -> str:
-    """Return the delimiter that gives the first line the most cells."""
-    line = next((line for line in text.splitlines() if line.strip()), "")
-
-    def count(delimiter: str) -> int:
-        return len(next(csv.reader([line], delimiter=delimiter), []))
-
-    best = max(DELIMITERS, key=count)
-    if count(best) > 1:
-        return best
-    # A title above the header has one cell; the next line decides.
-    others = [line for line in text.splitlines()[:5] if line.strip()]
-    return max(
-        DELIMITERS, key=lambda each: max((it.count(each) for it in others), default=0)
-    )
+    """Return the delimiter that is most often in the first line that has one."""
+    lines = [QUOTED_TEXT.sub("", line) for line in text.splitlines()[:10]]
+    delimited = next((line for line in lines if set(line) & set(DELIMITERS)), "")
+    return max(DELIMITERS, key=delimited.count)
 
 
 def restore_csv_cell(text: str) -> Cell:
@@ -261,7 +250,7 @@ def convert_xlsx_cell(value: Any) -> Cell:
     text = str(value).strip()
     if text.startswith("#") and text.rstrip("!?").isupper() and text[1:2].isalpha():
         return CellError("cell_error", text)  # such as #REF!
-    return text or None
+    return restore_cell(text) or None
 
 
 def build_table(

@@ -30,16 +30,23 @@ def find_affiliates(account: Account, texts: Collection[str]) -> dict[str, Any]:
     by_email = look_up(people, "email_folded", folded, "pk", "slug")
     emails = {key: value for key, *value in by_email}
     found |= {it: emails[it.casefold()] for it in texts if it.casefold() in emails}
-    imported = account.imported_objects.filter(
-        kind="affiliate", source__startswith=TABLE_SOURCE_PREFIX
-    )
-    elsewhere = dict(look_up(imported, "source_id", texts, "local_id"))
+    elsewhere = find_imported(account, "affiliate", texts)
     slugs = dict(look_up(people, "pk", elsewhere.values(), "slug"))
     found |= {key: [pk, slugs[pk]] for key, pk in elsewhere.items() if pk in slugs}
     found |= {
         key: value for key, *value in look_up(people, "slug", texts, "pk", "slug")
     }
     return found
+
+
+def find_imported(
+    account: Account, kind: str, texts: Collection[str]
+) -> dict[str, int]:
+    """Map the IDs of earlier tables to primary keys."""
+    rows = account.imported_objects.filter(
+        kind=kind, source__startswith=TABLE_SOURCE_PREFIX
+    )
+    return dict(look_up(rows, "source_id", texts, "local_id"))
 
 
 def find_programs(account: Account, texts: Collection[str]) -> dict[str, Any]:
@@ -64,8 +71,13 @@ def find_customers(account: Account, texts: Collection[str]) -> dict[str, Any]:
 def find_payments(account: Account, texts: Collection[str]) -> dict[str, Any]:
     """Map IDs to (primary key, ID) of payments that are not canceled."""
     rows = account.payments.not_canceled()
-    found = look_up(rows, "public_id", texts, "pk", "public_id")
-    return {key: value for key, *value in found}
+    elsewhere = find_imported(account, "payment", texts)
+    names = dict(look_up(rows, "pk", elsewhere.values(), "public_id"))
+    found = {text: [pk, names[pk]] for text, pk in elsewhere.items() if pk in names}
+    return found | {
+        key: value
+        for key, *value in look_up(rows, "public_id", texts, "pk", "public_id")
+    }
 
 
 def find_groups(account: Account, texts: Collection[str]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from affiliate_site.moving.tables.kinds import Column, TableKind
 from affiliate_site.moving.tables.problems import Problem
 from affiliate_site.moving.tables.references import FINDERS
 from affiliate_site.moving.tables.values import Reading, read_cell
-from tracking.money import get_exponent
+from tracking.errors import AmountTooLarge
+from tracking.money import validate_amount
 from tracking.services.imports import ImportProblem
 
 CREATED, KNOWN, NOT_STORED = "created", "known", "not_stored"
@@ -96,7 +97,7 @@ def read_rows(
         for name in required:
             if row.values.get(name) is None and headers[name] not in bad:
                 row.add_problem(name, "missing")
-        check_decimals(row)
+        check_amounts(row)
         return row
 
     return [read_row(source) for source in table.rows]
@@ -117,14 +118,18 @@ def read_value(row: Row, column: Column, cell: Cell, reading: Reading) -> None:
         row.set(column.path, value)
 
 
-def check_decimals(row: Row) -> None:
-    """Amounts have no more decimals than their currency: nothing is rounded."""
+def check_amounts(row: Row) -> None:
+    """Amounts are stored as they are: nothing is rounded."""
     currency = row.values.get("currency")
     for name in ("amount", "commission"):
         amount = row.values.get(name)
         if currency and amount is not None:
-            decimals = -amount.normalize().as_tuple().exponent
-            if decimals > get_exponent(currency):
+            try:
+                rounded = validate_amount(abs(amount), currency)
+            except AmountTooLarge:
+                row.add_problem(name, "amount_too_large", f"{amount:f}")
+                continue
+            if rounded != abs(amount):
                 row.add_problem(name, "too_many_decimals", f"{amount:f}")
 
 
@@ -133,17 +138,18 @@ def list_good(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if not row.problems]
 
 
-def find_duplicates(rows: Iterable[Row], columns: Sequence[str]) -> None:
-    """Refuse rows with the values of an earlier one in these columns."""
+def find_duplicates(
+    rows: Iterable[Row], columns: Sequence[str], named: str = ""
+) -> None:
+    """Refuse rows with the values of an earlier one in these columns.
+
+    The problem is one of the column `named`, by default the first.
+    """
     seen: dict[tuple[Any, ...], int] = {}
     for row in list_good(rows):
-        key = tuple(
-            value.casefold() if isinstance(value, str) and name == "email" else value
-            for name in columns
-            for value in [row.values.get(name)]
-        )
+        key = tuple(row.values.get(name) for name in columns)
         if key[0] is None:
             continue
         first = seen.setdefault(key, row.number)
         if first != row.number:
-            row.add_problem(columns[0], "duplicate_row", first)
+            row.add_problem(named or columns[0], "duplicate_row", first)

@@ -76,7 +76,7 @@ def store_customer(imports: ImportMap, row: Row, ledger: LedgerSession) -> None:
 
 def store_conversion(imports: ImportMap, row: Row, ledger: LedgerSession) -> None:
     """Store a sale with its commission; a paid one without a payment gets one."""
-    body, key = row.body, str(row.number)
+    body, key = row.body, f"row {row.number}"
     body["commissions"] = [{"currency": body["currency"]}]
     conversion = sales.import_conversion(imports, body)
     imports.remember("conversion", key, conversion, body)
@@ -85,7 +85,7 @@ def store_conversion(imports: ImportMap, row: Row, ledger: LedgerSession) -> Non
     status = body.get("status", "pending")
     if status == "paid":
         status = "approved"
-        if "payment" not in body:
+        if "payment" not in body and body["commission"]:
             own = body | {"id": "", "amount": body["commission"]}
             payment = sales.import_payment(imports, own, ledger)
             imports.remember("payment", key, payment, own)
@@ -107,7 +107,8 @@ def store_conversion(imports: ImportMap, row: Row, ledger: LedgerSession) -> Non
 def store_payment(imports: ImportMap, row: Row, ledger: LedgerSession) -> None:
     """Store a payment."""
     payment = sales.import_payment(imports, row.body, ledger)
-    imports.remember("payment", row.body.get("id") or row.number, payment, row.body)
+    key = row.body.get("id") or f"row {row.number}"
+    imports.remember("payment", key, payment, row.body)
 
 
 def store_opening_balance(imports: ImportMap, row: Row, ledger: LedgerSession) -> None:

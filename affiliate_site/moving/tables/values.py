@@ -147,13 +147,9 @@ def read_word(cell: Cell, reading: Reading) -> str:
 def read_signed_amount(cell: Cell, reading: Reading) -> Decimal:
     """Return a number, negative ones too."""
     if isinstance(cell, Decimal):
-        number = cell
-    else:
-        text = read_text(cell, reading).replace("\u2212", "-")
-        number = parse_number(text, reading.styles.decimal or "point")
-    if number.adjusted() >= 13 and number:
-        raise ImportProblem("amount_too_large", "", cell)
-    return number
+        return cell
+    text = read_text(cell, reading).replace("\u2212", "-")
+    return parse_number(text, reading.styles.decimal or "point")
 
 
 def read_amount(cell: Cell, reading: Reading) -> Decimal:
