@@ -103,6 +103,9 @@ EXPORTED = {
         " created_at answered_at answered_by answer is_answer_new"
     ),
     "tracking.ReferralCode": "code enrollment prospect",
+    "tracking.TableImport": (
+        "public_id kind file_name actor created known not_stored created_at undone_at"
+    ),
     "tracking.SearchSuffix": "suffix affiliate",
     "tracking.ShopCustomer": "connection key facts",
     "tracking.ShopEvent": (

@@ -39,6 +39,7 @@ class ImportedObject(TenantModel):
 class TableImport(TenantModel):
     """A table that was stored; its objects have the source `source`."""
 
+    public_id = models.CharField("ID", max_length=32)
     kind = models.CharField(max_length=32)
     file_name = models.CharField(max_length=255)
     actor = models.CharField(max_length=255)
@@ -50,6 +51,11 @@ class TableImport(TenantModel):
 
     class Meta:
         default_related_name = "table_imports"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "public_id"], name="one_table_import_per_id"
+            )
+        ]
         indexes = [
             models.Index(
                 fields=["account", "-created_at", "-id"],
@@ -58,9 +64,9 @@ class TableImport(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return str(self.pk)
+        return self.public_id
 
     @property
     def source(self) -> str:
         """The source of its objects in `ImportedObject`."""
-        return f"{TABLE_SOURCE_PREFIX}{self.pk}"
+        return f"{TABLE_SOURCE_PREFIX}{self.public_id}"

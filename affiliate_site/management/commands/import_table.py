@@ -24,10 +24,11 @@ class Command(AccountCommand):
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
-        parser.add_argument("kind", choices=KINDS, help="what the rows are")
-        source = parser.add_mutually_exclusive_group(required=True)
-        source.add_argument("file", metavar="FILE", type=Path, nargs="?")
-        source.add_argument(
+        parser.add_argument(
+            "kind", metavar="TABLE", choices=KINDS, help=f"one of {', '.join(KINDS)}"
+        )
+        parser.add_argument("file", metavar="FILE", type=Path, nargs="?")
+        parser.add_argument(
             "--template", action="store_true", help="print a CSV file with the columns"
         )
         parser.add_argument(
@@ -38,16 +39,16 @@ class Command(AccountCommand):
             action="append",
             default=[],
             type=parse_pair,
-            metavar="NAME=HEADER",
-            help="the header of a column; an empty one leaves it out (repeatable)",
+            metavar="PAIR",
+            help="NAME=HEADER of a column, or NAME= without one (repeatable)",
         )
         parser.add_argument(
             "--default",
             action="append",
             default=[],
             type=parse_pair,
-            metavar="NAME=VALUE",
-            help="of empty cells, such as status=approved (repeatable)",
+            metavar="PAIR",
+            help="NAME=VALUE of empty cells, as status=approved (repeatable)",
         )
         parser.add_argument("--program", metavar="PROGRAM", help="of empty cells")
         parser.add_argument("--currency", metavar="CODE", help="of empty cells")
@@ -69,6 +70,8 @@ class Command(AccountCommand):
         if template:
             self.stdout.write(build_template(account, kind), ending="")
             return
+        if file is None:
+            raise CommandError("Name a FILE, or --template.", returncode=2)
         try:
             table = read_table(file.read_bytes(), file.name)
         except OSError as error:
@@ -107,7 +110,7 @@ class Command(AccountCommand):
             self.write_result(
                 None,
                 dry_run=is_dry_run,
-                id=stored.pk if stored else None,
+                id=stored.public_id if stored else None,
                 columns=importer.mapping,
                 encoding=importer.table.encoding,
                 delimiter=importer.table.delimiter,
@@ -127,7 +130,7 @@ class Command(AccountCommand):
             )
         lines += [f"{name}: {count:,}" for name, count in report.counts.items()]
         if stored:
-            lines.append(f"Import {stored.pk} is stored.")
+            lines.append(f"Import {stored.public_id} is stored.")
         elif not report.questions:
             lines.append("Nothing was stored.")
         self.write_result("\n".join(lines))

@@ -1,4 +1,4 @@
-from accounts.commands import AccountCommand, parse_id_argument
+from accounts.commands import AccountCommand
 from affiliate_site.moving.tables.undo import undo_table_import
 
 
@@ -8,13 +8,9 @@ class Command(AccountCommand):
         " no sale, payment or decision since."
     )
 
-    def add_arguments(self, parser):
-        super().add_arguments(parser)
-        parser.add_argument(
-            "number", metavar="ID", type=parse_id_argument, help="of the import"
-        )
+    arguments = {"id": "of the import"}
 
-    def run_for_account(self, account, *, at, number=0, **options):
-        removed = undo_table_import(account, number=number, at=at)
+    def run_for_account(self, account, *, at, id="", **options):
+        removed = undo_table_import(account, public_id=id, at=at)
         lines = [f"{kind}: {count:,} removed" for kind, count in removed.items()]
-        self.write_result("\n".join(lines), id=number, removed=removed)
+        self.write_result("\n".join(lines), id=id, removed=removed)

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from accounts.actor import get_actor
 from accounts.errors import InvalidInput
+from accounts.ids import generate_public_id
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from affiliate_site.moving.importing import STORE_ERRORS, describe_problem
@@ -136,6 +137,7 @@ class TableImporter:
         with transaction.atomic():
             lock_hierarchy(self.account)  # one import at a time
             table_import = self.account.table_imports.create(
+                public_id=generate_public_id("ti"),
                 kind=self.kind.name,
                 file_name=self.file_name[:255],
                 actor=get_actor().name,

@@ -46,34 +46,36 @@ Made = dict[str, dict[int, Any]]  # rows by kind and primary key
 
 
 class TableImportNotFound(NotFound):
-    """The account has no import with this number."""
+    """The account has no import with this ID."""
 
-    message = "Import {number} not found"
+    message = "Import {id} not found"
 
 
 class TableImportUndone(Conflict):
     """The import was undone before."""
 
-    message = "Import {number} was undone already"
+    message = "Import {id} was undone already"
 
 
 class TableImportBuiltUpon(Conflict):
     """What the import made is used by now."""
 
-    message = "Import {number} cannot be undone: {obstacles}"
+    message = "Import {id} cannot be undone: {obstacles}"
 
 
 def get_table_import(
-    account: Account, number: int, *, lock: bool = False
+    account: Account, public_id: str, *, lock: bool = False
 ) -> TableImport:
     """Return an import; raise `TableImportNotFound`."""
-    error = TableImportNotFound(number=number)
+    error = TableImportNotFound(id=public_id)
     rows = account.table_imports
-    found: TableImport = get_or_raise(rows, error, lock=lock, pk=number)
+    found: TableImport = get_or_raise(rows, error, lock=lock, public_id=public_id)
     return found
 
 
-def undo_table_import(account: Account, *, number: int, at: datetime) -> dict[str, int]:
+def undo_table_import(
+    account: Account, *, public_id: str, at: datetime
+) -> dict[str, int]:
     """Remove all that an import made; return the numbers of rows by kind.
 
     Sales are deleted, payments canceled and opening balances taken back, which their
@@ -84,16 +86,16 @@ def undo_table_import(account: Account, *, number: int, at: datetime) -> dict[st
     try:
         with transaction.atomic():
             lock_hierarchy(account)
-            table_import = get_table_import(account, number, lock=True)
+            table_import = get_table_import(account, public_id, lock=True)
             if table_import.undone_at is not None:
-                raise TableImportUndone(number=number)
+                raise TableImportUndone(id=public_id)
             made = load_rows(account, table_import)
             obstacles = list(
                 islice(iterate_obstacles(account, table_import, made), MAX_OBSTACLES)
             )
             if obstacles:
                 texts = "; ".join(obstacles)
-                raise TableImportBuiltUpon(number=number, obstacles=texts)
+                raise TableImportBuiltUpon(id=public_id, obstacles=texts)
             remove_rows(account, made, at=at)
             account.imported_objects.filter(source=table_import.source).delete()
             table_import.update_row(undone_at=at)
@@ -101,10 +103,10 @@ def undo_table_import(account: Account, *, number: int, at: datetime) -> dict[st
     except ProtectedError as error:
         used = islice(error.protected_objects, MAX_OBSTACLES)
         texts = "; ".join(f"{describe(row)} uses it" for row in used)
-        raise TableImportBuiltUpon(number=number, obstacles=texts) from None
+        raise TableImportBuiltUpon(id=public_id, obstacles=texts) from None
     except IntegrityError:
         obstacles_text = "somebody uses it just now"
-        raise TableImportBuiltUpon(number=number, obstacles=obstacles_text) from None
+        raise TableImportBuiltUpon(id=public_id, obstacles=obstacles_text) from None
     return {kind: len(rows) for kind, rows in made.items()}
 
 

@@ -30,7 +30,7 @@ order-1,mina@notes.example.org,{customer},100,EUR,10,{status},2026-03-06
 
 
 def undo(report, account):
-    return undo_table_import(account, number=report.table_import.pk, at=LATER)
+    return undo_table_import(account, public_id=report.table_import.public_id, at=LATER)
 
 
 def refuse_undo(report, account):
