@@ -140,6 +140,8 @@ EVENT_SENTENCES = {
     "staff.second_factor_code_used": "used a recovery code of {user_id}",
     "staff.second_factor_codes_created": "renewed the recovery codes of {user_id}",
     "staff.second_factor_removed": "disabled two-factor authentication of {user_id}",
+    "table_import.stored": "imported {}: {created} rows",
+    "table_import.undone": "undid {}",
     "tax_data.set": "set the tax data of {}",
     "tax_rule.removed": "removed {}",
     "tax_rule.set": "set {} to {rate} % VAT",

@@ -36,6 +36,9 @@ OTHER_SEPARATOR_PATTERN = re.compile(r"[;\t\r\n]")
 FIRST_BAR_PATTERN = re.compile(r"(?<!\|)\|")
 # Most texts: neither a formula nor a separator, and nothing to escape.
 PLAIN_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:/@+=-]*")
+ADDED_APOSTROPHE = re.compile(
+    rf"([;|\t\r\n][{INVISIBLE_CHARACTERS};|\"]*)'(?=[=+\-@|\uff1d\uff0b\uff0d\uff20\uff5c])"
+)
 NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
 
@@ -101,6 +104,13 @@ def _escape_separated_formula(match: re.Match[str]) -> str:
         start = other.start()
         separator = separator[:start] + FIRST_BAR_PATTERN.sub("'|", separator[start:])
     return f"{separator}'{formula_start}" if formula_start else separator
+
+
+def restore_cell(text: str) -> str:
+    """Return the text of a cell without the apostrophes that exports have added."""
+    if text.startswith("'") and FORMULA_PATTERN.match(text[1:]):
+        text = text[1:]
+    return ADDED_APOSTROPHE.sub(r"\1", text)
 
 
 def format_csv_line(values: Iterable) -> str:

@@ -104,6 +104,9 @@ EXPORTED = {
     ),
     "tracking.ReferralCode": "code enrollment prospect",
     "tracking.ReferralCodeAlias": "code enrollment",
+    "tracking.TableImport": (
+        "public_id kind file_name actor created known not_stored created_at undone_at"
+    ),
     "tracking.SearchSuffix": "suffix affiliate",
     "tracking.ShopCustomer": "connection key facts",
     "tracking.ShopEvent": (

@@ -56,6 +56,7 @@ IMPORTED_KINDS = {
     "group": "tracking.AffiliateGroup",
     "level": "payouts.Level",
     "note": "tracking.Note",
+    "opening_balance": "payouts.Transfer",
     "payment": "payouts.Payment",
     "payout_method": "payouts.PayoutMethod",
     "program": PROGRAM,
@@ -69,6 +70,7 @@ ACTORS = (
     "payouts.Refund.actor",
     "payouts.Transfer.actor",
     "tracking.Question.answered_by",
+    "tracking.TableImport.actor",
 )
 ID = re.compile(r"[0-9]{1,18}")
 ACTOR = re.compile(r"(staff|affiliate) ([0-9]{1,18})")

@@ -67,6 +67,7 @@ VALUES = {
     "DAY": "2026-11-30",
     "FILE": "/nonexistent/account.jsonl",
     "KIND": "stripe",
+    "TABLE": "affiliates",
 }
 # Copy the file of the database instead of opening it: test_backups.py.
 FILE_COMMANDS = {"backup", "restore"}
@@ -76,6 +77,7 @@ OPTIONS = {
     "check_ledger": ["--note"],
     "deliver_webhooks": ["--once"],
     "import_account": ["--from", "nowhere"],
+    "import_table": ["--template"],
     "process_inbox": ["--once"],
     "set_connection_secret": ["--forget-earlier"],
 }

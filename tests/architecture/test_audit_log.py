@@ -25,6 +25,7 @@ READERS = {
     "affiliate_site/backoffice/conversions/conversion_details.py": "who reported it",
     "affiliate_site/backoffice/conversions/customer_details.py": "timeline",
     "affiliate_site/backoffice/object_pages.py": "history of an object",
+    "affiliate_site/moving/tables/undo.py": "who has changed what an import made",
     "affiliate_site/privacy/person_export.py": "export of a person's data",
 }
 

@@ -83,6 +83,12 @@ DOCUMENTED = {
     "import_account": (
         "ACCOUNT [--from BASE_URL | --file FILE] [--dry-run] [--mirror] [--final]"
     ),
+    "import_table": (
+        "ACCOUNT TABLE [FILE] [--template] [--system SYSTEM] [--column PAIR]"
+        " [--default PAIR] [--program PROGRAM] [--currency CODE] [--dates STYLE]"
+        " [--decimal MARK] [--dry-run] [--only-good]"
+    ),
+    "undo_table_import": "ACCOUNT ID",
     "deliver_webhooks": "[--once]",
     "prune": "[--dry-run]",
     "rotate_encryption": "[--dry-run]",

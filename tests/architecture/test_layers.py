@@ -67,6 +67,7 @@ MODULES_USING_ACTOR = {
     "affiliate_site/api/access.py",
     "affiliate_site/backoffice/site.py",
     "affiliate_site/moving/importing.py",
+    "affiliate_site/moving/tables/importing.py",  # who stored a table
     "affiliate_site/operations/logs.py",
     "affiliate_site/shops/processing.py",
     "payouts/services/corrections.py",  # who gave the reason

@@ -83,6 +83,7 @@ OTHER_COLUMNS = {
     "tracking.Program": "slug title landing_page program_group link_parameters",
     "tracking.Question": "answer_given answered_by",
     "tracking.Source": "hex",
+    "tracking.TableImport": "actor file_name kind",
 }
 
 

@@ -94,6 +94,8 @@ OTHER_COMMANDS = {
     "disable_connection": "one row and its entry in the audit log",
     "export_account": "reads",
     "import_account": "tests/affiliate_site/moving/, stopped at several moments",
+    "import_table": "one transaction: tests/affiliate_site/moving/tables/",
+    "undo_table_import": "one transaction: tests/affiliate_site/moving/tables/",
     "list_connections": "reads",
     "list_inbox": "reads",
     "process_inbox": "tests/concurrency/test_shop_events.py",

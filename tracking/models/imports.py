@@ -1,4 +1,4 @@
-"""ImportedObject: what an object of another system is called here."""
+"""Imports of tables, and what objects of other systems are called here."""
 
 from django.db import models
 from django.utils import timezone
@@ -6,6 +6,7 @@ from django.utils import timezone
 from accounts.models.accounts import TenantModel
 
 MAX_SOURCE_ID_LENGTH = 255
+TABLE_SOURCE_PREFIX = "table "
 
 
 class ImportedObject(TenantModel):
@@ -33,3 +34,39 @@ class ImportedObject(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.source_id}"
+
+
+class TableImport(TenantModel):
+    """A table that was stored; its objects have the source `source`."""
+
+    public_id = models.CharField("ID", max_length=32)
+    kind = models.CharField(max_length=32)
+    file_name = models.CharField(max_length=255)
+    actor = models.CharField(max_length=255)
+    created = models.PositiveIntegerField(default=0)  # numbers of rows
+    known = models.PositiveIntegerField(default=0)
+    not_stored = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(default=timezone.now)
+    undone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_related_name = "table_imports"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "public_id"], name="one_table_import_per_id"
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["account", "-created_at", "-id"],
+                name="table_imports_newest_first",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def source(self) -> str:
+        """The source of its objects in `ImportedObject`."""
+        return f"{TABLE_SOURCE_PREFIX}{self.public_id}"

@@ -1,0 +1,148 @@
+import sys
+from pathlib import Path
+
+from django.core.management.base import CommandError
+
+from accounts.commands import AccountCommand
+from affiliate_site.moving.tables.files import read_table
+from affiliate_site.moving.tables.importing import TableImporter
+from affiliate_site.moving.tables.kinds import KINDS
+from affiliate_site.moving.tables.mappings import SYSTEMS, guess_mapping
+from affiliate_site.moving.tables.templates import build_template
+from affiliate_site.moving.tables.values import DATE_STYLES, NUMBER_STYLES, Styles
+
+MAX_SHOWN_PROBLEMS = 100
+COLUMNS = ("ROW", "COLUMN", "PROBLEM")
+
+
+class Command(AccountCommand):
+    help = (
+        "Store the rows of a CSV or XLSX file: affiliates, customers, conversions,"
+        " payments or opening balances. All or nothing, unless --only-good; a second"
+        " run doubles nothing. With --template: print a table to fill in."
+    )
+
+    def add_arguments(self, parser):
+        super().add_arguments(parser)
+        parser.add_argument(
+            "kind", metavar="TABLE", choices=KINDS, help=f"one of {', '.join(KINDS)}"
+        )
+        parser.add_argument("file", metavar="FILE", type=Path, nargs="?")
+        parser.add_argument(
+            "--template", action="store_true", help="print a CSV file with the columns"
+        )
+        parser.add_argument(
+            "--system", choices=SYSTEMS, help="whose export it is; check the columns"
+        )
+        parser.add_argument(
+            "--column",
+            action="append",
+            default=[],
+            type=parse_pair,
+            metavar="PAIR",
+            help="NAME=HEADER of a column, or NAME= without one (repeatable)",
+        )
+        parser.add_argument(
+            "--default",
+            action="append",
+            default=[],
+            type=parse_pair,
+            metavar="PAIR",
+            help="NAME=VALUE of empty cells, as status=approved (repeatable)",
+        )
+        parser.add_argument("--program", metavar="PROGRAM", help="of empty cells")
+        parser.add_argument("--currency", metavar="CODE", help="of empty cells")
+        parser.add_argument(
+            "--dates", choices=DATE_STYLES, help="how dates are written"
+        )
+        parser.add_argument(
+            "--decimal", choices=NUMBER_STYLES, help="of numbers: the decimal mark"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="store nothing")
+        parser.add_argument(
+            "--only-good", action="store_true", help="store the rows without a problem"
+        )
+
+    def run_for_account(
+        self, account, *, at, kind="", file=None, template=False, **options
+    ):
+        kind = KINDS[kind]
+        if template:
+            self.stdout.write(build_template(account, kind), ending="")
+            return
+        if file is None:
+            raise CommandError("Name a FILE, or --template.", returncode=2)
+        try:
+            table = read_table(file.read_bytes(), file.name)
+        except OSError as error:
+            raise CommandError(f"{file} cannot be read: {error.strerror}") from error
+        system = SYSTEMS.get(options["system"])
+        mapping = guess_mapping(kind, table.header, system) | dict(options["column"])
+        defaults = dict(system.defaults.get(kind.name, {})) if system else {}
+        defaults |= dict(options["default"])
+        for name in ("program", "currency"):
+            if options[name]:
+                defaults[name] = options[name]
+        styles = system.styles if system else Styles()
+        importer = TableImporter(
+            account,
+            kind,
+            table,
+            {name: header for name, header in mapping.items() if header},
+            at,
+            file_name=file.name,
+            styles=Styles(
+                options["decimal"] or styles.decimal, options["dates"] or styles.dates
+            ),
+            defaults=defaults,
+            only_good=options["only_good"],
+        )
+        report = importer.preview() if options["dry_run"] else importer.store()
+        self.write_report(importer, report, is_dry_run=options["dry_run"])
+        if report.questions or report.problems:
+            sys.exit(1)
+
+    def write_report(self, importer, report, *, is_dry_run):
+        """The columns, the numbers of rows, and what is wrong with which cell."""
+        stored = report.table_import
+        problems = [problem.serialize() for problem in report.problems]
+        if self.as_json:
+            self.write_result(
+                None,
+                dry_run=is_dry_run,
+                id=stored.public_id if stored else None,
+                columns=importer.mapping,
+                encoding=importer.table.encoding,
+                delimiter=importer.table.delimiter,
+                counts=report.counts,
+                notes=report.notes,
+                questions=[vars(question) for question in report.questions],
+                problems=problems,
+            )
+            return
+        lines = [f"{name}: {header}" for name, header in importer.mapping.items()]
+        lines += report.notes
+        for question in report.questions:
+            readings = ", ".join(f"{k} = {v}" for k, v in question.options.items())
+            lines.append(
+                f"--{question.name} is needed: {question.example!r} in"
+                f" {question.column} can be {readings}"
+            )
+        lines += [f"{name}: {count:,}" for name, count in report.counts.items()]
+        if stored:
+            lines.append(f"Import {stored.public_id} is stored.")
+        elif not report.questions:
+            lines.append("Nothing was stored.")
+        self.write_result("\n".join(lines))
+        if problems:
+            shown = problems[:MAX_SHOWN_PROBLEMS]
+            rows = [(it["row"], it["column"], it["sentence"]) for it in shown]
+            self.write_table(COLUMNS, rows)
+            if len(problems) > len(shown):
+                self.write_result(f"… and {len(problems) - len(shown):,} more")
+
+
+def parse_pair(text: str) -> tuple[str, str]:
+    """Split `NAME=VALUE`."""
+    name, _, value = text.partition("=")
+    return name, value

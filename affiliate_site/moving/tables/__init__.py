@@ -1,0 +1,1 @@
+"""Tables of other systems, spreadsheets and our own exports, read into an account."""

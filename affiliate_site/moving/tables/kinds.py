@@ -1,0 +1,308 @@
+"""What a table may hold: for each kind, its columns and where they go in a body.
+
+A row becomes a body as the API 1.6 shows it, which the importing services store.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from payouts.payout_details import DETAIL_NAMES
+
+DETAIL_COLUMNS = tuple(
+    dict.fromkeys(n for names in DETAIL_NAMES.values() for n in names)
+)
+PREFIXES = {
+    "meta": "meta_data",
+    "custom": "custom_fields",
+}  # `meta:key`, `custom:field`
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, how it is read, and its place in the body.
+
+    `synonyms` are further names in headers, without case and marks. `type` is a name of
+    `values.READERS` or `references.KINDS`.
+    """
+
+    name: str
+    label: str
+    path: str
+    type: str = "text"
+    is_required: bool = False
+    synonyms: tuple[str, ...] = ()
+    example: str = ""
+    max_length: int = 255
+
+
+@dataclass(frozen=True)
+class TableKind:
+    """A kind of table, and which prefixes its other columns may have."""
+
+    name: str
+    label: str
+    columns: tuple[Column, ...]
+    prefixes: tuple[str, ...] = ()
+    by_name: dict[str, Column] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_name = {column.name: column for column in self.columns}
+        object.__setattr__(self, "by_name", by_name)
+
+    def find_column(self, name: str) -> Column | None:
+        """Return the column of this name, or that of a prefix such as `meta:source`."""
+        prefix, mark, key = name.partition(":")
+        if mark and key and prefix in self.prefixes:
+            kind = "custom_field" if prefix == "custom" else "text"
+            return Column(name, key, f"{PREFIXES[prefix]}.{key}", kind)
+        return self.by_name.get(name)
+
+
+AFFILIATE = Column(
+    *("affiliate", "Affiliate", "affiliate.id", "affiliate"),
+    is_required=True,
+    synonyms=("affiliate id", "affiliate email", "promoter", "partner"),
+    example="odette@notes.example.org",
+)
+PROGRAM = Column(
+    *("program", "Program", "program.id", "program"),
+    is_required=True,
+    synonyms=("program id", "program title"),
+    example="harbor-lamp-partners",
+)
+CREATED = Column(
+    *("created_at", "Created", "created_at", "date"),
+    synonyms=("created utc", "date", "created on", "date utc", "joined"),
+    example="2026-03-04T09:15:27Z",
+)
+CURRENCY = Column(
+    *("currency", "Currency", "currency", "currency"),
+    is_required=True,
+    synonyms=("amount currency", "commission currency", "balance due currency"),
+    example="EUR",
+)
+AMOUNT = Column(
+    *("amount", "Amount", "amount", "amount"), is_required=True, example="99.90"
+)
+REMOVED = Column(
+    *("removed_at", "Removed", "removed_at", "removed"),
+    synonyms=(
+        "deleted at",
+        "deleted at utc",
+        "deleted",
+        "canceled at utc",
+        "canceled at",
+    ),
+)
+
+AFFILIATES = TableKind(
+    "affiliates",
+    "Affiliates",
+    (
+        Column(
+            *("id", "ID", "id", "text"),
+            synonyms=("affiliate id", "affiliate", "user id", "partner key"),
+            example="odettevarga",
+        ),
+        Column(
+            *("email", "E-mail", "email", "email"),
+            synonyms=("email address", "mail", "affiliate email"),
+            example="odette@notes.example.org",
+            max_length=254,
+        ),
+        Column(
+            *("firstname", "First name", "firstname"),
+            synonyms=("forename", "given name"),
+            example="Odette",
+        ),
+        Column(
+            *("lastname", "Last name", "lastname"),
+            synonyms=("surname", "family name"),
+            example="Varga",
+        ),
+        Column(
+            *("name", "Full name", "name", "name"),
+            synonyms=("name", "affiliate name"),
+        ),
+        Column("company", "Company", "company.name", synonyms=("company name",)),
+        Column("address", "Address", "address.address", synonyms=("street",)),
+        Column("address_two", "Address, second line", "address.address_two"),
+        Column(
+            *("postal_code", "Postal code", "address.postal_code"),
+            synonyms=("zip", "zip code", "postcode"),
+        ),
+        Column("city", "City", "address.city"),
+        Column("state", "State", "address.state", synonyms=("region",)),
+        Column(
+            *("country", "Country", "address.country.code", "country"),
+            synonyms=("country code",),
+            example="HU",
+        ),
+        Column(
+            *("group", "Group", "affiliate_group_id", "group"),
+            synonyms=("group title", "affiliate group"),
+            example="Gold",
+        ),
+        Column(
+            *("parent", "Parent", "parent_id", "affiliate"),
+            synonyms=("parent id", "parent affiliate", "referred by"),
+        ),
+        Column(
+            *("program", "Program", "program.id", "program"),
+            synonyms=PROGRAM.synonyms,
+            example=PROGRAM.example,
+        ),
+        Column(
+            *("status", "Status", "approved", "approval"),
+            synonyms=("approval", "approved"),
+            example="approved",
+        ),
+        Column(
+            *("code", "Referral code", "code", "code"),
+            synonyms=("ref", "referral id", "link token"),
+            example="odette",
+            max_length=64,
+        ),
+        Column(
+            *("further_codes", "Further referral codes", "referral_codes", "codes"),
+            synonyms=("referral codes", "old codes", "aliases", "links"),
+            example="odette-2024, odette-shop",
+        ),
+        Column(
+            *("coupon", "Coupon", "coupon", "code"),
+            synonyms=("coupon code", "promo code", "discount code"),
+            example="ODETTE10",
+            max_length=64,
+        ),
+        Column(
+            *("payout_method", "Payout method", "payout_method.type", "payout_method"),
+            example="paypal",
+        ),
+        *(
+            Column(
+                f"payout_{name}",
+                f"Payout: {name.replace('_', ' ')}",
+                f"payout_method.details.{name}",
+                synonyms=("paypal email",) if name == "email" else (),
+                example="odette@notes.example.org" if name == "email" else "",
+            )
+            for name in DETAIL_COLUMNS
+        ),
+        Column(
+            *("created_at", "Created", "created_at", "date"),
+            synonyms=(*CREATED.synonyms, "applied at", "applied at utc"),
+            example=CREATED.example,
+        ),
+        REMOVED,
+    ),
+    prefixes=("meta", "custom"),
+)
+CUSTOMERS = TableKind(
+    "customers",
+    "Customers",
+    (
+        Column(
+            *("customer_id", "Customer ID", "customer_id"),
+            is_required=True,
+            synonyms=("customer", "external customer id"),
+            example="member-7",
+        ),
+        PROGRAM,
+        AFFILIATE,
+        Column("status", "Status", "status", "customer_status", example="paying"),
+        CREATED,
+        REMOVED,
+    ),
+    prefixes=("meta",),
+)
+CONVERSIONS = TableKind(
+    "conversions",
+    "Conversions",
+    (
+        Column(
+            *("external_id", "External ID", "external_id"),
+            synonyms=("order id", "order", "transaction id", "order number"),
+            example="order-1042",
+        ),
+        PROGRAM,
+        AFFILIATE,
+        Column(
+            *("customer_id", "Customer ID", "customer.id", "customer"),
+            synonyms=("customer",),
+            example="member-7",
+        ),
+        Column(
+            *("amount", "Amount", "amount", "amount"),
+            is_required=True,
+            synonyms=("total", "sale amount", "revenue", "order amount"),
+            example="99.90",
+        ),
+        CURRENCY,
+        Column(
+            *("commission", "Commission", "commission", "amount"),
+            synonyms=("commissions", "commission amount"),
+            example="9.99",
+        ),
+        Column(
+            *("commission_type", "Commission type", "commission_type"),
+            example="standard",
+            max_length=64,
+        ),
+        Column(
+            *("status", "Status", "status", "status"),
+            synonyms=("commission status", "state"),
+            example="approved",
+        ),
+        Column(
+            *("payment", "Payment", "payment.id", "payment"),
+            synonyms=("payment id", "payout id"),
+        ),
+        CREATED,
+        REMOVED,
+    ),
+    prefixes=("meta",),
+)
+PAYMENTS = TableKind(
+    "payments",
+    "Payments",
+    (
+        Column(
+            *("id", "ID", "id", "text"),
+            synonyms=("payment id", "payout id", "reference"),
+            example="payout-2026-03",
+            max_length=32,
+        ),
+        AFFILIATE,
+        AMOUNT,
+        CURRENCY,
+        Column(
+            *("created_at", "Paid", "created_at", "date"),
+            is_required=True,
+            synonyms=(*CREATED.synonyms, "created", "paid at", "paid on"),
+            example="2026-04-01",
+        ),
+        REMOVED,
+    ),
+)
+OPENING_BALANCES = TableKind(
+    "opening_balances",
+    "Opening balances",
+    (
+        replace(AFFILIATE, path="affiliate_id"),
+        Column(
+            *("amount", "Balance", "amount", "signed_amount"),
+            is_required=True,
+            synonyms=("amount", "opening balance", "balance due", "unpaid"),
+            example="120.50",
+        ),
+        CURRENCY,
+        Column(
+            *("date", "Date", "date", "date"),
+            synonyms=("created", "as of"),
+            example="2026-04-01",
+        ),
+    ),
+)
+KINDS = {
+    kind.name: kind
+    for kind in (AFFILIATES, CUSTOMERS, CONVERSIONS, PAYMENTS, OPENING_BALANCES)
+}

@@ -1,0 +1,227 @@
+"""The columns of a file: found by their headers, or as another system names them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from affiliate_site.moving.tables.kinds import PREFIXES, TableKind
+from affiliate_site.moving.tables.values import NO_STYLES, Styles
+
+MARKS = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True)
+class System:
+    """The exports of another system: headers by the kind and name of our columns.
+
+    `is_proven` says that the headers are those of a real export.
+    """
+
+    name: str
+    label: str
+    headers: Mapping[str, Mapping[str, str]]
+    styles: Styles = NO_STYLES
+    defaults: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    is_proven: bool = False
+
+
+SYSTEMS = {
+    system.name: system
+    for system in (
+        System(
+            "tapfiliate",
+            "Tapfiliate",
+            {
+                "affiliates": {
+                    "id": "id",
+                    "firstname": "firstname",
+                    "lastname": "lastname",
+                    "email": "email",
+                    "company": "company",
+                    "coupon": "coupon",
+                    "created_at": "created_at",
+                },
+                "customers": {
+                    "customer_id": "customer_id",
+                    "affiliate": "affiliate_id",
+                    "program": "program",
+                    "status": "status",
+                    "created_at": "created_at",
+                },
+                "conversions": {
+                    "external_id": "external_id",
+                    "amount": "amount",
+                    "currency": "currency",
+                    "affiliate": "affiliate_email",
+                    "program": "program",
+                    "customer_id": "customer_id",
+                    "commission": "commission_amount",
+                    "commission_type": "commission_type",
+                    "status": "commission_status",
+                    "created_at": "created_at",
+                },
+                "payments": {
+                    "id": "id",
+                    "affiliate": "affiliate_id",
+                    "amount": "amount",
+                    "currency": "currency",
+                    "created_at": "created_at",
+                },
+            },
+        ),
+        System(
+            "rewardful",
+            "Rewardful",
+            {
+                "affiliates": {
+                    "email": "email",
+                    "firstname": "first_name",
+                    "lastname": "last_name",
+                    "code": "token",
+                    "payout_email": "paypal_email",
+                    "created_at": "created_at",
+                    "status": "state",
+                },
+                "customers": {
+                    "customer_id": "stripe_customer_id",
+                    "affiliate": "email",
+                    "created_at": "created_at",
+                },
+                "conversions": {
+                    "external_id": "id",
+                    "affiliate": "affiliate_email",
+                    "customer_id": "stripe_customer_id",
+                    "amount": "sale_amount",
+                    "currency": "currency",
+                    "commission": "commission_amount",
+                    "status": "state",
+                    "created_at": "created_at",
+                },
+            },
+            defaults={"affiliates": {"payout_method": "paypal"}},
+        ),
+        System(
+            "firstpromoter",
+            "FirstPromoter",
+            {
+                "affiliates": {
+                    "id": "cust_id",
+                    "email": "email",
+                    "firstname": "first_name",
+                    "lastname": "last_name",
+                    "code": "ref_id",
+                    "coupon": "promo_code",
+                    "payout_email": "paypal_email",
+                    "parent": "parent_promoter",
+                    "status": "status",
+                    "created_at": "created_at",
+                },
+                "customers": {
+                    "customer_id": "uid",
+                    "affiliate": "promoter_email",
+                    "created_at": "created_at",
+                },
+                "conversions": {
+                    "external_id": "event_id",
+                    "affiliate": "promoter_email",
+                    "customer_id": "uid",
+                    "amount": "sale_amount",
+                    "currency": "currency",
+                    "commission": "commission_amount",
+                    "status": "status",
+                    "created_at": "created_at",
+                },
+            },
+            defaults={"affiliates": {"payout_method": "paypal"}},
+        ),
+        System(
+            "partnerstack",
+            "PartnerStack",
+            {
+                "affiliates": {
+                    "id": "partner_key",
+                    "firstname": "partner_first",
+                    "lastname": "partner_last",
+                    "email": "partner_email",
+                    "group": "partner_group",
+                    "created_at": "partner_joined_date",
+                },
+                "customers": {
+                    "customer_id": "customer_key",
+                    "affiliate": "partner_key",
+                    "created_at": "created_at",
+                },
+                "conversions": {
+                    "external_id": "transaction_key",
+                    "affiliate": "partner_key",
+                    "customer_id": "customer_key",
+                    "amount": "amount",
+                    "currency": "currency",
+                    "commission": "reward_amount",
+                    "status": "reward_status",
+                    "created_at": "created_at",
+                },
+            },
+        ),
+        System(
+            "post-affiliate-pro",
+            "Post Affiliate Pro",
+            {
+                "affiliates": {
+                    "id": "!USERID",
+                    "code": "!REFID",
+                    "email": "!USERNAME",
+                    "firstname": "!FIRSTNAME",
+                    "lastname": "!LASTNAME",
+                    "parent": "!PARENTUSERID",
+                    "status": "!RSTATUS",
+                    "created_at": "!DATEINSERTED",
+                    "removed_at": "!DELETED",
+                },
+                "conversions": {
+                    "external_id": "!ORDERID",
+                    "affiliate": "!USERID",
+                    "amount": "!TOTALCOST",
+                    "commission": "!COMMISSION",
+                    "status": "!RSTATUS",
+                    "created_at": "!DATEINSERTED",
+                },
+            },
+            Styles(decimal="point", dates="iso"),
+        ),
+    )
+}
+
+
+def normalize(header: str) -> str:
+    """Return a header without case and marks, and without the zone of its times."""
+    return MARKS.sub(" ", header.casefold()).strip().removesuffix(" utc")
+
+
+def guess_mapping(
+    kind: TableKind, header: Sequence[str], system: System | None = None
+) -> dict[str, str]:
+    """Return the headers of our columns by name, each header once.
+
+    What a system names comes first, then the names and labels of our columns, then
+    their synonyms. Columns of other kinds of data are left out.
+    """
+    free = {normalize(each): each for each in reversed(header)}
+    mapping: dict[str, str] = {}
+    named = system.headers.get(kind.name, {}) if system else {}
+    steps: list[list[tuple[str, tuple[str, ...]]]] = [
+        [(name, (text,)) for name, text in named.items()],
+        [(column.name, (column.name, column.label)) for column in kind.columns],
+        [(column.name, column.synonyms) for column in kind.columns],
+    ]
+    for step in steps:
+        for name, texts in step:
+            for text in map(normalize, texts):
+                if name not in mapping and text in free:
+                    mapping[name] = free.pop(text)
+    for each in header:
+        prefix, mark, key = each.partition(":")
+        name = f"{prefix.strip().casefold()}:{key.strip()}"
+        if mark and prefix.strip().casefold() in PREFIXES and kind.find_column(name):
+            mapping[name] = each
+    return mapping

@@ -1,0 +1,74 @@
+"""What can be wrong with a row, with a sentence that says what to change."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+SENTENCES = {
+    "affiliate_of_payment": "The payment {value} has another affiliate or currency.",
+    "amount_too_large": "The number {value} is too large.",
+    "cell_error": "The cell holds the error {value}: correct it in the spreadsheet.",
+    "code_in_use": "The referral code {value} belongs to another affiliate.",
+    "control_character": "The text holds characters that nobody can see: remove them.",
+    "coupon_in_use": "The coupon {value} belongs to another affiliate.",
+    "date_out_of_range": "The date {value} lies in the future or before 1990.",
+    "duplicate_row": "The same is in row {value}: remove one of the rows, or give each"
+    " its own ID.",
+    "email_in_use": "Another affiliate has the address {value}.",
+    "formula": "The cell holds the formula {value} without a result: save values.",
+    "invalid_date": "{value} is no date in the style of this file.",
+    "invalid_email": "{value} is not an e-mail address.",
+    "invalid_number": "{value} is no number in the style of this file.",
+    "invalid_payout_details": "{value}",
+    "missing": "The cell is empty: enter a value, or choose one for all rows.",
+    "negative_amount": "The amount {value} is negative.",
+    "not_storable": "The row cannot be stored: {value}",
+    "other_opening_balance": "The affiliate has the opening balance {value} already:"
+    " take it back first.",
+    "parent_cycle": "The affiliate would be above itself: change the parent {value}.",
+    "refused": "{value}",
+    "removed_at_source": "It was removed there ({value}): take out the row.",
+    "several_codes": "{value} is not one code: a program has one for each affiliate."
+    " Old referral codes go into the column of further ones.",
+    "stored_by_another_run": "Another import has stored it meanwhile: start again.",
+    "too_long": "The text is longer than {value} characters: shorten it.",
+    "too_many_decimals": "{value} has more decimals than the currency: round it.",
+    "unknown_affiliate": "No affiliate has the ID, e-mail address or code {value}:"
+    " import the affiliates first.",
+    "unknown_country": "{value} is not a country: use its code, such as DE.",
+    "unknown_currency": "{value} is not the code of a currency, such as EUR.",
+    "unknown_custom_field": "The account has no custom field {value}: create it first.",
+    "unknown_customer": "No customer has the ID {value}: import the customers first.",
+    "unknown_payment": "No payment has the ID {value}: import the payments first.",
+    "unknown_payout_method": "{value} is not a payout method: use paypal, bank,"
+    " wire_transfer, wise or other.",
+    "unknown_program": "No program has the ID or title {value}: create it first.",
+    "unknown_status": "{value} is not a status that is known for this column.",
+    "zero_amount": "The amount is 0: remove the row.",
+    "wrong_number_of_cells": "The row has {value}, not one for each column: look for"
+    " missing or stray separators and quotation marks.",
+}
+MAX_SHOWN_LENGTH = 80
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a cell: the row's number, the header of its column or empty,
+    the code, and the value of the cell or what to compare it with."""
+
+    row: int
+    column: str
+    code: str
+    value: str
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong and what to change."""
+        value = self.value
+        if len(value) > MAX_SHOWN_LENGTH and self.code in SENTENCES:
+            value = f"{value[:MAX_SHOWN_LENGTH]}…"
+        text = SENTENCES.get(self.code, "{code}: {value}")
+        return text.format_map(defaultdict(str, value=value, code=self.code))
+
+    def serialize(self) -> dict[str, object]:
+        """Return the keys `row`, `column`, `code`, `value` and `sentence`."""
+        return vars(self) | {"sentence": self.sentence}

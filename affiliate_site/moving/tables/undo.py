@@ -1,0 +1,199 @@
+"""Undo the import of a table, as long as nothing was built on what it made."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Model, ProtectedError, QuerySet
+
+from accounts.db_compat import split_into_batches
+from accounts.errors import Conflict, NotFound
+from accounts.lookups import get_or_raise
+from accounts.models.accounts import Account
+from accounts.services.changes import log_event
+from affiliate_site.moving.tables.references import look_up
+from payouts.services.conversion_updates import delete_conversion
+from payouts.services.opening_balances import reverse_opening_balance
+from payouts.services.payments import cancel_payment
+from tracking.models.imports import TableImport
+from tracking.services.affiliates import lock_hierarchy
+from tracking.services.customers import delete_customer
+
+MAX_OBSTACLES = 5  # named
+# The kinds in `ImportedObject`, and where the account has their rows.
+RELATIONS = {
+    "affiliate": "affiliates",
+    "enrollment": "enrollments",
+    "group": "affiliate_groups",
+    "customer": "customers",
+    "conversion": "conversions",
+    "commission": "commissions",
+    "payment": "payments",
+    "opening_balance": "transfers",
+}
+# What is built on rows: the relation, the column that names the row, and its kind.
+DEPENDENTS = (
+    ("conversions", "customer", "customer"),
+    ("commissions", "conversion", "conversion"),
+    ("commissions", "payment", "payment"),
+    ("documents", "payment", "payment"),
+)
+
+Made = dict[str, dict[int, Any]]  # rows by kind and primary key
+
+
+class TableImportNotFound(NotFound):
+    """The account has no import with this ID."""
+
+    message = "Import {id} not found"
+
+
+class TableImportUndone(Conflict):
+    """The import was undone before."""
+
+    message = "Import {id} was undone already"
+
+
+class TableImportBuiltUpon(Conflict):
+    """What the import made is used by now."""
+
+    message = "Import {id} cannot be undone: {obstacles}"
+
+
+def get_table_import(
+    account: Account, public_id: str, *, lock: bool = False
+) -> TableImport:
+    """Return an import; raise `TableImportNotFound`."""
+    error = TableImportNotFound(id=public_id)
+    rows = account.table_imports
+    found: TableImport = get_or_raise(rows, error, lock=lock, public_id=public_id)
+    return found
+
+
+def undo_table_import(
+    account: Account, *, public_id: str, at: datetime
+) -> dict[str, int]:
+    """Remove all that an import made; return the numbers of rows by kind.
+
+    Sales are deleted, payments canceled and opening balances taken back, which their
+    history shows; affiliates and their groups are gone. Raises `TableImportNotFound`,
+    `TableImportUndone` and `TableImportBuiltUpon`, which names the first obstacles.
+    """
+    account.uses_webhooks = False  # of this object: what was told to nobody
+    try:
+        with transaction.atomic():
+            lock_hierarchy(account)
+            table_import = get_table_import(account, public_id, lock=True)
+            if table_import.undone_at is not None:
+                raise TableImportUndone(id=public_id)
+            made = load_rows(account, table_import)
+            obstacles = list(
+                islice(iterate_obstacles(account, table_import, made), MAX_OBSTACLES)
+            )
+            if obstacles:
+                texts = "; ".join(obstacles)
+                raise TableImportBuiltUpon(id=public_id, obstacles=texts)
+            remove_rows(account, made, at=at)
+            account.imported_objects.filter(source=table_import.source).delete()
+            table_import.update_row(undone_at=at)
+            log_event(account, "table_import.undone", table_import, at=at)
+    except ProtectedError as error:
+        used = islice(error.protected_objects, MAX_OBSTACLES)
+        texts = "; ".join(f"{describe(row)} uses it" for row in used)
+        raise TableImportBuiltUpon(id=public_id, obstacles=texts) from None
+    except IntegrityError:
+        obstacles_text = "somebody uses it just now"
+        raise TableImportBuiltUpon(id=public_id, obstacles=obstacles_text) from None
+    return {kind: len(rows) for kind, rows in made.items()}
+
+
+def describe(row: Model) -> str:
+    """Return the kind of a row and its ID."""
+    return f"{row._meta.verbose_name} {row}"
+
+
+def load_rows(account: Account, table_import: TableImport) -> Made:
+    """Return the rows that an import made."""
+    pks = defaultdict(list)
+    objects = account.imported_objects.filter(source=table_import.source)
+    for kind, pk in objects.order_by("pk").values_list("kind", "local_id"):
+        pks[kind].append(pk)
+    made: Made = {}
+    for kind, values in pks.items():
+        rows = getattr(account, RELATIONS[kind])
+        found = [rows.in_bulk(list(batch)) for batch in split_into_batches(values)]
+        made[kind] = {pk: row for batch in found for pk, row in batch.items()}
+    return made
+
+
+def iterate_obstacles(
+    account: Account, table_import: TableImport, made: Made
+) -> Iterator[str]:
+    """Say what was built on these rows, and what has changed them since."""
+    for relation, column, kind in DEPENDENTS:
+        rows = getattr(account, relation).select_related(column)
+        own = made.get(relation.removesuffix("s"), {})
+        for row in list_where(rows, column, made.get(kind, {})):
+            is_removed = getattr(row, "deleted_at", None) is not None
+            if row.pk not in own and not is_removed:
+                yield f"{describe(row)} uses {describe(getattr(row, column))}"
+    subjects = {
+        f"{row._meta.model_name}:{getattr(row, 'log_id', row)}": row
+        for rows in made.values()
+        for row in rows.values()
+    }
+    later = account.audit_log.filter(created_at__gt=table_import.created_at)
+    for subject, event in look_up(later, "subject", subjects, "kind"):
+        yield f"{describe(subjects[subject])} has changed since ({event})"
+    for transfer in made.get("opening_balance", {}).values():
+        affiliate = transfer.debit.affiliate or transfer.credit.affiliate
+        payments = account.payments.not_canceled().filter(
+            affiliate=affiliate,
+            currency=transfer.currency,
+            created_at__gt=table_import.created_at,
+        )
+        for payment in payments[:1]:
+            yield f"{describe(payment)} may pay the balance of {describe(affiliate)}"
+
+
+def list_where(rows: QuerySet[Any], column: str, pks: Any) -> Iterator[Any]:
+    """Return the rows whose column is one of these primary keys."""
+    for batch in split_into_batches(sorted(pks)):
+        yield from rows.filter(**{f"{column}__in": batch}).order_by("pk")
+
+
+def remove_rows(account: Account, made: Made, *, at: datetime) -> None:
+    """Remove the rows of an import, those first that use others."""
+    for row in made.get("payment", {}).values():
+        cancel_payment(account, payment_id=row.public_id, at=at, reason="import undone")
+    for pk in made.get("conversion", {}):
+        delete_conversion(account, conversion_id=pk, at=at)
+    for row in made.get("customer", {}).values():
+        delete_customer(account, public_id=row.public_id, at=at)
+    for row in made.get("opening_balance", {}).values():
+        affiliate = row.debit.affiliate or row.credit.affiliate
+        reverse_opening_balance(
+            account, affiliate_id=affiliate.slug, currency=row.currency, at=at
+        )
+    enrollments = list(made.get("enrollment", {}))
+    for relation in ("coupons", "referral_codes", "referral_code_aliases"):
+        delete_where(account, relation, "enrollment", enrollments)
+    delete_where(account, "enrollments", "pk", enrollments)
+    affiliates = list(made.get("affiliate", {}))
+    for batch in split_into_batches(affiliates):
+        account.affiliates.filter(pk__in=batch).update(parent=None)
+    for relation in ("payout_methods", "sources", "search_suffixes"):
+        delete_where(account, relation, "affiliate", affiliates)
+    delete_where(account, "affiliates", "pk", affiliates)
+    delete_where(account, "affiliate_groups", "pk", list(made.get("group", {})))
+
+
+def delete_where(
+    account: Account, relation: str, column: str, pks: Sequence[int]
+) -> None:
+    """Delete the rows whose column is one of these primary keys."""
+    for batch in split_into_batches(pks):
+        getattr(account, relation).filter(**{f"{column}__in": batch}).delete()

@@ -1,0 +1,254 @@
+"""Tables are checked row by row, and stored as the other system had them."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+
+from accounts.services.webhooks import create_webhook
+from affiliate_site.moving.tables import importing
+from affiliate_site.moving.tables.importing import UnknownColumn
+from payouts.services.ledger import get_payable_balances_by_slug
+from tests.affiliate_site.moving.tables.building import NOW, build, store
+from tests.ledger_checks import assert_ledger_consistent, snapshot_account
+from tracking.services.custom_fields import create_custom_field
+
+pytestmark = pytest.mark.django_db
+
+AFFILIATES = """ID,E-mail,First name,Last name,Group,Parent,Program,Status,\
+Referral code,Coupon,Payout method,Payout: email,Country,Created,meta:source
+odette,odette@notes.example.org,Odette,Varga,Gold,nils,harbor-lamp-partners,approved,\
+od,OD10,PayPal,odette@pay.example.org,HU,2026-03-04,blog
+nils,nils@notes.example.org,Nils,Berg,,,Harbor Lamp Partners,pending,,,,,,,
+"""
+
+
+def test_store_affiliates(scenario):
+    account = scenario.account
+    report = store(account, "affiliates", AFFILIATES)
+    assert report.counts == {"created": 2, "known": 0, "not_stored": 0}
+    odette = account.affiliates.get(slug="odette")
+    assert odette.parent.slug == "nils"
+    assert odette.group.title == "Gold"
+    assert odette.meta_data == {"source": "blog"}
+    enrollment = odette.enrollments.get()
+    assert enrollment.approved is True
+    assert account.referral_codes.get(enrollment=enrollment).code == "od"
+    assert account.coupons.get(enrollment=enrollment).code == "OD10"
+    assert account.payout_methods.get(affiliate=odette).details == {
+        "email": "odette@pay.example.org"
+    }
+    assert_ledger_consistent(account)
+
+
+CUSTOMERS = """Customer ID,Affiliate,Status,Created
+member-1,od,paying,2026-03-05
+member-2,nils@notes.example.org,,
+"""
+PAYMENTS = """Payment ID,Affiliate,Amount,Currency,Paid
+march,odette,10.00,EUR,2026-04-01
+,nils,3.5,EUR,2026-04-02
+"""
+SALES = """Order ID,Affiliate,Customer ID,Amount,Currency,Commission,Status,\
+Payment,Created
+order-1,odette,member-1,100.00,EUR,10.00,paid,march,2026-03-06T10:00:00Z
+order-2,nils,member-2,50,EUR,3.5,paid,,2026-03-07T10:00:00Z
+order-3,nils,,50,EUR,5,approved,,2026-03-08T10:00:00Z
+order-4,nils,,50,EUR,,,,2026-03-09T10:00:00Z
+"""
+DEFAULTS = {"program": "harbor-lamp-partners"}
+
+
+def store_sales(account, *, has_affiliates=False):
+    """Store affiliates, customers, payments and sales; return the reports."""
+    people = [] if has_affiliates else [store(account, "affiliates", AFFILIATES)]
+    return [
+        *people,
+        store(account, "customers", CUSTOMERS, defaults=DEFAULTS),
+        store(account, "payments", PAYMENTS),
+        store(account, "conversions", SALES, defaults=DEFAULTS),
+    ]
+
+
+def test_store_customers_payments_and_sales(scenario):
+    account = scenario.account
+    store_sales(account)
+    by_order = {
+        row.external_id: row for row in account.conversions.order_by("external_id")
+    }
+    assert by_order["order-1"].customer.customer_id == "member-1"
+    assert by_order["order-1"].created_at == datetime(2026, 3, 6, 10, tzinfo=UTC)
+    paid = account.commissions.get(conversion=by_order["order-1"])
+    assert (paid.status, paid.payment.public_id) == ("approved", "march")
+    stated = account.commissions.get(conversion=by_order["order-2"])
+    assert (stated.payment.amount, stated.payment.created_at.day) == (Decimal("3.5"), 7)
+    due = account.commissions.get(conversion=by_order["order-3"])
+    assert (due.status, due.payment) == ("approved", None)
+    assert not account.commissions.filter(conversion=by_order["order-4"]).exists()
+    assert get_payable_balances_by_slug(account) == {"nils": {"EUR": Decimal("1.5")}}
+    assert_ledger_consistent(account)
+
+
+def test_double_nothing_in_a_second_run(scenario):
+    account = scenario.account
+    store_sales(account)
+    tables = [
+        ("affiliates", AFFILIATES),
+        ("customers", CUSTOMERS),
+        ("payments", PAYMENTS),
+        ("conversions", SALES),
+    ]
+    before = snapshot_account(account)
+    for kind, text in tables:
+        defaults = {} if kind in ("affiliates", "payments") else DEFAULTS
+        report = build(account, kind, text, defaults=defaults).store()
+        assert report.counts["created"] == report.counts["not_stored"] == 0
+        assert report.table_import is None
+    assert snapshot_account(account) == before
+
+
+def test_write_nothing_in_a_preview(scenario):
+    before = snapshot_account(scenario.account)
+    report = build(scenario.account, "affiliates", AFFILIATES).preview()
+    assert [row.outcome for row in report.rows] == ["created", "created"]
+    assert [row.label for row in report.rows] == ["odette", "nils"]
+    assert snapshot_account(scenario.account) == before
+
+
+def test_send_nothing(scenario):
+    account = scenario.account
+    create_webhook(account, url="https://hooks.example.org/", events=[], at=NOW)
+    account.refresh_from_db()
+    assert account.uses_webhooks
+    store_sales(account)
+    assert not account.deliveries.exists()
+    assert not account.mails.exists()
+
+
+def find_problems(report):
+    return [(each.row, each.column, each.code) for each in report.problems]
+
+
+def test_find_what_is_wrong_with_affiliates(scenario):
+    account = scenario.account
+    store(account, "affiliates", AFFILIATES)
+    text = """ID,E-mail,First name,Parent,Program,Status,Referral code,Coupon,\
+Payout method,Payout: email,Payout: iban,Country,custom:Shoe size
+,,Kim,,,,,,,,,,
+a,mina@notes.example.org,,,,,,,,,,,
+b,b@notes,,,,,,,,,,,
+c,,C,,harbor-lamp-partners,,od,,,,,,
+d,,D,,harbor-lamp-partners,,,OD10,,,,,
+e,,E,,harbor-lamp-partners,,one two,,,,,,
+f,,F,,,,code,,,,,,
+g,,G,,,,,,paypal,nowhere,,,
+h,,H,,,,,,,,DE89370400440532013000,,
+i,,I,,,,,,cash,,,,
+j,,J,k,,,,,,,,,
+k,,K,j,,,,,,,,,
+l,,L,b,,,,,,,,,
+m,,M,,,,,,,,,Atlantis,
+n,,N,,harbor-lamp-partners,maybe,,,,,,,
+o,,O,,,,,,,,,,42
+p,p@notes.example.org,P,,,,,,,,,,
+q,P@notes.example.org,Q,,,,,,,,,,
+p,,P,,,,,,,,,,
+"""
+    report = build(account, "affiliates", text).preview()
+    assert find_problems(report) == [
+        (2, "ID", "missing"),
+        (3, "E-mail", "email_in_use"),
+        (4, "E-mail", "invalid_email"),
+        (5, "Referral code", "code_in_use"),
+        (6, "Coupon", "coupon_in_use"),
+        (7, "Referral code", "several_codes"),
+        (8, "Program", "missing"),
+        (9, "Payout: email", "invalid_payout_details"),
+        (10, "Payout method", "missing"),
+        (11, "Payout method", "unknown_payout_method"),
+        (12, "Parent", "parent_cycle"),
+        (13, "Parent", "parent_cycle"),
+        (14, "Parent", "unknown_affiliate"),
+        (15, "Country", "unknown_country"),
+        (16, "Status", "unknown_status"),
+        (17, "custom:Shoe size", "unknown_custom_field"),
+        (19, "E-mail", "duplicate_row"),
+        (20, "ID", "duplicate_row"),
+    ]
+    assert all(each.sentence for each in report.problems)
+
+
+def test_make_ids_and_keep_those_of_other_systems(scenario):
+    account = scenario.account
+    people = """ID,Full name,E-mail
+AB_12,Ida Maria Holm,ida@notes.example.org
+,Ida Maria Holm,ida2@notes.example.org
+,Ida Maria Holm,ida3@notes.example.org
+"""
+    report = store(account, "affiliates", people)
+    slugs = {row.email: row.slug for row in account.affiliates.exclude(email=None)}
+    assert slugs["ida@notes.example.org"] == "ab-12"
+    assert slugs["ida2@notes.example.org"] == "idamariaholm"
+    assert slugs["ida3@notes.example.org"] == "idamariaholm2"
+    ida = account.affiliates.get(slug="ab-12")
+    assert (ida.firstname, ida.lastname) == ("Ida Maria", "Holm")
+    payment = "Affiliate,Amount,Currency,Paid\nAB_12,5,EUR,2026-04-01\n"
+    store(account, "payments", payment)
+    assert account.payments.get().affiliate == ida
+    assert report.table_import.created == 3
+
+
+def test_fill_custom_fields(scenario):
+    account = scenario.account
+    create_custom_field(account, slug="size", title="Size", type="text", at=NOW)
+    kinds = create_custom_field(
+        account,
+        slug="channels",
+        title="Channels",
+        type="multiselect",
+        options=["Blog", "Mail"],
+        at=NOW,
+    )
+    text = 'ID,First name,custom:Size,custom:channels\nida,Ida,42,"Blog, Mail"\n'
+    store(account, "affiliates", text)
+    stored = account.affiliates.get(slug="ida").custom_fields
+    assert stored == {"size": "42", kinds.slug: ["Blog", "Mail"]}
+
+
+def test_need_an_id_for_sales_that_look_the_same(scenario):
+    text = """Affiliate,Amount,Currency,Created
+mina@notes.example.org,5,EUR,2026-03-05
+mina@notes.example.org,5,EUR,2026-03-05
+mina@notes.example.org,5,EUR,
+"""
+    report = build(scenario.account, "conversions", text, defaults=DEFAULTS).preview()
+    assert find_problems(report) == [
+        (3, "External ID", "duplicate_row"),
+        (4, "External ID", "missing"),
+    ]
+
+
+def test_refuse_columns_that_are_not_there(scenario):
+    with pytest.raises(UnknownColumn, match="There is no column 'shoe'"):
+        build(scenario.account, "affiliates", AFFILIATES, mapping={"shoe": "ID"})
+    with pytest.raises(UnknownColumn, match="There is no header 'Shoe'"):
+        build(scenario.account, "affiliates", AFFILIATES, mapping={"id": "Shoe"})
+
+
+def test_say_what_the_database_refuses(scenario, monkeypatch):
+    """Another import has stored an affiliate after the checks."""
+    account = scenario.account
+    importer = build(account, "affiliates", AFFILIATES, only_good=True)
+    check = importing.check_rows
+
+    def check_then_lose(kind, imports, rows):
+        check(kind, imports, rows)
+        rows[1].body["id"] = scenario.mina.slug
+
+    monkeypatch.setattr(importing, "check_rows", check_then_lose)
+    report = importer.store()
+    assert find_problems(report) == [(3, "ID", "stored_by_another_run")]
+    assert report.counts == {"created": 1, "known": 0, "not_stored": 1}
+    assert account.affiliates.get(slug="odette").parent is None
+    importer.only_good = False
+    assert importer.store().table_import is None

@@ -1,0 +1,64 @@
+"""Opening balances come from tables, too."""
+
+from decimal import Decimal
+
+import pytest
+
+from affiliate_site.moving.tables.undo import TableImportBuiltUpon, undo_table_import
+from payouts.services.ledger import get_payable_balances_by_slug
+from tests.affiliate_site.moving.tables.building import build, store
+from tests.affiliate_site.moving.tables.test_undo import LATER
+from tests.ledger_checks import assert_ledger_consistent
+
+pytestmark = pytest.mark.django_db
+
+BALANCES = """Affiliate,Balance,Currency,Date
+mina@notes.example.org,120.50,EUR,2026-04-01
+mina@notes.example.org,-3,USD,2026-04-01
+"""
+
+
+def test_post_opening_balances_once_and_take_them_back(scenario):
+    account = scenario.account
+    report = store(account, "opening_balances", BALANCES)
+    expected = {scenario.mina.slug: {"EUR": Decimal("120.5"), "USD": Decimal(-3)}}
+    assert get_payable_balances_by_slug(account) == expected
+    assert_ledger_consistent(account)
+    again = build(account, "opening_balances", BALANCES).store()
+    assert again.counts == {"created": 0, "known": 2, "not_stored": 0}
+
+    removed = undo_table_import(
+        account, public_id=report.table_import.public_id, at=LATER
+    )
+    assert removed == {"opening_balance": 2}
+    assert get_payable_balances_by_slug(account) == {}
+    assert_ledger_consistent(account)
+    assert store(account, "opening_balances", BALANCES).counts["created"] == 2
+
+
+def test_find_what_is_wrong_with_them(scenario):
+    account = scenario.account
+    store(account, "opening_balances", BALANCES)
+    text = f"""Affiliate,Balance,Currency,Date
+mina@notes.example.org,7,EUR,
+{scenario.mina.slug},5,GBP,
+mina@notes.example.org,5,GBP,
+{scenario.mina.slug},0,CHF,
+{scenario.mina.slug},1.5,JPY,
+"""
+    report = build(account, "opening_balances", text).preview()
+    assert [(each.row, each.column, each.code) for each in report.problems] == [
+        (2, "Balance", "other_opening_balance"),
+        (4, "Affiliate", "duplicate_row"),
+        (5, "Balance", "zero_amount"),
+        (6, "Balance", "too_many_decimals"),
+    ]
+
+
+def test_refuse_to_take_back_what_was_paid(scenario):
+    account = scenario.account
+    report = store(account, "opening_balances", BALANCES)
+    scenario.pay("120.5", at=LATER)
+    with pytest.raises(TableImportBuiltUpon, match="may pay the balance of affiliate"):
+        undo_table_import(account, public_id=report.table_import.public_id, at=LATER)
+    assert_ledger_consistent(account)
