@@ -252,3 +252,26 @@ def test_say_what_the_database_refuses(scenario, monkeypatch):
     assert account.affiliates.get(slug="odette").parent is None
     importer.only_good = False
     assert importer.store().table_import is None
+
+
+OLD_CODES = """ID,E-mail,Program,Referral code,Further referral codes
+odette,odette@notes.example.org,harbor-lamp-partners,od,"od-2024, od-shop"
+nils,nils@notes.example.org,harbor-lamp-partners,nb,nb-2024 od-shop
+lena,lena@notes.example.org,harbor-lamp-partners,nb-2024,
+"""
+
+
+def test_old_codes_lead_to_their_affiliate(scenario):
+    account = scenario.account
+    report = build(account, "affiliates", OLD_CODES, only_good=True).store()
+    assert [(it.row, it.column, it.code, it.value) for it in report.problems] == [
+        (3, "Further referral codes", "code_in_use", "od-shop"),
+        (4, "Referral code", "code_in_use", "nb-2024"),
+    ]
+    (enrollment,) = account.affiliates.get(slug="odette").enrollments.all()
+    codes = account.referral_code_aliases.filter(enrollment=enrollment)
+    assert sorted(codes.values_list("code", flat=True)) == ["od-2024", "od-shop"]
+
+    sales = "Order ID,Affiliate,Amount,Currency,Created\n1,od-2024,5,EUR,2026-03-09"
+    store(account, "conversions", sales, defaults=DEFAULTS)
+    assert account.conversions.get().affiliate.slug == "odette"

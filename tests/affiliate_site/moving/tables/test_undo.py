@@ -72,6 +72,14 @@ def test_remove_affiliates_and_what_belongs_to_them(scenario):
     assert store(account, "affiliates", AFFILIATES).counts["created"] == 2
 
 
+def test_remove_old_codes(scenario):
+    text = "ID,E-mail,Program,Further referral codes\nodette,o@example.org,{},od-1 od-2"
+    program = scenario.program.slug
+    report = store(scenario.account, "affiliates", text.format(program))
+    undo(report, scenario.account)
+    assert not scenario.account.referral_code_aliases.exists()
+
+
 def test_delete_sales_cancel_their_payments_and_read_them_again(scenario):
     account = scenario.account
     reports = store_sales(account)
