@@ -69,6 +69,11 @@ def build_questions_item(request) -> dict:
     }
 
 
+def may_import(request) -> bool:
+    """Whether the user may import tables."""
+    return request.user.has_perm("tracking.add_tableimport")
+
+
 def build_settings_item(
     title: str, icon: str, name: str, permission: str, *others: str
 ) -> dict:
@@ -159,6 +164,20 @@ def list_tabs(request) -> list[dict]:
             ],
         },
         {
+            "models": ["tracking.tableimport", "tracking.tableupload"],
+            "items": [
+                {
+                    "title": "Imports",
+                    "link": reverse_changelist("tracking_tableimport"),
+                },
+                {
+                    "title": "Not imported yet",
+                    "link": reverse_changelist("tracking_tableupload"),
+                    "permission": may_import,
+                },
+            ],
+        },
+        {
             "models": ["accounts.user", "accounts.invitation"],
             "items": [
                 {"title": "Staff", "link": reverse_changelist("accounts_user")},
@@ -211,6 +230,12 @@ def list_navigation(request) -> list[dict]:
                     "Affiliate groups", "workspaces", "tracking_affiliategroup"
                 ),
                 build_sidebar_item("Prospects", "person_add", "tracking_prospect"),
+                build_sidebar_item(
+                    "Imports",
+                    "upload_file",
+                    "tracking_tableimport",
+                    "tracking_tableupload",
+                ),
                 build_sidebar_item("Notes", "sticky_note_2", "tracking_note"),
                 build_questions_item(request),
                 build_sidebar_item(
