@@ -6,6 +6,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -16,6 +17,7 @@ from accounts.errors import Conflict
 from affiliate_site.backoffice.audit_sentences import APPROVAL_WORDS
 from affiliate_site.backoffice.form_pages import FormPage, digest_text
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.imports.columns_page import format_cell
 from affiliate_site.backoffice.imports.upload_page import build_csv_response
 from affiliate_site.backoffice.object_pages import Column, RowPage, Section
@@ -25,6 +27,7 @@ from affiliate_site.moving.tables.importing import TableImporter, TableReport
 from affiliate_site.moving.tables.problems import Problem
 from affiliate_site.moving.tables.rows import CREATED, KNOWN, NOT_STORED, list_good
 from affiliate_site.moving.tables.uploads import load_importer
+from tracking.services.affiliates import lock_hierarchy
 from tracking.services.table_uploads import (
     TableUploadImported,
     finish_table_upload,
@@ -47,6 +50,18 @@ class OtherOutcome(Conflict):
     )
 
 
+class RowsRefused(Conflict):
+    """The database refused rows that the check had found good."""
+
+    message = "Nothing was stored, because of what cannot be stored: {rows}"
+
+
+class CheckForm(ServiceForm):
+    """What the page said of the rows, as a digest."""
+
+    outcome = forms.CharField(required=False, widget=forms.HiddenInput)
+
+
 class CheckPage(FormPage):
     """Show what would happen to each row, then store all of them or the good ones."""
 
@@ -54,6 +69,7 @@ class CheckPage(FormPage):
     name = "check"
     title = "Check and import"
     permission = "tracking.change_tableupload"
+    form_class = CheckForm
     only_good = ONLY_GOOD
     leave_button = "Change the columns"
 
@@ -97,15 +113,22 @@ class CheckPage(FormPage):
     def perform(self, form, at):
         """Store the rows, if they still do what the page said."""
         upload = lock_table_upload(self.account, self.row)
+        lock_hierarchy(self.account)  # as the import does: nothing changes meanwhile
         importer = load_importer(
             upload, at=at, only_good=ONLY_GOOD in self.request.POST
         )
-        report = importer.store()
-        is_same = digest_outcome(upload, report) == form.data.get("outcome")
-        if report.table_import is None or not is_same:
+        promised = importer.preview()
+        if digest_outcome(upload, promised) != form.cleaned_data["outcome"]:
             raise OtherOutcome
+        report = importer.store()
+        if report.table_import is None:
+            raise RowsRefused(rows=describe_refused(report, promised))
         finish_table_upload(upload, report.table_import)
+        self.refused = describe_refused(report, promised)
         return report
+
+    def list_warnings(self, report):
+        return [f"Not stored: {self.refused}"] if self.refused else []
 
     def get_done_message(self, report):
         counts = report.counts
@@ -120,9 +143,14 @@ class CheckPage(FormPage):
     def get_context_data(self, **kwargs) -> dict[str, Any]:
         """Add the outcome of the rows."""
         report, counts = self.report, self.report.counts
+        context = super().get_context_data(**kwargs)
+        form, outcome = context["form"], digest_outcome(self.row, report)
+        form.initial["outcome"] = outcome
+        if form.is_bound:
+            form.set_entry("outcome", outcome)
         good = list_good(report.rows)
         page = RowPage(self.request, good)
-        return super().get_context_data(**kwargs) | {
+        return context | {
             "facts": [
                 ("New", f"{counts[CREATED]:,}"),
                 ("Known already, stay as they are", f"{counts[KNOWN]:,}"),
@@ -130,11 +158,18 @@ class CheckPage(FormPage):
             ],
             "counts": counts,
             "report": report,
-            "outcome": digest_outcome(self.row, report),
             "problem_sections": list_problem_sections(report.problems),
             "rows": build_row_section(self.importer, page.rows),
             "row_page": page,
         }
+
+
+def describe_refused(report: TableReport, promised: TableReport) -> str:
+    """The rows that could not be stored, though the check had found them good."""
+    known = set(promised.problems)
+    found = [it for it in report.problems if it not in known]
+    texts = [f"row {it.row}: {it.sentence}" for it in found[:MAX_NAMED_ROWS]]
+    return " ".join(texts)
 
 
 def get_result_url(upload) -> str:

@@ -1,11 +1,17 @@
 """The page of an import: what it did, and links to what it made."""
 
-from itertools import groupby
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+
+from django.contrib import admin
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.text import capfirst
 
 from affiliate_site.backoffice.audit_sentences import describe_actor, find_names
-from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
+from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.object_pages import (
+    LINK_TEMPLATE,
     Column,
     Details,
     Section,
@@ -21,6 +27,7 @@ MAX_LISTED = 100
 def get_import_details(request, table_import: TableImport) -> Details:
     """The content of the page."""
     names = find_names(request.user, (), [table_import.actor])
+    is_undone = table_import.undone_at is not None
     facts = [
         ("Rows", KINDS[table_import.kind].label),
         ("File", table_import.file_name),
@@ -31,42 +38,60 @@ def get_import_details(request, table_import: TableImport) -> Details:
         ("Left out", f"{table_import.not_stored:,}"),
         ("Undone", format_datetime(table_import.undone_at)),
     ]
-    is_undone = table_import.undone_at is not None
+    next_url = reverse("admin:tracking_tableimport_add")
+    link = format_html(LINK_TEMPLATE, next_url, "Import the next table")
+    may_import = request.user.has_perm("tracking.add_tableimport")
     return Details(
         table_import.file_name,
         labels=[("undone", "warning")] if is_undone else [],
-        sections=[Section("Import", facts=facts), *list_made(request, table_import)],
+        sections=[
+            Section("Import", facts=facts, lines=link if may_import else ""),
+            *list_made(table_import),
+        ],
     )
 
 
-def list_made(request, table_import: TableImport) -> list[Section]:
-    """Links to what the import made."""
+def count_made(table_import: TableImport) -> list[tuple[str, str]]:
+    """What an import made, and how many."""
     account = table_import.account
-    rows = account.imported_objects.filter(source=table_import.source).order_by("pk")
-    number = rows.count()
-    if not number:
-        return []
-    made = list(rows[:MAX_LISTED])
-    found: dict[tuple[str, int], Any] = {}
-    for kind, group in groupby(
-        sorted(made, key=lambda it: it.kind), lambda it: it.kind
-    ):
-        pks = [it.local_id for it in group]
-        objects = getattr(account, RELATIONS[kind]).in_bulk(pks)
-        found |= {(kind, pk): row for pk, row in objects.items()}
-    more = number - len(made)
+    rows = account.imported_objects.filter(source=table_import.source)
+    counts = Counter(rows.values_list("kind", flat=True))
     return [
-        Section(
-            "What it made",
-            notes=[f"The first {len(made)} of {number:,}."] if more else [],
-            columns=(Column("What"), Column("In the file"), Column("Here")),
-            rows=[
-                (
-                    it.kind.replace("_", " ").capitalize(),
-                    it.source_id,
-                    link_to(found.get((it.kind, it.local_id))) or EMPTY_VALUE,
-                )
-                for it in made
-            ],
-        )
+        (name_kind(table_import, kind), f"{counts[kind]:,}")
+        for kind in RELATIONS
+        if kind in counts
     ]
+
+
+def name_kind(table_import: TableImport, kind: str) -> str:
+    """What staff call the objects of a kind."""
+    if kind == "opening_balance":
+        return "Opening balances"
+    rows = getattr(table_import.account, RELATIONS[kind])
+    return capfirst(rows.model._meta.verbose_name_plural)
+
+
+def list_made(table_import: TableImport) -> Sequence[Section]:
+    """Links to the objects that the rows of the file became."""
+    kind = table_import.kind.removesuffix("s")
+    account = table_import.account
+    made = account.imported_objects.filter(source=table_import.source, kind=kind)
+    listed = list(made.order_by("pk")[:MAX_LISTED])
+    if not listed:
+        return ()
+    rows = getattr(account, RELATIONS[kind]).in_bulk([it.local_id for it in listed])
+    page = admin.site.get_model_admin(type(next(iter(rows.values()))))
+    more = table_import.created - len(listed)
+    return (
+        Section("What it made", facts=count_made(table_import)),
+        Section(
+            name_kind(table_import, kind),
+            notes=[f"The first {len(listed)}; {more:,} more."] if more > 0 else [],
+            columns=(Column("In the file"), Column("Here")),
+            rows=[
+                (it.source_id, link_to(row, page.get_object_title(row)))
+                for it in listed
+                if (row := rows.get(it.local_id))
+            ],
+        ),
+    )

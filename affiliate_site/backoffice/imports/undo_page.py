@@ -1,9 +1,9 @@
 """Undo an import, as long as nothing was built on it."""
 
-from collections import Counter
 from itertools import islice
 
 from affiliate_site.backoffice.form_pages import RemovePage
+from affiliate_site.backoffice.imports.details import count_made
 from affiliate_site.backoffice.object_pages import Section
 from affiliate_site.moving.tables.undo import (
     iterate_obstacles,
@@ -20,7 +20,7 @@ class UndoImportPage(RemovePage):
     name = "undo"
     title = button = "Undo"
     permission = "tracking.delete_tableimport"
-    row_argument = ("number", "pk")
+    row_argument = ("public_id", "public_id")
     service = staticmethod(undo_table_import)
     explanation = (
         "What this import made is removed: affiliates and groups are deleted, sales"
@@ -46,10 +46,4 @@ class UndoImportPage(RemovePage):
         return ["It cannot be undone any more, because of what came after:", *named]
 
     def list_sections(self):
-        rows = self.account.imported_objects.filter(source=self.row.source)
-        counts = Counter(rows.values_list("kind", flat=True))
-        facts = [
-            (kind.replace("_", " ").capitalize(), f"{number:,}")
-            for kind, number in counts.items()
-        ]
-        return [Section("What is removed", facts=facts)]
+        return [Section("What is removed", facts=count_made(self.row))]

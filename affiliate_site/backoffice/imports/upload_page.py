@@ -24,7 +24,7 @@ from tracking.services.table_uploads import create_table_upload
 PERMISSION = "tracking.add_tableimport"
 TEMPLATE_URL = "admin:table_template"
 MAX_BYTES = settings.FORM_MAX_SIZE - 100_000  # the rest of the form
-MAX_PAGE_ROWS = 10_000  # take less than the minute that a proxy waits
+MAX_PAGE_ROWS = 2_000  # are stored within the minute that a proxy waits
 # In this order; each says what it needs.
 ORDER = {
     "affiliates": "Who they are, with program, referral code, coupon and payout method."

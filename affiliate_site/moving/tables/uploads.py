@@ -49,7 +49,7 @@ def guess_settings(kind: TableKind, table: Table, system_name: str) -> UploadSet
 def read_upload(upload: TableUpload, encoding: str = "") -> Table:
     """Return the table of a file; raise `UnreadableTable`."""
     data = read_content(upload)
-    if encoding and encoding != GUESSED_ENCODING:
+    if encoding:
         data = data.decode(encoding, "replace").encode()
     return read_table(data, upload.file_name)
 

@@ -70,7 +70,7 @@ def choose(client):
 
 def store(client, page, button="_save"):
     """Press a button of the page with the rows."""
-    outcome = page.context["outcome"]
+    outcome = page.context["form"]["outcome"].value()
     return client.post(page.request["PATH_INFO"], {"outcome": outcome, button: "1"})
 
 

@@ -70,7 +70,6 @@ MODELS_WITHOUT_ADMIN = {
     "tracking.ShopOrder": "shown on the page of its conversion",
     "tracking.ShopReference": "finds the order of an event",
     "tracking.Source": "part of a link, shown with its enrollment",
-    "tracking.TableImport": "listed by the page of imports",
     "tracking.TermsAcceptance": "shown with its affiliate",
     "tracking.Visitor": "a cookie of the browser script, one per click",
 }
