@@ -157,6 +157,7 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     compressed_fields = True
     empty_value_display = EMPTY_VALUE
     columns: tuple[str | ListColumn, ...] = ()  # of the list and of exports
+    import_kind = ""  # of a table whose rows the list would show
     add_title = ""  # of the button that adds a row, by default “Add …”
     manage_permission = ""  # for actions with `permissions=["manage"]`
 

@@ -91,8 +91,8 @@ class UploadTablePage(FormPage):
     permission = PERMISSION
     explanation = (
         "Step 1 of 3. Move in from another system with its CSV or Excel files. The next"
-        " pages show how the columns are read and what would happen to each row. Nothing"
-        " is stored before you choose to, and an import can be undone."
+        " pages show how columns are read and what would happen to each row. Nothing is"
+        " stored before you choose to, and an import can be undone."
     )
     form_class = UploadForm
 
