@@ -97,7 +97,8 @@ def test_objects_of_an_earlier_import_are_the_new_rows(lagoon):
 
 
 def test_knows_the_kinds_of_imported_objects():
-    source = (ROOT / "affiliate_site/moving/importing.py").read_text()
+    paths = ("importing.py", "tables/storing.py")
+    source = "".join((ROOT / "affiliate_site/moving" / it).read_text() for it in paths)
     kinds = re.findall(r"(?:store_list|store_rows|remember)\(\s*\"(\w+)\"", source)
     kinds += [kind for kind, _, _ in PARTS_OF_PROGRAMS]
     assert len(kinds) >= 10

@@ -4,7 +4,7 @@ import io
 import json
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from tests.command_line import run_command, run_failing_command, run_json_command
 
@@ -76,3 +76,39 @@ def test_print_a_template_that_can_be_read(account, tmp_path):
         *("import_table", *arguments, "--column", "code=", "--column", "coupon=")
     )
     assert result["counts"] == {"created": 1, "known": 0, "not_stored": 0}
+
+
+def test_store_an_export_of_another_system_and_undo_it(scenario, tmp_path):
+    account = scenario.account
+    path = tmp_path / "promoters.csv"
+    path.write_text(
+        "cust_id,first_name,email,ref_id,paypal_email,campaign\n"
+        "c_1,Kim,kim@notes.example.org,kim-1,kim@pay.example.org,x\n"
+    )
+    arguments = (account.slug, "affiliates", str(path), "--system", "firstpromoter")
+    result = run_json_command(
+        *("import_table", *arguments, "--program", scenario.program.slug),
+        *("--default", "status=approved"),
+    )
+    assert result["columns"]["code"] == "ref_id"
+    assert result["notes"] == ["Columns that are not read: campaign."]
+    kim = account.affiliates.get(email="kim@notes.example.org")
+    assert kim.enrollments.get().approved
+
+    table_import = account.table_imports.get()
+    assert table_import.actor == "command import_table"
+    assert result["id"] == table_import.public_id
+    out = run_command("undo_table_import", account.slug, table_import.public_id)
+    assert out == "affiliate: 1 removed\nenrollment: 1 removed\n"
+    message = run_failing_command(
+        "undo_table_import", account.slug, table_import.public_id
+    )
+    assert message == f"Import {table_import.public_id} was undone already"
+
+
+def test_need_a_file_that_can_be_read(account):
+    message = run_failing_command("import_table", account.slug, "payments", "/nowhere")
+    assert message == "/nowhere cannot be read: No such file or directory"
+    with pytest.raises(CommandError, match="Name a FILE, or --template") as error:
+        call_command("import_table", account.slug, "payments")
+    assert error.value.returncode == 2

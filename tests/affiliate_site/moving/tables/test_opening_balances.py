@@ -39,13 +39,13 @@ def test_post_opening_balances_once_and_take_them_back(scenario):
 def test_find_what_is_wrong_with_them(scenario):
     account = scenario.account
     store(account, "opening_balances", BALANCES)
-    text = """Affiliate,Balance,Currency,Date
+    text = f"""Affiliate,Balance,Currency,Date
 mina@notes.example.org,7,EUR,
-{slug},5,GBP,
+{scenario.mina.slug},5,GBP,
 mina@notes.example.org,5,GBP,
-{slug},0,CHF,
-{slug},1.5,JPY,
-""".format(slug=scenario.mina.slug)
+{scenario.mina.slug},0,CHF,
+{scenario.mina.slug},1.5,JPY,
+"""
     report = build(account, "opening_balances", text).preview()
     assert [(each.row, each.column, each.code) for each in report.problems] == [
         (2, "Balance", "other_opening_balance"),
