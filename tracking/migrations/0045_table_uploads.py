@@ -31,7 +31,6 @@ class Migration(migrations.Migration):
                 ("file_name", models.CharField(max_length=255)),
                 ("content", accounts.encryption.EncryptedTextField(blank=True)),
                 ("settings", models.JSONField(default=dict)),
-                ("actor", models.CharField(max_length=255)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "account",

@@ -86,7 +86,6 @@ class TableUpload(TenantModel):
     file_name = models.CharField(max_length=255)
     content = EncryptedTextField(blank=True)
     settings = models.JSONField(default=dict)
-    actor = models.CharField(max_length=255)
     table_import = models.ForeignKey(
         TableImport, models.PROTECT, null=True, related_name="+", db_index=False
     )

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from accounts.actor import get_actor
 from accounts.errors import Conflict
 from accounts.models.accounts import Account
 from accounts.services.retention import delete_in_batches
@@ -41,7 +40,6 @@ def create_table_upload(
         file_name=file_name[-255:],
         content=b64encode(zlib.compress(data)).decode(),
         settings=settings,
-        actor=get_actor().name,
         created_at=at,
     )
 

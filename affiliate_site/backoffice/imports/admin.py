@@ -12,6 +12,7 @@ from affiliate_site.backoffice.imports.undo_page import UndoImportPage
 from affiliate_site.backoffice.imports.upload_page import UploadTablePage
 from affiliate_site.backoffice.lists.columns import ListColumn
 from affiliate_site.backoffice.object_pages import Details, ObjectPageMixin, Section
+from affiliate_site.backoffice.theme import reverse_changelist
 from affiliate_site.moving.tables.kinds import KINDS
 from tracking.models.imports import TableImport, TableUpload
 
@@ -70,7 +71,7 @@ class TableUploadAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     def get_queryset(self, request):
         """Leave out what was imported; files are large."""
         rows = super().get_queryset(request).defer("content")
-        is_list = request.resolver_match.url_name.endswith("_changelist")
+        is_list = request.path == reverse_changelist("tracking_tableupload")
         return rows.filter(table_import=None) if is_list else rows
 
     def get_object_title(self, upload):

@@ -261,11 +261,15 @@ def test_refuses_other_files(client, account, data, error):
     assert not account.table_uploads.exists()
 
 
-def test_names_the_columns_of_another_system(client, upload):
-    text = "email,first_name,token,paypal_email,state\na@x.example,A,abc,,active\n"
-    found = upload("affiliates", text, system="rewardful")
-    assert found.settings["mapping"]["code"] == "token"
+def test_names_the_columns_of_another_system(client, account, upload, choose):
+    rows = "email,first_name,paypal_email,state\na@x.example,A,,active\n"
+    rows += "b@x.example,B,b@pay.example,1\n"
+    found = upload("affiliates", rows, system="rewardful")
+    assert found.settings["mapping"]["payout_email"] == "paypal_email"
     assert found.settings["defaults"] == {"payout_method": "paypal"}
+    store(client, choose(found))
+    method = account.payout_methods.get()
+    assert (method.kind, method.affiliate.email) == ("paypal", "b@x.example")
 
 
 def test_undoes_an_import(client, account, people):
