@@ -51,6 +51,8 @@ unfold_list.ROW_CLASSES[:] = ["cell"]
 unfold_list.CHECKBOX_CLASSES[:] = ["action-checkbox", "cell"]
 unfold_list.LINK_CLASSES.clear()
 
+IMPORT_PERMISSION = "tracking.add_tableimport"
+
 
 class PreparedChangeList(ChangeList):
     """A list whose page prepares its rows before they are rendered."""
@@ -125,6 +127,14 @@ class PreparedChangeList(ChangeList):
             (str(n), self.build_page_query(n) if isinstance(n, int) else "")
             for n in numbers
         ]
+
+    @property
+    def import_url(self) -> str:
+        """The page that imports rows of this list from a file, for owners."""
+        user, kind = self.request.user, self.model_admin.import_kind
+        if not kind or not user.account or not user.has_perm(IMPORT_PERMISSION):
+            return ""
+        return f"{reverse('admin:tracking_tableimport_add')}?kind={kind}"
 
     @property
     def previous_query(self) -> str:

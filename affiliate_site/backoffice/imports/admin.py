@@ -56,17 +56,12 @@ class TableImportAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
 @admin.register(TableUpload)
 class TableUploadAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    """Files that are not imported yet, which only those see who may import them."""
+    """Files that are not imported yet; their rows are on the pages of owners only."""
 
     columns = ("created_at", KIND, "file_name")
     ordering = ("-created_at", "-id")
     row_pages = (CheckPage, ColumnsPage)
     exclude = ("content", "settings")
-
-    def has_view_permission(self, request, obj=None):
-        return ColumnsPage.is_allowed(request.user) and super().has_view_permission(
-            request, obj
-        )
 
     def get_queryset(self, request):
         """Leave out what was imported; files are large."""

@@ -6,7 +6,6 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -17,7 +16,6 @@ from accounts.errors import Conflict
 from affiliate_site.backoffice.audit_sentences import APPROVAL_WORDS
 from affiliate_site.backoffice.form_pages import FormPage, digest_text
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
-from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.imports.columns_page import format_cell
 from affiliate_site.backoffice.imports.upload_page import build_csv_response
 from affiliate_site.backoffice.object_pages import Column, RowPage, Section
@@ -56,12 +54,6 @@ class RowsRefused(Conflict):
     message = "Nothing was stored, because of what cannot be stored: {rows}"
 
 
-class CheckForm(ServiceForm):
-    """What the page said of the rows, as a digest."""
-
-    outcome = forms.CharField(required=False, widget=forms.HiddenInput)
-
-
 class CheckPage(FormPage):
     """Show what would happen to each row, then store all of them or the good ones."""
 
@@ -69,7 +61,6 @@ class CheckPage(FormPage):
     name = "check"
     title = "Check and import"
     permission = "tracking.change_tableupload"
-    form_class = CheckForm
     only_good = ONLY_GOOD
     leave_button = "Change the columns"
 
@@ -118,7 +109,8 @@ class CheckPage(FormPage):
             upload, at=at, only_good=ONLY_GOOD in self.request.POST
         )
         promised = importer.preview()
-        if digest_outcome(upload, promised) != form.cleaned_data["outcome"]:
+        outcome = digest_outcome(upload, promised)
+        if form.data.get("outcome", outcome) != outcome:
             raise OtherOutcome
         report = importer.store()
         if report.table_import is None:
@@ -144,10 +136,6 @@ class CheckPage(FormPage):
         """Add the outcome of the rows."""
         report, counts = self.report, self.report.counts
         context = super().get_context_data(**kwargs)
-        form, outcome = context["form"], digest_outcome(self.row, report)
-        form.initial["outcome"] = outcome
-        if form.is_bound:
-            form.set_entry("outcome", outcome)
         good = list_good(report.rows)
         page = RowPage(self.request, good)
         return context | {
@@ -157,6 +145,7 @@ class CheckPage(FormPage):
                 ("Cannot be stored", f"{counts[NOT_STORED]:,}"),
             ],
             "counts": counts,
+            "outcome": digest_outcome(self.row, report),
             "report": report,
             "problem_sections": list_problem_sections(report.problems),
             "rows": build_row_section(self.importer, page.rows),

@@ -124,6 +124,7 @@ def create_rows(account, api, marker: str) -> SampleAccount:
         "contested_claim",
     ):
         assert getattr(sample, name)
+    create_imports(account, marker)
     affiliate = account.affiliates.get(slug=sample.affiliate)
     asked = QuestionData(marker, account.get_day(now), text=marker)
     ask_question(affiliate, data=asked, at=now)
@@ -274,27 +275,27 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
         shop_url=f"{marker}.example",
         at=timezone.now(),
     )
-    create_imports(account, marker)
     return sample
 
 
 def create_imports(account, marker: str) -> None:
-    """Import a table, and upload another one whose columns are known."""
-    text = f"ID,E-mail\n{marker}-imported,{marker}-imported@example.org\n"
-    for _ in range(2):
-        kind = KINDS["affiliates"]
+    """Import a table of customers, and upload another one."""
+    owner = account.enrollments.filter(approved=True).first()
+    kind, at = KINDS["customers"], timezone.now()
+    for name in ("imported", "uploaded"):
+        text = f"Customer ID,Program,Affiliate\n{marker}-{name},"
+        data = f"{text}{owner.program.slug},{owner.affiliate.slug}\n".encode()
         upload = create_table_upload(
             account,
             kind=kind.name,
             system="",
             file_name=f"{marker}.csv",
-            data=text.encode(),
-            settings=asdict(guess_settings(kind, read_table(text.encode(), ""), "")),
-            at=timezone.now(),
+            data=data,
+            settings=asdict(guess_settings(kind, read_table(data, ""), "")),
+            at=at,
         )
-        text = text.replace("imported", "uploaded")
-        if not account.table_imports.exists():
-            table_import = load_importer(upload, at=timezone.now()).store().table_import
+        if name == "imported":
+            table_import = load_importer(upload, at=at).store().table_import
             finish_table_upload(upload, table_import)
 
 

@@ -270,6 +270,7 @@ def test_tests_cover_all_urls():
         *("self_billing", "document_pdf"),  # Tested in test_document_pages.py
         "portal_settings",  # Tested in test_portal_pages.py
         "payment_mails",  # Tested in test_payment_mails_page.py
+        "table_template",  # Tested in test_table_import_pages.py
         # Tested in test_second_factor.py
         *("second_factor", "second_factor_begin", "second_factor_codes"),
         *("second_factor_confirm", "second_factor_remove", "login", "logout"),
