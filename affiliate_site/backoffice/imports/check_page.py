@@ -251,7 +251,7 @@ def build_row_section(importer: TableImporter, rows) -> Section:
     )
 
 
-def format_value(value: object, kind: str) -> object:
+def format_value(value: Any, kind: str) -> object:
     """A value as it would be stored."""
     if kind == "approval":
         return APPROVAL_WORDS[value]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from django.contrib import admin
 from django.urls import reverse
@@ -80,7 +81,7 @@ def list_made(table_import: TableImport) -> Sequence[Section]:
     if not listed:
         return ()
     rows = getattr(account, RELATIONS[kind]).in_bulk([it.local_id for it in listed])
-    page = admin.site.get_model_admin(type(next(iter(rows.values()))))
+    page: Any = admin.site.get_model_admin(type(next(iter(rows.values()))))
     more = table_import.created - len(listed)
     return (
         Section("What it made", facts=count_made(table_import)),
