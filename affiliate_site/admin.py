@@ -15,6 +15,7 @@ import affiliate_site.backoffice.conversions.admin
 import affiliate_site.backoffice.conversions.claims
 import affiliate_site.backoffice.conversions.clicks
 import affiliate_site.backoffice.conversions.commissions
+import affiliate_site.backoffice.imports.admin
 import affiliate_site.backoffice.payouts.admin
 import affiliate_site.backoffice.payouts.documents
 import affiliate_site.backoffice.payouts.ledger

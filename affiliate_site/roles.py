@@ -21,8 +21,8 @@ FINANCE_ONLY_MODELS = {
     *("document", "taxrule"),
 }
 FINANCE_MODELS = FINANCE_ONLY_MODELS | {"payoutminimum", "payoutmethod", "taxdata"}
-# Keys and staff; webhooks too, as they send out what a key could read, and shops, whose
-# events are sales.
+# Keys and staff; webhooks too, as they send out what a key could read; shops, whose
+# events are sales, and imports, which write affiliates and money.
 OWNER_ONLY_MODELS = {
     "apikey",
     "signingsecret",
@@ -31,6 +31,8 @@ OWNER_ONLY_MODELS = {
     "invitation",
     "webhookendpoint",
     "connection",
+    "tableimport",
+    "tableupload",
 }
 WRITE_ACTIONS = ("add", "change", "delete")
 

@@ -51,6 +51,8 @@ unfold_list.ROW_CLASSES[:] = ["cell"]
 unfold_list.CHECKBOX_CLASSES[:] = ["action-checkbox", "cell"]
 unfold_list.LINK_CLASSES.clear()
 
+IMPORT_PERMISSION = "tracking.add_tableimport"
+
 
 class PreparedChangeList(ChangeList):
     """A list whose page prepares its rows before they are rendered."""
@@ -127,6 +129,14 @@ class PreparedChangeList(ChangeList):
         ]
 
     @property
+    def import_url(self) -> str:
+        """The page that imports rows of this list from a file, for owners."""
+        user, kind = self.request.user, self.model_admin.import_kind
+        if not kind or not user.account or not user.has_perm(IMPORT_PERMISSION):
+            return ""
+        return f"{reverse('admin:tracking_tableimport_add')}?kind={kind}"
+
+    @property
     def previous_query(self) -> str:
         return self.build_page_query(self.page_num - 1)
 
@@ -157,6 +167,7 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     compressed_fields = True
     empty_value_display = EMPTY_VALUE
     columns: tuple[str | ListColumn, ...] = ()  # of the list and of exports
+    import_kind = ""  # of a table whose rows the list would show
     add_title = ""  # of the button that adds a row, by default “Add …”
     manage_permission = ""  # for actions with `permissions=["manage"]`
 

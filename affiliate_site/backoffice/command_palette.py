@@ -123,6 +123,7 @@ SYNONYMS = {
     "add": "create new",
     "summarize": "reports",
     "receipt_long": "reports",
+    "upload_file": "move in migrate upload csv excel xlsx spreadsheet",
     "settings": "time zone time zones company",
     "door_open": "settings of the affiliate portal",
 }

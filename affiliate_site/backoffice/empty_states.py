@@ -132,6 +132,15 @@ EMPTY_STATES = {
         "No events yet. What a connected shop sends is listed here for 30 days, with"
         " what it did."
     ),
+    "tracking.TableImport": (
+        "No imports yet. An owner chooses “Import a table” to move in from another"
+        " system with its CSV or Excel files: affiliates, customers, sales, payments or"
+        " opening balances."
+    ),
+    "tracking.TableUpload": (
+        "No files wait for their import. A file is here from its upload until it is"
+        " imported, at most a day."
+    ),
     "accounts.WebhookEndpoint": (
         "No webhooks yet. An owner chooses “Add webhook” to receive events."
     ),

@@ -36,6 +36,7 @@ FIELD_WIDGETS = {
     forms.DateField: widgets.UnfoldAdminSingleDateWidget,
 }
 MULTI_LINE = widgets.UnfoldAdminTextareaWidget
+RADIO = widgets.UnfoldAdminRadioSelectWidget
 PASSWORD = widgets.UnfoldAdminPasswordWidget
 COLOR = widgets.UnfoldAdminColorInputWidget
 NO_CONTROL_CHARACTERS = RegexValidator(

@@ -30,6 +30,7 @@ from affiliate_site.backoffice.affiliates.portal_pages import PortalSettingsPage
 from affiliate_site.backoffice.base import ThemedModelAdmin
 from affiliate_site.backoffice.dashboard.onboarding import dismiss_view
 from affiliate_site.backoffice.formatters import format_datetime
+from affiliate_site.backoffice.imports.upload_page import template_view
 from affiliate_site.backoffice.payouts.document_pages import SelfBillingPage
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
 from affiliate_site.backoffice.payouts.payment_mails_page import PaymentMailsPage
@@ -113,6 +114,11 @@ class BackOfficeAdminSite(UnfoldAdminSite):
             *(
                 path(route, self.admin_view(view), name=name)
                 for name, (route, view) in views.items()
+            ),
+            path(
+                "table-templates/<slug:kind>.csv",
+                self.admin_view(template_view),
+                name="table_template",
             ),
             path("invitation/", invitation_view, {"site": self}, name="invitation"),
             *super().get_urls(),

@@ -159,6 +159,19 @@ def list_tabs(request) -> list[dict]:
             ],
         },
         {
+            "models": ["tracking.tableimport", "tracking.tableupload"],
+            "items": [
+                {
+                    "title": "Imports",
+                    "link": reverse_changelist("tracking_tableimport"),
+                },
+                {
+                    "title": "Not imported yet",
+                    "link": reverse_changelist("tracking_tableupload"),
+                },
+            ],
+        },
+        {
             "models": ["accounts.user", "accounts.invitation"],
             "items": [
                 {"title": "Staff", "link": reverse_changelist("accounts_user")},
@@ -211,6 +224,12 @@ def list_navigation(request) -> list[dict]:
                     "Affiliate groups", "workspaces", "tracking_affiliategroup"
                 ),
                 build_sidebar_item("Prospects", "person_add", "tracking_prospect"),
+                build_sidebar_item(
+                    "Imports",
+                    "upload_file",
+                    "tracking_tableimport",
+                    "tracking_tableupload",
+                ),
                 build_sidebar_item("Notes", "sticky_note_2", "tracking_note"),
                 build_questions_item(request),
                 build_sidebar_item(

@@ -191,6 +191,7 @@ LEFT_OUT = {
     "tracking.PortalLink": "one-time links",
     "tracking.PortalSecondFactor": "second-factor secrets",
     "tracking.PortalSession": "sessions",
+    "tracking.TableUpload": "files that wait a day for their import",
     "accounts.Account.plan": "named by the first line of the file",
     "accounts.User.recovery_codes": "second-factor secrets",
     "accounts.WebhookEndpoint.secret": "a secret; the import makes a new one",

@@ -84,6 +84,7 @@ OTHER_COLUMNS = {
     "tracking.Question": "answer_given answered_by",
     "tracking.Source": "hex",
     "tracking.TableImport": "actor file_name kind",
+    "tracking.TableUpload": "kind system file_name settings",
 }
 
 

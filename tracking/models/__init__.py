@@ -21,7 +21,7 @@ from tracking.models.conversions import (
 from tracking.models.creatives import Creative
 from tracking.models.customers import Customer
 from tracking.models.enrollments import Enrollment, ReferralCode, ReferralCodeAlias
-from tracking.models.imports import ImportedObject, TableImport
+from tracking.models.imports import ImportedObject, TableImport, TableUpload
 from tracking.models.late_changes import LateChange
 from tracking.models.mails import Mail
 from tracking.models.portal import PortalLink, PortalSession, PortalSettings
@@ -73,5 +73,6 @@ __all__ = [
     "ShopReference",
     "Source",
     "TableImport",
+    "TableUpload",
     "TermsAcceptance",
 ]

@@ -3,6 +3,7 @@
 from django.db import models
 from django.utils import timezone
 
+from accounts.encryption import EncryptedTextField
 from accounts.models.accounts import TenantModel
 
 MAX_SOURCE_ID_LENGTH = 255
@@ -70,3 +71,34 @@ class TableImport(TenantModel):
     def source(self) -> str:
         """The source of its objects in `ImportedObject`."""
         return f"{TABLE_SOURCE_PREFIX}{self.public_id}"
+
+
+class TableUpload(TenantModel):
+    """A file between its upload and its import; `prune` deletes it after a day.
+
+    `content` has what `tracking.services.table_uploads.read_content` returns; it is
+    empty once `table_import` is there. `settings` has the keys `encoding`, `decimal`,
+    `dates` (texts), `mapping` and `defaults` (texts by the names of columns).
+    """
+
+    kind = models.CharField(max_length=32)
+    system = models.CharField(max_length=32, blank=True)
+    file_name = models.CharField(max_length=255)
+    content = EncryptedTextField(blank=True)
+    settings = models.JSONField(default=dict)
+    table_import = models.ForeignKey(
+        TableImport, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        default_related_name = "table_uploads"
+        indexes = [
+            models.Index(
+                fields=["account", "-created_at", "-id"],
+                name="table_uploads_newest_first",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return str(self.pk)

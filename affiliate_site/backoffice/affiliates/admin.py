@@ -177,6 +177,7 @@ FOUND_BY = ListColumn(
 class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates with their statistics; deleted ones stay in the list."""
 
+    import_kind = "affiliates"
     change_form_template = "admin/affiliates/affiliate.html"
 
     add_page = AddAffiliatePage

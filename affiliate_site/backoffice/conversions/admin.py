@@ -116,6 +116,7 @@ CONVERSION_ID = ListColumn("conversion_id", "ID", lambda row: row.pk, export="pk
 class CustomerAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Customers, their affiliates and a timeline of each."""
 
+    import_kind = "customers"
     columns = (
         "public_id",
         "customer_id",
@@ -156,6 +157,7 @@ class ConversionAdmin(
 ):
     """Conversions, with an explanation of attribution and commissions."""
 
+    import_kind = "conversions"
     list_display_links = (CONVERSION_ID, "external_id")
     columns = (
         CONVERSION_ID,

@@ -167,6 +167,7 @@ class BalanceAdmin(
 ):
     """The balance due to each affiliate, per currency; actions pay it."""
 
+    import_kind = "opening_balances"
     columns = (
         replace(PERSON, order=None),
         NAME,
@@ -279,6 +280,7 @@ class PaymentAdmin(
 ):
     """Payments; canceling one makes its amount due again."""
 
+    import_kind = "payments"
     columns = (
         "public_id",
         PERSON,

@@ -23,6 +23,7 @@ from tracking.services.retention import (
     delete_expired_failed_page_calls,
     delete_expired_visitors,
 )
+from tracking.services.table_uploads import delete_expired_table_uploads
 
 
 class Command(JsonCommand):
@@ -54,6 +55,7 @@ class Command(JsonCommand):
             "deliveries": sum_up(delete_expired_deliveries),
             "mails": sum_up(delete_expired_mails),
             "shop_events": sum_up(delete_expired_events),
+            "table_uploads": sum_up(delete_expired_table_uploads),
             "portal": sum_up(delete_expired_portal_rows),
             "changed_days": refresh_stale_days(accounts, **kwargs),
             "sign_ins": delete_expired_sessions(**kwargs),

@@ -78,7 +78,9 @@ def check_payout_method(row: Row) -> None:
     """A payout method has the details of its kind."""
     method = row.body.get("payout_method", {})
     details = {name: str(value) for name, value in method.get("details", {}).items()}
-    if "type" in method and (details or "payout_method" in row.headers):
+    if not details and "payout_method" in row.defaulted:
+        row.body.pop("payout_method", None)  # nobody said where to pay
+    elif "type" in method:
         problems = find_problems(method["type"], details)
         for name, sentence in problems.items():
             column = f"payout_{name}" if name else "payout_method"

@@ -124,6 +124,10 @@ class TableImporter:
                 known = ", ".join(self.table.header)
                 raise UnknownColumn(what="header", name=header, names=known)
 
+    def list_questions(self) -> list[Question]:
+        """Return what has to be asked about the chosen columns."""
+        return self._choose_styles()[1]
+
     def preview(self) -> TableReport:
         """Say what would happen to each row; nothing is written, nor locked."""
         return self._check(ImportMap(self.account, "", self.at))

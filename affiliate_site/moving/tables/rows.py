@@ -21,8 +21,8 @@ CREATED, KNOWN, NOT_STORED = "created", "known", "not_stored"
 class Row:
     """A row: its values by the names of our columns, its body, and what is wrong.
 
-    `outcome` is what happens to it: `created`, `known` (nothing changes) or
-    `not_stored`.
+    `defaulted` are the columns whose cell is empty. `outcome` is what happens to it:
+    `created`, `known` (nothing changes) or `not_stored`.
     """
 
     number: int
@@ -31,6 +31,7 @@ class Row:
     problems: list[Problem] = field(default_factory=list)
     is_known: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
+    defaulted: set[str] = field(default_factory=set)
 
     @property
     def outcome(self) -> str:
@@ -91,6 +92,7 @@ def read_rows(
             cell = None if index is None else source.cells[index]
             if cell is None:
                 cell = defaults.get(column.name)
+                row.defaulted.add(column.name)
             if cell is not None:
                 read_value(row, column, cell, readings.get(column.name, reading))
         bad = {problem.column for problem in row.problems}

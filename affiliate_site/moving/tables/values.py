@@ -35,10 +35,10 @@ DATE_STYLES = {
 }
 FIRST_YEAR = 1990  # older dates are those of empty cells
 APPROVALS = {
-    **dict.fromkeys(("approved", "active", "accepted", "true", "yes", "a"), True),
+    **dict.fromkeys(("approved", "active", "accepted", "true", "yes", "1", "a"), True),
     **dict.fromkeys(("pending", "new", "waiting", "p"), None),
     **dict.fromkeys(("disapproved", "declined", "rejected", "blocked", "d"), False),
-    **dict.fromkeys(("inactive", "disabled", "false", "no"), False),
+    **dict.fromkeys(("inactive", "disabled", "false", "no", "0"), False),
 }
 STATUSES = {
     **dict.fromkeys(("approved", "due", "unpaid", "a"), "approved"),

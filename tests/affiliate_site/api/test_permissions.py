@@ -146,7 +146,7 @@ def test_managers_may_not_change_payments_keys_staff_and_webhooks():
     operations = {name.partition(".")[2].partition("_")[0] for name in owner_only}
     assert models == {
         *("apikey", "signingsecret", "account", "payment", "user"),
-        "connection",
+        *("connection", "tableimport", "tableupload"),
         *("invitation", "webhookendpoint"),
         *("payoutline", "payoutrun", "payoutsettings", "document", "taxrule"),
     }

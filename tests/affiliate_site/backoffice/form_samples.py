@@ -5,7 +5,7 @@ The pages are found, not listed: a new one is part of the tests at once.
 
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -33,6 +33,9 @@ from affiliate_site.backoffice.forms import DecimalField, RowChoiceField
 from affiliate_site.backoffice.payouts.document_pages import SelfBillingPage
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
 from affiliate_site.backoffice.payouts.payment_mails_page import PaymentMailsPage
+from affiliate_site.moving.tables.files import read_table
+from affiliate_site.moving.tables.kinds import KINDS
+from affiliate_site.moving.tables.uploads import guess_settings, load_importer
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.services.documents import issue_documents, list_unbilled
 from payouts.services.opening_balances import post_opening_balance
@@ -55,6 +58,7 @@ from tracking.services.customers import cancel_customer
 from tracking.services.failed_page_calls import record_failed_page_call
 from tracking.services.inbox import Envelope, record_event_result, store_event
 from tracking.services.questions import QuestionData, ask_question
+from tracking.services.table_uploads import create_table_upload, finish_table_upload
 
 # Pages without a list, and the names of their URLs.
 SETTINGS_PAGES = {
@@ -89,6 +93,8 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     ("PayBalancePage", "amount"): "2",
     ("SetSecretPage", "secret"): "whsec_sample",
     **{("MappingPage", name): it for name, it in format_mapping(MAPPING).items()},
+    ("UploadTablePage", "kind"): "affiliates",
+    ("UploadTablePage", "file"): lambda _: TableFile(),
     ("SourceKeyPage", "key"): "ck_1234:cs_5678",
     ("SourceKeyPage", "shop_url"): "https://sample.example",
     ("TryEventPage", "body"): '{"id": "1", "received_at": "2026-03-04T09:15:27Z"}',
@@ -118,6 +124,7 @@ def create_rows(account, api, marker: str) -> SampleAccount:
         "contested_claim",
     ):
         assert getattr(sample, name)
+    create_imports(account, marker)
     affiliate = account.affiliates.get(slug=sample.affiliate)
     asked = QuestionData(marker, account.get_day(now), text=marker)
     ask_question(affiliate, data=asked, at=now)
@@ -282,6 +289,38 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
         at=timezone.now(),
     )
     return sample
+
+
+def create_imports(account, marker: str) -> None:
+    """Import a table of customers, and upload another one."""
+    owner = account.enrollments.filter(approved=True).first()
+    kind, at = KINDS["customers"], timezone.now()
+    for name in ("imported", "uploaded"):
+        text = f"Customer ID,Program,Affiliate\n{marker}-{name},"
+        data = f"{text}{owner.program.slug},{owner.affiliate.slug}\n".encode()
+        upload = create_table_upload(
+            account,
+            kind=kind.name,
+            system="",
+            file_name=f"{marker}.csv",
+            data=data,
+            settings=asdict(guess_settings(kind, read_table(data, ""), "")),
+            at=at,
+        )
+        if name == "imported":
+            table_import = load_importer(upload, at=at).store().table_import
+            finish_table_upload(upload, table_import)
+
+
+class TableFile(SimpleUploadedFile):
+    """A table that can be sent repeatedly."""
+
+    def __init__(self) -> None:
+        super().__init__("table.csv", b"ID,E-mail\nsample,sample@example.org\n")
+
+    def read(self, *size):
+        self.seek(0)
+        return super().read(*size)
 
 
 class AnswersFile(SimpleUploadedFile):

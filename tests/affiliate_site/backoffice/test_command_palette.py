@@ -278,7 +278,7 @@ ADD_AFFILIATE_TITLES = [
         (Role.VIEWER, "balances", ["Balances"]),
         (Role.VIEWER, "reports", ["Ledger", "Reports", *REPORT_TITLES[1:]]),
         (Role.VIEWER, "trial", ["Trial balance"]),
-        (Role.FINANCE, "import", ["Import payout results"]),
+        (Role.FINANCE, "import", ["Import payout results", "Imports"]),
         (Role.OWNER, "time zone", ["Account settings"]),
     ],
 )

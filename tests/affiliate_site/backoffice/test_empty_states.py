@@ -16,12 +16,14 @@ from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from tests.affiliate_site.backoffice.form_samples import (
     create_document,
+    create_imports,
     create_payout_run,
     create_shop,
 )
 from tests.affiliate_site.backoffice.rates import create_rates
 from tests.payout_scenario import Paid, create_run
 from tests.sample_account import SampleAccount
+from tracking.models.conversions import Conversion
 from tracking.services.failed_page_calls import record_failed_page_call
 from tracking.services.questions import QuestionData, ask_question
 
@@ -111,6 +113,7 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
     create_run(account, Paid(slug=sample.affiliate))
     create_document(account, "harbor")
     create_shop(account, "harbor")
+    create_imports(account, "harbor")
     client = staff_client()
     create_invitation(
         account,
@@ -145,3 +148,13 @@ def test_says_what_a_search_without_results_looks_for(staff_client):
     page = staff_client().get(url, {"q": "<nobody>"}).content.decode()
 
     assert "Nothing matches “&lt;nobody&gt;”. Search by name, e-mail, company" in page
+
+
+@pytest.mark.parametrize(
+    ("role", "can_import"), [(Role.OWNER, True), (Role.MANAGER, False)]
+)
+def test_leads_owners_to_the_import_of_a_table(staff_client, role, can_import):
+    page = get_changelist(staff_client(role=role), Conversion)
+
+    link = f'href="{reverse("admin:tracking_tableimport_add")}?kind=conversions"'
+    assert (link in page) is can_import

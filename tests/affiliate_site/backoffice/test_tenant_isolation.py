@@ -71,7 +71,6 @@ MODELS_WITHOUT_ADMIN = {
     "tracking.ShopOrder": "shown on the page of its conversion",
     "tracking.ShopReference": "finds the order of an event",
     "tracking.Source": "part of a link, shown with its enrollment",
-    "tracking.TableImport": "listed by the page of imports",
     "tracking.TermsAcceptance": "shown with its affiliate",
     "tracking.Visitor": "a cookie of the browser script, one per click",
 }
@@ -272,6 +271,7 @@ def test_tests_cover_all_urls():
         *("self_billing", "document_pdf"),  # Tested in test_document_pages.py
         "portal_settings",  # Tested in test_portal_pages.py
         "payment_mails",  # Tested in test_payment_mails_page.py
+        "table_template",  # Tested in test_table_import_pages.py
         # Tested in test_second_factor.py
         *("second_factor", "second_factor_begin", "second_factor_codes"),
         *("second_factor_confirm", "second_factor_remove", "login", "logout"),

@@ -1,0 +1,1 @@
+"""Pages to move in from tables: upload, columns, check, import, undo."""

@@ -1,0 +1,84 @@
+"""The pages of imports of tables, and of files that are not imported yet."""
+
+from django.contrib import admin
+
+from affiliate_site.backoffice.audit_sentences import describe_actor, find_names
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
+from affiliate_site.backoffice.formatters import format_datetime
+from affiliate_site.backoffice.imports.check_page import CheckPage
+from affiliate_site.backoffice.imports.columns_page import ColumnsPage
+from affiliate_site.backoffice.imports.details import get_import_details
+from affiliate_site.backoffice.imports.undo_page import UndoImportPage
+from affiliate_site.backoffice.imports.upload_page import UploadTablePage
+from affiliate_site.backoffice.lists.columns import ListColumn
+from affiliate_site.backoffice.object_pages import Details, ObjectPageMixin, Section
+from affiliate_site.backoffice.theme import reverse_changelist
+from affiliate_site.moving.tables.kinds import KINDS
+from tracking.models.imports import TableImport, TableUpload
+
+KIND = ListColumn("kind", "Rows", lambda row: KINDS[row.kind].label, export="kind")
+
+
+@admin.register(TableImport)
+class TableImportAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    """Tables that were imported."""
+
+    columns = (
+        "created_at",
+        KIND,
+        "file_name",
+        ListColumn("created", "New", lambda row: f"{row.created:,}"),
+        ListColumn("known", "Known already", lambda row: f"{row.known:,}"),
+        ListColumn("not_stored", "Left out", lambda row: f"{row.not_stored:,}"),
+        ListColumn("actor", "By", lambda row: row.actor_name, export="actor"),
+        "undone_at",
+    )
+    ordering = ("-created_at", "-id")
+    add_page = UploadTablePage
+    add_title = UploadTablePage.title
+    row_pages = (UndoImportPage,)
+
+    def get_object_title(self, table_import):
+        return table_import.file_name
+
+    def name_row(self, table_import):
+        return table_import.file_name
+
+    def prepare_rows(self, request, rows):
+        """Find who imported them."""
+        names = find_names(request.user, (), [row.actor for row in rows])
+        for row in rows:
+            row.actor_name = describe_actor(row.actor, names)
+
+    def get_details(self, request, table_import):
+        return get_import_details(request, table_import)
+
+
+@admin.register(TableUpload)
+class TableUploadAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    """Files that are not imported yet; their rows are on the pages of owners only."""
+
+    columns = ("created_at", KIND, "file_name")
+    ordering = ("-created_at", "-id")
+    row_pages = (CheckPage, ColumnsPage)
+    exclude = ("content", "settings")
+
+    def get_queryset(self, request):
+        """Leave out what was imported; files are large."""
+        rows = super().get_queryset(request).defer("content")
+        is_list = request.path == reverse_changelist("tracking_tableupload")
+        return rows.filter(table_import=None) if is_list else rows
+
+    def get_object_title(self, upload):
+        return upload.file_name
+
+    def name_row(self, upload):
+        return upload.file_name
+
+    def get_details(self, request, upload):
+        facts = [
+            ("Rows", KINDS[upload.kind].label),
+            ("Uploaded", format_datetime(upload.created_at)),
+            ("Deleted", "a day after the upload, if it is not imported"),
+        ]
+        return Details(upload.file_name, sections=[Section("File", facts=facts)])

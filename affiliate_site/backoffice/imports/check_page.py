@@ -1,0 +1,286 @@
+"""Say what would happen to each row, and import all rows or the good ones."""
+
+from collections import defaultdict
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+from django.contrib import messages
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.text import Truncator
+
+from accounts.errors import Conflict
+from affiliate_site.backoffice.audit_sentences import APPROVAL_WORDS
+from affiliate_site.backoffice.form_pages import FormPage, digest_text
+from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
+from affiliate_site.backoffice.imports.columns_page import format_cell
+from affiliate_site.backoffice.imports.upload_page import build_csv_response
+from affiliate_site.backoffice.object_pages import Column, RowPage, Section
+from affiliate_site.backoffice.theme import get_object_url
+from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
+from affiliate_site.moving.tables.importing import TableImporter, TableReport
+from affiliate_site.moving.tables.problems import Problem
+from affiliate_site.moving.tables.rows import CREATED, KNOWN, NOT_STORED, list_good
+from affiliate_site.moving.tables.uploads import load_importer
+from tracking.services.affiliates import lock_hierarchy
+from tracking.services.table_uploads import (
+    TableUploadImported,
+    finish_table_upload,
+    lock_table_upload,
+)
+
+MAX_LISTED_PROBLEMS = 100
+MAX_NAMED_ROWS = 10
+ONLY_GOOD = "_only_good"  # the name of the button
+OUTCOME_TEXTS = {CREATED: "new", KNOWN: "known already, stays as it is"}
+ADDED_COLUMNS = ("Row in the file", "What is wrong")
+
+
+class OtherOutcome(Conflict):
+    """The rows would do something else than the page said."""
+
+    message = (
+        "Something has changed since this page was opened. Nothing was stored: look at"
+        " the rows again"
+    )
+
+
+class RowsRefused(Conflict):
+    """The database refused rows that the check had found good."""
+
+    message = "Nothing was stored, because of what cannot be stored: {rows}"
+
+
+class CheckPage(FormPage):
+    """Show what would happen to each row, then store all of them or the good ones."""
+
+    template_name = "admin/imports/check.html"
+    name = "check"
+    title = "Check and import"
+    permission = "tracking.change_tableupload"
+    only_good = ONLY_GOOD
+    leave_button = "Change the columns"
+
+    @classmethod
+    def is_offered(cls, upload):
+        return upload.table_import_id is None
+
+    def report_not_offered(self):
+        messages.warning(self.request, f"{TableUploadImported.message}.")
+
+    def get_explanation(self):
+        if self.report.counts[CREATED]:
+            return "Step 3 of 3. Nothing is stored yet: look at what would happen."
+        if self.report.problems:
+            return (
+                "Step 3 of 3. No row can be imported: change the columns, or correct"
+                " the file and upload it again."
+            )
+        return "Step 3 of 3. All rows are known already: there is nothing to import."
+
+    def get_back_url(self):
+        return get_result_url(self.row)
+
+    @cached_property
+    def importer(self) -> TableImporter:
+        return load_importer(self.row, at=timezone.now())
+
+    @cached_property
+    def report(self) -> TableReport:
+        return self.importer.preview()
+
+    def get(self, request, *args, **kwargs):
+        """Show the rows, or download those that cannot be stored."""
+        if self.importer.list_questions():
+            return redirect("admin:tracking_tableupload_columns", self.row.pk)
+        if "problems" in request.GET:
+            text = build_problem_table(self.importer, self.report)
+            return build_csv_response(text, f"not-stored-{self.row.pk}.csv")
+        return super().get(request, *args, **kwargs)
+
+    def perform(self, form, at):
+        """Store the rows, if they still do what the page said."""
+        upload = lock_table_upload(self.account, self.row)
+        lock_hierarchy(self.account)  # as the import does: nothing changes meanwhile
+        importer = load_importer(
+            upload, at=at, only_good=ONLY_GOOD in self.request.POST
+        )
+        promised = importer.preview()
+        outcome = digest_outcome(upload, promised)
+        if form.data.get("outcome", outcome) != outcome:
+            raise OtherOutcome
+        report = importer.store()
+        if report.table_import is None:
+            raise RowsRefused(rows=describe_refused(report, promised))
+        finish_table_upload(upload, report.table_import)
+        self.refused = describe_refused(report, promised)
+        return report
+
+    def list_warnings(self, report):
+        return [f"Not stored: {self.refused}"] if self.refused else []
+
+    def get_done_message(self, report):
+        counts = report.counts
+        texts = [f"{counts[CREATED]:,} new"]
+        texts += [f"{counts[KNOWN]:,} known already"] if counts[KNOWN] else []
+        texts += [f"{counts[NOT_STORED]:,} left out"] if counts[NOT_STORED] else []
+        return f"The rows were imported: {', '.join(texts)}."
+
+    def get_done_url(self, report):
+        return get_object_url(report.table_import)
+
+    def get_context_data(self, **kwargs) -> dict[str, Any]:
+        """Add the outcome of the rows."""
+        report, counts = self.report, self.report.counts
+        context = super().get_context_data(**kwargs)
+        good = list_good(report.rows)
+        page = RowPage(self.request, good)
+        return context | {
+            "facts": [
+                ("New", f"{counts[CREATED]:,}"),
+                ("Known already, stay as they are", f"{counts[KNOWN]:,}"),
+                ("Cannot be stored", f"{counts[NOT_STORED]:,}"),
+            ],
+            "counts": counts,
+            "outcome": digest_outcome(self.row, report),
+            "report": report,
+            "problem_sections": list_problem_sections(report.problems),
+            "rows": build_row_section(self.importer, page.rows),
+            "row_page": page,
+        }
+
+
+def describe_refused(report: TableReport, promised: TableReport) -> str:
+    """The rows that could not be stored, though the check had found them good."""
+    known = set(promised.problems)
+    found = [it for it in report.problems if it not in known]
+    texts = [f"row {it.row}: {it.sentence}" for it in found[:MAX_NAMED_ROWS]]
+    return " ".join(texts)
+
+
+def get_result_url(upload) -> str:
+    """The import of a file, else its columns."""
+    if upload.table_import:
+        return get_object_url(upload.table_import)
+    return reverse("admin:tracking_tableupload_columns", args=[upload.pk])
+
+
+def digest_outcome(upload, report: TableReport) -> str:
+    """A digest of the settings and of what happens to which row."""
+    return digest_text(
+        [upload.settings, *((it.number, it.outcome) for it in report.rows)]
+    )
+
+
+def list_problem_sections(problems: list[Problem]) -> list[Section]:
+    """What is wrong, by kind and by row."""
+    if not problems:
+        return []
+    groups: dict[tuple[str, str], list[Problem]] = defaultdict(list)
+    for problem in problems:
+        groups[problem.code, problem.column].append(problem)
+    by_size = sorted(groups.values(), key=len, reverse=True)
+    more = len(problems) - MAX_LISTED_PROBLEMS
+    return [
+        Section(
+            "What is wrong",
+            columns=(
+                Column("Column"),
+                Column("Such as"),
+                Column("Rows", is_amount=True),
+                Column("Which"),
+            ),
+            rows=[
+                (
+                    group[0].column or "All",
+                    group[0].sentence,
+                    f"{len(group):,}",
+                    ", ".join(str(it.row) for it in group[:MAX_NAMED_ROWS])
+                    + (" …" if len(group) > MAX_NAMED_ROWS else ""),
+                )
+                for group in by_size
+            ],
+        ),
+        Section(
+            "Row by row",
+            notes=[f"{more:,} more: download all below."] if more > 0 else [],
+            columns=(
+                Column("Row"),
+                Column("Column"),
+                Column("Value"),
+                Column("Problem"),
+            ),
+            rows=[
+                (f"{it.row}", it.column or EMPTY_VALUE, shorten(it.value), it.sentence)
+                for it in problems[:MAX_LISTED_PROBLEMS]
+            ],
+        ),
+    ]
+
+
+def shorten(text: str) -> str:
+    """A text that fits into a cell."""
+    return Truncator(text).chars(80) or EMPTY_VALUE
+
+
+def build_row_section(importer: TableImporter, rows) -> Section:
+    """Rows as they would be stored."""
+    names = [
+        *importer.mapping,
+        *(it for it in importer.defaults if it not in importer.mapping),
+    ]
+    columns = [column for it in names if (column := importer.kind.find_column(it))]
+    return Section(
+        "Rows that can be stored",
+        columns=(
+            Column("Row"),
+            Column("What happens"),
+            *(Column(it.label) for it in columns),
+        ),
+        rows=[
+            (
+                f"{row.number}",
+                OUTCOME_TEXTS[row.outcome],
+                *(format_value(row.values.get(it.name), it.type) for it in columns),
+            )
+            for row in rows
+        ],
+    )
+
+
+def format_value(value: Any, kind: str) -> object:
+    """A value as it would be stored."""
+    if kind == "approval":
+        return APPROVAL_WORDS[value]
+    if value is None:
+        return EMPTY_VALUE
+    if kind == "date":
+        return format_datetime(datetime.fromisoformat(str(value)))
+    return f"{value:f}" if isinstance(value, Decimal) else shorten(str(value))
+
+
+def build_problem_table(importer: TableImporter, report: TableReport) -> str:
+    """Rows that cannot be stored as a CSV file, which can be corrected and imported."""
+    header = importer.table.header
+    sources = {row.number: row.cells for row in importer.table.rows}
+    lines = [
+        dict(zip(header, map(format_cell, sources[row.number]), strict=True))
+        | dict(
+            zip(
+                ADDED_COLUMNS,
+                (
+                    str(row.number),
+                    " ".join(f"{it.column}: {it.sentence}" for it in row.problems),
+                ),
+                strict=True,
+            )
+        )
+        for row in report.rows
+        if row.problems
+    ]
+    names = dict.fromkeys([*header, *ADDED_COLUMNS])
+    texts = [format_csv_line(names), *(format_csv_line(it.values()) for it in lines)]
+    return BYTE_ORDER_MARK + "".join(texts)

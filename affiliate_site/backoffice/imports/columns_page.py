@@ -1,0 +1,291 @@
+"""Say which columns of a file are which, and how it writes dates and numbers."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from django import forms
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.dateformat import format as format_date
+
+from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.forms import RADIO, ServiceForm
+from affiliate_site.backoffice.object_pages import Column as TableColumn
+from affiliate_site.backoffice.object_pages import Section
+from affiliate_site.moving.tables.files import CellError
+from affiliate_site.moving.tables.importing import Question
+from affiliate_site.moving.tables.kinds import KINDS, Column
+from affiliate_site.moving.tables.uploads import (
+    ENCODINGS,
+    GUESSED_ENCODING,
+    UploadSettings,
+    build_importer,
+    list_encoding_readings,
+    list_examples,
+    read_upload,
+)
+from payouts.models.payments import PayoutMethodKind
+from tracking.models.customers import CustomerStatus
+from tracking.money import list_currencies
+
+COLUMN, DEFAULT = "column__", "default__"
+NOT_THERE = "Not in the file"
+FIRST_ROWS = 5
+APPROVALS = ("approved", "Approved"), ("disapproved", "Disapproved")
+STATUSES = *APPROVALS, ("paid", "Paid")
+# The values that empty cells may get, and what it means to choose none.
+CHOICES: dict[str, tuple[str, Sequence[tuple[str, str]]]] = {
+    "approval": ("Pending", APPROVALS),
+    "status": ("Pending", STATUSES),
+    "customer_status": ("New", CustomerStatus.choices[1:]),
+    "payout_method": ("None", PayoutMethodKind.choices),
+}
+QUESTIONS = {
+    "dates": "How are dates written? {example} in “{column}” is",
+    "decimal": "How are numbers written? {example} in “{column}” is",
+}
+MISSING = "Choose a column, or a value for all rows."
+
+
+@dataclass(frozen=True)
+class ColumnEntry:
+    """A line of the page: one of our columns with its fields."""
+
+    column: Column
+    select: forms.BoundField
+    default: forms.BoundField | None
+    examples: list[str]
+
+
+class ColumnsForm(ServiceForm):
+    """For each of our columns one of the file, and a value for empty cells."""
+
+    class Media:
+        js = ("backoffice/import_columns.js",)
+
+    def __init__(self, *args, **kwargs):
+        """Name the fields of a line, which has only one label."""
+        super().__init__(*args, **kwargs)
+        for name, field in self.fields.items():
+            if name.startswith(DEFAULT):
+                field.widget.attrs["aria-label"] = field.label
+
+    def build_fields(self):
+        upload = self.row
+        self.kind = KINDS[upload.kind]
+        stored = UploadSettings(**upload.settings)
+        encoding = self.data.get("encoding", stored.encoding)
+        if encoding not in ENCODINGS:
+            encoding = ""
+        self.original_table = self.table = read_upload(upload)
+        if encoding:
+            self.table = read_upload(upload, encoding)
+        header = self.table.header
+        choices = [("", NOT_THERE), *((str(i), it) for i, it in enumerate(header))]
+        others = [it for it in stored.mapping if it not in self.kind.by_name]
+        self.columns = [
+            *self.kind.columns,
+            *filter(None, map(self.kind.find_column, others)),
+        ]
+        fields: dict[str, forms.Field] = {}
+        for column in self.columns:
+            found = stored.mapping.get(column.name)
+            fields[COLUMN + column.name] = forms.ChoiceField(
+                label=column.label,
+                choices=choices,
+                required=False,
+                initial=str(header.index(found)) if found in header else "",
+            )
+            values, preselected = self.list_defaults(column)
+            if values:
+                fields[DEFAULT + column.name] = forms.ChoiceField(
+                    label=f"{column.label}, if the cell is empty",
+                    choices=values,
+                    required=False,
+                    initial=stored.defaults.get(column.name, preselected),
+                )
+        return fields | self.build_questions(fields, stored)
+
+    def list_defaults(self, column: Column) -> tuple[Sequence[tuple[str, str]], str]:
+        """The values that empty cells of a column may get, and the only likely one;
+        nothing for most columns."""
+        none = ("", "Choose…" if column.is_required else "None")
+        programs = self.account.programs.filter(archived_at=None)
+        if column.type == "program":
+            rows = list(programs.order_by("title", "pk").values_list("slug", "title"))
+            return [none, *rows], rows[0][0] if len(rows) == 1 else ""
+        if column.type == "currency":
+            own = sorted(set(programs.values_list("currency", flat=True)))
+            codes = (*own, *sorted(list_currencies().difference(own)))
+            values = [none, *((code, code) for code in codes)]
+            return values, own[0] if len(own) == 1 else ""
+        if column.type in CHOICES:
+            nothing, choices = CHOICES[column.type]
+            return [("", nothing), *choices], ""
+        return [], ""
+
+    def build_questions(
+        self, fields: dict[str, forms.Field], stored: UploadSettings
+    ) -> dict[str, forms.Field]:
+        """Ask what the file does not tell; nothing is chosen before."""
+        questions: dict[str, forms.Field] = {}
+        if self.original_table.encoding == GUESSED_ENCODING:
+            labels: dict[str, list[str]] = {}
+            for name, text in list_encoding_readings(self.original_table).items():
+                labels.setdefault(text, []).append(name)
+            choices = [
+                (names[0], f"{text} ({', '.join(ENCODINGS[it] for it in names)})")
+                for text, names in labels.items()
+            ]
+            label = "The file does not say how its letters are stored. Which is right?"
+            questions["encoding"] = build_question(label, choices, stored.encoding)
+        entered = {
+            name: self.data.get(name, "") if self.is_bound else field.initial
+            for name, field in fields.items()
+        }
+        draft = UploadSettings(mapping=self.read_mapping(entered))
+        importer = build_importer(self.row, self.table, draft, at=timezone.now())
+        for question in importer.list_questions():
+            label = QUESTIONS[question.name].format_map(vars(question))
+            choices = [
+                (style, f"{format_meaning(question, meaning)} ({style})")
+                for style, meaning in question.options.items()
+                if meaning is not None
+            ]
+            said = getattr(stored, question.name)
+            questions[question.name] = build_question(label, choices, said)
+        return questions
+
+    def read_mapping(self, values) -> dict[str, str]:
+        """The headers of our columns by name."""
+        header = self.table.header
+        chosen = {it.name: values.get(COLUMN + it.name) or "" for it in self.columns}
+        return {
+            name: header[int(index)]
+            for name, index in chosen.items()
+            if index in map(str, range(len(header)))
+        }
+
+    def clean(self):
+        """Columns that are needed have a source."""
+        values = super().clean()
+        mapping = self.read_mapping(values)
+        for column in self.columns:
+            is_there = column.name in mapping or values.get(DEFAULT + column.name)
+            if column.is_required and not is_there:
+                self.add_error(COLUMN + column.name, MISSING)
+        if self.kind.name == "affiliates" and not {"id", "email"} & mapping.keys():
+            self.add_error(f"{COLUMN}email", "Choose the column of the address or ID.")
+        self.settings = UploadSettings(
+            mapping=mapping,
+            defaults={
+                column.name: value
+                for column in self.columns
+                if (value := values.get(DEFAULT + column.name))
+            },
+            **{name: values.get(name, "") for name in ("encoding", *QUESTIONS)},
+        )
+        return values
+
+    @cached_property
+    def examples(self) -> list[list[str]]:
+        """The first values of each column of the file."""
+        return [list_examples(self.table, i) for i in range(len(self.table.header))]
+
+    def list_entries(self) -> list[ColumnEntry]:
+        """The lines of the page."""
+        entries = []
+        for column in self.columns:
+            select, default = self[COLUMN + column.name], DEFAULT + column.name
+            index = str(select.value() or "")
+            is_chosen = index.isdecimal() and int(index) < len(self.examples)
+            examples = self.examples[int(index)] if is_chosen else []
+            field = self[default] if default in self.fields else None
+            entries.append(ColumnEntry(column, select, field, examples))
+        return entries
+
+
+def build_question(label: str, choices, said: str) -> forms.ChoiceField:
+    """A question that has to be answered."""
+    return forms.ChoiceField(label=label, choices=choices, initial=said, widget=RADIO())
+
+
+def format_meaning(question: Question, meaning: str) -> str:
+    """`3 April 2026` or a number."""
+    if question.name == "decimal":
+        return meaning
+    return format_date(datetime.fromisoformat(meaning), "j F Y")
+
+
+class ColumnsPage(FormPage):
+    """Say which columns of a file are which."""
+
+    template_name = "admin/imports/columns.html"
+    name = "columns"
+    title = "Columns"
+    button = "Check the rows"
+    permission = "tracking.change_tableupload"
+    form_class = ColumnsForm
+    explanation = (
+        "Step 2 of 3. For each column of ours, choose the one of your file. Those with"
+        " the same or a similar name are chosen already. Nothing is stored yet."
+    )
+
+    @classmethod
+    def is_offered(cls, upload):
+        return upload.table_import_id is None
+
+    def get_back_url(self):
+        return self.get_list_url()
+
+    def perform(self, form, at):
+        self.row.update_row(settings=asdict(form.settings))
+
+    def respond(self, form, result):
+        return redirect("admin:tracking_tableupload_check", self.row.pk)
+
+    def get_context_data(self, **kwargs) -> dict[str, Any]:
+        """Add the lines; columns that are seldom there are folded."""
+        context = super().get_context_data(**kwargs)
+        form = context["form"]
+        entries = form.list_entries()
+        shown = [
+            it
+            for it in entries
+            if it.column.is_required
+            or it.column.example
+            or it.default
+            or it.examples
+            or it.select.errors
+        ]
+        questions = [
+            form[name] for name in ("encoding", *QUESTIONS) if name in form.fields
+        ]
+        return context | {
+            "questions": questions,
+            "shown": shown,
+            "folded": [it for it in entries if it not in shown],
+            "headers": form.table.header,
+            "examples": form.examples,
+            "first_rows": build_first_rows(form.table),
+            "notes": form.table.notes,
+        }
+
+
+def build_first_rows(table) -> Section:
+    """The first rows of a file as they were read."""
+    return Section(
+        "The first rows of the file",
+        columns=[TableColumn(name) for name in table.header],
+        rows=[list(map(format_cell, row.cells)) for row in table.rows[:FIRST_ROWS]],
+    )
+
+
+def format_cell(cell: object) -> str:
+    """A cell as text."""
+    if isinstance(cell, CellError):
+        return cell.text
+    return "" if cell is None else str(cell)

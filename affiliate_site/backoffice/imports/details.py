@@ -1,0 +1,98 @@
+"""The page of an import: what it did, and links to what it made."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.text import capfirst
+
+from affiliate_site.backoffice.audit_sentences import describe_actor, find_names
+from affiliate_site.backoffice.formatters import format_datetime
+from affiliate_site.backoffice.object_pages import (
+    LINK_TEMPLATE,
+    Column,
+    Details,
+    Section,
+    link_to,
+)
+from affiliate_site.moving.tables.kinds import KINDS
+from affiliate_site.moving.tables.undo import RELATIONS
+from tracking.models.imports import TableImport
+
+MAX_LISTED = 100
+
+
+def get_import_details(request, table_import: TableImport) -> Details:
+    """The content of the page."""
+    names = find_names(request.user, (), [table_import.actor])
+    is_undone = table_import.undone_at is not None
+    facts = [
+        ("Rows", KINDS[table_import.kind].label),
+        ("File", table_import.file_name),
+        ("Imported", format_datetime(table_import.created_at)),
+        ("By", describe_actor(table_import.actor, names)),
+        ("New", f"{table_import.created:,}"),
+        ("Known already, stayed as they were", f"{table_import.known:,}"),
+        ("Left out", f"{table_import.not_stored:,}"),
+        ("Undone", format_datetime(table_import.undone_at)),
+    ]
+    next_url = reverse("admin:tracking_tableimport_add")
+    link = format_html(LINK_TEMPLATE, next_url, "Import the next table")
+    may_import = request.user.has_perm("tracking.add_tableimport")
+    return Details(
+        table_import.file_name,
+        labels=[("undone", "warning")] if is_undone else [],
+        sections=[
+            Section("Import", facts=facts, lines=link if may_import else ""),
+            *list_made(table_import),
+        ],
+    )
+
+
+def count_made(table_import: TableImport) -> list[tuple[str, str]]:
+    """What an import made, and how many."""
+    account = table_import.account
+    rows = account.imported_objects.filter(source=table_import.source)
+    counts = Counter(rows.values_list("kind", flat=True))
+    return [
+        (name_kind(table_import, kind), f"{counts[kind]:,}")
+        for kind in RELATIONS
+        if kind in counts
+    ]
+
+
+def name_kind(table_import: TableImport, kind: str) -> str:
+    """What staff call the objects of a kind."""
+    if kind == "opening_balance":
+        return "Opening balances"
+    rows = getattr(table_import.account, RELATIONS[kind])
+    return capfirst(rows.model._meta.verbose_name_plural)
+
+
+def list_made(table_import: TableImport) -> Sequence[Section]:
+    """Links to the objects that the rows of the file became."""
+    kind = table_import.kind.removesuffix("s")
+    account = table_import.account
+    made = account.imported_objects.filter(source=table_import.source, kind=kind)
+    listed = list(made.order_by("pk")[:MAX_LISTED])
+    if not listed:
+        return ()
+    rows = getattr(account, RELATIONS[kind]).in_bulk([it.local_id for it in listed])
+    page: Any = admin.site.get_model_admin(type(next(iter(rows.values()))))
+    more = table_import.created - len(listed)
+    return (
+        Section("What it made", facts=count_made(table_import)),
+        Section(
+            name_kind(table_import, kind),
+            notes=[f"The first {len(listed)}; {more:,} more."] if more > 0 else [],
+            columns=(Column("In the file"), Column("Here")),
+            rows=[
+                (it.source_id, link_to(row, page.get_object_title(row)))
+                for it in listed
+                if (row := rows.get(it.local_id))
+            ],
+        ),
+    )

@@ -1,0 +1,108 @@
+"""Uploaded files as imports: their encoding, columns and answers to questions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from affiliate_site.moving.tables.files import CellError, Table, read_table
+from affiliate_site.moving.tables.importing import TableImporter
+from affiliate_site.moving.tables.kinds import KINDS, TableKind
+from affiliate_site.moving.tables.mappings import SYSTEMS, guess_mapping
+from affiliate_site.moving.tables.values import NO_STYLES, Styles
+from tracking.models.imports import TableUpload
+from tracking.services.table_uploads import read_content
+
+# Encodings of files that are not Unicode: those of `GUESSED_ENCODING` are asked about.
+GUESSED_ENCODING = "cp1252"
+ENCODINGS = {
+    "cp1252": "Western European",
+    "cp1250": "Central European",
+    "cp1251": "Cyrillic",
+    "mac_roman": "Macintosh",
+}
+
+
+@dataclass(frozen=True)
+class UploadSettings:
+    """What is said of a file; `TableUpload.settings` has it as a map."""
+
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    encoding: str = ""
+    decimal: str = ""
+    dates: str = ""
+
+
+def guess_settings(kind: TableKind, table: Table, system_name: str) -> UploadSettings:
+    """Return the settings that a page begins with."""
+    system = SYSTEMS.get(system_name)
+    styles = system.styles if system else NO_STYLES
+    return UploadSettings(
+        mapping=guess_mapping(kind, table.header, system),
+        defaults=dict(system.defaults.get(kind.name, {})) if system else {},
+        decimal=styles.decimal or "",
+        dates=styles.dates or "",
+    )
+
+
+def read_upload(upload: TableUpload, encoding: str = "") -> Table:
+    """Return the table of a file; raise `UnreadableTable`."""
+    data = read_content(upload)
+    if encoding:
+        data = data.decode(encoding, "replace").encode()
+    return read_table(data, upload.file_name)
+
+
+def list_encoding_readings(table: Table) -> dict[str, str]:
+    """Return how each encoding reads the text that depends most on it."""
+    cells = [*table.header, *(cell for row in table.rows for cell in row.cells)]
+    texts = [it for it in cells if isinstance(it, str) and not it.isascii()]
+
+    def read(text: str) -> dict[str, str]:
+        data = text.encode(GUESSED_ENCODING)
+        return {name: data.decode(name, "replace") for name in ENCODINGS}
+
+    readings = max(map(read, texts), key=lambda each: len(set(each.values())))
+    return {name: it for name, it in readings.items() if "\ufffd" not in it}
+
+
+def list_examples(table: Table, index: int, number: int = 3) -> list[str]:
+    """Return the first different values of a column as texts."""
+    texts: dict[str, None] = {}
+    for row in table.rows:
+        cell = row.cells[index]
+        if cell is not None:
+            texts[cell.text if isinstance(cell, CellError) else str(cell)] = None
+        if len(texts) == number:
+            break
+    return list(texts)
+
+
+def build_importer(
+    upload: TableUpload,
+    table: Table,
+    settings: UploadSettings,
+    *,
+    at: datetime,
+    only_good: bool = False,
+) -> TableImporter:
+    """Return the import of a file."""
+    return TableImporter(
+        upload.account,
+        KINDS[upload.kind],
+        table,
+        settings.mapping,
+        at,
+        file_name=upload.file_name,
+        styles=Styles(settings.decimal or None, settings.dates or None),
+        defaults=settings.defaults,
+        only_good=only_good,
+    )
+
+
+def load_importer(upload: TableUpload, **kwargs: Any) -> TableImporter:
+    """Return the import of a file with its stored settings."""
+    settings = UploadSettings(**upload.settings)
+    table = read_upload(upload, settings.encoding)
+    return build_importer(upload, table, settings, **kwargs)

@@ -1,0 +1,328 @@
+"""Pages that import tables: upload, columns, check, import, undo."""
+
+import re
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from accounts.models.api_keys import Role
+from affiliate_site.backoffice.imports import upload_page
+from affiliate_site.moving.tables.files import read_table
+from affiliate_site.moving.tables.kinds import KINDS
+from affiliate_site.moving.tables.mappings import guess_mapping
+from affiliate_site.moving.tables.storing import STORES
+from tests.ledger_checks import assert_ledger_consistent
+from tracking.models.imports import TableImport
+from tracking.services.imports import ImportProblem
+
+ADD = "admin:tracking_tableimport_add"
+LIST = "admin:tracking_tableimport_changelist"
+PEOPLE = "ID,E-mail,Name,Joined\nmina,mina@x.example,Mina Kessler,2026-03-04\n"
+BALANCES = "Partner;Amount;Date\nmina;1.234,50;03/04/2026\nolga;80,00;05/04/2026\n"
+MANY_ROWS = "\n".join(["ID", *map(str, range(upload_page.MAX_PAGE_ROWS + 1))])
+
+
+def url_of(row, name="change"):
+    return reverse(f"admin:tracking_{row._meta.model_name}_{name}", args=[row.pk])
+
+
+def read(response):
+    assert response.status_code == 200
+    text = re.sub(r"(?s)<script.*?</script>|<[^>]*>", " ", response.content.decode())
+    return " ".join(text.split())
+
+
+def get_entries(client, url):
+    """The fields of a page as a browser would send them back."""
+    form = client.get(url).context["form"]
+    return {it.name: it.value() for it in form if it.value()}
+
+
+@pytest.fixture
+def client(staff_client):
+    return staff_client()
+
+
+@pytest.fixture
+def upload(client, account):
+    """A function that uploads a table."""
+
+    def send(kind, data, *, system="", name="table.csv"):
+        content = data.encode() if isinstance(data, str) else data
+        file = SimpleUploadedFile(name, content)
+        response = client.post(
+            reverse(ADD), {"kind": kind, "system": system, "file": file}
+        )
+        assert response.status_code == 302, response.context["form"].errors
+        found = account.table_uploads.latest("pk")
+        assert response.url == url_of(found, "columns")
+        return found
+
+    return send
+
+
+@pytest.fixture
+def choose(client):
+    """A function that saves the columns of an upload."""
+
+    def send(found, **entries):
+        url = url_of(found, "columns")
+        response = client.post(url, get_entries(client, url) | entries)
+        assert response.status_code == 302, response.context["form"].errors
+        return client.get(response.url)
+
+    return send
+
+
+def store(client, page, button="_save"):
+    """Press a button of the page with the rows."""
+    outcome = page.context["outcome"]
+    return client.post(page.request["PATH_INFO"], {"outcome": outcome, button: "1"})
+
+
+def test_imports_a_table(client, account, upload, choose):
+    found = upload("affiliates", PEOPLE)
+    page = choose(found)
+    assert "Import all 1 row" in read(page)
+    response = store(client, page)
+    stored = TableImport.objects.get()
+    assert response.url == url_of(stored)
+    assert account.affiliates.get().email == "mina@x.example"
+    text = read(client.get(response.url))
+    assert "The rows were imported: 1 new." in text
+    assert "owner@" in text
+    found = found.reload()
+    assert (found.content, found.table_import) == ("", stored)
+    assert "table.csv" in read(client.get(reverse(LIST)))
+
+
+def test_shows_the_columns_with_their_first_values(client, upload):
+    found = upload("affiliates", PEOPLE + "olga,olga@x.example,Olga Novak,2026-03-05\n")
+    page = client.get(url_of(found, "columns"))
+    entries = {it.column.name: it for it in page.context["shown"]}
+    assert entries["email"].select.value() == "1"
+    assert entries["email"].examples == ["mina@x.example", "olga@x.example"]
+    assert entries["code"].examples == []
+    assert "payout_iban" in {it.column.name for it in page.context["folded"]}
+
+
+@pytest.fixture
+def people(client, upload, choose):
+    """Two affiliates."""
+    rows = PEOPLE + "olga,olga@x.example,Olga Novak,2026-03-05\n"
+    return store(client, choose(upload("affiliates", rows)))
+
+
+def test_asks_how_dates_are_written_and_numbers_are_not_in_doubt(
+    client, account, people, upload
+):
+    found = upload("opening_balances", BALANCES)
+    url = url_of(found, "columns")
+    form = client.get(url).context["form"]
+    labels = [label for _, label in form.fields["dates"].choices]
+    assert labels == ["3 April 2026 (day/month/year)", "4 March 2026 (month/day/year)"]
+    assert form["dates"].value() == ""
+    assert "decimal" not in form.fields
+    entries = get_entries(client, url) | {"default__currency": "EUR"}
+    response = client.post(url, entries)
+    assert response.context["form"].errors == {"dates": ["This field is required."]}
+    check = url_of(found, "check")
+    assert client.get(check).url == url  # not without the answer
+    page = client.get(client.post(url, entries | {"dates": "day/month/year"}).url)
+    assert "2026-04-03" in read(page)
+    store(client, page)
+    assert account.transfers.filter(kind="opening_balance").count() == 2
+    assert_ledger_consistent(account)
+
+
+def test_asks_how_numbers_are_written(client, people, upload):
+    found = upload(
+        "opening_balances", BALANCES.replace("1.234,50", "1.234").replace("80,00", "80")
+    )
+    field = client.get(url_of(found, "columns")).context["form"].fields["decimal"]
+    assert field.choices == [("point", "1.234 (point)"), ("comma", "1234 (comma)")]
+
+
+def test_asks_how_letters_are_stored(client, account, upload, choose):
+    text = PEOPLE.replace("Mina Kessler", "Łucja Żak")
+    found = upload("affiliates", text.encode("cp1250"))
+    field = client.get(url_of(found, "columns")).context["form"].fields["encoding"]
+    assert ("cp1250", "Łucja Żak (Central European)") in field.choices
+    store(client, choose(found, encoding="cp1250"))
+    assert account.affiliates.get().lastname == "Żak"
+
+
+def test_needs_the_columns_that_identify_a_row(client, upload):
+    found = upload("affiliates", "Name\nMina\n")
+    response = client.post(url_of(found, "columns"), {"column__name": "0"})
+    assert list(response.context["form"].errors) == ["column__email"]
+    found = upload("customers", "Customer\nc-1\n")
+    response = client.post(url_of(found, "columns"), {"column__customer_id": "0"})
+    assert set(response.context["form"].errors) == {
+        *("column__program", "column__affiliate"),
+    }
+
+
+def test_says_what_is_wrong_and_imports_the_good_rows(client, account, upload, choose):
+    page = choose(upload("affiliates", PEOPLE + "olga,nobody,Olga,2026-02-30\n"))
+    text = read(page)
+    assert "nobody is not an e-mail address." in text
+    assert "2026-02-30 is no date" in text
+    assert "Import all" not in text
+    assert "Import the 1 good row, leave out 1" in text
+    assert store(client, page).status_code == 200  # not all
+    assert account.affiliates.count() == 0
+    bad = client.get(f"{page.request['PATH_INFO']}?problems").content
+    table = read_table(bad, "bad.csv")
+    assert table.header[-2:] == ["Row in the file", "What is wrong"]
+    assert [row.cells[:2] for row in table.rows] == [["olga", "nobody"]]
+    store(client, page, "_only_good")
+    assert account.table_imports.get().not_stored == 1
+    again = bad.replace(b"nobody", b"o@x.example").replace(b"02-30", b"02-28")
+    page = choose(upload("affiliates", again))
+    assert "Import all 1 row" in read(page)
+
+
+def test_has_nothing_to_do_with_rows_that_are_known(client, people, upload, choose):
+    page = choose(upload("affiliates", PEOPLE))
+    assert "All rows are known already" in read(page)
+    assert "_save" not in page.content.decode()
+    assert store(client, page).status_code == 200
+    assert TableImport.objects.count() == 1
+
+
+def test_imports_once(client, account, upload, choose):
+    found = upload("affiliates", PEOPLE)
+    page = choose(found)
+    for _ in range(2):
+        assert store(client, page).url == url_of(TableImport.objects.get())
+    assert "was imported already" in read(
+        client.get(url_of(found, "check"), follow=True)
+    )
+
+
+def test_stores_nothing_if_the_rows_have_changed(client, account, upload, choose):
+    first, second = (choose(upload("affiliates", PEOPLE)) for _ in range(2))
+    store(client, first)
+    response = store(client, second)
+    assert "Something has changed" in read(response)
+    assert account.table_imports.count() == 1
+    assert account.table_uploads.filter(table_import=None).count() == 1
+
+
+@pytest.mark.parametrize("button", ["_save", "_only_good"])
+def test_names_rows_that_the_database_refuses(
+    client, account, upload, choose, monkeypatch, button
+):
+    def store_or_refuse(imports, row, ledger, store=STORES["affiliates"]):
+        if row.number == 3:
+            raise ImportProblem("not_storable", "id", "too odd")
+        store(imports, row, ledger)
+
+    page = choose(
+        upload("affiliates", PEOPLE + "olga,olga@x.example,Olga,2026-03-05\n")
+    )
+    monkeypatch.setitem(STORES, "affiliates", store_or_refuse)
+    response = store(client, page, button)
+    refused = "row 3: The row cannot be stored: too odd"
+    if button == "_save":
+        assert refused in read(response)
+        assert account.affiliates.count() == 0
+    else:
+        assert refused in read(client.get(response.url))
+        assert account.affiliates.count() == 1
+
+
+def test_pages_through_the_rows(client, upload, choose):
+    rows = "".join(f"id-{n},{n}@x.example\n" for n in range(30))
+    page = choose(upload("affiliates", f"ID,E-mail\n{rows}"))
+    assert "id-24" in read(page)
+    assert "id-25" not in read(page)
+    second = client.get(page.request["PATH_INFO"], {"page": 2})
+    assert "id-25" in read(second)
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        ("", "empty"),
+        ("ID\n", "has a header, but no rows"),
+        (b"\xd0\xcf\x11\xe0", "old or encrypted Excel file"),
+        ("x" * (upload_page.MAX_BYTES + 1), "too large. Split it"),
+        (MANY_ROWS, "too many rows. Split it"),
+    ],
+)
+def test_refuses_other_files(client, account, data, error):
+    content = data if isinstance(data, bytes) else data.encode()
+    file = SimpleUploadedFile("table.csv", content)
+    response = client.post(reverse(ADD), {"kind": "affiliates", "file": file})
+    assert error in str(response.context["form"].errors["file"])
+    assert not account.table_uploads.exists()
+
+
+def test_names_the_columns_of_another_system(client, account, upload, choose):
+    rows = "email,first_name,paypal_email,state\na@x.example,A,,active\n"
+    rows += "b@x.example,B,b@pay.example,1\n"
+    found = upload("affiliates", rows, system="rewardful")
+    assert found.settings["mapping"]["payout_email"] == "paypal_email"
+    assert found.settings["defaults"] == {"payout_method": "paypal"}
+    store(client, choose(found))
+    method = account.payout_methods.get()
+    assert (method.kind, method.affiliate.email) == ("paypal", "b@x.example")
+
+
+def test_undoes_an_import(client, account, people):
+    stored = account.table_imports.get()
+    page = client.get(url_of(stored, "undo"))
+    assert "What is removed Affiliates 2" in read(page)
+    response = client.post(url_of(stored, "undo"), follow=True)
+    assert "The import was undone." in read(response)
+    assert account.affiliates.count() == 0
+    assert stored.reload().undone_at
+    assert client.get(url_of(stored, "undo")).status_code == 302
+
+
+def test_names_what_keeps_an_import(client, account, people, upload, choose):
+    rows = "Partner,Amount\nmina,5\n"
+    store(client, choose(upload("opening_balances", rows), default__currency="EUR"))
+    stored = account.table_imports.earliest("pk")
+    response = client.post(url_of(stored, "undo"))
+    assert "cannot be undone" in read(response)
+    assert account.affiliates.count() == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_offers_templates_that_can_be_read_back(client, kind):
+    response = client.get(reverse("admin:table_template", args=[kind]))
+    header = read_table(response.content, "template.csv").header
+    mapping = guess_mapping(KINDS[kind], header)
+    assert set(mapping) == set(KINDS[kind].by_name)
+
+
+def test_has_no_template_of_other_rows(client):
+    assert client.get(reverse("admin:table_template", args=["x"])).status_code == 404
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER, Role.FINANCE])
+def test_is_for_owners(staff_client, people, upload, role):
+    found = upload("affiliates", PEOPLE)
+    stored = TableImport.objects.get()
+    client = staff_client(role)
+    assert "table.csv" in read(client.get(reverse(LIST)))
+    assert "Import the next table" not in read(client.get(url_of(stored)))
+    for url in (
+        *(reverse(ADD), url_of(stored, "undo")),
+        *(url_of(found, "columns"), url_of(found, "check")),
+        reverse("admin:table_template", args=["affiliates"]),
+    ):
+        assert client.get(url).status_code == 403
+
+
+def test_lists_files_that_wait(client, account, upload, choose):
+    found = upload("affiliates", PEOPLE)
+    url = reverse("admin:tracking_tableupload_changelist")
+    assert "table.csv" in read(client.get(url))
+    assert "a day after the upload" in read(client.get(url_of(found)))
+    store(client, choose(found))
+    assert "table.csv" not in read(client.get(url))
