@@ -257,6 +257,8 @@ def format_value(value: Any, kind: str) -> object:
         return APPROVAL_WORDS[value]
     if value is None:
         return EMPTY_VALUE
+    if isinstance(value, list):
+        return shorten(", ".join(value))
     if kind == "date":
         return format_datetime(datetime.fromisoformat(str(value)))
     return f"{value:f}" if isinstance(value, Decimal) else shorten(str(value))
