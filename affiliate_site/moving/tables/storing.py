@@ -77,13 +77,16 @@ def store_customer(imports: ImportMap, row: Row, ledger: LedgerSession) -> None:
 
 def store_conversion(imports: ImportMap, row: Row, ledger: LedgerSession) -> None:
     """Store a sale with its commission; a paid one without a payment gets one."""
-    body, key = row.body, f"row {row.number}"
+    # A copy, because the row is stored once more if another one of its page fails.
+    body, key = dict(row.body), f"row {row.number}"
     body["commissions"] = [{"currency": body["currency"]}]
     conversion = sales.import_conversion(imports, body)
     imports.remember("conversion", key, conversion, body)
     imports.conversions[conversion.pk] = conversion
     if body.get("commission") is None:
         return
+    if "payment" in body:
+        imports.get("payment", body["payment"]["id"], "payment")
     status = body.get("status", "pending")
     if status == "paid":
         status = "approved"

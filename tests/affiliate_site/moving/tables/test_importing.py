@@ -254,6 +254,33 @@ def test_say_what_the_database_refuses(scenario, monkeypatch):
     assert importer.store().table_import is None
 
 
+PAID = """Order ID,Affiliate,Amount,Currency,Commission,Status,Created
+o-1,mina@notes.example.org,100,EUR,10,paid,2026-03-06
+o-2,mina@notes.example.org,100,EUR,10,paid,2026-03-07
+o-3,mina@notes.example.org,100,EUR,10,paid,2026-03-08
+"""
+
+
+def test_pay_sales_whose_page_is_stored_again(scenario, monkeypatch):
+    """Somebody reports one of the sales after the checks."""
+    account = scenario.account
+    check = importing.check_rows
+
+    def check_then_report(kind, imports, rows):
+        check(kind, imports, rows)
+        sale = scenario.create_conversion("100", external_id="o-2")
+        scenario.set_status(scenario.get_commission(sale), "disapproved")
+
+    monkeypatch.setattr(importing, "check_rows", check_then_report)
+    importer = build(account, "conversions", PAID, defaults=DEFAULTS, only_good=True)
+    report = importer.store()
+    assert find_problems(report) == [(3, "Order ID", "duplicate_external_id")]
+    paid = account.commissions.exclude(payment=None)
+    assert [row.conversion.external_id for row in paid.order_by("id")] == ["o-1", "o-3"]
+    assert get_payable_balances_by_slug(account) == {}
+    assert_ledger_consistent(account)
+
+
 OLD_CODES = """ID,E-mail,Program,Referral code,Further referral codes
 odette,odette@notes.example.org,harbor-lamp-partners,od,"od-2024, od-shop"
 nils,nils@notes.example.org,harbor-lamp-partners,nb,nb-2024 od-shop
