@@ -237,13 +237,20 @@ def find_fault_above(row: Row) -> str:
 
 
 def choose_ids(account: Account, rows: list[Row]) -> None:
-    """Give new affiliates without an ID one that is made of the name or address."""
+    """Give new affiliates without an ID one that is made of the name or address.
+
+    All rows of an affiliate get the same.
+    """
     new = [row for row in list_good(rows) if not row.body.get("id")]
     if not new:
         return
     taken = set(account.affiliates.values_list("slug", flat=True))
     taken |= {row.body["id"] for row in rows if row.body.get("id")}
+    chosen: dict[str, str] = {}
     for row in new:
+        if row.values["key"] in chosen:
+            row.body["id"] = chosen[row.values["key"]]
+            continue
         names = (row.body.get("firstname", ""), row.body.get("lastname", ""))
         if not any(names):
             names = (row.values["email"].partition("@")[0], "")
@@ -253,7 +260,7 @@ def choose_ids(account: Account, rows: list[Row]) -> None:
             number += 1
             slug = f"{base}{number}"
         taken.add(slug)
-        row.body["id"] = slug
+        row.body["id"] = chosen[row.values["key"]] = slug
 
 
 def check_customers(imports: ImportMap, rows: list[Row]) -> None:

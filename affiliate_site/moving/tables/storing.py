@@ -16,18 +16,18 @@ from tracking.services.imports import ImportMap, ImportProblem
 def store_affiliate(imports: ImportMap, row: Row, ledger: LedgerSession) -> None:
     """Store an affiliate with group, enrollment and payout method.
 
-    Parents are set when all are stored.
+    A further row of it only enrolls it. Parents are set when all are stored.
     """
-    account, body, slug = imports.account, row.body, row.body["id"]
-    if "known_pk" in row.values:
-        affiliate = account.affiliates.get(pk=row.values["known_pk"])
+    account, body, key = imports.account, row.body, row.body["id"]
+    known = imports.find("affiliate", key)
+    if known is not None:
+        affiliate = account.affiliates.get(pk=known)
     else:
-        if account.affiliates.filter(slug=slug).exists():
-            raise ImportProblem("stored_by_another_run", "id", slug)
+        if account.affiliates.filter(slug=key).exists():
+            raise ImportProblem("stored_by_another_run", "id", key)
         store_group(imports, body)
         affiliate = people.import_affiliate(imports, body)
-        imports.remember("affiliate", row.values.get("id") or slug, affiliate, body)
-        imports.known["affiliate", affiliate.slug] = affiliate.pk
+        imports.remember("affiliate", key, affiliate, body)
         method = body.get("payout_method", {})
         if method.get("details"):
             people.import_payout_method(imports, method, affiliate)
@@ -36,7 +36,7 @@ def store_affiliate(imports: ImportMap, row: Row, ledger: LedgerSession) -> None
         enrollment = people.import_enrollment(
             imports,
             {
-                "affiliate": {"id": affiliate.slug},
+                "affiliate": {"id": key},
                 "approved": body.get("approved"),
                 "applied_at": body.get("created_at"),
                 "referral_link": {

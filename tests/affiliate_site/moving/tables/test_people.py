@@ -3,7 +3,8 @@
 import pytest
 
 from payouts.services.ledger import get_payable_balances_by_slug
-from tests.affiliate_site.moving.tables.building import build, store
+from payouts.services.programs import ProgramSettings, create_program
+from tests.affiliate_site.moving.tables.building import NOW, build, store
 from tests.ledger_checks import assert_ledger_consistent
 
 pytestmark = pytest.mark.django_db
@@ -92,6 +93,28 @@ zoe,,Zoe,,,17
     ]
 
 
+@pytest.mark.parametrize("key", ["AB_12", "ab", ""])
+def test_a_new_affiliate_enters_several_programs(scenario, key):
+    account = scenario.account
+    settings = ProgramSettings(title="Lamps", currency="EUR")
+    other = create_program(account, slug="lamps", settings=settings, at=NOW)
+    text = f"""ID,E-mail,Full name,Program,Referral code
+{key},ida@notes.example.org,Ida Holm,harbor-lamp-partners,ida-1
+{key},ida@notes.example.org,Ida Holm,lamps,ida-2
+"""
+    report = store(account, "affiliates", text)
+    assert report.counts == {"created": 2, "known": 0, "not_stored": 0}
+    ida = account.affiliates.get(email="ida@notes.example.org")
+    assert account.affiliates.filter(firstname="Ida").get() == ida
+    codes = account.referral_codes.filter(enrollment__affiliate=ida)
+    assert list(codes.order_by("code").values_list("enrollment__program", "code")) == [
+        (scenario.program.pk, "ida-1"),
+        (other.pk, "ida-2"),
+    ]
+    again = build(account, "affiliates", text).store()
+    assert again.counts == {"created": 0, "known": 2, "not_stored": 0}
+
+
 def test_two_addresses_of_a_new_id_are_a_problem(scenario):
     text = """ID,E-mail,Program
 ida,ida@notes.example.org,
@@ -99,3 +122,14 @@ ida,olga@notes.example.org,harbor-lamp-partners
 """
     report = build(scenario.account, "affiliates", text).preview()
     assert find_problems(report) == [(3, "E-mail", "other_email")]
+
+
+def test_ids_that_become_the_same_are_two_affiliates(scenario):
+    account = scenario.account
+    text = """ID,E-mail,Program,Referral code
+AB_12,ida@notes.example.org,harbor-lamp-partners,ida
+ab-12,olga@notes.example.org,harbor-lamp-partners,olga
+"""
+    report = build(account, "affiliates", text, only_good=True).store()
+    assert find_problems(report) == [(3, "ID", "stored_by_another_run")]
+    assert not account.referral_codes.filter(code="olga").exists()
