@@ -39,6 +39,7 @@ RELATIONS = {
 DEPENDENTS = (
     ("conversions", "customer", "customer"),
     ("commissions", "conversion", "conversion"),
+    ("shop_orders", "conversion", "conversion"),
     ("commissions", "payment", "payment"),
     ("documents", "payment", "payment"),
 )
