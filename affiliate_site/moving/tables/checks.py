@@ -283,6 +283,10 @@ def check_conversions(imports: ImportMap, rows: list[Row]) -> None:
             row.add_problem("commission", "missing")
         elif values.get("payment") and values.get("status") not in ("paid", "approved"):
             row.add_problem("status", "unknown_status", values.get("status", ""))
+        elif values.get("status") == "paid" and not (
+            values.get("payment") or values.get("created_at")
+        ):
+            row.add_problem("created_at", "missing")  # of its own payment
     sales = imports.account.conversions.not_deleted()
     ids = {row.values.get("external_id") or "" for row in list_good(rows)}
     known = {key for (key,) in look_up(sales, "external_id", ids)}
