@@ -152,12 +152,16 @@ def _list_payments(
     settings: PayoutSettings,
     run_ids: Collection[int] | None = None,
 ) -> models.QuerySet[Payment]:
-    """The payments that should have documents and have none, oldest first."""
+    """The payments that should have documents and have none, oldest first.
+
+    Imported ones are left out: another system has made them.
+    """
     if settings.documents_from is None:
         return account.payments.none()
     lines = account.payout_lines.filter(payment=OuterRef("pk"))
     documents = account.documents.filter(payment=OuterRef("pk"))
     settled = lines.filter(state=PayoutLineState.SETTLED)
+    imported = account.imported_objects.filter(kind="payment")
     rows = account.payments.not_canceled().filter(
         Exists(settled) | ~Exists(lines)
         if run_ids is None
@@ -165,6 +169,7 @@ def _list_payments(
         ~Exists(documents),
         created_at__gte=start_of_day(settings.documents_from, account.zone),
     )
+    rows = rows.exclude(pk__in=imported.values("local_id"))
     return rows.select_related("affiliate").order_by("created_at", "id")
 
 

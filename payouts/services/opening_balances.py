@@ -67,11 +67,16 @@ def post_opening_balance(
 
 
 def reverse_opening_balance(
-    account: Account, *, affiliate_id: str, currency: str, at: datetime
+    account: Account,
+    *,
+    affiliate_id: str,
+    currency: str,
+    at: datetime,
+    transfer: Transfer | None = None,
 ) -> Transfer:
     """Take back an opening balance; return the reversal. Another can be posted then.
 
-    Raises `AffiliateNotFound`, `UnknownCurrency`, `BalanceTooLarge` and
+    With a `transfer`, only that one is taken back. Raises `AffiliateNotFound`, `UnknownCurrency`, `BalanceTooLarge` and
     `OpeningBalanceNotFound`.
     """
     currency = get_currency(currency)
@@ -81,7 +86,7 @@ def reverse_opening_balance(
         with open_ledger_session(account, [key], at=at) as ledger:
             ledger.lock_balances()
             found = _list_own(affiliate, currency)
-            if not found:
+            if not found or transfer not in (None, *found):
                 raise OpeningBalanceNotFound(
                     affiliate=affiliate.slug, currency=currency
                 )

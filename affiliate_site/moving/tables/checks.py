@@ -6,7 +6,13 @@ from typing import Any
 
 from accounts.models.accounts import Account
 from affiliate_site.moving.tables.kinds import TableKind
-from affiliate_site.moving.tables.references import FINDERS, look_up, remember_found
+from affiliate_site.moving.tables.references import (
+    FINDERS,
+    find_affiliates_by_email,
+    find_affiliates_by_id,
+    look_up,
+    remember_found,
+)
 from affiliate_site.moving.tables.rows import Row, find_duplicates, list_good
 from payouts.payout_details import find_problems
 from payouts.services.imported_people import MAX_CODE_LENGTH
@@ -30,8 +36,10 @@ def resolve_references(kind: TableKind, imports: ImportMap, rows: list[Row]) -> 
             text = row.values.get(column.name)
             if text is None:
                 continue
-            if text in found:
+            if found.get(text):
                 row.set(column.path, found[text][1])
+            elif text in found:
+                row.add_problem(column.name, "several_affiliates", text)
             elif column.type == "group":  # it is created
                 row.set(column.path, text)
             else:
@@ -106,25 +114,34 @@ def check_custom_fields(account: Account, rows: list[Row]) -> None:
 
 
 def find_known_affiliates(imports: ImportMap, rows: list[Row]) -> None:
-    """Find whom the account has, and who is in the program already."""
+    """Find whom the account has, and who is in the program already.
+
+    By ID, without one by address: a code of somebody else says nothing.
+    """
     account = imports.account
     good = list_good(rows)
-    keys = {row.values["key"] for row in good}
-    emails = {row.values["email"] for row in good if row.values.get("email")}
-    found = FINDERS["affiliate"](account, keys | emails)
-    remember_found(imports, "affiliate", found)
-    enrolled = set(
-        account.enrollments.filter(
-            affiliate__in={pk for pk, _ in found.values()}
-        ).values_list("affiliate", "program")
-        if found
-        else ()
+    by_id = find_affiliates_by_id(
+        account, {row.values["id"] for row in good if row.values.get("id")}
     )
+    by_email = find_affiliates_by_email(
+        account, {row.values["email"] for row in good if row.values.get("email")}
+    )
+    found = [*by_id.values(), *by_email.values()]
+    remember_found(imports, "affiliate", dict(enumerate(found)))
+    pks = {pk for pk, _ in found}
+    people = look_up(account.affiliates, "pk", pks, "email_folded")
+    addresses: dict[Any, Any] = dict(people)  # by primary key, or key of a new one
+    enrolled = set(look_up(account.enrollments, "affiliate", pks, "program"))
     for row in good:
-        known = found.get(row.values["key"])
-        owner = found.get(row.values.get("email", ""))
-        if known is None and owner is not None:
-            row.add_problem("email", "email_in_use", row.values["email"])
+        email = row.values.get("email") or ""
+        owner = by_email.get(email)
+        known = by_id.get(row.values["id"]) if row.values.get("id") else owner
+        person = known[0] if known else row.values["key"]
+        address = addresses.setdefault(person, email.casefold())
+        if owner not in (None, known):
+            row.add_problem("email", "email_in_use", email)
+        elif email and address and address != email.casefold():
+            row.add_problem("email", "other_email", address)
         elif known is not None:
             row.body["id"] = known[1]
             row.values["known_pk"] = known[0]
@@ -176,21 +193,28 @@ def list_codes(value: str | list[str] | None) -> list[str]:
 def check_parents(imports: ImportMap, rows: list[Row]) -> None:
     """Parents are affiliates of the account or of good rows, and nobody is above
     itself."""
-    own: dict[str, Row] = {}
-    for name in ("code", "email", "id"):
-        own |= {
-            row.values[name].casefold(): row for row in rows if row.values.get(name)
-        }
+    own: dict[str, dict[Any, Row]] = {}  # by text and person
+    for row in sorted(rows, key=lambda row: bool(row.problems)):
+        person = row.values.get("known_pk") or row.values.get("key") or row.number
+        for name in ("code", "email", "id"):
+            if row.values.get(name):
+                named = own.setdefault(row.values[name].casefold(), {})
+                named.setdefault(person, row)
     texts = {row.values["parent"] for row in rows if row.values.get("parent")}
     found = FINDERS["affiliate"](imports.account, texts) if texts else {}
     remember_found(imports, "affiliate", found)
     pending = [row for row in list_good(rows) if row.values.get("parent")]
     for row in pending:
         text = row.values["parent"]
-        if text in found:
-            row.values["parent_id"] = found[text][1]
-        elif text.casefold() in own:
-            row.values["parent_row"] = own[text.casefold()]
+        named, known = own.get(text.casefold(), {}), found.get(text)
+        people = {person for person, it in named.items() if not it.problems}
+        people |= {known[0]} if known else set()
+        if len(people) > 1 or (text in found and known is None):
+            row.add_problem("parent", "several_affiliates", text)
+        elif known:
+            row.values["parent_id"] = known[1]
+        elif named:
+            row.values["parent_row"] = next(iter(named.values()))
         else:
             row.add_problem("parent", "unknown_affiliate", text)
     codes = [(row, find_fault_above(row)) for row in list_good(pending)]
@@ -213,13 +237,20 @@ def find_fault_above(row: Row) -> str:
 
 
 def choose_ids(account: Account, rows: list[Row]) -> None:
-    """Give new affiliates without an ID one that is made of the name or address."""
+    """Give new affiliates without an ID one that is made of the name or address.
+
+    All rows of an affiliate get the same.
+    """
     new = [row for row in list_good(rows) if not row.body.get("id")]
     if not new:
         return
     taken = set(account.affiliates.values_list("slug", flat=True))
     taken |= {row.body["id"] for row in rows if row.body.get("id")}
+    chosen: dict[str, str] = {}
     for row in new:
+        if row.values["key"] in chosen:
+            row.body["id"] = chosen[row.values["key"]]
+            continue
         names = (row.body.get("firstname", ""), row.body.get("lastname", ""))
         if not any(names):
             names = (row.values["email"].partition("@")[0], "")
@@ -229,7 +260,7 @@ def choose_ids(account: Account, rows: list[Row]) -> None:
             number += 1
             slug = f"{base}{number}"
         taken.add(slug)
-        row.body["id"] = slug
+        row.body["id"] = chosen[row.values["key"]] = slug
 
 
 def check_customers(imports: ImportMap, rows: list[Row]) -> None:
@@ -252,6 +283,10 @@ def check_conversions(imports: ImportMap, rows: list[Row]) -> None:
             row.add_problem("commission", "missing")
         elif values.get("payment") and values.get("status") not in ("paid", "approved"):
             row.add_problem("status", "unknown_status", values.get("status", ""))
+        elif values.get("status") == "paid" and not (
+            values.get("payment") or values.get("created_at")
+        ):
+            row.add_problem("created_at", "missing")  # of its own payment
     sales = imports.account.conversions.not_deleted()
     ids = {row.values.get("external_id") or "" for row in list_good(rows)}
     known = {key for (key,) in look_up(sales, "external_id", ids)}

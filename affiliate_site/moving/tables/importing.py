@@ -18,6 +18,7 @@ from affiliate_site.moving.importing import STORE_ERRORS, describe_problem
 from affiliate_site.moving.tables.checks import check_rows
 from affiliate_site.moving.tables.files import Cell, Table
 from affiliate_site.moving.tables.kinds import TableKind
+from affiliate_site.moving.tables.notes import list_notes
 from affiliate_site.moving.tables.problems import Problem
 from affiliate_site.moving.tables.rows import (
     CREATED,
@@ -177,6 +178,7 @@ class TableImporter:
         unused = [it for it in self.table.header if it not in self.mapping.values()]
         if unused:
             notes.append(f"Columns that are not read: {', '.join(unused)}.")
+        notes += list_notes(self.kind.name, imports, rows)
         return TableReport(rows, [], notes)
 
     def _choose_styles(self) -> tuple[Styles, list[Question]]:

@@ -22,11 +22,15 @@ SENTENCES = {
     "missing": "The cell is empty: enter a value, or choose one for all rows.",
     "negative_amount": "The amount {value} is negative.",
     "not_storable": "The row cannot be stored: {value}",
+    "other_email": "The affiliate of this ID has the address {value}: correct the"
+    " address, or give a new affiliate another ID.",
     "other_opening_balance": "The affiliate has the opening balance {value} already:"
     " take it back first.",
     "parent_cycle": "The affiliate would be above itself: change the parent {value}.",
     "refused": "{value}",
     "removed_at_source": "It was removed there ({value}): take out the row.",
+    "several_affiliates": "{value} is the ID of one affiliate and a code or address of"
+    " another: name this one in another of these ways.",
     "several_codes": "{value} is not one code: a program has one for each affiliate."
     " Old referral codes go into the column of further ones.",
     "stored_by_another_run": "Another import has stored it meanwhile: start again.",

@@ -21,24 +21,46 @@ def look_up(
 
 
 def find_affiliates(account: Account, texts: Collection[str]) -> dict[str, Any]:
-    """Map texts to (primary key, ID): an ID, e-mail address, code, or ID elsewhere."""
-    people = account.affiliates.not_deleted()
+    """Map texts to (primary key, ID): an ID, e-mail address, code, or ID elsewhere.
+
+    A text that names several affiliates, one's ID and another's code, is mapped to
+    None.
+    """
     owners = ("enrollment__affiliate", "enrollment__affiliate__slug")
-    found: dict[str, Any] = {}
+    by_code: list[dict[str, Any]] = []
     for table in (account.referral_code_aliases, account.referral_codes):
         codes = table.filter(enrollment__affiliate__deleted_at=None)
-        found |= {key: value for key, *value in look_up(codes, "code", texts, *owners)}
-    folded = [text.casefold() for text in texts]
-    by_email = look_up(people, "email_folded", folded, "pk", "slug")
-    emails = {key: value for key, *value in by_email}
-    found |= {it: emails[it.casefold()] for it in texts if it.casefold() in emails}
+        rows = look_up(codes, "code", texts, *owners)
+        by_code.append({key: tuple(value) for key, *value in rows})
+    by_id = find_affiliates_by_id(account, texts)
+    found: dict[str, Any] = {}
+    for names in (*by_code, find_affiliates_by_email(account, texts), by_id):
+        for text, value in names.items():
+            found[text] = value if found.get(text, value) == value else None
+    return found
+
+
+def find_affiliates_by_id(
+    account: Account, texts: Collection[str]
+) -> dict[str, tuple[int, str]]:
+    """Map IDs, here or in earlier tables, to (primary key, ID here)."""
+    people = account.affiliates.not_deleted()
     elsewhere = find_imported(account, "affiliate", texts)
     slugs = dict(look_up(people, "pk", elsewhere.values(), "slug"))
-    found |= {key: [pk, slugs[pk]] for key, pk in elsewhere.items() if pk in slugs}
-    found |= {
-        key: value for key, *value in look_up(people, "slug", texts, "pk", "slug")
-    }
-    return found
+    found = {key: (pk, slugs[pk]) for key, pk in elsewhere.items() if pk in slugs}
+    own = look_up(people, "slug", texts, "pk", "slug")
+    return found | {key: (pk, slug) for key, pk, slug in own}
+
+
+def find_affiliates_by_email(
+    account: Account, texts: Collection[str]
+) -> dict[str, tuple[int, str]]:
+    """Map e-mail addresses to (primary key, ID)."""
+    people = account.affiliates.not_deleted()
+    folded = [text.casefold() for text in texts]
+    rows = look_up(people, "email_folded", folded, "pk", "slug")
+    emails = {key: (pk, slug) for key, pk, slug in rows}
+    return {it: emails[it.casefold()] for it in texts if it.casefold() in emails}
 
 
 def find_imported(
@@ -103,4 +125,4 @@ FINDERS: dict[str, Callable[[Account, Collection[str]], dict[str, Any]]] = {
 
 def remember_found(imports: ImportMap, kind: str, found: dict[str, Any]) -> None:
     """Let the importing services find these objects by their IDs."""
-    imports.known |= {(kind, key): pk for pk, key in found.values()}
+    imports.known |= {(kind, it[1]): it[0] for it in found.values() if it}

@@ -16,18 +16,18 @@ from tracking.services.imports import ImportMap, ImportProblem
 def store_affiliate(imports: ImportMap, row: Row, ledger: LedgerSession) -> None:
     """Store an affiliate with group, enrollment and payout method.
 
-    Parents are set when all are stored.
+    A further row of it only enrolls it. Parents are set when all are stored.
     """
-    account, body, slug = imports.account, row.body, row.body["id"]
-    if "known_pk" in row.values:
-        affiliate = account.affiliates.get(pk=row.values["known_pk"])
+    account, body, key = imports.account, row.body, row.body["id"]
+    known = imports.find("affiliate", key)
+    if known is not None:
+        affiliate = account.affiliates.get(pk=known)
     else:
-        if account.affiliates.filter(slug=slug).exists():
-            raise ImportProblem("stored_by_another_run", "id", slug)
+        if account.affiliates.filter(slug=key).exists():
+            raise ImportProblem("stored_by_another_run", "id", key)
         store_group(imports, body)
         affiliate = people.import_affiliate(imports, body)
-        imports.remember("affiliate", row.values.get("id") or slug, affiliate, body)
-        imports.known["affiliate", affiliate.slug] = affiliate.pk
+        imports.remember("affiliate", key, affiliate, body)
         method = body.get("payout_method", {})
         if method.get("details"):
             people.import_payout_method(imports, method, affiliate)
@@ -36,7 +36,7 @@ def store_affiliate(imports: ImportMap, row: Row, ledger: LedgerSession) -> None
         enrollment = people.import_enrollment(
             imports,
             {
-                "affiliate": {"id": affiliate.slug},
+                "affiliate": {"id": key},
                 "approved": body.get("approved"),
                 "applied_at": body.get("created_at"),
                 "referral_link": {
@@ -77,13 +77,16 @@ def store_customer(imports: ImportMap, row: Row, ledger: LedgerSession) -> None:
 
 def store_conversion(imports: ImportMap, row: Row, ledger: LedgerSession) -> None:
     """Store a sale with its commission; a paid one without a payment gets one."""
-    body, key = row.body, f"row {row.number}"
+    # A copy, because the row is stored once more if another one of its page fails.
+    body, key = dict(row.body), f"row {row.number}"
     body["commissions"] = [{"currency": body["currency"]}]
     conversion = sales.import_conversion(imports, body)
     imports.remember("conversion", key, conversion, body)
     imports.conversions[conversion.pk] = conversion
     if body.get("commission") is None:
         return
+    if "payment" in body:
+        imports.get("payment", body["payment"]["id"], "payment")
     status = body.get("status", "pending")
     if status == "paid":
         status = "approved"

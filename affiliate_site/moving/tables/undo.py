@@ -15,8 +15,9 @@ from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from affiliate_site.moving.tables.references import look_up
+from payouts.errors import OpeningBalanceNotFound
 from payouts.services.conversion_updates import delete_conversion
-from payouts.services.opening_balances import reverse_opening_balance
+from payouts.services.opening_balances import is_standing, reverse_opening_balance
 from payouts.services.payments import cancel_payment
 from tracking.models.imports import TableImport
 from tracking.services.affiliates import lock_hierarchy
@@ -38,6 +39,7 @@ RELATIONS = {
 DEPENDENTS = (
     ("conversions", "customer", "customer"),
     ("commissions", "conversion", "conversion"),
+    ("shop_orders", "conversion", "conversion"),
     ("commissions", "payment", "payment"),
     ("documents", "payment", "payment"),
 )
@@ -104,7 +106,7 @@ def undo_table_import(
         used = islice(error.protected_objects, MAX_OBSTACLES)
         texts = "; ".join(f"{describe(row)} uses it" for row in used)
         raise TableImportBuiltUpon(id=public_id, obstacles=texts) from None
-    except IntegrityError:
+    except (IntegrityError, OpeningBalanceNotFound):
         obstacles_text = "somebody uses it just now"
         raise TableImportBuiltUpon(id=public_id, obstacles=obstacles_text) from None
     return {kind: len(rows) for kind, rows in made.items()}
@@ -150,6 +152,8 @@ def iterate_obstacles(
         yield f"{describe(subjects[subject])} has changed since ({event})"
     for transfer in made.get("opening_balance", {}).values():
         affiliate = transfer.debit.affiliate or transfer.credit.affiliate
+        if not is_standing(transfer):
+            yield f"the balance of {describe(affiliate)} was taken back since"
         payments = account.payments.not_canceled().filter(
             affiliate=affiliate,
             currency=transfer.currency,
@@ -176,7 +180,11 @@ def remove_rows(account: Account, made: Made, *, at: datetime) -> None:
     for row in made.get("opening_balance", {}).values():
         affiliate = row.debit.affiliate or row.credit.affiliate
         reverse_opening_balance(
-            account, affiliate_id=affiliate.slug, currency=row.currency, at=at
+            account,
+            affiliate_id=affiliate.slug,
+            currency=row.currency,
+            at=at,
+            transfer=row,
         )
     enrollments = list(made.get("enrollment", {}))
     for relation in ("coupons", "referral_codes", "referral_code_aliases"):

@@ -8,8 +8,11 @@ import pytest
 from accounts.services.webhooks import create_webhook
 from affiliate_site.moving.tables import importing
 from affiliate_site.moving.tables.importing import UnknownColumn
+from affiliate_site.moving.tables.undo import undo_table_import
+from payouts.services.documents import count_unbilled, issue_documents, list_unbilled
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.affiliate_site.moving.tables.building import NOW, build, store
+from tests.document_scenario import set_rule, set_taxes, switch_on
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tracking.services.custom_fields import create_custom_field
 
@@ -252,6 +255,59 @@ def test_say_what_the_database_refuses(scenario, monkeypatch):
     assert account.affiliates.get(slug="odette").parent is None
     importer.only_good = False
     assert importer.store().table_import is None
+
+
+PAID = """Order ID,Affiliate,Amount,Currency,Commission,Status,Created
+o-1,mina@notes.example.org,100,EUR,10,paid,2026-03-06
+o-2,mina@notes.example.org,100,EUR,10,paid,2026-03-07
+o-3,mina@notes.example.org,100,EUR,10,paid,2026-03-08
+"""
+
+
+def test_pay_sales_whose_page_is_stored_again(scenario, monkeypatch):
+    """Somebody reports one of the sales after the checks."""
+    account = scenario.account
+    check = importing.check_rows
+
+    def check_then_report(kind, imports, rows):
+        check(kind, imports, rows)
+        sale = scenario.create_conversion("100", external_id="o-2")
+        scenario.set_status(scenario.get_commission(sale), "disapproved")
+
+    monkeypatch.setattr(importing, "check_rows", check_then_report)
+    importer = build(account, "conversions", PAID, defaults=DEFAULTS, only_good=True)
+    report = importer.store()
+    assert find_problems(report) == [(3, "Order ID", "duplicate_external_id")]
+    paid = account.commissions.exclude(payment=None)
+    assert [row.conversion.external_id for row in paid.order_by("id")] == ["o-1", "o-3"]
+    assert get_payable_balances_by_slug(account) == {}
+    assert_ledger_consistent(account)
+
+
+def test_need_a_date_for_the_payment_of_a_paid_sale(scenario):
+    text = """Order ID,Affiliate,Amount,Currency,Commission,Status,Created
+o-1,mina@notes.example.org,100,EUR,10,paid,
+o-2,mina@notes.example.org,100,EUR,10,approved,
+"""
+    report = build(scenario.account, "conversions", text, defaults=DEFAULTS).preview()
+    assert find_problems(report) == [(2, "Created", "missing")]
+
+
+def test_bill_no_payment_of_another_system(scenario):
+    account = scenario.account
+    switch_on(account)
+    set_rule(account)
+    set_taxes(account, scenario.mina.slug)
+    address = {"address": "Ring 1", "city": "Wien", "country": "AT"}
+    account.affiliates.update(**address)
+    report = store(account, "conversions", PAID, defaults=DEFAULTS)
+    own = scenario.pay("5", at=NOW)
+    assert count_unbilled(account) == 1
+    assert [it.payment for it in list_unbilled(account, limit=9)] == [own]
+    [document] = issue_documents(account, at=NOW)
+    assert document.payment == own
+    assert undo_table_import(account, public_id=report.table_import.public_id, at=NOW)
+    assert_ledger_consistent(account)
 
 
 OLD_CODES = """ID,E-mail,Program,Referral code,Further referral codes

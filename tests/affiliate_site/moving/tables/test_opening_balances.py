@@ -5,7 +5,12 @@ from decimal import Decimal
 import pytest
 
 from affiliate_site.moving.tables.undo import TableImportBuiltUpon, undo_table_import
+from payouts.errors import OpeningBalanceNotFound
 from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.opening_balances import (
+    post_opening_balance,
+    reverse_opening_balance,
+)
 from tests.affiliate_site.moving.tables.building import build, store
 from tests.affiliate_site.moving.tables.test_undo import LATER
 from tests.ledger_checks import assert_ledger_consistent
@@ -53,6 +58,22 @@ mina@notes.example.org,5,GBP,
         (5, "Balance", "zero_amount"),
         (6, "Balance", "too_many_decimals"),
     ]
+
+
+def test_refuse_to_take_back_what_staff_have_posted_instead(scenario):
+    account = scenario.account
+    report = store(account, "opening_balances", BALANCES)
+    key = {"affiliate_id": scenario.mina.slug, "currency": "EUR", "at": LATER}
+    old = account.transfers.get(amount=Decimal("120.5"))
+    reverse_opening_balance(account, **key)
+    post_opening_balance(account, amount=Decimal(130), **key)
+    with pytest.raises(TableImportBuiltUpon, match="affiliate .* was taken back since"):
+        undo_table_import(account, public_id=report.table_import.public_id, at=LATER)
+    with pytest.raises(OpeningBalanceNotFound):
+        reverse_opening_balance(account, **key, transfer=old)
+    balances = get_payable_balances_by_slug(account)
+    assert balances[scenario.mina.slug]["EUR"] == 130
+    assert_ledger_consistent(account)
 
 
 def test_refuse_to_take_back_what_was_paid(scenario):

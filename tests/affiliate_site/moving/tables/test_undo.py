@@ -10,6 +10,7 @@ from affiliate_site.moving.tables.undo import (
     TableImportUndone,
     undo_table_import,
 )
+from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, create_payments
 from tests.affiliate_site.moving.tables.building import NOW, store
 from tests.affiliate_site.moving.tables.test_importing import (
@@ -17,7 +18,11 @@ from tests.affiliate_site.moving.tables.test_importing import (
     store_sales,
 )
 from tests.ledger_checks import assert_ledger_consistent
+from tests.shop_inbox import deliver
+from tests.stripe_events import SECRET, build_checkout, build_dispute
+from tracking.models.shops import ConnectionMode
 from tracking.services.affiliates import update_affiliate
+from tracking.services.connections import create_connection
 from tracking.services.enrollments import set_approval
 
 pytestmark = pytest.mark.django_db
@@ -119,6 +124,29 @@ def test_refuse_a_sale_that_another_payment_pays(scenario, sell):
     report = sell()
     scenario.pay("10", at=LATER)
     assert "has changed since (commission.updated)" in refuse_undo(report, account)
+
+
+def test_refuse_a_sale_that_a_shop_reports_too(scenario):
+    """Or a later dispute would not find the sale that is imported again."""
+    account = scenario.account
+    connection = create_connection(
+        account,
+        kind="stripe",
+        program=scenario.program,
+        secret=SECRET,
+        mode=ConnectionMode.LIVE,
+        at=NOW,
+    )
+    text = SALES.replace("order-1", "pi_1").format(customer="", status="approved")
+    defaults = {"program": scenario.program.slug}
+    report = store(account, "conversions", text, defaults=defaults)
+    click = str(scenario.create_click().public_id)
+    deliver(connection, build_checkout(client_reference_id=click), at=LATER)
+    assert account.shop_orders.get(is_adopted=True).conversion.commissions.exists()
+    assert "uses conversion" in refuse_undo(report, account)
+    deliver(connection, build_dispute("lost", hours=2), at=LATER)
+    assert get_payable_balances_by_slug(account) == {}
+    assert_ledger_consistent(account)
 
 
 def test_refuse_customers_with_sales(scenario, sell):

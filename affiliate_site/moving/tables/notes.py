@@ -1,0 +1,114 @@
+"""Notes about rows that can be stored, but may count twice what somebody is owed."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection
+from decimal import Decimal
+
+from accounts.exact_json import format_decimal
+from accounts.models.accounts import Account
+from affiliate_site.moving.tables.references import look_up
+from affiliate_site.moving.tables.rows import Row, list_good
+from payouts.models.commissions import CommissionStatus
+from payouts.services.opening_balances import sum_opening_balances
+from tracking.services.imports import ImportMap
+
+MAX_NAMED = 10
+Owed = set[tuple[str, str]]  # IDs of affiliates, and currencies
+
+
+def list_notes(kind: str, imports: ImportMap, rows: list[Row]) -> list[str]:
+    """Return sentences about the rows of a checked table; reads only."""
+    new = [row for row in list_good(rows) if not row.is_known]
+    return NOTES[kind](imports, new) if new and kind in NOTES else []
+
+
+def list_notes_of_balances(imports: ImportMap, new: list[Row]) -> list[str]:
+    """Who has imported sales that are not paid."""
+    wanted = {(it.body["affiliate_id"], it.body["currency"]) for it in new}
+    pks = {imports.get("affiliate", slug, "") for slug, _ in wanted}
+    return describe_owed_twice(wanted & find_owed_for_sales(imports.account, pks))
+
+
+def list_notes_of_sales(imports: ImportMap, new: list[Row]) -> list[str]:
+    """Who has an opening balance, and which payments are too small."""
+    wanted = {
+        (it.body["affiliate"]["id"], it.body["currency"])
+        for it in new
+        if it.body.get("commission") and is_unpaid(it)
+    }
+    slugs = {imports.get("affiliate", slug, ""): slug for slug, _ in wanted}
+    sums = sum_opening_balances(imports.account, slugs)
+    owed = {(slugs[pk], currency) for (pk, currency), amount in sums.items() if amount}
+    return describe_owed_twice(wanted & owed) + list_small_payments(imports, new)
+
+
+def is_unpaid(row: Row) -> bool:
+    """Return whether a sale can still be paid."""
+    status = row.body.get("status", CommissionStatus.PENDING)
+    open_statuses = (CommissionStatus.PENDING, CommissionStatus.APPROVED)
+    return status in open_statuses and "payment" not in row.body
+
+
+def find_owed_for_sales(account: Account, affiliate_ids: Collection[int]) -> Owed:
+    """Find affiliates with imported commissions that are not paid."""
+    imported = account.imported_objects.filter(kind="commission")
+    rows = account.commissions.not_deleted().filter(
+        payment=None,
+        status__in=(CommissionStatus.PENDING, CommissionStatus.APPROVED),
+        pk__in=imported.values("local_id"),
+    )
+    columns = ("affiliate__slug", "currency")
+    return {
+        (slug, currency)
+        for _, slug, currency in look_up(rows, "affiliate", affiliate_ids, *columns)
+    }
+
+
+def describe_owed_twice(owed: Owed) -> list[str]:
+    """Return a note about affiliates who have both."""
+    if not owed:
+        return []
+    names = name_some([f"{slug} ({currency})" for slug, currency in sorted(owed)])
+    return [
+        "These affiliates have an opening balance and imported sales that are not paid:"
+        f" {names}. If the balance includes these sales, they count twice."
+    ]
+
+
+def list_small_payments(imports: ImportMap, new: list[Row]) -> list[str]:
+    """Return a note about payments of less than the commissions that they pay."""
+    account = imports.account
+    sums: dict[int, Decimal] = defaultdict(Decimal)
+    for row in new:
+        if "payment" in row.body:
+            pk = imports.get("payment", row.body["payment"]["id"], "")
+            sums[pk] += row.body["commission"]
+    stored = account.commissions.not_deleted()
+    for pk, amount in look_up(stored, "payment", list(sums), "amount"):
+        sums[pk] += amount
+    columns = ("public_id", "amount", "currency")
+    texts = [
+        f"{name} ({format_decimal(amount)} of {format_decimal(sums[pk])} {currency})"
+        for pk, name, amount, currency in look_up(
+            account.payments, "pk", sums, *columns
+        )
+        if amount < sums[pk]
+    ]
+    if not texts:
+        return []
+    return [
+        "These payments are smaller than the commissions that they pay:"
+        f" {name_some(texts)}. The rest would be owed, and paid by the next payout run."
+    ]
+
+
+def name_some(texts: list[str]) -> str:
+    """Return the first texts, and how many more there are."""
+    more = len(texts) - MAX_NAMED
+    return ", ".join(texts[:MAX_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+NOTES: dict[str, Callable[[ImportMap, list[Row]], list[str]]] = {
+    "conversions": list_notes_of_sales,
+    "opening_balances": list_notes_of_balances,
+}

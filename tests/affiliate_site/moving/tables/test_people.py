@@ -1,0 +1,135 @@
+"""Whom a row means: an ID, an address or a code is nobody else's."""
+
+import pytest
+
+from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.programs import ProgramSettings, create_program
+from tests.affiliate_site.moving.tables.building import NOW, build, store
+from tests.ledger_checks import assert_ledger_consistent
+
+pytestmark = pytest.mark.django_db
+
+PEOPLE = """ID,E-mail,First name,Program,Referral code,Further referral codes
+17,ines@notes.example.org,Ines,harbor-lamp-partners,23,24
+"""
+STRANGERS = """ID,E-mail,First name
+23,olga@notes.example.org,Olga
+24,,Otto
+"""
+
+
+def find_problems(report):
+    return [(each.row, each.column, each.code) for each in report.problems]
+
+
+def test_an_id_is_no_code_of_somebody_else(scenario):
+    account = scenario.account
+    store(account, "affiliates", PEOPLE)
+    report = store(account, "affiliates", STRANGERS)
+    assert report.counts == {"created": 2, "known": 0, "not_stored": 0}
+
+    balances = """Affiliate,Balance,Currency
+23,100,EUR
+24,100,EUR
+olga@notes.example.org,100,EUR
+"""
+    report = build(account, "opening_balances", balances, only_good=True).store()
+    assert find_problems(report) == [
+        (2, "Affiliate", "several_affiliates"),
+        (3, "Affiliate", "several_affiliates"),
+    ]
+    assert get_payable_balances_by_slug(account) == {"23": {"EUR": 100}}
+    assert_ledger_consistent(account)
+
+
+def test_a_known_id_with_another_address_is_a_problem(scenario):
+    account = scenario.account
+    store(account, "affiliates", PEOPLE)
+    text = """ID,E-mail
+17,INES@notes.example.org
+17,olga@notes.example.org
+17,mina@notes.example.org
+17,
+,ines@notes.example.org
+"""
+    importer = build(account, "affiliates", text)
+    found = []
+    for row in list(importer.table.rows):
+        importer.table.rows[:] = [row]
+        [outcome] = importer.preview().rows
+        found.append((outcome.outcome, [it.code for it in outcome.problems]))
+    assert found == [
+        ("known", []),
+        ("not_stored", ["other_email"]),
+        ("not_stored", ["email_in_use"]),
+        ("known", []),
+        ("known", []),
+    ]
+
+
+def test_a_parent_is_one_affiliate(scenario):
+    account = scenario.account
+    store(account, "affiliates", PEOPLE)
+    text = """ID,E-mail,First name,Program,Referral code,Parent
+23,olga@notes.example.org,Olga,,,
+26,otto@notes.example.org,Otto,harbor-lamp-partners,27,
+27,uta@notes.example.org,Uta,,,
+kim,,Kim,,,23
+lea,,Lea,,,27
+mia,,Mia,,,olga@notes.example.org
+zoe,,Zoe,,,17
+17,ines@notes.example.org,Ines,no-program,,
+"""
+    report = build(account, "affiliates", text, only_good=True).store()
+    assert find_problems(report) == [
+        (5, "Parent", "several_affiliates"),
+        (6, "Parent", "several_affiliates"),
+        (9, "Program", "unknown_program"),
+    ]
+    parents = account.affiliates.exclude(parent=None).order_by("slug")
+    assert list(parents.values_list("slug", "parent__slug")) == [
+        ("mia", "23"),
+        ("zoe", "17"),
+    ]
+
+
+@pytest.mark.parametrize("key", ["AB_12", "ab", ""])
+def test_a_new_affiliate_enters_several_programs(scenario, key):
+    account = scenario.account
+    settings = ProgramSettings(title="Lamps", currency="EUR")
+    other = create_program(account, slug="lamps", settings=settings, at=NOW)
+    text = f"""ID,E-mail,Full name,Program,Referral code
+{key},ida@notes.example.org,Ida Holm,harbor-lamp-partners,ida-1
+{key},ida@notes.example.org,Ida Holm,lamps,ida-2
+"""
+    report = store(account, "affiliates", text)
+    assert report.counts == {"created": 2, "known": 0, "not_stored": 0}
+    ida = account.affiliates.get(email="ida@notes.example.org")
+    assert account.affiliates.filter(firstname="Ida").get() == ida
+    codes = account.referral_codes.filter(enrollment__affiliate=ida)
+    assert list(codes.order_by("code").values_list("enrollment__program", "code")) == [
+        (scenario.program.pk, "ida-1"),
+        (other.pk, "ida-2"),
+    ]
+    again = build(account, "affiliates", text).store()
+    assert again.counts == {"created": 0, "known": 2, "not_stored": 0}
+
+
+def test_two_addresses_of_a_new_id_are_a_problem(scenario):
+    text = """ID,E-mail,Program
+ida,ida@notes.example.org,
+ida,olga@notes.example.org,harbor-lamp-partners
+"""
+    report = build(scenario.account, "affiliates", text).preview()
+    assert find_problems(report) == [(3, "E-mail", "other_email")]
+
+
+def test_ids_that_become_the_same_are_two_affiliates(scenario):
+    account = scenario.account
+    text = """ID,E-mail,Program,Referral code
+AB_12,ida@notes.example.org,harbor-lamp-partners,ida
+ab-12,olga@notes.example.org,harbor-lamp-partners,olga
+"""
+    report = build(account, "affiliates", text, only_good=True).store()
+    assert find_problems(report) == [(3, "ID", "stored_by_another_run")]
+    assert not account.referral_codes.filter(code="olga").exists()
