@@ -33,6 +33,7 @@ from payouts.models.commissions import (
     record_pending_change,
 )
 from payouts.services.claims import review_claim_of
+from payouts.services.held_commissions import forget_held
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from tracking.errors import DuplicateConversion
 from tracking.models.conversions import Conversion
@@ -252,8 +253,8 @@ def change_status(
     if commission.status == status:
         return {}
     conversion = commission.conversion
-    is_approval = status == CommissionStatus.APPROVED
-    if is_approval and conversion is not None and conversion.disputed_at is not None:
+    is_disputed = conversion is not None and conversion.disputed_at is not None
+    if is_disputed and status == CommissionStatus.APPROVED:
         raise DisputedSale
     if is_final(status, commission.account) and not ledger.has_funds(
         commission.balance_key, commission.amount, reserved=()
@@ -261,6 +262,8 @@ def change_status(
         raise CommissionUnfunded
     if commission.status == CommissionStatus.DISAPPROVED and commission.comment:
         values.setdefault("comment", _mark_reasons_past(commission.comment))
+    if is_disputed and status == CommissionStatus.DISAPPROVED:
+        forget_held(commission)
     return update_and_post(commission, ledger=ledger, at=at, status=status, **values)
 
 

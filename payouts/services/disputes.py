@@ -2,11 +2,11 @@
 
 What was approved and is not paid is pending meanwhile. `ShopOrder.held` are the
 commissions that are approved again at the end: those that were approved before, and new
-ones that only the dispute kept from it.
+ones that only the dispute kept from it, unless somebody has disapproved them meanwhile.
 """
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from payouts.calculation import InitialStatusReason
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.models.payments import Payment
 from payouts.services.commissions import set_status
+from payouts.services.held_commissions import remember_held
 from payouts.services.ledger import LedgerSession
 from tracking.models.conversions import Conversion
 from tracking.services.concurrency import ConcurrentUpdate
@@ -37,7 +38,7 @@ def hold_commissions(
     held = [row for row in commissions if is_holdable(row)]
     for row in held:
         set_status(row, CommissionStatus.PENDING, ledger=ledger, at=at)
-    _remember(conversion, [row.pk for row in held])
+    remember_held(conversion, [row.pk for row in held])
 
 
 def hold_new_commissions(
@@ -50,7 +51,7 @@ def hold_new_commissions(
         if json.loads(row.calculation)["reason"] == InitialStatusReason.DISPUTED
     }
     levels = [row.pk for row in commissions if row.base_commission_id in held]
-    _remember(conversion, [*sorted(held), *levels])
+    remember_held(conversion, [*sorted(held), *levels])
 
 
 def lock_disputed_sales(account: Account, payment: Payment) -> list[Conversion]:
@@ -90,9 +91,3 @@ def is_holdable(commission: Commission) -> bool:
 
 def _filter_disputed(account: Account, pks: Any) -> QuerySet[Conversion]:
     return account.conversions.filter(pk__in=pks, disputed_at__isnull=False)
-
-
-def _remember(conversion: Conversion, pks: Collection[int]) -> None:
-    orders = conversion.account.shop_orders.filter(conversion=conversion)
-    for order in orders.order_by("id")[:1] if pks else ():
-        order.update_row(held=[*order.held, *pks])

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet, Value
+from django.db.models import OuterRef, QuerySet, Subquery, Value
 
 from accounts.db_compat import split_into_batches
 from accounts.errors import InvalidSetting
@@ -30,6 +30,9 @@ from tracking.errors import AffiliateNotFound, AmountTooLarge, UnknownCurrency
 from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO, get_currency, validate_amount
 from tracking.services.imports import ImportMap, ImportProblem, read_text, read_time
+
+# Of `_list_by_side`: the column of the affiliate's balance, and the sign.
+SIDES = (("credit", "debit"), (1, -1))
 
 
 def post_opening_balance(
@@ -162,7 +165,7 @@ def select_opening_sums(
         rows.values_list(f"{side}__affiliate", "currency", Value(sign))
         .annotate(ExactSum("amount"))
         .order_by()
-        for rows, side, sign in ((owed, "credit", 1), (owing, "debit", -1))
+        for rows, side, sign in zip((owed, owing), *SIDES, strict=True)
     ]
 
 
@@ -171,23 +174,60 @@ def find_paid_opening_balances(
 ) -> dict[int, Decimal]:
     """Return what payments pay of an opening balance, by their primary keys.
 
-    Negative: what the affiliate owed, which is deducted from its first payment.
-    Payments that pay nothing of one are left out.
+    Negative: what the affiliate owed, which is deducted from its first payment. A
+    payment pays of one that was posted before it. Payments that pay nothing of one are
+    left out.
     """
-    sums = sum_opening_balances(account, {row.affiliate_id for row in payments})
-    sums = {key: amount for key, amount in sums.items() if amount}
+    postings = _list_postings(account, {row.affiliate_id for row in payments})
     earlier: dict[BalanceKey, Decimal] = defaultdict(Decimal)
     wanted, found = {row.pk for row in payments}, {}
-    affiliate_ids = sorted({affiliate_id for affiliate_id, _ in sums})
+    affiliate_ids = sorted({affiliate_id for affiliate_id, _ in postings})
+    paid = account.transfers.filter(kind=TransferType.PAID, payment=OuterRef("pk"))
+    transfer_pk = Subquery(paid.values("pk"))
     for batch in split_into_batches(affiliate_ids):
         rows = account.payments.not_canceled().filter(affiliate__in=batch)
-        columns = ("pk", "affiliate_id", "currency", "amount")
-        for pk, *key, amount in rows.order_by("pk").values_list(*columns):
-            opening, before = sums.get(tuple(key), ZERO), earlier[tuple(key)]
-            part = min(amount, opening - before) if opening > 0 else opening
-            if pk in wanted and (part > 0 or (part < 0 and not before)):
+        columns = ("pk", "amount", "affiliate_id", "currency", transfer_pk)
+        for pk, amount, *names, transfer in rows.order_by("pk").values_list(*columns):
+            key = tuple(names)
+            own = postings.get(key, {})
+            then = sum((own[it] for it in own if it < transfer), ZERO)
+            part = _calculate_part(
+                amount, then=then, now=sum(own.values(), ZERO), earlier=earlier[key]
+            )
+            if part and pk in wanted:
                 found[pk] = part
-            earlier[tuple(key)] += amount
+            earlier[key] += part
+    return found
+
+
+def _calculate_part(
+    amount: Decimal, *, then: Decimal, now: Decimal, earlier: Decimal
+) -> Decimal:
+    """Return what a payment pays of the opening balance that there was `then`.
+
+    Of one that was corrected since, not more than there is `now`; `earlier` is what the
+    payments before it pay.
+    """
+    if now < ZERO:
+        return min(max(then, now) - earlier, ZERO)
+    return max(min(amount, min(then, now) - earlier), ZERO)
+
+
+def _list_postings(
+    account: Account, affiliate_ids: Collection[int]
+) -> dict[BalanceKey, dict[int, Decimal]]:
+    """Return the opening balances and reversals of affiliates, by primary key."""
+    found: dict[BalanceKey, dict[int, Decimal]] = defaultdict(dict)
+    for batch in split_into_batches(sorted(set(affiliate_ids))):
+        by_side = _list_by_side(account, batch)
+        owed, owing = (
+            rows.values_list(
+                *(f"{side}__affiliate", "currency", "pk", Value(sign), "amount")
+            ).order_by()
+            for rows, side, sign in zip(by_side, *SIDES, strict=True)
+        )
+        for affiliate_id, currency, pk, sign, amount in owed.union(owing, all=True):
+            found[affiliate_id, currency][pk] = sign * amount
     return found
 
 

@@ -140,12 +140,13 @@ def store_facts(
     """Store what an event says of an order; return it as the order's settings read it.
 
     If the event is processed again and there is no sale yet, the present settings count
-    from now on.
+    from now on, unless refunds are known already: they are stored as the earlier
+    settings read them.
     """
     present, known = pick_pricing(connection.settings), order.facts
     is_again = order.reason == AGAIN and order.conversion_id is None
     settings = order.settings
-    if settings is None or is_again:
+    if settings is None or (is_again and not known.get("refunds")):
         settings = present
     if settings != present:
         facts = reread(with_pricing(connection, settings))

@@ -6,7 +6,7 @@ import pytest
 
 from payouts.errors import DisputedSale, NoOpenDispute
 from payouts.explanation import render_explanation
-from payouts.services.commissions import approve_commission
+from payouts.services.commissions import approve_commission, reopen_commission
 from payouts.services.conversion_updates import (
     add_commissions,
     delete_conversion,
@@ -124,6 +124,61 @@ def test_disapproving_stays_possible(scenario, connection, sale):
     scenario.disapprove(get_commission(connection.account))
     deliver(connection, WON)
     assert list_statuses(connection.account) == ["disapproved"]
+
+
+WAYS_TO_SET_A_STATUS = {
+    "the commission": lambda row, status: update_commission(
+        row.account, commission_id=row.pk, changes={"status": status}, at=AT
+    ),
+    "the sale": lambda row, status: update_conversion(
+        row.account,
+        conversion_id=row.conversion_id,
+        changes={},
+        should_recalculate=False,
+        status=status,
+        at=AT,
+    ),
+}
+
+
+@pytest.mark.usefixtures("approves")
+@pytest.mark.parametrize("events", ["sale first", "dispute first"])
+@pytest.mark.parametrize("way", [*WAYS_TO_SET_A_STATUS, "by staff"])
+def test_what_was_disapproved_and_reopened_meanwhile_stays_pending(
+    scenario, connection, sale, way, events
+):
+    """The end of the dispute does not undo a decision about one commission."""
+    account = connection.account
+    for body in (sale, OPEN) if events == "sale first" else (OPEN, sale):
+        deliver(connection, body)
+    commission = get_commission(account)
+    if way == "by staff":
+        scenario.disapprove(commission)
+        reopen_commission(account, commission_id=commission.pk, at=AT)
+    else:
+        for status in ("disapproved", "pending"):
+            WAYS_TO_SET_A_STATUS[way](commission, status)
+
+    event = deliver(connection, WON)
+
+    assert (list_statuses(account), event.result) == (["pending"], [])
+
+
+@pytest.mark.usefixtures("approves")
+def test_a_decision_about_one_commission_leaves_the_others(scenario, connection, sale):
+    account = connection.account
+    deliver(connection, sale)
+    items = build_line_items("20")
+    pk = account.conversions.get().pk
+    add_commissions(account, conversion_id=pk, line_items=items, at=AT)
+    deliver(connection, OPEN)
+    first = account.commissions.order_by("id")[0]
+    scenario.disapprove(first)
+    reopen_commission(account, commission_id=first.pk, at=AT)
+
+    deliver(connection, WON)
+
+    assert list_statuses(account) == ["pending", "approved"]
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))

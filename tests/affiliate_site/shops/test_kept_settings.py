@@ -6,6 +6,8 @@ from affiliate_site.shops.processing import process_event
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tests.shop_inbox import deliver, list_sales
+from tests.shopify_events import SECRET as SHOPIFY_SECRET
+from tests.shopify_events import build_order, build_refund
 from tests.stripe_events import SECRET, build_charge, build_checkout, build_invoice
 from tracking.models.shops import ConnectionMode
 from tracking.services.connections import create_connection, update_connection
@@ -137,6 +139,40 @@ def test_processed_again_an_order_without_a_sale_has_the_present_settings(
     process_again(event, at=CONVERSION_CREATED_AT)
     process_event(event.reload(), at=CONVERSION_CREATED_AT)
     assert list_sales(connection.account) == [sale]
+
+
+@pytest.mark.parametrize("again", ["sale", "refund"])
+@pytest.mark.parametrize(
+    "changed", [{"includes_tax": True}, {"commission_types": {"LAMP-1": "addon"}}]
+)
+def test_processed_again_an_order_with_refunds_keeps_its_settings(
+    scenario, again, changed
+):
+    """The refund is stored as the first settings read it, and is not read again."""
+    shop = create_connection(
+        scenario.account,
+        kind="shopify",
+        program=scenario.program,
+        secret=SHOPIFY_SECRET,
+        mode=ConnectionMode.LIVE,
+        at=CONVERSION_CREATED_AT,
+    )
+    codes = [{"code": "LAMP10", "amount": "0.00", "type": "fixed_amount"}]
+    order = build_order(discount_codes=codes)
+    lines = [(order["line_items"][0]["id"], "50.00", "9.50")]
+    refund = build_refund(7, lines=lines, money="59.50")
+    events = {
+        "sale": deliver(shop, order, key="1", kind="orders/paid"),
+        "refund": deliver(shop, refund, key="2", kind="refunds/create"),
+    }
+    assert list_sales(shop.account) == []
+    change_settings(shop, coupons={"LAMP10": scenario.mina.coupon}, **changed)
+
+    for event in (events[again], events["sale"]):
+        process_again(event.reload(), at=CONVERSION_CREATED_AT)
+        process_event(event.reload(), at=CONVERSION_CREATED_AT)
+
+    assert [row[1:] for row in list_sales(shop.account)] == [("50", [("5", "pending")])]
 
 
 def test_processed_again_a_sale_keeps_its_settings(connection, click):

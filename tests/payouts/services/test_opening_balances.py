@@ -304,6 +304,61 @@ def test_a_canceled_payment_leaves_the_opening_balance_to_the_next(scenario, acc
     assert list_paid(commissions) == [True]
 
 
+@pytest.mark.parametrize(
+    ("opening", "earned", "paid", "parts"),
+    [("50", [], "50", (0, 50, 0, 0)), ("-4", ["20"], "16", (0, -4, 20, 0))],
+)
+def test_a_payment_before_it_pays_nothing_of_it(
+    scenario, account, opening, earned, paid, parts
+):
+    earn(scenario, "10")
+    before = pay(scenario, "10")
+    open_balance(account, opening)
+    earn(scenario, *earned)
+
+    after = pay(scenario, paid)
+
+    assert (get_parts(before), get_parts(after)) == ((0, 0, 10, 0), parts)
+
+
+def test_a_payment_between_two_postings_pays_nothing_of_it(scenario, account):
+    open_balance(account, "50")
+    reverse(account)
+    earn(scenario, "10")
+    between = pay(scenario, "10")
+    open_balance(account, "50")
+
+    after = pay(scenario, "50")
+
+    assert (get_parts(between), get_parts(after)) == ((0, 0, 10, 0), (0, 50, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("opening", "first", "corrected", "second", "parts"),
+    [
+        ("50", "50", "60", "10", [(0, 50, 0, 0), (0, 10, 0, 0)]),
+        ("50", "50", "30", "10", [(0, 30, 0, 20), (20, 0, 0, 30)]),
+        ("-4", "16", "-6", "8", [(0, -4, 20, 0), (0, -2, 10, 0)]),
+        ("50", "50", "-6", "8", [(0, 0, 0, 50), (50, -6, 30, 34)]),
+    ],
+)
+def test_a_payment_pays_what_is_left_of_one_that_was_corrected(
+    scenario, account, opening, first, corrected, second, parts
+):
+    if opening == "-4":
+        earn(scenario, "20")
+    open_balance(account, opening)
+    payment = pay(scenario, first)
+    reverse(account)
+    open_balance(account, corrected)
+    if corrected.startswith("-"):
+        earn(scenario, *(["10"] if opening == "-4" else ["20", "10"]))
+
+    later = pay(scenario, second)
+
+    assert [get_parts(payment), get_parts(later)] == parts
+
+
 def test_one_that_was_taken_back_is_not_paid(scenario, account):
     open_balance(account, "50")
     reverse(account)
@@ -419,6 +474,22 @@ def test_is_named_by_the_document_of_its_payment(scenario, account, opening, bil
     assert (first.payment, second.payment) == (payment, later)
     assert (first.opening, second.opening) == (billed, None)
     assert correction.opening == (-billed if billed else None)
+
+
+def test_is_not_named_by_the_document_of_a_payment_before_it(scenario, account):
+    switch_on(account)
+    set_taxes(account, MINA)
+    set_rule(account)
+    address = {"address": "Ring 1", "postal_code": "1010", "city": "Wien"}
+    Affiliate.objects.filter(account=account).update(country="AT", **address)
+    earn(scenario, "10")
+    pay(scenario, "10")
+    open_balance(account, "50")
+    pay(scenario, "50")
+
+    first, second = issue_documents(account, at=AT)
+
+    assert (first.opening, second.opening) == (None, 50)
 
 
 def test_does_not_hinder_an_erasure(scenario, account):

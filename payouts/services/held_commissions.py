@@ -1,0 +1,21 @@
+"""The commissions that the end of a dispute approves again: `ShopOrder.held`."""
+
+from collections.abc import Collection
+
+from payouts.models.commissions import Commission
+from tracking.models.conversions import Conversion
+
+
+def remember_held(conversion: Conversion, pks: Collection[int]) -> None:
+    """Remember commissions that only the dispute keeps from being approved."""
+    orders = conversion.account.shop_orders.filter(conversion=conversion)
+    for order in orders.order_by("id")[:1] if pks else ():
+        order.update_row(held=[*order.held, *pks])
+
+
+def forget_held(commission: Commission) -> None:
+    """Forget a commission that somebody has decided about during the dispute."""
+    orders = commission.account.shop_orders.filter(conversion=commission.conversion_id)
+    for order in orders.order_by("id"):
+        if commission.pk in order.held:
+            order.update_row(held=[pk for pk in order.held if pk != commission.pk])
