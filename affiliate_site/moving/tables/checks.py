@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import chain, count
 from typing import Any
 
 from accounts.models.accounts import Account
@@ -239,28 +240,32 @@ def find_fault_above(row: Row) -> str:
 def choose_ids(account: Account, rows: list[Row]) -> None:
     """Give new affiliates without an ID one that is made of the name or address.
 
-    All rows of an affiliate get the same.
+    All rows of an affiliate get the same. `slug` is another one if a deleted affiliate
+    has the ID, which still names the new one in later tables.
     """
-    new = [row for row in list_good(rows) if not row.body.get("id")]
+    good = list_good(rows)
+    ids = {row.body["id"] for row in good if row.body.get("id")}
+    deleted = account.affiliates.filter(deleted_at__isnull=False)
+    gone = {slug for (slug,) in look_up(deleted, "slug", ids)}
+    new = [row for row in good if row.body.get("id", "") in {"", *gone}]
     if not new:
         return
-    taken = set(account.affiliates.values_list("slug", flat=True))
-    taken |= {row.body["id"] for row in rows if row.body.get("id")}
+    taken = {*account.affiliates.values_list("slug", flat=True), *ids}
     chosen: dict[str, str] = {}
     for row in new:
-        if row.values["key"] in chosen:
-            row.body["id"] = chosen[row.values["key"]]
-            continue
-        names = (row.body.get("firstname", ""), row.body.get("lastname", ""))
-        if not any(names):
-            names = (row.values["email"].partition("@")[0], "")
-        base = create_slug_base(*names)
-        number, slug = 1, base
-        while slug in taken:
-            number += 1
-            slug = f"{base}{number}"
-        taken.add(slug)
-        row.body["id"] = chosen[row.values["key"]] = slug
+        key, source_id = row.values["key"], row.body.get("id")
+        if key not in chosen:
+            names = (row.body.get("firstname", ""), row.body.get("lastname", ""))
+            if not any(names):
+                names = (row.values.get("email", "").partition("@")[0], "")
+            base = source_id or create_slug_base(*names)
+            numbers = chain([""], count(2))
+            chosen[key] = next(
+                slug for it in numbers if (slug := f"{base}{it}") not in taken
+            )
+            taken.add(chosen[key])
+        row.values["slug"] = chosen[key]
+        row.body["id"] = source_id or chosen[key]
 
 
 def check_customers(imports: ImportMap, rows: list[Row]) -> None:

@@ -23,10 +23,11 @@ def store_affiliate(imports: ImportMap, row: Row, ledger: LedgerSession) -> None
     if known is not None:
         affiliate = account.affiliates.get(pk=known)
     else:
-        if account.affiliates.filter(slug=key).exists():
+        slug = row.values.get("slug", key)
+        if account.affiliates.filter(slug=slug).exists():
             raise ImportProblem("stored_by_another_run", "id", key)
         store_group(imports, body)
-        affiliate = people.import_affiliate(imports, body)
+        affiliate = people.import_affiliate(imports, body | {"id": slug})
         imports.remember("affiliate", key, affiliate, body)
         method = body.get("payout_method", {})
         if method.get("details"):

@@ -1,7 +1,7 @@
 """Undo the import of a table, as long as nothing was built on what it made."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -17,13 +17,19 @@ from accounts.services.changes import log_event
 from affiliate_site.moving.tables.references import look_up
 from payouts.errors import OpeningBalanceNotFound
 from payouts.services.conversion_updates import delete_conversion
-from payouts.services.opening_balances import is_standing, reverse_opening_balance
+from payouts.services.opening_balances import (
+    is_standing,
+    reverse_opening_balance,
+    sum_opening_balances,
+)
 from payouts.services.payments import cancel_payment
 from tracking.models.imports import TableImport
-from tracking.services.affiliates import lock_hierarchy
+from tracking.services.affiliates import delete_affiliate, lock_hierarchy
 from tracking.services.customers import delete_customer
 
 MAX_OBSTACLES = 5  # named
+# Of affiliates; whether a balance stands is looked up.
+BALANCE_EVENTS = ("opening_balance.posted", "opening_balance.reversed")
 # The kinds in `ImportedObject`, and where the account has their rows.
 RELATIONS = {
     "affiliate": "affiliates",
@@ -81,8 +87,9 @@ def undo_table_import(
     """Remove all that an import made; return the numbers of rows by kind.
 
     Sales are deleted, payments canceled and opening balances taken back, which their
-    history shows; affiliates and their groups are gone. Raises `TableImportNotFound`,
-    `TableImportUndone` and `TableImportBuiltUpon`, which names the first obstacles.
+    history shows. Affiliates and their groups are gone; those with such a history are
+    deleted as staff delete them. Raises `TableImportNotFound`, `TableImportUndone` and
+    `TableImportBuiltUpon`, which names the first obstacles.
     """
     account.uses_webhooks = False  # of this object: what was told to nobody
     try:
@@ -147,7 +154,9 @@ def iterate_obstacles(
         for rows in made.values()
         for row in rows.values()
     }
+    yield from iterate_people_in_use(account, made)
     later = account.audit_log.filter(created_at__gt=table_import.created_at)
+    later = later.exclude(kind__in=BALANCE_EVENTS)
     for subject, event in look_up(later, "subject", subjects, "kind"):
         yield f"{describe(subjects[subject])} has changed since ({event})"
     for transfer in made.get("opening_balance", {}).values():
@@ -161,6 +170,28 @@ def iterate_obstacles(
         )
         for payment in payments[:1]:
             yield f"{describe(payment)} may pay the balance of {describe(affiliate)}"
+
+
+def iterate_people_in_use(account: Account, made: Made) -> Iterator[str]:
+    """Say what affiliates have that is not undone, deleted or canceled."""
+    affiliates = made.get("affiliate", {})
+    for rows in (
+        account.enrollments.exclude(pk__in=made.get("enrollment", {})),
+        account.customers.not_deleted(),
+        account.conversions.not_deleted(),
+        account.commissions.not_deleted(),
+        account.payments.not_canceled(),
+        account.clicks.all(),
+    ):
+        for row in list_where(
+            rows.select_related("affiliate"), "affiliate", affiliates
+        ):
+            yield f"{describe(row)} uses {describe(row.affiliate)}"
+    for (pk, currency), amount in sum_opening_balances(
+        account, set(affiliates)
+    ).items():
+        if amount:
+            yield f"{describe(affiliates[pk])} has an opening balance in {currency}"
 
 
 def list_where(rows: QuerySet[Any], column: str, pks: Any) -> Iterator[Any]:
@@ -186,17 +217,37 @@ def remove_rows(account: Account, made: Made, *, at: datetime) -> None:
             at=at,
             transfer=row,
         )
+    remove_people(account, made, at=at)
+    delete_where(account, "affiliate_groups", "pk", list(made.get("group", {})))
+
+
+def remove_people(account: Account, made: Made, *, at: datetime) -> None:
+    """Remove affiliates and enrollments; delete those whom entries still name."""
     enrollments = list(made.get("enrollment", {}))
     for relation in ("coupons", "referral_codes", "referral_code_aliases"):
         delete_where(account, relation, "enrollment", enrollments)
-    delete_where(account, "enrollments", "pk", enrollments)
-    affiliates = list(made.get("affiliate", {}))
-    for batch in split_into_batches(affiliates):
-        account.affiliates.filter(pk__in=batch).update(parent=None)
-    for relation in ("payout_methods", "sources", "search_suffixes"):
+    people = made.get("affiliate", {})
+    delete_where(account, "payout_methods", "affiliate", list(people))
+    for batch in split_into_batches(list(people)):
+        account.affiliates.filter(pk__in=batch).update(parent=None, group=None)
+    known = find_people_with_history(account, people)
+    for pk in known:
+        delete_affiliate(account, affiliate_id=people[pk].slug, at=at)
+    affiliates = [pk for pk in people if pk not in known]
+    enrolled = made.get("enrollment", {}).values()
+    own = [row.pk for row in enrolled if row.affiliate_id not in known]
+    delete_where(account, "enrollments", "pk", own)
+    for relation in ("sources", "search_suffixes"):
         delete_where(account, relation, "affiliate", affiliates)
     delete_where(account, "affiliates", "pk", affiliates)
-    delete_where(account, "affiliate_groups", "pk", list(made.get("group", {})))
+
+
+def find_people_with_history(account: Account, pks: Iterable[int]) -> set[int]:
+    """Return the affiliates whom rows name that stay when they are undone."""
+    found = set()
+    for rows in (account.ledger_accounts, account.conversions, account.customers):
+        found |= {row.affiliate_id for row in list_where(rows.all(), "affiliate", pks)}
+    return found
 
 
 def delete_where(

@@ -1,6 +1,7 @@
 """An import is undone as long as nothing was built on it."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -75,6 +76,36 @@ def test_remove_affiliates_and_what_belongs_to_them(scenario):
     with pytest.raises(TableImportUndone):
         undo(report, account)
     assert store(account, "affiliates", AFFILIATES).counts["created"] == 2
+
+
+BALANCES = "Affiliate,Balance,Currency,Date\nodette,12.5,EUR,2026-05-01\n"
+
+
+def test_delete_affiliates_whose_balances_and_sales_are_undone(scenario):
+    """The entries of the ledger stay, so they do, too, and their IDs."""
+    account = scenario.account
+    people, *others = store_sales(account)
+    others.append(store(account, "opening_balances", BALANCES))
+    for report in others[:-1][::-1]:
+        assert "uses affiliate" in refuse_undo(people, account)
+        undo(report, account)
+    refusal = refuse_undo(people, account)
+    assert refusal == "affiliate odette has an opening balance in EUR"
+    undo(others[-1], account)
+
+    undo(people, account)
+
+    odette = account.affiliates.get(slug="odette")
+    assert odette.deleted_at == LATER
+    assert not account.referral_codes.filter(code="od").exists()
+    assert_ledger_consistent(account)
+    again = store_sales(account)
+    again.append(store(account, "opening_balances", BALANCES))
+    assert [report.counts["created"] for report in again] == [2, 2, 2, 4, 1]
+    (odette_2,) = account.affiliates.not_deleted().filter(email=odette.email)
+    assert odette_2.slug == "odette2"
+    assert get_payable_balances_by_slug(account)["odette2"] == {"EUR": Decimal("12.5")}
+    assert_ledger_consistent(account)
 
 
 def test_remove_old_codes(scenario):
