@@ -79,8 +79,8 @@ def reverse_opening_balance(
 ) -> Transfer:
     """Take back an opening balance; return the reversal. Another can be posted then.
 
-    With a `transfer`, only that one is taken back. Raises `AffiliateNotFound`, `UnknownCurrency`, `BalanceTooLarge` and
-    `OpeningBalanceNotFound`.
+    With a `transfer`, only that one is taken back. Raises `AffiliateNotFound`,
+    `UnknownCurrency`, `BalanceTooLarge` and `OpeningBalanceNotFound`.
     """
     currency = get_currency(currency)
     affiliate = _get_affiliate(account, affiliate_id)

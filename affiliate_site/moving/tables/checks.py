@@ -127,9 +127,9 @@ def find_known_affiliates(imports: ImportMap, rows: list[Row]) -> None:
     by_email = find_affiliates_by_email(
         account, {row.values["email"] for row in good if row.values.get("email")}
     )
-    found = [*by_id.values(), *by_email.values()]
-    remember_found(imports, "affiliate", dict(enumerate(found)))
-    pks = {pk for pk, _ in found}
+    for found in (by_id, by_email):
+        remember_found(imports, "affiliate", found)
+    pks = {pk for found in (by_id, by_email) for pk, _ in found.values()}
     people = look_up(account.affiliates, "pk", pks, "email_folded")
     addresses: dict[Any, Any] = dict(people)  # by primary key, or key of a new one
     enrolled = set(look_up(account.enrollments, "affiliate", pks, "program"))
@@ -194,13 +194,7 @@ def list_codes(value: str | list[str] | None) -> list[str]:
 def check_parents(imports: ImportMap, rows: list[Row]) -> None:
     """Parents are affiliates of the account or of good rows, and nobody is above
     itself."""
-    own: dict[str, dict[Any, Row]] = {}  # by text and person
-    for row in sorted(rows, key=lambda row: bool(row.problems)):
-        person = row.values.get("known_pk") or row.values.get("key") or row.number
-        for name in ("code", "email", "id"):
-            if row.values.get(name):
-                named = own.setdefault(row.values[name].casefold(), {})
-                named.setdefault(person, row)
+    own = list_people_by_name(rows)
     texts = {row.values["parent"] for row in rows if row.values.get("parent")}
     found = FINDERS["affiliate"](imports.account, texts) if texts else {}
     remember_found(imports, "affiliate", found)
@@ -222,6 +216,18 @@ def check_parents(imports: ImportMap, rows: list[Row]) -> None:
     for row, code in codes:
         if code:
             row.add_problem("parent", code, row.values["parent"])
+
+
+def list_people_by_name(rows: list[Row]) -> dict[str, dict[Any, Row]]:
+    """Map folded codes, addresses and IDs to people, and these to a row, a good one if
+    there is one."""
+    names: dict[str, dict[Any, Row]] = {}
+    for row in sorted(rows, key=lambda row: bool(row.problems)):
+        person = row.values.get("known_pk") or row.values.get("key") or row.number
+        for column in ("code", "email", "id"):
+            if text := row.values.get(column):
+                names.setdefault(text.casefold(), {}).setdefault(person, row)
+    return names
 
 
 def find_fault_above(row: Row) -> str:

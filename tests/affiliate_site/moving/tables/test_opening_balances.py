@@ -67,7 +67,7 @@ def test_refuse_to_take_back_what_staff_have_posted_instead(scenario):
     old = account.transfers.get(amount=Decimal("120.5"))
     reverse_opening_balance(account, **key)
     post_opening_balance(account, amount=Decimal(130), **key)
-    with pytest.raises(TableImportBuiltUpon, match="affiliate .* was taken back since"):
+    with pytest.raises(TableImportBuiltUpon, match="was taken back since"):
         undo_table_import(account, public_id=report.table_import.public_id, at=LATER)
     with pytest.raises(OpeningBalanceNotFound):
         reverse_opening_balance(account, **key, transfer=old)
