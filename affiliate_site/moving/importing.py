@@ -91,16 +91,24 @@ class AccountImport:
         """Read everything; raise `SourceError` where the source cannot be read on."""
         with use_actor(self.actor), self.undo_if_dry():
             self.imports.load()
+            if self.is_mirror:
+                self.imports.mark_mirror()
             self.import_rules()
             self.import_people()
             self.import_sales()
             self.import_all_belongings()
             if self.is_mirror:
                 self.end_what_is_gone()
-            if self.is_final:
-                self.imports.mark_switch()
+            if self.is_final and self.switched_at is None:
+                self.switch()
         self.report.notes = self.imports.notes
         return self.report
+
+    def switch(self) -> None:
+        """Make what is here ours; from now on its bonuses are granted here, too."""
+        with transaction.atomic():
+            self.imports.mark_switch()
+            programs.switch_bonuses(self.imports)
 
     @contextmanager
     def undo_if_dry(self) -> Iterator[None]:
