@@ -7,7 +7,8 @@ import pytest
 
 from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
-from affiliate_site.moving.importing import AccountImport, compare_balances
+from affiliate_site.moving.balances import compare_balances
+from affiliate_site.moving.importing import AccountImport
 from affiliate_site.moving.source import Source
 from payouts.services.bonuses import ALL_TIME_START, grant_bonuses
 from payouts.services.commissions import disapprove_commission
