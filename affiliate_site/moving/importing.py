@@ -327,12 +327,12 @@ class AccountImport:
         """Store some rows in one transaction, or none of them."""
         load = LOADERS.get(batch.kind)
         try:
-            if load is not None:
-                load(self.imports, batch.rows.values())
             with (
                 transaction.atomic(),
                 open_ledger_session(self.account, [], at=self.at) as ledger,
             ):
+                if load is not None:
+                    load(self.imports, batch.rows.values())
                 for key, row in batch.rows.items():
                     context = batch.owner or ledger
                     stored = batch.store(self.imports, row, context)

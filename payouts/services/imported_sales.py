@@ -22,6 +22,7 @@ from payouts.models.commissions import (
 )
 from payouts.models.payments import Payment
 from payouts.services.bonuses import get_last_period, get_midnight
+from payouts.services.disputes import choose_held_status, remember_decision
 from payouts.services.imported_people import Body, get_owner, read_amount
 from payouts.services.ledger import LedgerSession
 from tracking.meta_data import mend_meta_data
@@ -114,9 +115,11 @@ def import_commission(
     at = read_time(body, "created_at", imports.at)
     amount = validate_amount(read_amount(body, "amount"), currency)
     kind = read_commission_kind(body, bonus)
-    status = read_status(body)
+    decided = read_status(body)
     payment = read_map(body, "payout")
     payment_id = imports.find_or_wait("payment", payment.get("id"))
+    is_settled = payment_id is not None
+    status = choose_held_status(conversion, decided, is_settled=is_settled)
     if status != CommissionStatus.APPROVED:
         payment_id = None
     sub_amount, rate_kind, rate = choose_rate(body, amount, currency, bonus)
@@ -147,6 +150,7 @@ def import_commission(
         if bonus
         else None,
     )
+    remember_decision(commission, decided)
     if payment_id is not None:
         account.payment_allocations.create(payment_id=payment_id, commission=commission)
     imports.log("commission.created", commission)
@@ -161,12 +165,13 @@ def import_commission(
 
 
 def load_conversions(imports: ImportMap, bodies: Iterable[Body]) -> None:
-    """Read the conversions of the commissions of a page at once."""
+    """Read and lock the conversions of the commissions of a page at once."""
     ids = [read_map(body, "conversion").get("id") for body in bodies]
     found = (imports.find("conversion", each) for each in ids)
     pks = {pk for pk in found if pk is not None}
     rows = imports.account.conversions.select_related("program").filter(pk__in=pks)
-    imports.conversions |= {row.pk: row for row in rows}
+    locked = rows.order_by("pk").select_for_update(no_key=True, of=("self",))
+    imports.conversions |= {row.pk: row for row in locked}
 
 
 def find_subject(
