@@ -306,3 +306,33 @@ def test_accept_problems_needs_final(target):
         "import_account", "moved", "--from", "x", "--mirror", "--accept-problems"
     )
     assert error == "--accept-problems needs --final."
+
+
+def test_links_that_are_ours_stay_ours(scenario, run, target):
+    run(is_final=True)
+    mina = target.enrollments.get(affiliate__slug=scenario.mina.slug)
+    for code in ("old-mina", "mina-shop"):
+        target.referral_code_aliases.create(enrollment=mina, code=code)
+    late = scenario.create_enrolled_affiliate("Odette", "Varga")
+    scenario.account.referral_codes.filter(enrollment=late.enrollment).update(
+        code="old-mina"
+    )
+    scenario.program.update_row(landing_page="https://shop.example/")
+    target.programs.update(landing_page="https://shop.example/")
+    prospect = scenario.account.prospects.create(
+        public_id="ap_late", program=scenario.program, created_at=LATER
+    )
+    scenario.account.sources.create(prospect=prospect)
+    scenario.account.referral_codes.create(prospect=prospect, code="mina-shop")
+
+    report = run(days=1).report
+
+    assert report.problems == []
+    assert report.created["enrollment"] == report.created["prospect"] == 1
+    aliases = target.referral_code_aliases.filter(enrollment=mina)
+    assert {each.code for each in aliases} == {"old-mina", "mina-shop"}
+    assert not target.referral_codes.filter(code__in=["old-mina", "mina-shop"]).exists()
+    assert [(it["kind"], it["code"], it["value"]) for it in report.notes] == [
+        ("enrollment", "other_code", "old-mina"),
+        ("prospect", "other_code", "mina-shop"),
+    ]
