@@ -189,6 +189,7 @@ class AccountImport:
         self.imports.remember("belongings", affiliate_id, affiliate, {})
         with transaction.atomic():
             self.imports.write_page()
+        self.imports.clear_page()
 
     def has_belongings(self, affiliate_id: str) -> bool:
         """Whether an affiliate was taken over with all that belongs to it."""
@@ -341,6 +342,7 @@ class AccountImport:
         except Exception:
             self.imports.drop_page()
             raise
+        self.imports.clear_page()
         for _ in batch.rows:
             self.report.count(self.report.created, batch.kind)
 

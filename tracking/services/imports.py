@@ -169,6 +169,7 @@ class ImportMap:
     def write_page(self) -> None:
         """Write what the rows of a page have in common, in few statements.
 
+        After the transaction, the caller clears the page, or drops it if that failed.
         Raises `ImportProblem` if another run has stored one of its objects meanwhile.
         """
         account, at = self.account, self.at
@@ -188,7 +189,6 @@ class ImportMap:
         except IntegrityError:
             key = self.objects[0].source_id
             raise ImportProblem("stored_by_another_run", "", key) from None
-        self.clear_page()
 
     def drop_page(self) -> None:
         """Forget the rows of a page that could not be stored."""

@@ -242,6 +242,7 @@ class TableImporter:
         except Exception:
             imports.drop_page()
             raise
+        imports.clear_page()
 
 
 def choose_example(
