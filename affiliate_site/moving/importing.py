@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -17,20 +16,16 @@ from django.db import DataError, IntegrityError, transaction
 
 from accounts.actor import use_actor
 from accounts.errors import DomainError
-from accounts.exact_json import format_decimal
 from accounts.models.accounts import Account, TenantModel
+from affiliate_site.moving.balances import compare_balances
 from affiliate_site.moving.source import Row, Source
 from payouts.services import imported_people as people
 from payouts.services import imported_programs as programs
 from payouts.services import imported_sales as sales
 from payouts.services.conversion_updates import delete_conversion
-from payouts.services.ledger import (
-    get_payable_balances_by_slug,
-    open_ledger_session,
-)
+from payouts.services.ledger import open_ledger_session
 from payouts.services.mirroring import MIRRORS
 from payouts.services.payments import cancel_payment
-from tracking.money import ZERO
 from tracking.services.imports import ImportMap, ImportProblem, ImportReport
 
 PAGE_SIZE = 100  # objects of one transaction
@@ -71,7 +66,8 @@ class AccountImport:
     at: datetime
     is_dry_run: bool = False
     is_mirror: bool = False  # also what has changed or ended since
-    is_final: bool = False  # what is here at its end is ours
+    is_final: bool = False  # what is here at its end is ours, if all balances agree
+    accepts_problems: bool = False  # a final one switches despite problems
     on_progress: ProgressCallback = lambda *_: None
     report: ImportReport = field(default_factory=ImportReport)
 
@@ -85,22 +81,41 @@ class AccountImport:
         self.actor = f"import from {self.source.host}"
         self.seen: set[tuple[str, str]] = set()
         self.kept_money: Counter[int] = Counter()  # objects by affiliate
+        self.differences: list[dict[str, str]] = []  # of balances; none of a dry run
+        self.has_switched = False  # in this run
         self.account.uses_webhooks = False  # of this object: an import sends none
 
     def run(self) -> ImportReport:
         """Read everything; raise `SourceError` where the source cannot be read on."""
         with use_actor(self.actor), self.undo_if_dry():
             self.imports.load()
+            if self.is_mirror:
+                self.imports.mark_mirror()
             self.import_rules()
             self.import_people()
             self.import_sales()
             self.import_all_belongings()
             if self.is_mirror:
                 self.end_what_is_gone()
-            if self.is_final:
-                self.imports.mark_switch()
+            if not self.is_dry_run:
+                self.differences = compare_balances(self.account, self.source)
+            if self.can_switch():
+                self.switch()
         self.report.notes = self.imports.notes
         return self.report
+
+    def can_switch(self) -> bool:
+        """Whether the run is the final one, and nothing is missing or differs."""
+        if not self.is_final or self.switched_at is not None:
+            return False
+        return self.accepts_problems or not (self.report.left_out or self.differences)
+
+    def switch(self) -> None:
+        """Make what is here ours; from now on its bonuses are granted here, too."""
+        with transaction.atomic():
+            self.imports.mark_switch()
+            programs.switch_bonuses(self.imports)
+        self.has_switched = not self.is_dry_run
 
     @contextmanager
     def undo_if_dry(self) -> Iterator[None]:
@@ -174,6 +189,7 @@ class AccountImport:
         self.imports.remember("belongings", affiliate_id, affiliate, {})
         with transaction.atomic():
             self.imports.write_page()
+        self.imports.clear_page()
 
     def has_belongings(self, affiliate_id: str) -> bool:
         """Whether an affiliate was taken over with all that belongs to it."""
@@ -312,12 +328,12 @@ class AccountImport:
         """Store some rows in one transaction, or none of them."""
         load = LOADERS.get(batch.kind)
         try:
-            if load is not None:
-                load(self.imports, batch.rows.values())
             with (
                 transaction.atomic(),
                 open_ledger_session(self.account, [], at=self.at) as ledger,
             ):
+                if load is not None:
+                    load(self.imports, batch.rows.values())
                 for key, row in batch.rows.items():
                     context = batch.owner or ledger
                     stored = batch.store(self.imports, row, context)
@@ -326,6 +342,7 @@ class AccountImport:
         except Exception:
             self.imports.drop_page()
             raise
+        self.imports.clear_page()
         for _ in batch.rows:
             self.report.count(self.report.created, batch.kind)
 
@@ -364,30 +381,3 @@ def get_key(row: Row) -> str:
             return str(row[name])
     affiliate = row.get("affiliate")
     return str(affiliate.get("id")) if isinstance(affiliate, dict) else ""
-
-
-def compare_balances(account: Account, source: Source) -> list[dict[str, str]]:
-    """Return where a payable balance here differs from that of the source."""
-    here = get_payable_balances_by_slug(account)
-    there: dict[str, dict[str, Decimal]] = {}
-    for row in source.list_rows("balances/"):
-        affiliate = row.get("affiliate") or {}
-        slug = str(affiliate.get("id") or row.get("affiliate_id") or row.get("id"))
-        amounts = row.get("balances") or row.get("balance") or {}
-        if isinstance(amounts, dict):
-            there[slug] = {k: Decimal(str(v)) for k, v in amounts.items()}
-    found = []
-    for slug in sorted(here.keys() | there.keys()):
-        own, other = here.get(slug, {}), there.get(slug, {})
-        for currency in sorted(own.keys() | other.keys()):
-            ours, theirs = own.get(currency, ZERO), other.get(currency, ZERO)
-            if ours != theirs:
-                found.append(
-                    {
-                        "affiliate": slug,
-                        "currency": currency,
-                        "here": format_decimal(ours),
-                        "source": format_decimal(theirs),
-                    }
-                )
-    return found

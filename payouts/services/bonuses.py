@@ -2,7 +2,8 @@
 
 Each run looks at a period until a day after its end, when every transaction of its days
 has ended, and again if there is a `LateChange` in the period. A bonus whose goal is no
-longer met is put back to pending: docs/api-contract.md, section 7.10.
+longer met is put back to pending: docs/api-contract.md, section 7.10. Those of a source
+that is mirrored are left to it until the switch: docs/moving-in.md.
 """
 
 import json
@@ -34,6 +35,7 @@ from payouts.services.ledger import LedgerSession, open_ledger_session
 from tracking.amounts import ExactSum
 from tracking.models.programs import Program
 from tracking.money import ZERO, round_amount
+from tracking.services.imports import filter_mirrored
 
 ALL_TIME_START = date(1970, 1, 1)  # `period_start` of `all_time` bonuses
 DAYS_PER_WEEK = 7
@@ -53,9 +55,9 @@ class PeriodRange:
 
     def get_filters(self) -> dict[str, datetime]:
         """Return the filters for commissions by the time of their conversion."""
-        bounds = {"conversion__created_at__gte": _get_midnight(self.start)}
+        bounds = {"conversion__created_at__gte": get_midnight(self.start)}
         if self.end:
-            bounds["conversion__created_at__lt"] = _get_midnight(self.end)
+            bounds["conversion__created_at__lt"] = get_midnight(self.end)
         return bounds
 
 
@@ -278,15 +280,19 @@ def preview_bonus(
 
     For all time, who has earned it by now. Other bonuses are not considered.
     """
-    period_range = PeriodRange(ALL_TIME_START, None)
-    if bonus.period != BonusPeriod.ALL_TIME:
-        end = get_period_start(bonus.period, at.astimezone(UTC).date())
-        start = get_period_start(bonus.period, end - timedelta(days=1))
-        period_range = PeriodRange(start, end)
+    period_range = get_last_period(bonus.period, at)
     earlier = copy(bonus)
-    earlier.created_at = _get_midnight(period_range.start)
+    earlier.created_at = get_midnight(period_range.start)
     findings = _list_findings(bonus.account, [GoalPeriod((earlier,), period_range)])
     return period_range, [it for it in findings if isinstance(it, EarnedBonus)]
+
+
+def get_last_period(period: str, at: datetime) -> PeriodRange:
+    """Return the last period that is over at a time, or all time."""
+    if period == BonusPeriod.ALL_TIME:
+        return PeriodRange(ALL_TIME_START, None)
+    end = get_period_start(period, at.astimezone(UTC).date())
+    return PeriodRange(get_period_start(period, end - timedelta(days=1)), end)
 
 
 def get_period_start(period: str, day: date) -> date:
@@ -306,7 +312,8 @@ def get_next_period_start(period: str, start: date) -> date:
 
 
 def _sort_bonuses(account: Account) -> Iterable[Bonus]:
-    return account.bonuses.select_related("program").order_by("-goal", "id")
+    rows = account.bonuses.select_related("program").order_by("-goal", "id")
+    return rows.exclude(pk__in=filter_mirrored(account, "bonus"))
 
 
 def _list_periods(bonuses: Iterable[Bonus], at: datetime) -> Iterator[GoalPeriod]:
@@ -393,7 +400,7 @@ def _find_changed_goals(
 
 def _find_highest_bonus(period: GoalPeriod, progress: BonusProgress) -> Bonus | None:
     """Find the highest goal that was reached, of bonuses that existed at the end."""
-    end = _get_midnight(period.range.end) if period.range.end else None
+    end = get_midnight(period.range.end) if period.range.end else None
     for bonus in period.bonuses:
         was_created = end is None or bonus.created_at < end
         had_ended = bonus.ended_at and (end is None or bonus.ended_at < end)
@@ -515,5 +522,6 @@ def _serialize_progress(progress: BonusProgress) -> dict[str, object]:
     }
 
 
-def _get_midnight(day: date) -> datetime:
+def get_midnight(day: date) -> datetime:
+    """Return the first moment of a day in UTC."""
     return datetime.combine(day, time.min, tzinfo=UTC)

@@ -83,6 +83,36 @@ def hold_unpaid_commissions(
         raise ConcurrentUpdate
 
 
+def choose_held_status(
+    conversion: Conversion | None, status: str, *, is_settled: bool
+) -> str:
+    """Return the status of a commission that another system decided on.
+
+    One of a disputed sale is pending instead of approved, unless it is paid or final.
+    """
+    is_disputed = conversion is not None and conversion.disputed_at is not None
+    if is_disputed and status == CommissionStatus.APPROVED and not is_settled:
+        return CommissionStatus.PENDING
+    return status
+
+
+def remember_decision(commission: Commission, status: str) -> None:
+    """Hold a commission of a disputed sale for its approval by another system, or not.
+
+    The caller has locked the conversion.
+    """
+    conversion = commission.conversion
+    if conversion is None or conversion.disputed_at is None:
+        return
+    for order in conversion.account.shop_orders.filter(conversion=conversion):
+        if commission.pk in order.held:
+            held = [pk for pk in order.held if pk != commission.pk]
+            order.update_row(held=held)
+    is_approval = status == CommissionStatus.APPROVED
+    if is_approval and commission.status == CommissionStatus.PENDING:
+        _remember(conversion, [commission.pk])
+
+
 def is_holdable(commission: Commission) -> bool:
     """Whether a commission is approved, and neither paid nor final."""
     is_approved = commission.status == CommissionStatus.APPROVED

@@ -21,7 +21,7 @@ from tracking.models.customers import (
     Customer,
     CustomerStatus,
 )
-from tracking.models.enrollments import Enrollment
+from tracking.models.enrollments import Enrollment, ReferralCodeAlias
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect, SignupSource
 from tracking.services.attribution import (
@@ -176,10 +176,13 @@ def import_enrollment(imports: ImportMap, body: Body, program: Program) -> Enrol
     )
     link = read_map(body, "referral_link")
     code = find_code(read_text(link, "link", 2048))
-    if code and not account.referral_codes.filter(code=code).exists():
-        account.referral_codes.create(enrollment=enrollment, code=code)
-        # It counts more than a further code that another affiliate had.
+    owner = find_code_owner(account, code) if code else None
+    if isinstance(owner, ReferralCodeAlias) and not imports.switched_at:
+        # It counts more than a further code that another affiliate had there.
         account.referral_code_aliases.filter(code=code).delete()
+        owner = None
+    if code and owner is None:
+        account.referral_codes.create(enrollment=enrollment, code=code)
     else:
         create_referral_code(account, enrollment=enrollment)
         path = "referral_link.link"
@@ -335,10 +338,12 @@ def import_prospect(imports: ImportMap, body: Body, _: Any = None) -> Prospect:
     )
     account.sources.create(prospect=prospect)
     code = find_code(link)
-    if code and not account.referral_codes.filter(code=code).exists():
+    if code and not find_code_owner(account, code):
         account.referral_codes.create(prospect=prospect, code=code)
     else:
         create_referral_code(account, prospect=prospect)
+        path = "referral_link.link"
+        imports.add_note("prospect", prospect.public_id, "other_code", path, code)
     return prospect
 
 

@@ -97,7 +97,10 @@ def import_level(imports: ImportMap, body: Body, program: Program) -> Level:
 
 
 def import_bonus(imports: ImportMap, body: Body, program: Program) -> Bonus:
-    """Store a bonus; the periods before the import are granted as the source did."""
+    """Store a bonus; the periods before the import are granted as the source did.
+
+    If a mirror follows the source, so are those until the switch: `switch_bonuses`.
+    """
     account, public_id = imports.account, read_text(body, "id", 32)
     known = account.bonuses.filter(public_id=public_id).first()
     goal_type, period = read_text(body, "goal_type"), read_text(body, "period")
@@ -114,4 +117,12 @@ def import_bonus(imports: ImportMap, body: Body, program: Program) -> Bonus:
         value=read_amount(body, "amount"),
         created_at=imports.at,
         granted_until=imports.at.date(),
+    )
+
+
+def switch_bonuses(imports: ImportMap) -> None:
+    """Grant the bonuses of a source here, from the first period that is not over."""
+    pks = [pk for (kind, _), pk in imports.known.items() if kind == "bonus"]
+    imports.account.bonuses.filter(pk__in=pks).update(
+        created_at=imports.at, granted_until=imports.at.date()
     )

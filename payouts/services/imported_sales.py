@@ -5,6 +5,7 @@ Nothing is calculated again. The transfers have the dates of the source.
 
 import json
 from collections.abc import Iterable
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -20,7 +21,8 @@ from payouts.models.commissions import (
     record_pending_change,
 )
 from payouts.models.payments import Payment
-from payouts.services.bonuses import get_period_start
+from payouts.services.bonuses import get_last_period, get_midnight
+from payouts.services.disputes import choose_held_status, remember_decision
 from payouts.services.imported_people import Body, get_owner, read_amount
 from payouts.services.ledger import LedgerSession
 from tracking.meta_data import mend_meta_data
@@ -113,9 +115,11 @@ def import_commission(
     at = read_time(body, "created_at", imports.at)
     amount = validate_amount(read_amount(body, "amount"), currency)
     kind = read_commission_kind(body, bonus)
-    status = read_status(body)
+    decided = read_status(body)
     payment = read_map(body, "payout")
     payment_id = imports.find_or_wait("payment", payment.get("id"))
+    is_settled = payment_id is not None
+    status = choose_held_status(conversion, decided, is_settled=is_settled)
     if status != CommissionStatus.APPROVED:
         payment_id = None
     sub_amount, rate_kind, rate = choose_rate(body, amount, currency, bonus)
@@ -142,8 +146,11 @@ def import_commission(
         finalized_at=at if is_final(status, account) else None,
         payment_id=payment_id,
         bonus=bonus,
-        period_start=get_period_start(bonus.period, at.date()) if bonus else None,
+        period_start=choose_period_start(bonus, affiliate, status, at)
+        if bonus
+        else None,
     )
+    remember_decision(commission, decided)
     if payment_id is not None:
         account.payment_allocations.create(payment_id=payment_id, commission=commission)
     imports.log("commission.created", commission)
@@ -158,12 +165,13 @@ def import_commission(
 
 
 def load_conversions(imports: ImportMap, bodies: Iterable[Body]) -> None:
-    """Read the conversions of the commissions of a page at once."""
+    """Read and lock the conversions of the commissions of a page at once."""
     ids = [read_map(body, "conversion").get("id") for body in bodies]
     found = (imports.find("conversion", each) for each in ids)
     pks = {pk for pk in found if pk is not None}
     rows = imports.account.conversions.select_related("program").filter(pk__in=pks)
-    imports.conversions |= {row.pk: row for row in rows}
+    locked = rows.order_by("pk").select_for_update(no_key=True, of=("self",))
+    imports.conversions |= {row.pk: row for row in locked}
 
 
 def find_subject(
@@ -268,6 +276,34 @@ def find_base(
     ).order_by("id")
     found: Commission | None = rows.filter(sub_amount=sub_amount).first()
     return found or rows.first()
+
+
+def choose_period_start(
+    bonus: Bonus, affiliate: int, status: str, at: datetime
+) -> date:
+    """Return the first day of the period that the source granted a bonus for.
+
+    The source does not say it: it is the last one that was over and is not taken.
+    Raises `ImportProblem` if a bonus of that period was granted here.
+    """
+    rows = bonus.account.commissions.filter(affiliate=affiliate)
+    period = get_last_period(bonus.period, at)
+    is_all_time = period.end is None  # a higher goal may be reached after a grant
+    present = rows.filter(
+        bonus__program=bonus.program_id,
+        bonus__goal_type=bonus.goal_type,
+        bonus__period=bonus.period,
+        period_start=period.start,
+    ).exclude(status=CommissionStatus.DISAPPROVED)
+    for row in present if status != CommissionStatus.DISAPPROVED else ():
+        reason = json.loads(row.calculation)["reason"]
+        is_other = is_all_time and row.bonus_id != bonus.pk
+        if reason != InitialStatusReason.IMPORTED and not is_other:
+            raise ImportProblem("granted_here", "commission_name", bonus.title)
+    taken = set(rows.filter(bonus=bonus).values_list("period_start", flat=True))
+    while period.end is not None and period.start in taken:
+        period = get_last_period(bonus.period, get_midnight(period.start))
+    return period.start
 
 
 def find_bonus(imports: ImportMap, body: Body) -> Bonus:

@@ -7,6 +7,7 @@ from accounts.exact_json import format_decimal
 from accounts.services.changes import log_event, mark_stale
 from payouts.models.commissions import CommissionStatus
 from payouts.services.commissions import get_commission, update_and_post
+from payouts.services.disputes import choose_held_status, remember_decision
 from payouts.services.imported_people import (
     Body,
     find_code,
@@ -111,7 +112,13 @@ def mirror_commission(imports: ImportMap, body: Body, pk: int) -> None:
     if commission.conversion_id is not None:
         rows = account.conversions.filter(pk=commission.conversion_id)
         commission.conversion = rows.select_for_update(no_key=True).get()
-    currency, status = commission.currency, read_status(body)
+    currency, decided = commission.currency, read_status(body)
+    payment = imports.find_or_wait("payment", read_map(body, "payout").get("id"))
+    status = choose_held_status(
+        commission.conversion,
+        decided,
+        is_settled=payment is not None or commission.is_final,
+    )
     amount = validate_amount(read_amount(body, "amount"), currency)
     values: dict[str, Any] = {"status": status}
     values["comment"] = read_text(body, "comment", 1000) or None
@@ -132,10 +139,10 @@ def mirror_commission(imports: ImportMap, body: Body, pk: int) -> None:
             status,
             commission.bonus,
         )
-    payment = imports.find_or_wait("payment", read_map(body, "payout").get("id"))
     with open_ledger_session(account, [commission.balance_key], at=at) as ledger:
         ledger.lock_balances()
         details = update_and_post(commission, ledger=ledger, at=at, **values)
+    remember_decision(commission, decided)
     if status != CommissionStatus.APPROVED:
         payment = None
     if payment != commission.payment_id:

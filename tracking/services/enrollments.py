@@ -215,10 +215,10 @@ def find_similar_coupon(
 
 
 def find_code_owner(
-    account: Account, code: str, *, besides: Enrollment
+    account: Account, code: str, *, besides: Enrollment | None = None
 ) -> ReferralCode | ReferralCodeAlias | None:
     """Find the code or alias of another enrollment, or of a prospect."""
-    own = Q(enrollment=besides)
+    own = Q(enrollment=besides) if besides else Q(pk__in=[])
     return (
         account.referral_codes.filter(code=code).exclude(own).first()
         or account.referral_code_aliases.filter(code=code).exclude(own).first()

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import IntegrityError
+from django.db.models import QuerySet
 
 from accounts.models.accounts import Account, TenantModel
 from accounts.models.row_counts import DailyCountedRow, record_count_changes
@@ -19,6 +20,8 @@ from tracking.models.late_changes import record_late_change
 
 MAX_LISTED_PROBLEMS = 1000
 SWITCH = "switch"  # the kind of the row that says when the source was left
+MIRROR = "mirror"  # and of the one that says since when it is followed
+MARKS = (SWITCH, MIRROR)
 UNIQUE_FIELDS = ("account", "source", "kind", "source_id")
 
 
@@ -96,7 +99,7 @@ class ImportMap:
         switches = rows.filter(kind=SWITCH).values_list("created_at", flat=True)
         self.switched_at = switches.first()
         columns = ("kind", "source_id", "local_id", "fingerprint")
-        objects = rows.exclude(kind=SWITCH).values_list(*columns)
+        objects = rows.exclude(kind__in=MARKS).values_list(*columns)
         for kind, key, local_id, fingerprint in objects.iterator():
             self.known[kind, key] = local_id
             if self.keeps_fingerprints:
@@ -104,10 +107,17 @@ class ImportMap:
 
     def mark_switch(self) -> None:
         """Store that what was taken over is ours from now on; the first time counts."""
+        self._mark(SWITCH)
+
+    def mark_mirror(self) -> None:
+        """Store that the source decides until the switch; the first time counts."""
+        self._mark(MIRROR)
+
+    def _mark(self, kind: str) -> None:
         row = ImportedObject(
             account=self.account,
             source=self.source,
-            kind=SWITCH,
+            kind=kind,
             source_id="",
             local_id=0,
             fingerprint="",
@@ -159,6 +169,7 @@ class ImportMap:
     def write_page(self) -> None:
         """Write what the rows of a page have in common, in few statements.
 
+        After the transaction, the caller clears the page, or drops it if that failed.
         Raises `ImportProblem` if another run has stored one of its objects meanwhile.
         """
         account, at = self.account, self.at
@@ -178,7 +189,6 @@ class ImportMap:
         except IntegrityError:
             key = self.objects[0].source_id
             raise ImportProblem("stored_by_another_run", "", key) from None
-        self.clear_page()
 
     def drop_page(self) -> None:
         """Forget the rows of a page that could not be stored."""
@@ -246,6 +256,17 @@ class ImportMap:
         self.is_partial = False
         self.objects.append(imported)
         self.known[kind, key] = row.pk
+
+
+def filter_mirrored(account: Account, kind: str) -> QuerySet[ImportedObject, int]:
+    """Return the primary keys of objects that a source decides on: a mirror follows it,
+    and has not switched."""
+    rows = account.imported_objects
+    switched = rows.filter(kind=SWITCH).values("source")
+    mirrored = rows.filter(kind=MIRROR).exclude(source__in=switched).values("source")
+    return rows.filter(kind=kind, source__in=mirrored).values_list(
+        "local_id", flat=True
+    )
 
 
 def calculate_fingerprint(body: Any) -> str:

@@ -6,7 +6,7 @@ from django.core.management.base import CommandError
 
 from accounts.commands import AccountCommand
 from affiliate_site.management.account_files import import_file
-from affiliate_site.moving.importing import AccountImport, compare_balances
+from affiliate_site.moving.importing import AccountImport
 from affiliate_site.moving.progress import Progress
 from affiliate_site.moving.source import Source, SourceError
 from affiliate_site.moving.switching import (
@@ -15,6 +15,10 @@ from affiliate_site.moving.switching import (
     explain_differences,
 )
 
+NOT_SWITCHED = (
+    "Not switched: mend what was left out or differs, and run it again; or add"
+    " --accept-problems."
+)
 REASONS = {KEPT_OURS: "changed there", WORKED_HERE: "worked here"}
 
 
@@ -53,9 +57,17 @@ class Command(AccountCommand):
             help="with --mirror: what is here afterwards is changed only here",
         )
 
+        parser.add_argument(
+            "--accept-problems",
+            action="store_true",
+            help="with --final: switch although something is left out or differs",
+        )
+
     def run(self, *, at, account="", file=None, **options):
         if options["final"] and not options["mirror"]:
             raise CommandError("--final needs --mirror: it ends the last mirror.")
+        if options["accept_problems"] and not options["final"]:
+            raise CommandError("--accept-problems needs --final.")
         if file is None:
             super().run(at=at, account=account, **options)
         elif options["mirror"]:
@@ -72,6 +84,7 @@ class Command(AccountCommand):
         dry_run=False,
         mirror=False,
         final=False,
+        accept_problems=False,
         **options,
     ):
         try:
@@ -83,11 +96,11 @@ class Command(AccountCommand):
                 is_dry_run=dry_run,
                 is_mirror=mirror,
                 is_final=final,
+                accepts_problems=accept_problems,
                 on_progress=Progress(self.stderr.write),
             )
             report = moving.run()
-            found = [] if dry_run else compare_balances(account, source)
-            differences = explain_differences(moving, found)
+            differences = explain_differences(moving, moving.differences)
         except SourceError as error:
             raise CommandError(f"The source cannot be read: {error}") from error
         result = {
@@ -100,10 +113,13 @@ class Command(AccountCommand):
             "problems": report.problems,
             "notes": report.notes,
             "differences": differences,
-            "switched_at": moving.switched_at or (at if final else None),
+            "switched_at": moving.switched_at or (at if moving.has_switched else None),
             "requests": source.request_count,
         }
-        self.write_result(format_report(result, is_dry_run=dry_run), **result)
+        text = format_report(result, is_dry_run=dry_run)
+        if final and not dry_run and not result["switched_at"]:
+            text += f"\n{NOT_SWITCHED}"
+        self.write_result(text, **result)
         if report.left_out or not all(each["reasons"] for each in differences):
             sys.exit(1)
 

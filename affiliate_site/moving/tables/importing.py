@@ -244,6 +244,7 @@ class TableImporter:
         except Exception:
             imports.drop_page()
             raise
+        imports.clear_page()
 
 
 def choose_example(

@@ -9,11 +9,13 @@ from django.test import Client
 
 from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
-from affiliate_site.moving.importing import AccountImport, compare_balances
+from affiliate_site.moving.balances import compare_balances
+from affiliate_site.moving.importing import AccountImport
 from affiliate_site.moving.source import Source
 from payouts.services.bonuses import grant_bonuses
 from payouts.services.conversion_updates import restore_conversion
 from payouts.services.explanation import explain_conversion
+from payouts.services.imported_sales import import_payment
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_methods import set_payout_method
@@ -366,3 +368,29 @@ def test_a_payment_that_was_made_meanwhile_is_linked_later(
     make_import(target, is_mirror=True).run()
     paid = source_account.commissions.filter(payment__isnull=False)
     assert target.commissions.filter(payment__isnull=False).count() == paid.count()
+
+
+def test_a_payment_that_the_ledger_refuses_is_nobody_elses(
+    scenario, target, make_import
+):
+    """The ledger writes after the page: what it refuses is not remembered."""
+    moving = make_import(target)
+    moving.import_rules()
+    moving.import_people()
+    mina, odette = ({"id": slug} for slug in (scenario.mina.slug, "odettevarga"))
+    huge = {
+        "id": "pa_1",
+        "affiliate": mina,
+        "amount": 9_999_999_999_999,
+        "currency": "EUR",
+    }
+    rows = [huge | {"id": f"pa_{number}"} for number in range(91)]
+    moving.store_rows("payment", rows, import_payment)
+    assert [it["code"] for it in moving.report.problems] == ["refused"]
+    (refused,) = [it["id"] for it in moving.report.problems]
+    assert moving.imports.find("payment", refused) is None
+    small = {"id": "pa_small", "affiliate": odette, "amount": "1", "currency": "EUR"}
+    moving.store_rows("payment", [small], import_payment)
+    pks = {pk for (kind, _), pk in moving.imports.known.items() if kind == "payment"}
+    assert pks == set(target.payments.values_list("pk", flat=True))
+    assert_ledger_consistent(target)

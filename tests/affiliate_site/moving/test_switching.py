@@ -13,7 +13,8 @@ from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
 from affiliate_site.management.commands import import_account
 from affiliate_site.moving import progress
-from affiliate_site.moving.importing import AccountImport, compare_balances
+from affiliate_site.moving.balances import compare_balances
+from affiliate_site.moving.importing import AccountImport
 from affiliate_site.moving.source import Source
 from affiliate_site.moving.switching import explain_differences
 from payouts.services.commissions import approve_commission
@@ -247,3 +248,91 @@ def test_progress_goes_to_standard_error(target, command, monkeypatch):
     call_command(*command, "--json", stdout=out, stderr=err)
     assert json.loads(out.getvalue())["read"]["conversion"] == 6
     assert "conversions: 6 of about 6" in err.getvalue().splitlines()
+
+
+def lose_sales(scenario, sales):
+    """Three of four sales or more are gone at the source."""
+    for sale in sales[:5]:
+        scenario.delete(sale, at=LATER)
+
+
+def test_a_final_run_does_not_switch_while_something_is_left_out(
+    scenario, sales, run, target
+):
+    run()
+    lose_sales(scenario, sales)
+    moving = run(days=1, is_final=True)
+    assert [it["code"] for it in moving.report.problems] == ["too_many_gone"]
+    assert not moving.has_switched
+    again = run(days=2)
+    assert again.switched_at is None
+    assert again.report.kept_ours == {}
+
+    accepted = run(days=3, is_final=True, accepts_problems=True)
+    assert accepted.has_switched
+    assert run(days=4).switched_at == LATER + 3 * DAY
+    assert_ledger_consistent(target)
+
+
+def test_a_final_run_does_not_switch_while_balances_differ(sales, run, target):
+    run()
+    commission = target.commissions.filter(status="pending").first()
+    approve_commission(target, commission_id=commission.pk, at=LATER)
+    moving = run(days=1, is_final=True)
+    assert moving.report.problems == []
+    assert len(moving.differences) == 1
+    assert run(days=2).switched_at is None
+    assert_ledger_consistent(target)
+
+
+def test_the_command_says_that_it_has_not_switched(
+    scenario, sales, target, command, capsys
+):
+    run_json_command(*command)
+    lose_sales(scenario, sales)
+    with pytest.raises(SystemExit):
+        call_command(*command, "--final")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("Not switched: mend")
+    with pytest.raises(SystemExit):
+        call_command(*command, "--final", "--json")
+    assert json.loads(capsys.readouterr().out)["switched_at"] is None
+    with pytest.raises(SystemExit):  # it still says what is left out
+        call_command(*command, "--final", "--accept-problems", "--json")
+    assert json.loads(capsys.readouterr().out)["switched_at"]
+
+
+def test_accept_problems_needs_final(target):
+    error = run_failing_command(
+        "import_account", "moved", "--from", "x", "--mirror", "--accept-problems"
+    )
+    assert error == "--accept-problems needs --final."
+
+
+def test_links_that_are_ours_stay_ours(scenario, run, target):
+    run(is_final=True)
+    mina = target.enrollments.get(affiliate__slug=scenario.mina.slug)
+    for code in ("old-mina", "mina-shop"):
+        target.referral_code_aliases.create(enrollment=mina, code=code)
+    late = scenario.create_enrolled_affiliate("Odette", "Varga")
+    scenario.account.referral_codes.filter(enrollment=late.enrollment).update(
+        code="old-mina"
+    )
+    scenario.program.update_row(landing_page="https://shop.example/")
+    target.programs.update(landing_page="https://shop.example/")
+    prospect = scenario.account.prospects.create(
+        public_id="ap_late", program=scenario.program, created_at=LATER
+    )
+    scenario.account.sources.create(prospect=prospect)
+    scenario.account.referral_codes.create(prospect=prospect, code="mina-shop")
+
+    report = run(days=1).report
+
+    assert report.problems == []
+    assert report.created["enrollment"] == report.created["prospect"] == 1
+    aliases = target.referral_code_aliases.filter(enrollment=mina)
+    assert {each.code for each in aliases} == {"old-mina", "mina-shop"}
+    assert not target.referral_codes.filter(code__in=["old-mina", "mina-shop"]).exists()
+    assert [(it["kind"], it["code"], it["value"]) for it in report.notes] == [
+        ("enrollment", "other_code", "old-mina"),
+        ("prospect", "other_code", "mina-shop"),
+    ]

@@ -1,0 +1,36 @@
+"""The balances of an imported account, and of its source."""
+
+from decimal import Decimal
+
+from accounts.exact_json import format_decimal
+from accounts.models.accounts import Account
+from affiliate_site.moving.source import Source
+from payouts.services.ledger import get_payable_balances_by_slug
+from tracking.money import ZERO
+
+
+def compare_balances(account: Account, source: Source) -> list[dict[str, str]]:
+    """Return where a payable balance here differs from that of the source."""
+    here = get_payable_balances_by_slug(account)
+    there: dict[str, dict[str, Decimal]] = {}
+    for row in source.list_rows("balances/"):
+        affiliate = row.get("affiliate") or {}
+        slug = str(affiliate.get("id") or row.get("affiliate_id") or row.get("id"))
+        amounts = row.get("balances") or row.get("balance") or {}
+        if isinstance(amounts, dict):
+            there[slug] = {k: Decimal(str(v)) for k, v in amounts.items()}
+    found = []
+    for slug in sorted(here.keys() | there.keys()):
+        own, other = here.get(slug, {}), there.get(slug, {})
+        for currency in sorted(own.keys() | other.keys()):
+            ours, theirs = own.get(currency, ZERO), other.get(currency, ZERO)
+            if ours != theirs:
+                found.append(
+                    {
+                        "affiliate": slug,
+                        "currency": currency,
+                        "here": format_decimal(ours),
+                        "source": format_decimal(theirs),
+                    }
+                )
+    return found
