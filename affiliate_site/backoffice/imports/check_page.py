@@ -1,6 +1,7 @@
 """Say what would happen to each row, and import all rows or the good ones."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
@@ -17,10 +18,14 @@ from affiliate_site.backoffice.audit_sentences import APPROVAL_WORDS
 from affiliate_site.backoffice.form_pages import FormPage, digest_text
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
 from affiliate_site.backoffice.imports.columns_page import format_cell
-from affiliate_site.backoffice.imports.upload_page import build_csv_response
+from affiliate_site.backoffice.imports.upload_page import (
+    NOT_STORED_FILE,
+    build_csv_response,
+)
 from affiliate_site.backoffice.object_pages import Column, RowPage, Section
 from affiliate_site.backoffice.theme import get_object_url
 from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
+from affiliate_site.moving.tables.files import Cell
 from affiliate_site.moving.tables.importing import TableImporter, TableReport
 from affiliate_site.moving.tables.problems import Problem
 from affiliate_site.moving.tables.rows import CREATED, KNOWN, NOT_STORED, list_good
@@ -98,7 +103,7 @@ class CheckPage(FormPage):
             return redirect("admin:tracking_tableupload_columns", self.row.pk)
         if "problems" in request.GET:
             text = build_problem_table(self.importer, self.report)
-            return build_csv_response(text, f"not-stored-{self.row.pk}.csv")
+            return build_csv_response(text, NOT_STORED_FILE.format(self.row.pk))
         return super().get(request, *args, **kwargs)
 
     def perform(self, form, at):
@@ -115,7 +120,8 @@ class CheckPage(FormPage):
         report = importer.store()
         if report.table_import is None:
             raise RowsRefused(rows=describe_refused(report, promised))
-        finish_table_upload(upload, report.table_import)
+        text = build_problem_table(importer, report) if report.problems else ""
+        finish_table_upload(upload, report.table_import, left_out=text.encode())
         self.refused = describe_refused(report, promised)
         return report
 
@@ -265,24 +271,23 @@ def format_value(value: Any, kind: str) -> object:
 
 
 def build_problem_table(importer: TableImporter, report: TableReport) -> str:
-    """Rows that cannot be stored as a CSV file, which can be corrected and imported."""
+    """Rows that cannot be stored as a CSV file, which can be corrected and imported.
+
+    What is wrong stands first: a row with too few or too many cells stays one.
+    """
     header = importer.table.header
-    sources = {row.number: row.cells for row in importer.table.rows}
-    lines = [
-        dict(zip(header, map(format_cell, sources[row.number]), strict=True))
-        | dict(
-            zip(
-                ADDED_COLUMNS,
-                (
-                    str(row.number),
-                    " ".join(f"{it.column}: {it.sentence}" for it in row.problems),
-                ),
-                strict=True,
-            )
-        )
-        for row in report.rows
-        if row.problems
-    ]
-    names = dict.fromkeys([*header, *ADDED_COLUMNS])
-    texts = [format_csv_line(names), *(format_csv_line(it.values()) for it in lines)]
-    return BYTE_ORDER_MARK + "".join(texts)
+    added = {i for i, name in enumerate(header) if name in ADDED_COLUMNS}
+    sources = {row.number: row for row in importer.table.rows}
+
+    def leave_added_out(cells: Sequence[Cell]) -> list[str]:
+        """Without what an earlier download of this file added."""
+        return [format_cell(it) for i, it in enumerate(cells) if i not in added]
+
+    lines = [[*ADDED_COLUMNS, *leave_added_out(header)]]
+    for row in report.rows:
+        if row.problems:
+            source = sources[row.number]
+            texts = [f"{it.column}: {it.sentence}".lstrip(": ") for it in row.problems]
+            cells = leave_added_out(source.raw if source.error else source.cells)
+            lines.append([str(row.number), " ".join(texts), *cells])
+    return BYTE_ORDER_MARK + "".join(map(format_csv_line, lines))

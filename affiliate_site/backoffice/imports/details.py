@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.audit_sentences import describe_actor, find_names
@@ -21,8 +21,10 @@ from affiliate_site.backoffice.object_pages import (
 from affiliate_site.moving.tables.kinds import KINDS
 from affiliate_site.moving.tables.undo import RELATIONS
 from tracking.models.imports import TableImport
+from tracking.services.table_uploads import find_left_out
 
 MAX_LISTED = 100
+LEFT_OUT = "left_out"  # in the address of a download
 
 
 def get_import_details(request, table_import: TableImport) -> Details:
@@ -42,14 +44,23 @@ def get_import_details(request, table_import: TableImport) -> Details:
     next_url = reverse("admin:tracking_tableimport_add")
     link = format_html(LINK_TEMPLATE, next_url, "Import the next table")
     may_import = request.user.has_perm("tracking.add_tableimport")
+    lines = [link] if may_import else []
+    if may_import and find_left_out(table_import) is not None:
+        text = f"Download the rows left out ({table_import.not_stored:,})"
+        lines.append(format_html(LINK_TEMPLATE, f"?{LEFT_OUT}", text))
     return Details(
         table_import.file_name,
         labels=[("undone", "warning")] if is_undone else [],
         sections=[
-            Section("Import", facts=facts, lines=link if may_import else ""),
+            Section("Import", facts=facts, lines=format_lines(lines)),
             *list_made(table_import),
         ],
     )
+
+
+def format_lines(lines: Sequence[str]) -> str:
+    """Paragraphs as HTML."""
+    return format_html_join("", '<p class="mt-2">{}</p>', ((it,) for it in lines))
 
 
 def count_made(table_import: TableImport) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """Pages that import tables: upload, columns, check, import, undo."""
 
+import csv
 import re
 
 import pytest
@@ -20,6 +21,10 @@ ADD = "admin:tracking_tableimport_add"
 LIST = "admin:tracking_tableimport_changelist"
 PEOPLE = "ID,E-mail,Name,Joined\nmina,mina@x.example,Mina Kessler,2026-03-04\n"
 BALANCES = "Partner;Amount;Date\nmina;1.234,50;03/04/2026\nolga;80,00;05/04/2026\n"
+NOT_ONE_FOR_EACH = (
+    "The row has {} cells, not one for each column: look for missing or stray"
+    " separators and quotation marks."
+)
 MANY_ROWS = "\n".join(["ID", *map(str, range(upload_page.MAX_PAGE_ROWS + 1))])
 
 
@@ -31,6 +36,10 @@ def read(response):
     assert response.status_code == 200
     text = re.sub(r"(?s)<script.*?</script>|<[^>]*>", " ", response.content.decode())
     return " ".join(text.split())
+
+
+def list_cells(data):
+    return list(csv.reader(data.decode("utf-8-sig").splitlines()))
 
 
 def get_entries(client, url):
@@ -175,13 +184,45 @@ def test_says_what_is_wrong_and_imports_the_good_rows(client, account, upload, c
     assert account.affiliates.count() == 0
     bad = client.get(f"{page.request['PATH_INFO']}?problems").content
     table = read_table(bad, "bad.csv")
-    assert table.header[-2:] == ["Row in the file", "What is wrong"]
-    assert [row.cells[:2] for row in table.rows] == [["olga", "nobody"]]
+    assert table.header[:3] == ["Row in the file", "What is wrong", "ID"]
+    assert [row.cells[2:4] for row in table.rows] == [["olga", "nobody"]]
     store(client, page, "_only_good")
     assert account.table_imports.get().not_stored == 1
     again = bad.replace(b"nobody", b"o@x.example").replace(b"02-30", b"02-28")
     page = choose(upload("affiliates", again))
     assert "Import all 1 row" in read(page)
+
+
+def test_keeps_the_rows_that_were_left_out(
+    client, staff_client, account, upload, choose
+):
+    found = upload("affiliates", PEOPLE + "olga,nobody,Olga,2026-03-05\n")
+    page = choose(found)
+    bad = client.get(f"{page.request['PATH_INFO']}?problems").content
+    text = read(client.get(store(client, page, "_only_good").url))
+    assert "Download the rows left out (1)" in text
+    url = f"{url_of(account.table_imports.get())}?left_out"
+    assert client.get(url).content == bad
+    assert staff_client(Role.MANAGER).get(url).status_code == 403
+    found.delete()  # after a day
+    assert client.get(url).status_code == 404
+    assert "left out (" not in read(client.get(url.removesuffix("?left_out")))
+
+
+def test_downloads_the_cells_of_broken_rows(client, upload, choose):
+    page = choose(upload("affiliates", PEOPLE + "olga,o@x.example\na,b,c,d,e\n"))
+    bad = client.get(f"{page.request['PATH_INFO']}?problems").content
+    assert list_cells(bad) == [
+        ["Row in the file", "What is wrong", "ID", "E-mail", "Name", "Joined"],
+        ["3", NOT_ONE_FOR_EACH.format(2), "olga", "o@x.example"],
+        ["4", NOT_ONE_FOR_EACH.format(5), "a", "b", "c", "d", "e"],
+    ]
+    page = choose(upload("affiliates", bad))  # as it is
+    assert page.context["counts"]["not_stored"] == 2
+    again = client.get(f"{page.request['PATH_INFO']}?problems").content
+    assert [row[2:] for row in list_cells(again)] == [
+        row[2:] for row in list_cells(bad)
+    ]
 
 
 def test_has_nothing_to_do_with_rows_that_are_known(client, people, upload, choose):
