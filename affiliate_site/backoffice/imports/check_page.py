@@ -16,7 +16,11 @@ from django.utils.text import Truncator
 from accounts.errors import Conflict
 from affiliate_site.backoffice.audit_sentences import APPROVAL_WORDS
 from affiliate_site.backoffice.form_pages import FormPage, digest_text
-from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
+from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
+    format_datetime,
+    format_totals,
+)
 from affiliate_site.backoffice.imports.columns_page import format_cell
 from affiliate_site.backoffice.imports.upload_page import (
     NOT_STORED_FILE,
@@ -27,8 +31,15 @@ from affiliate_site.backoffice.theme import get_object_url
 from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
 from affiliate_site.moving.tables.files import Cell
 from affiliate_site.moving.tables.importing import TableImporter, TableReport
+from affiliate_site.moving.tables.kinds import Column as TableColumn
 from affiliate_site.moving.tables.problems import Problem
-from affiliate_site.moving.tables.rows import CREATED, KNOWN, NOT_STORED, list_good
+from affiliate_site.moving.tables.rows import (
+    CREATED,
+    KNOWN,
+    NOT_STORED,
+    Row,
+    list_good,
+)
 from affiliate_site.moving.tables.uploads import load_importer
 from tracking.services.affiliates import lock_hierarchy
 from tracking.services.table_uploads import (
@@ -41,6 +52,7 @@ MAX_LISTED_PROBLEMS = 100
 MAX_NAMED_ROWS = 10
 ONLY_GOOD = "_only_good"  # the name of the button
 OUTCOME_TEXTS = {CREATED: "new", KNOWN: "known already, stays as it is"}
+AMOUNT_TYPES = ("amount", "signed_amount")
 ADDED_COLUMNS = ("Row in the file", "What is wrong")
 
 
@@ -149,6 +161,7 @@ class CheckPage(FormPage):
                 ("New", f"{counts[CREATED]:,}"),
                 ("Known already, stay as they are", f"{counts[KNOWN]:,}"),
                 ("Cannot be stored", f"{counts[NOT_STORED]:,}"),
+                *list_totals(self.importer, good),
             ],
             "counts": counts,
             "outcome": digest_outcome(self.row, report),
@@ -220,7 +233,12 @@ def list_problem_sections(problems: list[Problem]) -> list[Section]:
                 Column("Problem"),
             ),
             rows=[
-                (f"{it.row}", it.column or EMPTY_VALUE, shorten(it.value), it.sentence)
+                (
+                    f"{it.row}",
+                    it.column or EMPTY_VALUE,
+                    shorten(it.value) or EMPTY_VALUE,
+                    it.sentence,
+                )
                 for it in problems[:MAX_LISTED_PROBLEMS]
             ],
         ),
@@ -229,44 +247,68 @@ def list_problem_sections(problems: list[Problem]) -> list[Section]:
 
 def shorten(text: str) -> str:
     """A text that fits into a cell."""
-    return Truncator(text).chars(80) or EMPTY_VALUE
+    return Truncator(text).chars(80)
 
 
-def build_row_section(importer: TableImporter, rows) -> Section:
-    """Rows as they would be stored."""
-    names = [
-        *importer.mapping,
-        *(it for it in importer.defaults if it not in importer.mapping),
+def list_totals(importer: TableImporter, good: list[Row]) -> list[tuple[str, str]]:
+    """The sums of amounts, and how many affiliates cannot be paid, of new rows."""
+    kind, new = importer.kind, [row for row in good if not row.is_known]
+    if not new:
+        return []
+    totals: list[tuple[str, str]] = []
+    for column in kind.columns:
+        if column.type in AMOUNT_TYPES:
+            sums: dict[str, Decimal] = defaultdict(Decimal)
+            for row in new:
+                sums[row.values["currency"]] += row.values.get(column.name) or 0
+            totals.append((f"{column.label}, new rows", format_totals(sums)))
+    if kind.find_column("payout_method"):
+        count = sum(not row.body.get("payout_method") for row in new)
+        totals.append(("New, without payout method", f"{count:,}" if count else ""))
+    return totals
+
+
+def build_row_section(importer: TableImporter, rows: list[Row]) -> Section:
+    """Rows as they would be stored, without columns that are empty."""
+    names = dict.fromkeys([*importer.mapping, *importer.defaults, "status"])
+    columns = [
+        (column, cells)
+        for name in names
+        if (column := importer.kind.find_column(name))
+        and any(cells := [format_value(row, column) for row in rows])
     ]
-    columns = [column for it in names if (column := importer.kind.find_column(it))]
     return Section(
         "Rows that can be stored",
         columns=(
             Column("Row"),
             Column("What happens"),
-            *(Column(it.label) for it in columns),
+            *(Column(it.label, it.type in AMOUNT_TYPES) for it, _ in columns),
         ),
         rows=[
             (
                 f"{row.number}",
                 OUTCOME_TEXTS[row.outcome],
-                *(format_value(row.values.get(it.name), it.type) for it in columns),
+                *(cells[index] or EMPTY_VALUE for _, cells in columns),
             )
-            for row in rows
+            for index, row in enumerate(rows)
         ],
     )
 
 
-def format_value(value: Any, kind: str) -> object:
-    """A value as it would be stored."""
+def format_value(row: Row, column: TableColumn) -> str:
+    """A value as it would be stored; empty without one."""
+    value, kind = row.values.get(column.name), column.type
     if kind == "approval":
-        return APPROVAL_WORDS[value]
+        return APPROVAL_WORDS[value] if "program" in row.values else ""
+    if kind == "status" and row.values.get("commission") is not None:
+        return value or "pending"
     if value is None:
-        return EMPTY_VALUE
+        return ""
     if isinstance(value, list):
         return shorten(", ".join(value))
     if kind == "date":
-        return format_datetime(datetime.fromisoformat(str(value)))
+        text = format_datetime(datetime.fromisoformat(str(value)))
+        return text.replace(" ", "\u00a0")
     return f"{value:f}" if isinstance(value, Decimal) else shorten(str(value))
 
 

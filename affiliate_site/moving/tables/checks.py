@@ -80,6 +80,7 @@ def check_payout_method(row: Row) -> None:
     details = {name: str(value) for name, value in method.get("details", {}).items()}
     if not details and "payout_method" in row.defaulted:
         row.body.pop("payout_method", None)  # nobody said where to pay
+        row.values.pop("payout_method", None)
     elif "type" in method:
         problems = find_problems(method["type"], details)
         for name, sentence in problems.items():

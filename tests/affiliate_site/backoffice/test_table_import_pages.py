@@ -42,6 +42,12 @@ def list_cells(data):
     return list(csv.reader(data.decode("utf-8-sig").splitlines()))
 
 
+def list_row(page):
+    """The titles and cells of the first row."""
+    (cells, *_) = page.context["rows"].cells
+    return [f"{column.title} {cell}" for column, cell in cells]
+
+
 def get_entries(client, url):
     """The fields of a page as a browser would send them back."""
     form = client.get(url).context["form"]
@@ -121,6 +127,37 @@ def people(client, upload, choose):
     """Two affiliates."""
     rows = PEOPLE + "olga,olga@x.example,Olga Novak,2026-03-05\n"
     return store(client, choose(upload("affiliates", rows)))
+
+
+def test_asks_whether_affiliates_are_approved(client, account, upload, choose, program):
+    found = upload("affiliates", PEOPLE)
+    url = url_of(found, "columns")
+    response = client.post(url, get_entries(client, url))
+    assert list(response.context["form"].errors) == ["default__status"]
+    page = choose(found, default__status="approved")
+    assert "Status approved" in " ".join(list_row(page))
+    store(client, page)
+    assert account.enrollments.get().approved is True
+    found = upload("affiliates", "E-mail,Status\no@x.example,\n")
+    page = choose(found)
+    assert "Status pending" in " ".join(list_row(page))
+
+
+def test_says_who_has_no_payout_method(client, upload, choose):
+    found = upload("affiliates", "E-mail,PayPal e-mail\na@x.example,\n")
+    page = choose(found, default__payout_method="paypal")
+    assert dict(page.context["facts"])["New, without payout method"] == "1"
+    assert "paypal" not in " ".join(list_row(page))
+
+
+def test_shows_totals_and_who_has_which_amount(client, account, people, upload, choose):
+    rows = "Partner,Amount\nmina,1000.5\nolga,-20\n"
+    page = choose(upload("opening_balances", rows), default__currency="EUR")
+    assert "Balance, new rows 980.50 EUR" in read(page)
+    text = read(client.get(store(client, page).url))
+    assert "Opening balances, total 980.50 EUR" in text
+    assert "Mina Kessler (mina) 1,000.50 EUR" in text
+    assert "Olga Novak (olga) -20.00 EUR" in text
 
 
 def test_asks_how_dates_are_written_and_numbers_are_not_in_doubt(
