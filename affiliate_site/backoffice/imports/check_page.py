@@ -50,6 +50,7 @@ from tracking.services.table_uploads import (
 
 MAX_LISTED_PROBLEMS = 100
 MAX_NAMED_ROWS = 10
+MAX_GROUP_VALUES = 10  # of a column that are listed each for itself
 ONLY_GOOD = "_only_good"  # the name of the button
 OUTCOME_TEXTS = {CREATED: "new", KNOWN: "known already, stays as it is"}
 AMOUNT_TYPES = ("amount", "signed_amount")
@@ -166,7 +167,7 @@ class CheckPage(FormPage):
             "counts": counts,
             "outcome": digest_outcome(self.row, report),
             "report": report,
-            "problem_sections": list_problem_sections(report.problems),
+            "problem_sections": list_problem_sections(self.importer, report.problems),
             "rows": build_row_section(self.importer, page.rows),
             "row_page": page,
         }
@@ -194,13 +195,30 @@ def digest_outcome(upload, report: TableReport) -> str:
     )
 
 
-def list_problem_sections(problems: list[Problem]) -> list[Section]:
+def list_problem_sections(
+    importer: TableImporter, problems: list[Problem]
+) -> list[Section]:
     """What is wrong, by kind and by row."""
     if not problems:
         return []
-    groups: dict[tuple[str, str], list[Problem]] = defaultdict(list)
+    values: dict[tuple[str, str], set[str]] = defaultdict(set)
     for problem in problems:
-        groups[problem.code, problem.column].append(problem)
+        values[problem.code, problem.column].add(problem.value)
+    groups: dict[tuple[str, ...], list[Problem]] = defaultdict(list)
+    for problem in problems:
+        key = problem.code, problem.column
+        has_few = len(values[key]) <= MAX_GROUP_VALUES
+        groups[(*key, problem.value) if has_few else key].append(problem)
+    sources = {row.number: row.cells for row in importer.table.rows}
+    header = importer.table.header
+
+    def show_cell(problem: Problem) -> str:
+        """The cell as it is in the file."""
+        if problem.column not in header:
+            return EMPTY_VALUE
+        cell = sources[problem.row][header.index(problem.column)]
+        return shorten(format_cell(cell)) or EMPTY_VALUE
+
     by_size = sorted(groups.values(), key=len, reverse=True)
     more = len(problems) - MAX_LISTED_PROBLEMS
     return [
@@ -236,7 +254,7 @@ def list_problem_sections(problems: list[Problem]) -> list[Section]:
                 (
                     f"{it.row}",
                     it.column or EMPTY_VALUE,
-                    shorten(it.value) or EMPTY_VALUE,
+                    show_cell(it),
                     it.sentence,
                 )
                 for it in problems[:MAX_LISTED_PROBLEMS]

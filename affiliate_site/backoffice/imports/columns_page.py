@@ -197,9 +197,15 @@ class ColumnsForm(ServiceForm):
                 for column in self.columns
                 if (value := values.get(DEFAULT + column.name))
             },
-            **{name: values.get(name, "") for name in ("encoding", *QUESTIONS)},
+            **{name: self.get_answer(name) for name in ("encoding", *QUESTIONS)},
         )
         return values
+
+    def get_answer(self, name: str) -> str:
+        """The answer to a question; the only one there is, if it was asked just now."""
+        field = self.fields.get(name)
+        only = field.initial if field and not field.required else ""
+        return self.cleaned_data.get(name) or only
 
     @cached_property
     def examples(self) -> list[list[str]]:
@@ -220,8 +226,17 @@ class ColumnsForm(ServiceForm):
 
 
 def build_question(label: str, choices, said: str) -> forms.ChoiceField:
-    """A question that has to be answered."""
-    return forms.ChoiceField(label=label, choices=choices, initial=said, widget=RADIO())
+    """A question that has to be answered, unless there is only one answer."""
+    choices = list(choices)
+    is_open = len(choices) > 1
+    return forms.ChoiceField(
+        label=label,
+        choices=choices,
+        initial=said if is_open else choices[0][0],
+        required=is_open,
+        widget=RADIO(),
+        error_messages={"required": "The file does not tell: choose one."},
+    )
 
 
 def format_meaning(question: Question, meaning: str) -> str:

@@ -172,7 +172,9 @@ def test_asks_how_dates_are_written_and_numbers_are_not_in_doubt(
     assert "decimal" not in form.fields
     entries = get_entries(client, url) | {"default__currency": "EUR"}
     response = client.post(url, entries)
-    assert response.context["form"].errors == {"dates": ["This field is required."]}
+    assert response.context["form"].errors == {
+        "dates": ["The file does not tell: choose one."]
+    }
     check = url_of(found, "check")
     assert client.get(check).url == url  # not without the answer
     page = client.get(client.post(url, entries | {"dates": "day/month/year"}).url)
@@ -180,6 +182,48 @@ def test_asks_how_dates_are_written_and_numbers_are_not_in_doubt(
     store(client, page)
     assert account.transfers.filter(kind="opening_balance").count() == 2
     assert_ledger_consistent(account)
+
+
+def test_preselects_the_only_answer(client, account, people, upload, choose):
+    dates = BALANCES.replace("05/04", "13/04").replace("Date", "Noted")
+    found = upload("opening_balances", dates)
+    entries = {"default__currency": "EUR", "column__date": "2"}
+    page = choose(found, **entries)  # the question comes with the column
+    assert "2026-04-13" in read(page)
+    field = client.get(url_of(found, "columns")).context["form"]["dates"]
+    assert field.field.choices == [("day/month/year", "3 April 2026 (day/month/year)")]
+    assert field.value() == "day/month/year"
+
+
+def test_says_which_words_a_status_has_by_value(client, upload, choose):
+    rows = "E-mail,Status\na@x.example,offen\nb@x.example,ja\nc@x.example,offen\n"
+    page = choose(upload("affiliates", rows))
+    text = read(page)
+    assert "offen is not the status of an affiliate: use approved, pending" in text
+    summary, by_row = page.context["problem_sections"]
+    assert [row[2:] for row in summary.rows] == [("2", "2, 4"), ("1", "3")]
+    assert [row[2] for row in by_row.rows] == ["offen", "ja", "offen"]
+
+
+def test_shows_the_cells_of_duplicates(client, upload, choose):
+    page = choose(upload("affiliates", "E-mail\na@x.example\nA@x.example\n"))
+    _, by_row = page.context["problem_sections"]
+    assert by_row.rows == [
+        (
+            *("3", "E-mail", "A@x.example"),
+            "The same affiliate is in row 2: remove one of the rows.",
+        )
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_refuses_the_example_of_a_template(
+    client, account, upload, choose, program, kind
+):
+    data = client.get(reverse("admin:table_template", args=[kind])).content
+    text = read(choose(upload(kind, data)))
+    assert "This is the example of the template: remove the row." in text
+    assert "No row can be imported" in text
 
 
 def test_asks_how_numbers_are_written(client, people, upload):
