@@ -166,7 +166,7 @@ def list_tabs(request) -> list[dict]:
                     "link": reverse_changelist("tracking_tableimport"),
                 },
                 {
-                    "title": "Not imported yet",
+                    "title": "Files waiting",
                     "link": reverse_changelist("tracking_tableupload"),
                 },
             ],

@@ -76,9 +76,10 @@ class TableImport(TenantModel):
 class TableUpload(TenantModel):
     """A file between its upload and its import; `prune` deletes it after a day.
 
-    `content` has what `tracking.services.table_uploads.read_content` returns; it is
-    empty once `table_import` is there. `settings` has the keys `encoding`, `decimal`,
-    `dates` (texts), `mapping` and `defaults` (texts by the names of columns).
+    `content` has what `tracking.services.table_uploads.read_content` returns; once
+    `table_import` is there, only the rows that were left out. `settings` has the keys
+    `encoding`, `decimal`, `dates` (texts), `mapping` and `defaults` (texts by the names
+    of columns).
     """
 
     kind = models.CharField(max_length=32)

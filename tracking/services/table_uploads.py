@@ -1,6 +1,7 @@
 """Files with tables between their upload and their import.
 
-They hold personal data: stored encrypted, emptied by the import, deleted after a day.
+They hold personal data: stored encrypted, deleted after a day. An import leaves only
+the rows that it left out.
 """
 
 import zlib
@@ -38,10 +39,15 @@ def create_table_upload(
         kind=kind,
         system=system,
         file_name=file_name[-255:],
-        content=b64encode(zlib.compress(data)).decode(),
+        content=pack_content(data),
         settings=settings,
         created_at=at,
     )
+
+
+def pack_content(data: bytes) -> str:
+    """Return the text that is stored of a file."""
+    return b64encode(zlib.compress(data)).decode()
 
 
 def read_content(upload: TableUpload) -> bytes:
@@ -58,9 +64,19 @@ def lock_table_upload(account: Account, upload: TableUpload) -> TableUpload:
     return found
 
 
-def finish_table_upload(upload: TableUpload, table_import: TableImport) -> None:
-    """Empty a file that was imported."""
-    upload.update_row(table_import=table_import, content="")
+def finish_table_upload(
+    upload: TableUpload, table_import: TableImport, *, left_out: bytes
+) -> None:
+    """Keep of a file that was imported only the rows left out; empty: none."""
+    content = pack_content(left_out) if left_out else ""
+    upload.update_row(table_import=table_import, content=content)
+
+
+def find_left_out(table_import: TableImport) -> bytes | None:
+    """Return the file with the rows that an import left out, None if it is gone."""
+    uploads = table_import.account.table_uploads.filter(table_import=table_import)
+    upload = uploads.exclude(content="").first()
+    return read_content(upload) if upload else None
 
 
 def delete_expired_table_uploads(

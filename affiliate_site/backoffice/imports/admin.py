@@ -1,20 +1,27 @@
 """The pages of imports of tables, and of files that are not imported yet."""
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
 
 from affiliate_site.backoffice.audit_sentences import describe_actor, find_names
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.imports.check_page import CheckPage
 from affiliate_site.backoffice.imports.columns_page import ColumnsPage
-from affiliate_site.backoffice.imports.details import get_import_details
+from affiliate_site.backoffice.imports.details import LEFT_OUT, get_import_details
 from affiliate_site.backoffice.imports.undo_page import UndoImportPage
-from affiliate_site.backoffice.imports.upload_page import UploadTablePage
+from affiliate_site.backoffice.imports.upload_page import (
+    NOT_STORED_FILE,
+    UploadTablePage,
+    build_csv_response,
+)
 from affiliate_site.backoffice.lists.columns import ListColumn
 from affiliate_site.backoffice.object_pages import Details, ObjectPageMixin, Section
 from affiliate_site.backoffice.theme import reverse_changelist
 from affiliate_site.moving.tables.kinds import KINDS
 from tracking.models.imports import TableImport, TableUpload
+from tracking.services.table_uploads import find_left_out
 
 KIND = ListColumn("kind", "Rows", lambda row: KINDS[row.kind].label, export="kind")
 
@@ -52,6 +59,19 @@ class TableImportAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     def get_details(self, request, table_import):
         return get_import_details(request, table_import)
+
+    def change_view(self, request, object_id, form_url="", extra_context=None):
+        """Show an import, or download the rows that it left out."""
+        if LEFT_OUT not in request.GET:
+            return super().change_view(request, object_id, form_url, extra_context)
+        if not request.user.has_perm(CheckPage.permission):
+            raise PermissionDenied
+        table_import = self.get_object(request, object_id)
+        data = table_import and find_left_out(table_import)
+        if data is None:
+            raise Http404
+        name = NOT_STORED_FILE.format(table_import)
+        return build_csv_response(data.decode(), name)
 
 
 @admin.register(TableUpload)

@@ -1,6 +1,7 @@
 """Say what would happen to each row, and import all rows or the good ones."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
@@ -15,15 +16,30 @@ from django.utils.text import Truncator
 from accounts.errors import Conflict
 from affiliate_site.backoffice.audit_sentences import APPROVAL_WORDS
 from affiliate_site.backoffice.form_pages import FormPage, digest_text
-from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
+from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
+    format_datetime,
+    format_totals,
+)
 from affiliate_site.backoffice.imports.columns_page import format_cell
-from affiliate_site.backoffice.imports.upload_page import build_csv_response
+from affiliate_site.backoffice.imports.upload_page import (
+    NOT_STORED_FILE,
+    build_csv_response,
+)
 from affiliate_site.backoffice.object_pages import Column, RowPage, Section
 from affiliate_site.backoffice.theme import get_object_url
 from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
+from affiliate_site.moving.tables.files import Cell
 from affiliate_site.moving.tables.importing import TableImporter, TableReport
+from affiliate_site.moving.tables.kinds import Column as TableColumn
 from affiliate_site.moving.tables.problems import Problem
-from affiliate_site.moving.tables.rows import CREATED, KNOWN, NOT_STORED, list_good
+from affiliate_site.moving.tables.rows import (
+    CREATED,
+    KNOWN,
+    NOT_STORED,
+    Row,
+    list_good,
+)
 from affiliate_site.moving.tables.uploads import load_importer
 from tracking.services.affiliates import lock_hierarchy
 from tracking.services.table_uploads import (
@@ -34,8 +50,10 @@ from tracking.services.table_uploads import (
 
 MAX_LISTED_PROBLEMS = 100
 MAX_NAMED_ROWS = 10
+MAX_GROUP_VALUES = 10  # of a column that are listed each for itself
 ONLY_GOOD = "_only_good"  # the name of the button
 OUTCOME_TEXTS = {CREATED: "new", KNOWN: "known already, stays as it is"}
+AMOUNT_TYPES = ("amount", "signed_amount")
 ADDED_COLUMNS = ("Row in the file", "What is wrong")
 
 
@@ -98,7 +116,7 @@ class CheckPage(FormPage):
             return redirect("admin:tracking_tableupload_columns", self.row.pk)
         if "problems" in request.GET:
             text = build_problem_table(self.importer, self.report)
-            return build_csv_response(text, f"not-stored-{self.row.pk}.csv")
+            return build_csv_response(text, NOT_STORED_FILE.format(self.row.pk))
         return super().get(request, *args, **kwargs)
 
     def perform(self, form, at):
@@ -115,7 +133,8 @@ class CheckPage(FormPage):
         report = importer.store()
         if report.table_import is None:
             raise RowsRefused(rows=describe_refused(report, promised))
-        finish_table_upload(upload, report.table_import)
+        text = build_problem_table(importer, report) if report.problems else ""
+        finish_table_upload(upload, report.table_import, left_out=text.encode())
         self.refused = describe_refused(report, promised)
         return report
 
@@ -143,11 +162,12 @@ class CheckPage(FormPage):
                 ("New", f"{counts[CREATED]:,}"),
                 ("Known already, stay as they are", f"{counts[KNOWN]:,}"),
                 ("Cannot be stored", f"{counts[NOT_STORED]:,}"),
+                *list_totals(self.importer, good),
             ],
             "counts": counts,
             "outcome": digest_outcome(self.row, report),
             "report": report,
-            "problem_sections": list_problem_sections(report.problems),
+            "problem_sections": list_problem_sections(self.importer, report.problems),
             "rows": build_row_section(self.importer, page.rows),
             "row_page": page,
         }
@@ -175,13 +195,30 @@ def digest_outcome(upload, report: TableReport) -> str:
     )
 
 
-def list_problem_sections(problems: list[Problem]) -> list[Section]:
+def list_problem_sections(
+    importer: TableImporter, problems: list[Problem]
+) -> list[Section]:
     """What is wrong, by kind and by row."""
     if not problems:
         return []
-    groups: dict[tuple[str, str], list[Problem]] = defaultdict(list)
+    values: dict[tuple[str, str], set[str]] = defaultdict(set)
     for problem in problems:
-        groups[problem.code, problem.column].append(problem)
+        values[problem.code, problem.column].add(problem.value)
+    groups: dict[tuple[str, ...], list[Problem]] = defaultdict(list)
+    for problem in problems:
+        key = problem.code, problem.column
+        has_few = len(values[key]) <= MAX_GROUP_VALUES
+        groups[(*key, problem.value) if has_few else key].append(problem)
+    sources = {row.number: row.cells for row in importer.table.rows}
+    header = importer.table.header
+
+    def show_cell(problem: Problem) -> str:
+        """The cell as it is in the file."""
+        if problem.column not in header:
+            return EMPTY_VALUE
+        cell = sources[problem.row][header.index(problem.column)]
+        return shorten(format_cell(cell)) or EMPTY_VALUE
+
     by_size = sorted(groups.values(), key=len, reverse=True)
     more = len(problems) - MAX_LISTED_PROBLEMS
     return [
@@ -214,7 +251,12 @@ def list_problem_sections(problems: list[Problem]) -> list[Section]:
                 Column("Problem"),
             ),
             rows=[
-                (f"{it.row}", it.column or EMPTY_VALUE, shorten(it.value), it.sentence)
+                (
+                    f"{it.row}",
+                    it.column or EMPTY_VALUE,
+                    show_cell(it),
+                    it.sentence,
+                )
                 for it in problems[:MAX_LISTED_PROBLEMS]
             ],
         ),
@@ -223,66 +265,89 @@ def list_problem_sections(problems: list[Problem]) -> list[Section]:
 
 def shorten(text: str) -> str:
     """A text that fits into a cell."""
-    return Truncator(text).chars(80) or EMPTY_VALUE
+    return Truncator(text).chars(80)
 
 
-def build_row_section(importer: TableImporter, rows) -> Section:
-    """Rows as they would be stored."""
-    names = [
-        *importer.mapping,
-        *(it for it in importer.defaults if it not in importer.mapping),
+def list_totals(importer: TableImporter, good: list[Row]) -> list[tuple[str, str]]:
+    """The sums of amounts, and how many affiliates cannot be paid, of new rows."""
+    kind, new = importer.kind, [row for row in good if not row.is_known]
+    if not new:
+        return []
+    totals: list[tuple[str, str]] = []
+    for column in kind.columns:
+        if column.type in AMOUNT_TYPES:
+            sums: dict[str, Decimal] = defaultdict(Decimal)
+            for row in new:
+                sums[row.values["currency"]] += row.values.get(column.name) or 0
+            totals.append((f"{column.label}, new rows", format_totals(sums)))
+    if kind.find_column("payout_method"):
+        count = sum(not row.body.get("payout_method") for row in new)
+        totals.append(("New, without payout method", f"{count:,}" if count else ""))
+    return totals
+
+
+def build_row_section(importer: TableImporter, rows: list[Row]) -> Section:
+    """Rows as they would be stored, without columns that are empty."""
+    names = dict.fromkeys([*importer.mapping, *importer.defaults, "status"])
+    columns = [
+        (column, cells)
+        for name in names
+        if (column := importer.kind.find_column(name))
+        and any(cells := [format_value(row, column) for row in rows])
     ]
-    columns = [column for it in names if (column := importer.kind.find_column(it))]
     return Section(
         "Rows that can be stored",
         columns=(
             Column("Row"),
             Column("What happens"),
-            *(Column(it.label) for it in columns),
+            *(Column(it.label, it.type in AMOUNT_TYPES) for it, _ in columns),
         ),
         rows=[
             (
                 f"{row.number}",
                 OUTCOME_TEXTS[row.outcome],
-                *(format_value(row.values.get(it.name), it.type) for it in columns),
+                *(cells[index] or EMPTY_VALUE for _, cells in columns),
             )
-            for row in rows
+            for index, row in enumerate(rows)
         ],
     )
 
 
-def format_value(value: Any, kind: str) -> object:
-    """A value as it would be stored."""
+def format_value(row: Row, column: TableColumn) -> str:
+    """A value as it would be stored; empty without one."""
+    value, kind = row.values.get(column.name), column.type
     if kind == "approval":
-        return APPROVAL_WORDS[value]
+        return APPROVAL_WORDS[value] if "program" in row.values else ""
+    if kind == "status" and row.values.get("commission") is not None:
+        return value or "pending"
     if value is None:
-        return EMPTY_VALUE
+        return ""
     if isinstance(value, list):
         return shorten(", ".join(value))
     if kind == "date":
-        return format_datetime(datetime.fromisoformat(str(value)))
+        text = format_datetime(datetime.fromisoformat(str(value)))
+        return text.replace(" ", "\u00a0")
     return f"{value:f}" if isinstance(value, Decimal) else shorten(str(value))
 
 
 def build_problem_table(importer: TableImporter, report: TableReport) -> str:
-    """Rows that cannot be stored as a CSV file, which can be corrected and imported."""
+    """Rows that cannot be stored as a CSV file, which can be corrected and imported.
+
+    What is wrong stands first: a row with too few or too many cells stays one.
+    """
     header = importer.table.header
-    sources = {row.number: row.cells for row in importer.table.rows}
-    lines = [
-        dict(zip(header, map(format_cell, sources[row.number]), strict=True))
-        | dict(
-            zip(
-                ADDED_COLUMNS,
-                (
-                    str(row.number),
-                    " ".join(f"{it.column}: {it.sentence}" for it in row.problems),
-                ),
-                strict=True,
-            )
-        )
-        for row in report.rows
-        if row.problems
-    ]
-    names = dict.fromkeys([*header, *ADDED_COLUMNS])
-    texts = [format_csv_line(names), *(format_csv_line(it.values()) for it in lines)]
-    return BYTE_ORDER_MARK + "".join(texts)
+    added = {i for i, name in enumerate(header) if name in ADDED_COLUMNS}
+    sources = {row.number: row for row in importer.table.rows}
+
+    def leave_added_out(cells: Sequence[Cell]) -> list[str]:
+        """Without what an earlier download of this file added."""
+        return [format_cell(it) for i, it in enumerate(cells) if i not in added]
+
+    lines = [[*ADDED_COLUMNS, *leave_added_out(header)]]
+    for row in report.rows:
+        if row.problems:
+            source = sources[row.number]
+            texts = [f"{it.column}: {it.sentence}".lstrip(": ") for it in row.problems]
+            cells = leave_added_out(source.raw if source.error else source.cells)
+            lines.append([str(row.number), " ".join(texts), *cells])
+    return BYTE_ORDER_MARK + "".join(map(format_csv_line, lines))

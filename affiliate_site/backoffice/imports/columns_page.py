@@ -1,6 +1,6 @@
 """Say which columns of a file are which, and how it writes dates and numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cached_property
@@ -34,11 +34,11 @@ from tracking.money import list_currencies
 COLUMN, DEFAULT = "column__", "default__"
 NOT_THERE = "Not in the file"
 FIRST_ROWS = 5
-APPROVALS = ("approved", "Approved"), ("disapproved", "Disapproved")
-STATUSES = *APPROVALS, ("paid", "Paid")
+DECISIONS = ("approved", "Approved"), ("disapproved", "Disapproved")
+STATUSES = *DECISIONS, ("paid", "Paid")
 # The values that empty cells may get, and what it means to choose none.
 CHOICES: dict[str, tuple[str, Sequence[tuple[str, str]]]] = {
-    "approval": ("Pending", APPROVALS),
+    "approval": ("Choose…", [("pending", "Pending"), *DECISIONS]),
     "status": ("Pending", STATUSES),
     "customer_status": ("New", CustomerStatus.choices[1:]),
     "payout_method": ("None", PayoutMethodKind.choices),
@@ -47,6 +47,7 @@ QUESTIONS = {
     "dates": "How are dates written? {example} in “{column}” is",
     "decimal": "How are numbers written? {example} in “{column}” is",
 }
+NO_STATUS = "Say whether these affiliates are approved: clicks of others are rejected."
 MISSING = "Choose a column, or a value for all rows."
 
 
@@ -99,7 +100,7 @@ class ColumnsForm(ServiceForm):
                 required=False,
                 initial=str(header.index(found)) if found in header else "",
             )
-            values, preselected = self.list_defaults(column)
+            values, preselected = self.list_defaults(column, stored.mapping)
             if values:
                 fields[DEFAULT + column.name] = forms.ChoiceField(
                     label=f"{column.label}, if the cell is empty",
@@ -109,7 +110,9 @@ class ColumnsForm(ServiceForm):
                 )
         return fields | self.build_questions(fields, stored)
 
-    def list_defaults(self, column: Column) -> tuple[Sequence[tuple[str, str]], str]:
+    def list_defaults(
+        self, column: Column, mapping: Mapping[str, str]
+    ) -> tuple[Sequence[tuple[str, str]], str]:
         """The values that empty cells of a column may get, and the only likely one;
         nothing for most columns."""
         none = ("", "Choose…" if column.is_required else "None")
@@ -124,7 +127,8 @@ class ColumnsForm(ServiceForm):
             return values, own[0] if len(own) == 1 else ""
         if column.type in CHOICES:
             nothing, choices = CHOICES[column.type]
-            return [("", nothing), *choices], ""
+            has_cells = column.type == "approval" and column.name in mapping
+            return [("", nothing), *choices], "pending" if has_cells else ""
         return [], ""
 
     def build_questions(
@@ -173,12 +177,19 @@ class ColumnsForm(ServiceForm):
         """Columns that are needed have a source."""
         values = super().clean()
         mapping = self.read_mapping(values)
+        named = {it.name for it in self.columns if values.get(DEFAULT + it.name)}
+        named |= mapping.keys()
         for column in self.columns:
-            is_there = column.name in mapping or values.get(DEFAULT + column.name)
-            if column.is_required and not is_there:
-                self.add_error(COLUMN + column.name, MISSING)
-        if self.kind.name == "affiliates" and not {"id", "email"} & mapping.keys():
-            self.add_error(f"{COLUMN}email", "Choose the column of the address or ID.")
+            if column.is_required and column.name not in named:
+                can_default = DEFAULT + column.name in self.fields
+                text = MISSING if can_default else "Choose a column."
+                self.add_error(COLUMN + column.name, text)
+        if self.kind.name == "affiliates":
+            if not {"id", "email"} & mapping.keys():
+                text = "Choose the column with the e-mail address or the ID."
+                self.add_error(f"{COLUMN}email", text)
+            if "program" in named and "status" not in named:
+                self.add_error(f"{DEFAULT}status", NO_STATUS)
         self.settings = UploadSettings(
             mapping=mapping,
             defaults={
@@ -186,9 +197,15 @@ class ColumnsForm(ServiceForm):
                 for column in self.columns
                 if (value := values.get(DEFAULT + column.name))
             },
-            **{name: values.get(name, "") for name in ("encoding", *QUESTIONS)},
+            **{name: self.get_answer(name) for name in ("encoding", *QUESTIONS)},
         )
         return values
+
+    def get_answer(self, name: str) -> str:
+        """The answer to a question; the only one there is, if it was asked just now."""
+        field = self.fields.get(name)
+        only = field.initial if field and not field.required else ""
+        return self.cleaned_data.get(name) or only
 
     @cached_property
     def examples(self) -> list[list[str]]:
@@ -209,8 +226,17 @@ class ColumnsForm(ServiceForm):
 
 
 def build_question(label: str, choices, said: str) -> forms.ChoiceField:
-    """A question that has to be answered."""
-    return forms.ChoiceField(label=label, choices=choices, initial=said, widget=RADIO())
+    """A question that has to be answered, unless there is only one answer."""
+    choices = list(choices)
+    is_open = len(choices) > 1
+    return forms.ChoiceField(
+        label=label,
+        choices=choices,
+        initial=said if is_open else choices[0][0],
+        required=is_open,
+        widget=RADIO(),
+        error_messages={"required": "The file does not tell: choose one."},
+    )
 
 
 def format_meaning(question: Question, meaning: str) -> str:

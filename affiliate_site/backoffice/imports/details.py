@@ -1,16 +1,22 @@
 """The page of an import: what it did, and links to what it made."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from django.contrib import admin
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.audit_sentences import describe_actor, find_names
-from affiliate_site.backoffice.formatters import format_datetime
+from affiliate_site.backoffice.formatters import (
+    format_datetime,
+    format_money,
+    format_person,
+    format_totals,
+)
 from affiliate_site.backoffice.object_pages import (
     LINK_TEMPLATE,
     Column,
@@ -19,10 +25,27 @@ from affiliate_site.backoffice.object_pages import (
     link_to,
 )
 from affiliate_site.moving.tables.kinds import KINDS
+from affiliate_site.moving.tables.references import look_up
 from affiliate_site.moving.tables.undo import RELATIONS
+from payouts.models.ledger import Transfer
 from tracking.models.imports import TableImport
+from tracking.services.table_uploads import find_left_out
 
 MAX_LISTED = 100
+# Columns with amount and currency. A balance that an affiliate owes has no creditor.
+AMOUNTS = {
+    "conversion": ("amount", "currency"),
+    "commission": ("amount", "currency"),
+    "payment": ("amount", "currency"),
+    "opening_balance": ("amount", "currency", "credit__affiliate"),
+}
+# What is read with the objects that have amounts, to name their affiliates.
+PEOPLE = {
+    "conversion": ("affiliate",),
+    "payment": ("affiliate",),
+    "opening_balance": ("credit__affiliate", "debit__affiliate"),
+}
+LEFT_OUT = "left_out"  # in the address of a download
 
 
 def get_import_details(request, table_import: TableImport) -> Details:
@@ -42,14 +65,27 @@ def get_import_details(request, table_import: TableImport) -> Details:
     next_url = reverse("admin:tracking_tableimport_add")
     link = format_html(LINK_TEMPLATE, next_url, "Import the next table")
     may_import = request.user.has_perm("tracking.add_tableimport")
+    lines = [link] if may_import else []
+    if may_import and find_left_out(table_import) is not None:
+        text = f"Download the rows left out ({table_import.not_stored:,})"
+        lines.append(format_html(LINK_TEMPLATE, f"?{LEFT_OUT}", text))
     return Details(
         table_import.file_name,
         labels=[("undone", "warning")] if is_undone else [],
         sections=[
-            Section("Import", facts=facts, lines=link if may_import else ""),
+            Section(
+                "Import",
+                facts=[*facts, *sum_made(table_import)],
+                lines=format_lines(lines),
+            ),
             *list_made(table_import),
         ],
     )
+
+
+def format_lines(lines: Sequence[str]) -> str:
+    """Paragraphs as HTML."""
+    return format_html_join("", '<p class="mt-2">{}</p>', ((it,) for it in lines))
 
 
 def count_made(table_import: TableImport) -> list[tuple[str, str]]:
@@ -64,12 +100,40 @@ def count_made(table_import: TableImport) -> list[tuple[str, str]]:
     ]
 
 
+def sum_made(table_import: TableImport) -> list[tuple[str, str]]:
+    """The sums of what an import made, by kind."""
+    account = table_import.account
+    objects = account.imported_objects.filter(source=table_import.source)
+    totals = []
+    for kind, columns in AMOUNTS.items():
+        pks = objects.filter(kind=kind).values_list("local_id", flat=True)
+        rows = look_up(getattr(account, RELATIONS[kind]), "pk", pks, *columns)
+        sums: dict[str, Decimal] = defaultdict(Decimal)
+        for _, amount, currency, *sides in rows:
+            sums[currency] += amount if all(sides) else -amount
+        if rows:
+            name = f"{name_kind(table_import, kind)}, total"
+            totals.append((name, format_totals(sums)))
+    return totals
+
+
 def name_kind(table_import: TableImport, kind: str) -> str:
     """What staff call the objects of a kind."""
     if kind == "opening_balance":
         return "Opening balances"
     rows = getattr(table_import.account, RELATIONS[kind])
     return capfirst(rows.model._meta.verbose_name_plural)
+
+
+def describe_amount(row: Any) -> tuple[str, str]:
+    """The affiliate of an object, and its amount: negative if the affiliate owes it."""
+    if isinstance(row, Transfer):
+        affiliate = row.credit.affiliate or row.debit.affiliate
+        amount = row.amount if row.credit.affiliate else -row.amount
+    else:
+        affiliate, amount = row.affiliate, row.amount
+    name = link_to(affiliate, format_person(affiliate))
+    return name, format_money(amount, row.currency)
 
 
 def list_made(table_import: TableImport) -> Sequence[Section]:
@@ -80,7 +144,9 @@ def list_made(table_import: TableImport) -> Sequence[Section]:
     listed = list(made.order_by("pk")[:MAX_LISTED])
     if not listed:
         return ()
-    rows = getattr(account, RELATIONS[kind]).in_bulk([it.local_id for it in listed])
+    people = PEOPLE.get(kind, ())
+    table = getattr(account, RELATIONS[kind]).select_related(*people)
+    rows = table.in_bulk([it.local_id for it in listed])
     page: Any = admin.site.get_model_admin(type(next(iter(rows.values()))))
     more = table_import.created - len(listed)
     return (
@@ -88,9 +154,21 @@ def list_made(table_import: TableImport) -> Sequence[Section]:
         Section(
             name_kind(table_import, kind),
             notes=[f"The first {len(listed)}; {more:,} more."] if more > 0 else [],
-            columns=(Column("In the file"), Column("Here")),
+            columns=(
+                Column("ID or row"),
+                Column("Here"),
+                *(
+                    (Column("Affiliate"), Column("Amount", is_amount=True))
+                    if people
+                    else ()
+                ),
+            ),
             rows=[
-                (it.source_id, link_to(row, page.get_object_title(row)))
+                (
+                    it.source_id,
+                    link_to(row, page.get_object_title(row)),
+                    *(describe_amount(row) if people else ()),
+                )
                 for it in listed
                 if (row := rows.get(it.local_id))
             ],

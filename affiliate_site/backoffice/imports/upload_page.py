@@ -37,6 +37,7 @@ ORDER = {
     "opening_balances": "Instead of payments and sales: only what you owe each"
     " affiliate today, without history.",
 }
+NOT_STORED_FILE = "not-stored-{}.csv"
 OURS = "Our template, a list exported here, or anything else"
 
 

@@ -18,6 +18,7 @@ from affiliate_site.moving.tables.rows import Row, find_duplicates, list_good
 from payouts.payout_details import find_problems
 from payouts.services.imported_people import MAX_CODE_LENGTH
 from payouts.services.opening_balances import sum_opening_balances
+from tracking.money import format_amount
 from tracking.services.affiliates import create_slug_base
 from tracking.services.imports import ImportMap
 
@@ -59,7 +60,9 @@ def check_affiliates(imports: ImportMap, rows: list[Row]) -> None:
     check_custom_fields(account, rows)
     for row in list_good(rows):
         row.values["key"] = row.values.get("id") or row.values["email"].casefold()
-    find_duplicates(rows, ("key", "program"), "id")
+    find_duplicates(
+        rows, ("key", "program"), ("id", "email"), code="duplicate_affiliate"
+    )
     find_known_affiliates(imports, rows)
     check_codes(account, rows)
     check_parents(imports, rows)
@@ -89,12 +92,15 @@ def check_payout_method(row: Row) -> None:
     details = {name: str(value) for name, value in method.get("details", {}).items()}
     if not details and "payout_method" in row.defaulted:
         row.body.pop("payout_method", None)  # nobody said where to pay
+        row.values.pop("payout_method", None)
     elif "type" in method:
         problems = find_problems(method["type"], details)
         for name, sentence in problems.items():
             column = f"payout_{name}" if name else "payout_method"
             row.add_problem(column, "invalid_payout_details", sentence)
-    elif details:
+    elif details and row.headers["payout_method"] not in {
+        problem.column for problem in row.problems
+    }:
         row.add_problem("payout_method", "missing")
 
 
@@ -154,7 +160,7 @@ def find_known_affiliates(imports: ImportMap, rows: list[Row]) -> None:
         email = (row.values.get("email") or "").casefold()
         other = first.setdefault(email, row) if email else row
         if other.values["key"] != row.values["key"]:
-            row.add_problem("email", "duplicate_row", other.number)
+            row.add_problem("email", "duplicate_affiliate", other.number)
 
 
 def check_codes(account: Account, rows: list[Row]) -> None:
@@ -293,7 +299,8 @@ def check_conversions(imports: ImportMap, rows: list[Row]) -> None:
         if needs_commission and values.get("commission") is None:
             row.add_problem("commission", "missing")
         elif values.get("payment") and values.get("status") not in ("paid", "approved"):
-            row.add_problem("status", "unknown_status", values.get("status", ""))
+            status = values.get("status") or "pending"
+            row.add_problem("status", "status_of_paid_sale", status)
         elif values.get("status") == "paid" and not (
             values.get("payment") or values.get("created_at")
         ):
@@ -369,7 +376,7 @@ def check_opening_balances(imports: ImportMap, rows: list[Row]) -> None:
         row.values["affiliate"] = row.body["affiliate_id"]
         if not row.body["amount"]:
             row.add_problem("amount", "zero_amount")
-    find_duplicates(rows, ("affiliate", "currency"))
+    find_duplicates(rows, ("affiliate", "currency"), code="duplicate_balance")
     good = list_good(rows)
     pks = {
         row.number: imports.get("affiliate", row.body["affiliate_id"], "")
@@ -380,7 +387,8 @@ def check_opening_balances(imports: ImportMap, rows: list[Row]) -> None:
         amount = known.get((pks[row.number], row.body["currency"]))
         row.is_known = amount == row.body["amount"]
         if amount and not row.is_known:
-            row.add_problem("amount", "other_opening_balance", f"{amount:f}")
+            text = format_amount(amount, row.body["currency"])
+            row.add_problem("amount", "other_opening_balance", text)
 
 
 CHECKS: dict[str, Callable[[ImportMap, list[Row]], None]] = {

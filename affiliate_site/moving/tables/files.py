@@ -56,11 +56,13 @@ Cell = str | Decimal | datetime | bool | CellError | None
 
 
 class TableRow(NamedTuple):
-    """A row with its number in a spreadsheet; `error` if its cells cannot be told."""
+    """A row with its number in a spreadsheet; `error` if its cells cannot be told:
+    they are in `raw` then."""
 
     number: int
     cells: Sequence[Cell]
     error: CellError | None = None
+    raw: Sequence[Cell] = ()
 
 
 @dataclass
@@ -313,5 +315,5 @@ def build_row(
     extra = [cell for cell in cells[columns:] if cell is not None]
     if extra or (width is not None and len(cells) < columns):
         error = CellError("wrong_number_of_cells", f"{len(cells)} cells")
-        return TableRow(number, [None] * columns, error)
+        return TableRow(number, [None] * columns, error, cells)
     return TableRow(number, [*cells[:columns], *[None] * (columns - len(cells))])

@@ -10,6 +10,12 @@ from payouts.payout_details import DETAIL_NAMES
 DETAIL_COLUMNS = tuple(
     dict.fromkeys(n for names in DETAIL_NAMES.values() for n in names)
 )
+DETAIL_LABELS = {"iban": "IBAN", "bic": "BIC"}
+DETAIL_SYNONYMS = {
+    "email": ("paypal email", "paypal e mail", "paypal"),
+    "iban": ("iban",),
+    "bic": ("bic", "swift"),
+}
 PREFIXES = {
     "meta": "meta_data",
     "custom": "custom_fields",
@@ -62,6 +68,15 @@ AFFILIATE = Column(
     is_required=True,
     synonyms=("affiliate id", "affiliate email", "promoter", "partner"),
     example="odette@notes.example.org",
+)
+PAYEE = replace(  # in tables where an address or code is nobody else's
+    AFFILIATE,
+    synonyms=(
+        *AFFILIATE.synonyms,
+        *("email", "e mail", "email address", "e mail address", "mail"),
+        *("e mail adresse", "adresse e mail", "courriel", "correo"),
+        *("code", "referral code"),
+    ),
 )
 PROGRAM = Column(
     *("program", "Program", "program.id", "program"),
@@ -180,9 +195,9 @@ AFFILIATES = TableKind(
         *(
             Column(
                 f"payout_{name}",
-                f"Payout: {name.replace('_', ' ')}",
+                f"Payout: {DETAIL_LABELS.get(name, name.replace('_', ' '))}",
                 f"payout_method.details.{name}",
-                synonyms=("paypal email",) if name == "email" else (),
+                synonyms=DETAIL_SYNONYMS.get(name, ()),
                 example="odette@notes.example.org" if name == "email" else "",
             )
             for name in DETAIL_COLUMNS
@@ -271,7 +286,7 @@ PAYMENTS = TableKind(
             example="payout-2026-03",
             max_length=32,
         ),
-        AFFILIATE,
+        PAYEE,
         AMOUNT,
         CURRENCY,
         Column(
@@ -287,7 +302,7 @@ OPENING_BALANCES = TableKind(
     "opening_balances",
     "Opening balances",
     (
-        replace(AFFILIATE, path="affiliate_id"),
+        replace(PAYEE, path="affiliate_id"),
         Column(
             *("amount", "Balance", "amount", "signed_amount"),
             is_required=True,

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from affiliate_site.moving.tables.kinds import PREFIXES, TableKind
+from affiliate_site.moving.tables.languages import HEADERS
 from affiliate_site.moving.tables.values import NO_STYLES, Styles
 
 MARKS = re.compile(r"[\W_]+")
@@ -204,7 +205,7 @@ def guess_mapping(
     """Return the headers of our columns by name, each header once.
 
     What a system names comes first, then the names and labels of our columns, then
-    their synonyms. Columns of other kinds of data are left out.
+    their synonyms, then other languages. Columns of other kinds of data are left out.
     """
     free = {normalize(each): each for each in reversed(header)}
     mapping: dict[str, str] = {}
@@ -213,6 +214,7 @@ def guess_mapping(
         [(name, (text,)) for name, text in named.items()],
         [(column.name, (column.name, column.label)) for column in kind.columns],
         [(column.name, column.synonyms) for column in kind.columns],
+        [(column.name, HEADERS.get(column.name, ())) for column in kind.columns],
     ]
     for step in steps:
         for name, texts in step:

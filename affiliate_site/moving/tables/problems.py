@@ -3,6 +3,8 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
+from tracking.models.customers import CustomerStatus
+
 SENTENCES = {
     "affiliate_of_payment": "The payment {value} has another affiliate or currency.",
     "amount_too_large": "The number {value} is too large.",
@@ -11,6 +13,10 @@ SENTENCES = {
     "control_character": "The text holds characters that nobody can see: remove them.",
     "coupon_in_use": "The coupon {value} belongs to another affiliate.",
     "date_out_of_range": "The date {value} lies in the future or before 1990.",
+    "duplicate_affiliate": "The same affiliate is in row {value}: remove one of the"
+    " rows.",
+    "duplicate_balance": "The same affiliate and currency are in row {value}: add the"
+    " amounts up in one of the rows.",
     "duplicate_row": "The same is in row {value}: remove one of the rows, or give each"
     " its own ID.",
     "email_in_use": "Another affiliate has the address {value}.",
@@ -19,7 +25,8 @@ SENTENCES = {
     "invalid_email": "{value} is not an e-mail address.",
     "invalid_number": "{value} is no number in the style of this file.",
     "invalid_payout_details": "{value}",
-    "missing": "The cell is empty: enter a value, or choose one for all rows.",
+    "example_row": "This is the example of the template: remove the row.",
+    "missing": "The cell is empty: enter a value.",
     "negative_amount": "The amount {value} is negative.",
     "not_storable": "The row cannot be stored: {value}",
     "other_email": "The affiliate of this ID has the address {value}: correct the"
@@ -33,20 +40,27 @@ SENTENCES = {
     " another: name this one in another of these ways.",
     "several_codes": "{value} is not one code: a program has one for each affiliate."
     " Old referral codes go into the column of further ones.",
+    "status_of_paid_sale": "A sale with a payment is approved or paid, not {value}.",
     "stored_by_another_run": "Another import has stored it meanwhile: start again.",
     "too_long": "The text is longer than {value} characters: shorten it.",
     "too_many_decimals": "{value} has more decimals than the currency: round it.",
     "unknown_affiliate": "No affiliate has the ID, e-mail address or code {value}:"
     " import the affiliates first.",
+    "unknown_approval": "{value} is not the status of an affiliate: use approved,"
+    " pending or disapproved.",
     "unknown_country": "{value} is not a country: use its code, such as DE.",
     "unknown_currency": "{value} is not the code of a currency, such as EUR.",
     "unknown_custom_field": "The account has no custom field {value}: create it first.",
-    "unknown_customer": "No customer has the ID {value}: import the customers first.",
+    "unknown_customer": "No customer has the ID {value}: import the customers first,"
+    " or leave out the column.",
+    "unknown_customer_status": "{value} is not the status of a customer: use"
+    f" {', '.join(CustomerStatus.values)}.",
     "unknown_payment": "No payment has the ID {value}: import the payments first.",
     "unknown_payout_method": "{value} is not a payout method: use paypal, bank,"
     " wire_transfer, wise or other.",
     "unknown_program": "No program has the ID or title {value}: create it first.",
-    "unknown_status": "{value} is not a status that is known for this column.",
+    "unknown_status": "{value} is not the status of a commission: use approved,"
+    " pending, disapproved or paid.",
     "zero_amount": "The amount is 0: remove the row.",
     "wrong_number_of_cells": "The row has {value}, not one for each column: look for"
     " missing or stray separators and quotation marks.",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any
 
-from affiliate_site.moving.tables.files import Cell, Table, TableRow
+from affiliate_site.moving.tables.files import Cell, CellError, Table, TableRow
 from affiliate_site.moving.tables.kinds import Column, TableKind
 from affiliate_site.moving.tables.problems import Problem
 from affiliate_site.moving.tables.references import FINDERS
@@ -85,8 +85,11 @@ def read_rows(
 
     def read_row(source: TableRow) -> Row:
         row = Row(source.number, headers=headers)
-        if source.error is not None:
-            row.problems.append(Problem(row.number, "", *source.error))
+        error = source.error
+        if error is None and is_example(source, kind, columns):
+            error = CellError("example_row", "")
+        if error is not None:
+            row.problems.append(Problem(row.number, "", *error))
             return row
         for column, index in columns:
             cell = None if index is None else source.cells[index]
@@ -95,14 +98,32 @@ def read_rows(
                 row.defaulted.add(column.name)
             if cell is not None:
                 read_value(row, column, cell, readings.get(column.name, reading))
-        bad = {problem.column for problem in row.problems}
-        for name in required:
-            if row.values.get(name) is None and headers[name] not in bad:
-                row.add_problem(name, "missing")
+        check_required(row, required)
         check_amounts(row)
         return row
 
     return [read_row(source) for source in table.rows]
+
+
+def is_example(
+    source: TableRow, kind: TableKind, columns: Sequence[tuple[Column, int | None]]
+) -> bool:
+    """Whether a row has the examples of at least half of the template's columns.
+
+    Spreadsheets write dates and amounts in their own way.
+    """
+    examples = {
+        column.name: column.example
+        for column in kind.columns
+        if column.example and column.type not in ("date", "amount", "signed_amount")
+    }
+    cells = {
+        column.name: source.cells[index]
+        for column, index in columns
+        if index is not None and column.name in examples
+    }
+    is_half = len(cells) * 2 >= len(examples)
+    return is_half and all(cells[name] == examples[name] for name in cells)
 
 
 def read_value(row: Row, column: Column, cell: Cell, reading: Reading) -> None:
@@ -118,6 +139,14 @@ def read_value(row: Row, column: Column, cell: Cell, reading: Reading) -> None:
     row.values[column.name] = value
     if column.type not in FINDERS and value is not None:
         row.set(column.path, value)
+
+
+def check_required(row: Row, names: Sequence[str]) -> None:
+    """Columns that are needed have a value."""
+    bad = {problem.column for problem in row.problems}
+    for name in names:
+        if row.values.get(name) is None and row.headers[name] not in bad:
+            row.add_problem(name, "missing")
 
 
 def check_amounts(row: Row) -> None:
@@ -141,11 +170,15 @@ def list_good(rows: Iterable[Row]) -> list[Row]:
 
 
 def find_duplicates(
-    rows: Iterable[Row], columns: Sequence[str], named: str = ""
+    rows: Iterable[Row],
+    columns: Sequence[str],
+    named: Sequence[str] = (),
+    code: str = "duplicate_row",
 ) -> None:
     """Refuse rows with the values of an earlier one in these columns.
 
-    The problem is one of the column `named`, by default the first.
+    The problem is one of the first column of `named`, by default of `columns`, that
+    has a value.
     """
     seen: dict[tuple[Any, ...], int] = {}
     for row in list_good(rows):
@@ -154,4 +187,5 @@ def find_duplicates(
             continue
         first = seen.setdefault(key, row.number)
         if first != row.number:
-            row.add_problem(named or columns[0], "duplicate_row", first)
+            name = next(it for it in named or columns if row.values.get(it))
+            row.add_problem(name, code, first)

@@ -81,7 +81,8 @@ def find_styles(
     """Return the only style of these cells, and the styles to ask about.
 
     A cell that no style can read says nothing. The style is found if each other cell
-    has one meaning, and one style can read them all.
+    has one meaning, and one style can read them all. Those that can are asked about;
+    without one, all that read a cell.
     """
     possible: set[str] = set()
     common, has_several_meanings = set(styles), False
@@ -98,7 +99,7 @@ def find_styles(
             has_several_meanings |= len(set(meanings.values())) > 1
     if not possible or (common and not has_several_meanings):
         return next((style for style in styles if style in common), styles[0]), []
-    return None, [style for style in styles if style in possible]
+    return None, [style for style in styles if style in (common or possible)]
 
 
 def parse_number(text: str, style: str) -> Decimal:
@@ -248,10 +249,10 @@ READERS: dict[str, Callable[[Cell, Reading], Any]] = {
     "code": read_code,
     "codes": read_codes,
     "removed": read_removed,
-    "approval": read_choice(APPROVALS, "unknown_status"),
+    "approval": read_choice(APPROVALS, "unknown_approval"),
     "status": read_choice(STATUSES, "unknown_status"),
     "customer_status": read_choice(
-        {value: value for value in CustomerStatus.values}, "unknown_status"
+        {value: value for value in CustomerStatus.values}, "unknown_customer_status"
     ),
     "payout_method": read_choice(
         {

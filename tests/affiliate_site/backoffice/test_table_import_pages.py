@@ -1,5 +1,6 @@
 """Pages that import tables: upload, columns, check, import, undo."""
 
+import csv
 import re
 
 import pytest
@@ -20,6 +21,10 @@ ADD = "admin:tracking_tableimport_add"
 LIST = "admin:tracking_tableimport_changelist"
 PEOPLE = "ID,E-mail,Name,Joined\nmina,mina@x.example,Mina Kessler,2026-03-04\n"
 BALANCES = "Partner;Amount;Date\nmina;1.234,50;03/04/2026\nolga;80,00;05/04/2026\n"
+NOT_ONE_FOR_EACH = (
+    "The row has {} cells, not one for each column: look for missing or stray"
+    " separators and quotation marks."
+)
 MANY_ROWS = "\n".join(["ID", *map(str, range(upload_page.MAX_PAGE_ROWS + 1))])
 
 
@@ -31,6 +36,16 @@ def read(response):
     assert response.status_code == 200
     text = re.sub(r"(?s)<script.*?</script>|<[^>]*>", " ", response.content.decode())
     return " ".join(text.split())
+
+
+def list_cells(data):
+    return list(csv.reader(data.decode("utf-8-sig").splitlines()))
+
+
+def list_row(page):
+    """The titles and cells of the first row."""
+    (cells, *_) = page.context["rows"].cells
+    return [f"{column.title} {cell}" for column, cell in cells]
 
 
 def get_entries(client, url):
@@ -114,6 +129,37 @@ def people(client, upload, choose):
     return store(client, choose(upload("affiliates", rows)))
 
 
+def test_asks_whether_affiliates_are_approved(client, account, upload, choose, program):
+    found = upload("affiliates", PEOPLE)
+    url = url_of(found, "columns")
+    response = client.post(url, get_entries(client, url))
+    assert list(response.context["form"].errors) == ["default__status"]
+    page = choose(found, default__status="approved")
+    assert "Status approved" in " ".join(list_row(page))
+    store(client, page)
+    assert account.enrollments.get().approved is True
+    found = upload("affiliates", "E-mail,Status\no@x.example,\n")
+    page = choose(found)
+    assert "Status pending" in " ".join(list_row(page))
+
+
+def test_says_who_has_no_payout_method(client, upload, choose):
+    found = upload("affiliates", "E-mail,PayPal e-mail\na@x.example,\n")
+    page = choose(found, default__payout_method="paypal")
+    assert dict(page.context["facts"])["New, without payout method"] == "1"
+    assert "paypal" not in " ".join(list_row(page))
+
+
+def test_shows_totals_and_who_has_which_amount(client, account, people, upload, choose):
+    rows = "Partner,Amount\nmina,1000.5\nolga,-20\n"
+    page = choose(upload("opening_balances", rows), default__currency="EUR")
+    assert "Balance, new rows 980.50 EUR" in read(page)
+    text = read(client.get(store(client, page).url))
+    assert "Opening balances, total 980.50 EUR" in text
+    assert "Mina Kessler (mina) 1,000.50 EUR" in text
+    assert "Olga Novak (olga) -20.00 EUR" in text
+
+
 def test_asks_how_dates_are_written_and_numbers_are_not_in_doubt(
     client, account, people, upload
 ):
@@ -126,7 +172,9 @@ def test_asks_how_dates_are_written_and_numbers_are_not_in_doubt(
     assert "decimal" not in form.fields
     entries = get_entries(client, url) | {"default__currency": "EUR"}
     response = client.post(url, entries)
-    assert response.context["form"].errors == {"dates": ["This field is required."]}
+    assert response.context["form"].errors == {
+        "dates": ["The file does not tell: choose one."]
+    }
     check = url_of(found, "check")
     assert client.get(check).url == url  # not without the answer
     page = client.get(client.post(url, entries | {"dates": "day/month/year"}).url)
@@ -134,6 +182,48 @@ def test_asks_how_dates_are_written_and_numbers_are_not_in_doubt(
     store(client, page)
     assert account.transfers.filter(kind="opening_balance").count() == 2
     assert_ledger_consistent(account)
+
+
+def test_preselects_the_only_answer(client, account, people, upload, choose):
+    dates = BALANCES.replace("05/04", "13/04").replace("Date", "Noted")
+    found = upload("opening_balances", dates)
+    entries = {"default__currency": "EUR", "column__date": "2"}
+    page = choose(found, **entries)  # the question comes with the column
+    assert "2026-04-13" in read(page)
+    field = client.get(url_of(found, "columns")).context["form"]["dates"]
+    assert field.field.choices == [("day/month/year", "3 April 2026 (day/month/year)")]
+    assert field.value() == "day/month/year"
+
+
+def test_says_which_words_a_status_has_by_value(client, upload, choose):
+    rows = "E-mail,Status\na@x.example,offen\nb@x.example,ja\nc@x.example,offen\n"
+    page = choose(upload("affiliates", rows))
+    text = read(page)
+    assert "offen is not the status of an affiliate: use approved, pending" in text
+    summary, by_row = page.context["problem_sections"]
+    assert [row[2:] for row in summary.rows] == [("2", "2, 4"), ("1", "3")]
+    assert [row[2] for row in by_row.rows] == ["offen", "ja", "offen"]
+
+
+def test_shows_the_cells_of_duplicates(client, upload, choose):
+    page = choose(upload("affiliates", "E-mail\na@x.example\nA@x.example\n"))
+    _, by_row = page.context["problem_sections"]
+    assert by_row.rows == [
+        (
+            *("3", "E-mail", "A@x.example"),
+            "The same affiliate is in row 2: remove one of the rows.",
+        )
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_refuses_the_example_of_a_template(
+    client, account, upload, choose, program, kind
+):
+    data = client.get(reverse("admin:table_template", args=[kind])).content
+    text = read(choose(upload(kind, data)))
+    assert "This is the example of the template: remove the row." in text
+    assert "No row can be imported" in text
 
 
 def test_asks_how_numbers_are_written(client, people, upload):
@@ -175,13 +265,45 @@ def test_says_what_is_wrong_and_imports_the_good_rows(client, account, upload, c
     assert account.affiliates.count() == 0
     bad = client.get(f"{page.request['PATH_INFO']}?problems").content
     table = read_table(bad, "bad.csv")
-    assert table.header[-2:] == ["Row in the file", "What is wrong"]
-    assert [row.cells[:2] for row in table.rows] == [["olga", "nobody"]]
+    assert table.header[:3] == ["Row in the file", "What is wrong", "ID"]
+    assert [row.cells[2:4] for row in table.rows] == [["olga", "nobody"]]
     store(client, page, "_only_good")
     assert account.table_imports.get().not_stored == 1
     again = bad.replace(b"nobody", b"o@x.example").replace(b"02-30", b"02-28")
     page = choose(upload("affiliates", again))
     assert "Import all 1 row" in read(page)
+
+
+def test_keeps_the_rows_that_were_left_out(
+    client, staff_client, account, upload, choose
+):
+    found = upload("affiliates", PEOPLE + "olga,nobody,Olga,2026-03-05\n")
+    page = choose(found)
+    bad = client.get(f"{page.request['PATH_INFO']}?problems").content
+    text = read(client.get(store(client, page, "_only_good").url))
+    assert "Download the rows left out (1)" in text
+    url = f"{url_of(account.table_imports.get())}?left_out"
+    assert client.get(url).content == bad
+    assert staff_client(Role.MANAGER).get(url).status_code == 403
+    found.delete()  # after a day
+    assert client.get(url).status_code == 404
+    assert "left out (" not in read(client.get(url.removesuffix("?left_out")))
+
+
+def test_downloads_the_cells_of_broken_rows(client, upload, choose):
+    page = choose(upload("affiliates", PEOPLE + "olga,o@x.example\na,b,c,d,e\n"))
+    bad = client.get(f"{page.request['PATH_INFO']}?problems").content
+    assert list_cells(bad) == [
+        ["Row in the file", "What is wrong", "ID", "E-mail", "Name", "Joined"],
+        ["3", NOT_ONE_FOR_EACH.format(2), "olga", "o@x.example"],
+        ["4", NOT_ONE_FOR_EACH.format(5), "a", "b", "c", "d", "e"],
+    ]
+    page = choose(upload("affiliates", bad))  # as it is
+    assert page.context["counts"]["not_stored"] == 2
+    again = client.get(f"{page.request['PATH_INFO']}?problems").content
+    assert [row[2:] for row in list_cells(again)] == [
+        row[2:] for row in list_cells(bad)
+    ]
 
 
 def test_has_nothing_to_do_with_rows_that_are_known(client, people, upload, choose):

@@ -10,6 +10,7 @@ from tracking.services.table_uploads import (
     TableUploadImported,
     create_table_upload,
     delete_expired_table_uploads,
+    find_left_out,
     finish_table_upload,
     lock_table_upload,
     read_content,
@@ -43,10 +44,17 @@ def test_stores_files_encrypted(upload):
 def test_empties_what_was_imported(account, upload):
     table_import = account.table_imports.create(public_id="ti_1", kind="affiliates")
     assert lock_table_upload(account, upload) == upload
-    finish_table_upload(upload, table_import)
+    finish_table_upload(upload, table_import, left_out=b"")
     assert upload.reload().content == ""
+    assert find_left_out(table_import) is None
     with pytest.raises(TableUploadImported):
         lock_table_upload(account, upload)
+
+
+def test_keeps_the_rows_that_were_left_out(account, upload):
+    table_import = account.table_imports.create(public_id="ti_1", kind="affiliates")
+    finish_table_upload(upload, table_import, left_out=b"email\nnobody\n")
+    assert find_left_out(table_import) == b"email\nnobody\n"
 
 
 def test_locks_no_file_of_another_account(other_account, upload):

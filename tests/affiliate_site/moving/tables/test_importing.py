@@ -173,10 +173,10 @@ p,,P,,,,,,,,,,
         (13, "Parent", "parent_cycle"),
         (14, "Parent", "unknown_affiliate"),
         (15, "Country", "unknown_country"),
-        (16, "Status", "unknown_status"),
+        (16, "Status", "unknown_approval"),
         (17, "custom:Shoe size", "unknown_custom_field"),
-        (19, "E-mail", "duplicate_row"),
-        (20, "ID", "duplicate_row"),
+        (19, "E-mail", "duplicate_affiliate"),
+        (20, "ID", "duplicate_affiliate"),
     ]
     assert all(each.sentence for each in report.problems)
 

@@ -101,3 +101,38 @@ def test_use_each_header_once():
     }
     prefixed = guess_mapping(KINDS["affiliates"], ["Meta: Source", "custom:Size"])
     assert prefixed == {"meta:Source": "Meta: Source", "custom:Size": "custom:Size"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "header", "names"),
+    [
+        (
+            "affiliates",
+            "Vorname;Nachname;E-Mail;Straße;PLZ;Ort;Gutschein;IBAN",
+            "firstname lastname email address postal_code city coupon payout_iban",
+        ),
+        (
+            "affiliates",
+            "Prénom;Nom;Courriel;Société",
+            "firstname lastname email company",
+        ),
+        (
+            "conversions",
+            "Bestellnummer;Partner;Betrag;Währung;Provision;Datum",
+            "external_id affiliate amount currency commission created_at",
+        ),
+        (
+            "conversions",
+            "Pedido;Afiliado;Importe;Moneda;Comisión;Fecha",
+            "external_id affiliate amount currency commission created_at",
+        ),
+        ("conversions", "E-Mail;Code;Betrag", "amount"),  # of the customer
+        ("payments", "E-Mail;Betrag;Bezahlt am", "affiliate amount created_at"),
+        ("opening_balances", "Code;Saldo;Währung", "affiliate amount currency"),
+    ],
+)
+def test_know_headers_in_other_languages(kind, header, names):
+    headers = header.split(";")
+    mapping = guess_mapping(KINDS[kind], headers)
+    found = sorted(mapping, key=lambda name: headers.index(mapping[name]))
+    assert found == names.split()

@@ -54,10 +54,11 @@ mina@notes.example.org,5,GBP,
     report = build(account, "opening_balances", text).preview()
     assert [(each.row, each.column, each.code) for each in report.problems] == [
         (2, "Balance", "other_opening_balance"),
-        (4, "Affiliate", "duplicate_row"),
+        (4, "Affiliate", "duplicate_balance"),
         (5, "Balance", "zero_amount"),
         (6, "Balance", "too_many_decimals"),
     ]
+    assert "the opening balance 120.50 EUR already" in report.problems[0].sentence
 
 
 def test_refuse_to_take_back_what_staff_have_posted_instead(scenario):
