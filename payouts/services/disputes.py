@@ -17,7 +17,7 @@ from payouts.calculation import InitialStatusReason
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.models.payments import Payment
 from payouts.services.commissions import set_status
-from payouts.services.held_commissions import remember_held
+from payouts.services.held_commissions import forget_held, remember_held
 from payouts.services.ledger import LedgerSession
 from tracking.models.conversions import Conversion
 from tracking.services.concurrency import ConcurrentUpdate
@@ -104,13 +104,10 @@ def remember_decision(commission: Commission, status: str) -> None:
     conversion = commission.conversion
     if conversion is None or conversion.disputed_at is None:
         return
-    for order in conversion.account.shop_orders.filter(conversion=conversion):
-        if commission.pk in order.held:
-            held = [pk for pk in order.held if pk != commission.pk]
-            order.update_row(held=held)
+    forget_held(commission)
     is_approval = status == CommissionStatus.APPROVED
     if is_approval and commission.status == CommissionStatus.PENDING:
-        _remember(conversion, [commission.pk])
+        remember_held(conversion, [commission.pk])
 
 
 def is_holdable(commission: Commission) -> bool:
