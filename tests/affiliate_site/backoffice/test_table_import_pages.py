@@ -328,7 +328,8 @@ def test_stores_nothing_if_the_rows_have_changed(client, account, upload, choose
     first, second = (choose(upload("affiliates", PEOPLE)) for _ in range(2))
     store(client, first)
     response = store(client, second)
-    assert "Something has changed" in read(response)
+    text = read(response)
+    assert text.index("Something has changed") < text.index("Step 3 of 3")
     assert account.table_imports.count() == 1
     assert account.table_uploads.filter(table_import=None).count() == 1
 
@@ -410,7 +411,11 @@ def test_names_what_keeps_an_import(client, account, people, upload, choose):
     store(client, choose(upload("opening_balances", rows), default__currency="EUR"))
     stored = account.table_imports.earliest("pk")
     response = client.post(url_of(stored, "undo"))
-    assert "cannot be undone" in read(response)
+    text = read(response)
+    assert "cannot be undone any more, because of what came after: " in text
+    assert text.count("mina") == 1
+    assert "What is removed" not in text
+    assert "_save" not in response.content.decode()
     assert account.affiliates.count() == 2
 
 
@@ -448,3 +453,13 @@ def test_lists_files_that_wait(client, account, upload, choose):
     assert "a day after the upload" in read(client.get(url_of(found)))
     store(client, choose(found))
     assert "table.csv" not in read(client.get(url))
+
+
+def test_deletes_a_file(client, account, upload, choose):
+    found, other = upload("affiliates", PEOPLE), upload("affiliates", PEOPLE)
+    text = read(client.post(url_of(found, "delete_file"), follow=True))
+    assert "The file was deleted." in text
+    assert list(account.table_uploads.all()) == [other]
+    store(client, choose(other))
+    assert client.post(url_of(other, "delete_file")).status_code == 302
+    assert account.table_uploads.count() == 1
