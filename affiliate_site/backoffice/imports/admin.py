@@ -98,7 +98,7 @@ class TableUploadAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     def get_details(self, request, upload):
         facts = [
-            ("Rows", KINDS[upload.kind].label),
+            ("Kind of rows", KINDS[upload.kind].label),
             ("Uploaded", format_datetime(upload.created_at)),
             ("Deleted", "a day after the upload, if it is not imported"),
         ]
