@@ -9,6 +9,7 @@ from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.imports.check_page import CheckPage
 from affiliate_site.backoffice.imports.columns_page import ColumnsPage
+from affiliate_site.backoffice.imports.delete_page import DeleteUploadPage
 from affiliate_site.backoffice.imports.details import LEFT_OUT, get_import_details
 from affiliate_site.backoffice.imports.undo_page import UndoImportPage
 from affiliate_site.backoffice.imports.upload_page import (
@@ -80,7 +81,7 @@ class TableUploadAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     columns = ("created_at", KIND, "file_name")
     ordering = ("-created_at", "-id")
-    row_pages = (CheckPage, ColumnsPage)
+    row_pages = (CheckPage, ColumnsPage, DeleteUploadPage)
     exclude = ("content", "settings")
 
     def get_queryset(self, request):
@@ -97,7 +98,7 @@ class TableUploadAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     def get_details(self, request, upload):
         facts = [
-            ("Rows", KINDS[upload.kind].label),
+            ("Kind of rows", KINDS[upload.kind].label),
             ("Uploaded", format_datetime(upload.created_at)),
             ("Deleted", "a day after the upload, if it is not imported"),
         ]

@@ -264,9 +264,6 @@ class ColumnsPage(FormPage):
     def is_offered(cls, upload):
         return upload.table_import_id is None
 
-    def get_back_url(self):
-        return self.get_list_url()
-
     def perform(self, form, at):
         self.row.update_row(settings=asdict(form.settings))
 

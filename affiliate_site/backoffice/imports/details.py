@@ -53,7 +53,7 @@ def get_import_details(request, table_import: TableImport) -> Details:
     names = find_names(request.user, (), [table_import.actor])
     is_undone = table_import.undone_at is not None
     facts = [
-        ("Rows", KINDS[table_import.kind].label),
+        ("Kind of rows", KINDS[table_import.kind].label),
         ("File", table_import.file_name),
         ("Imported", format_datetime(table_import.created_at)),
         ("By", describe_actor(table_import.actor, names)),

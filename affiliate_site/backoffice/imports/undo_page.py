@@ -1,6 +1,7 @@
 """Undo an import, as long as nothing was built on it."""
 
-from itertools import islice
+import re
+from functools import cached_property
 
 from affiliate_site.backoffice.form_pages import RemovePage
 from affiliate_site.backoffice.imports.details import count_made
@@ -11,12 +12,14 @@ from affiliate_site.moving.tables.undo import (
     undo_table_import,
 )
 
-MAX_OBSTACLES = 20  # named
+MAX_OBSTACLES = 3  # named
+EVENT = re.compile(r" \([a-z_.]+\)$")  # the name of an entry in the audit log
 
 
 class UndoImportPage(RemovePage):
     """Remove what an import made."""
 
+    template_name = "admin/imports/undo.html"
     name = "undo"
     title = button = "Undo"
     permission = "tracking.delete_tableimport"
@@ -37,13 +40,29 @@ class UndoImportPage(RemovePage):
         """Not locked: the service locks affiliates first."""
         return self.row
 
-    def list_alerts(self):
+    @cached_property
+    def obstacles(self) -> list[str]:
+        """What keeps the import, each once."""
         made = load_rows(self.account, self.row)
         found = iterate_obstacles(self.account, self.row, made)
-        named = [f"{text}." for text in islice(found, MAX_OBSTACLES)]
-        if not named:
+        return list(dict.fromkeys(EVENT.sub("", text) for text in found))
+
+    def post(self, request, *args, **kwargs):
+        """Show what keeps the import, if that came after the page was opened."""
+        answer = self.get if self.obstacles else super().post
+        return answer(request, *args, **kwargs)
+
+    def list_alerts(self):
+        if not self.obstacles:
             return []
-        return ["It cannot be undone any more, because of what came after:", *named]
+        named = "; ".join(self.obstacles[:MAX_OBSTACLES])
+        more = len(self.obstacles) - MAX_OBSTACLES
+        rest = f"; and {more:,} more" if more > 0 else ""
+        return [
+            f"It cannot be undone any more, because of what came after: {named}{rest}."
+        ]
 
     def list_sections(self):
+        if self.obstacles:
+            return []
         return [Section("What is removed", facts=count_made(self.row))]

@@ -145,9 +145,11 @@ def decode(data: bytes, file_name: str) -> tuple[str, str, list[str]]:
         try:
             text = data.decode(encoding)
         except UnicodeDecodeError:
-            raise refuse(f"{file_name} is no text: save it as CSV UTF-8.") from None
+            raise refuse(
+                f"{file_name} is no table: save it as CSV UTF-8 or .xlsx."
+            ) from None
     if "\x00" in text:
-        raise refuse(f"{file_name} has NUL characters: save it as CSV UTF-8.")
+        raise refuse(f"{file_name} is no table: save it as CSV UTF-8 or .xlsx.")
     return text, encoding or "utf-8", notes
 
 

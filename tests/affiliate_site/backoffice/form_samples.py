@@ -309,7 +309,7 @@ def create_imports(account, marker: str) -> None:
         )
         if name == "imported":
             table_import = load_importer(upload, at=at).store().table_import
-            finish_table_upload(upload, table_import)
+            finish_table_upload(upload, table_import, left_out=marker.encode())
 
 
 class TableFile(SimpleUploadedFile):

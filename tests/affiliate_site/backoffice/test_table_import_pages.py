@@ -1,8 +1,5 @@
 """Pages that import tables: upload, columns, check, import, undo."""
 
-import csv
-import re
-
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
@@ -13,87 +10,29 @@ from affiliate_site.moving.tables.files import read_table
 from affiliate_site.moving.tables.kinds import KINDS
 from affiliate_site.moving.tables.mappings import guess_mapping
 from affiliate_site.moving.tables.storing import STORES
-from tests.ledger_checks import assert_ledger_consistent
+from tests.affiliate_site.backoffice.table_import_pages import (
+    ADD,
+    PEOPLE,
+    choose,
+    client,
+    list_cells,
+    people,
+    read,
+    store,
+    upload,
+    url_of,
+)
 from tracking.models.imports import TableImport
 from tracking.services.imports import ImportProblem
 
-ADD = "admin:tracking_tableimport_add"
+__all__ = ["choose", "client", "people", "upload"]
+
 LIST = "admin:tracking_tableimport_changelist"
-PEOPLE = "ID,E-mail,Name,Joined\nmina,mina@x.example,Mina Kessler,2026-03-04\n"
-BALANCES = "Partner;Amount;Date\nmina;1.234,50;03/04/2026\nolga;80,00;05/04/2026\n"
 NOT_ONE_FOR_EACH = (
     "The row has {} cells, not one for each column: look for missing or stray"
     " separators and quotation marks."
 )
 MANY_ROWS = "\n".join(["ID", *map(str, range(upload_page.MAX_PAGE_ROWS + 1))])
-
-
-def url_of(row, name="change"):
-    return reverse(f"admin:tracking_{row._meta.model_name}_{name}", args=[row.pk])
-
-
-def read(response):
-    assert response.status_code == 200
-    text = re.sub(r"(?s)<script.*?</script>|<[^>]*>", " ", response.content.decode())
-    return " ".join(text.split())
-
-
-def list_cells(data):
-    return list(csv.reader(data.decode("utf-8-sig").splitlines()))
-
-
-def list_row(page):
-    """The titles and cells of the first row."""
-    (cells, *_) = page.context["rows"].cells
-    return [f"{column.title} {cell}" for column, cell in cells]
-
-
-def get_entries(client, url):
-    """The fields of a page as a browser would send them back."""
-    form = client.get(url).context["form"]
-    return {it.name: it.value() for it in form if it.value()}
-
-
-@pytest.fixture
-def client(staff_client):
-    return staff_client()
-
-
-@pytest.fixture
-def upload(client, account):
-    """A function that uploads a table."""
-
-    def send(kind, data, *, system="", name="table.csv"):
-        content = data.encode() if isinstance(data, str) else data
-        file = SimpleUploadedFile(name, content)
-        response = client.post(
-            reverse(ADD), {"kind": kind, "system": system, "file": file}
-        )
-        assert response.status_code == 302, response.context["form"].errors
-        found = account.table_uploads.latest("pk")
-        assert response.url == url_of(found, "columns")
-        return found
-
-    return send
-
-
-@pytest.fixture
-def choose(client):
-    """A function that saves the columns of an upload."""
-
-    def send(found, **entries):
-        url = url_of(found, "columns")
-        response = client.post(url, get_entries(client, url) | entries)
-        assert response.status_code == 302, response.context["form"].errors
-        return client.get(response.url)
-
-    return send
-
-
-def store(client, page, button="_save"):
-    """Press a button of the page with the rows."""
-    outcome = page.context["outcome"]
-    return client.post(page.request["PATH_INFO"], {"outcome": outcome, button: "1"})
 
 
 def test_imports_a_table(client, account, upload, choose):
@@ -120,127 +59,6 @@ def test_shows_the_columns_with_their_first_values(client, upload):
     assert entries["email"].examples == ["mina@x.example", "olga@x.example"]
     assert entries["code"].examples == []
     assert "payout_iban" in {it.column.name for it in page.context["folded"]}
-
-
-@pytest.fixture
-def people(client, upload, choose):
-    """Two affiliates."""
-    rows = PEOPLE + "olga,olga@x.example,Olga Novak,2026-03-05\n"
-    return store(client, choose(upload("affiliates", rows)))
-
-
-def test_asks_whether_affiliates_are_approved(client, account, upload, choose, program):
-    found = upload("affiliates", PEOPLE)
-    url = url_of(found, "columns")
-    response = client.post(url, get_entries(client, url))
-    assert list(response.context["form"].errors) == ["default__status"]
-    page = choose(found, default__status="approved")
-    assert "Status approved" in " ".join(list_row(page))
-    store(client, page)
-    assert account.enrollments.get().approved is True
-    found = upload("affiliates", "E-mail,Status\no@x.example,\n")
-    page = choose(found)
-    assert "Status pending" in " ".join(list_row(page))
-
-
-def test_says_who_has_no_payout_method(client, upload, choose):
-    found = upload("affiliates", "E-mail,PayPal e-mail\na@x.example,\n")
-    page = choose(found, default__payout_method="paypal")
-    assert dict(page.context["facts"])["New, without payout method"] == "1"
-    assert "paypal" not in " ".join(list_row(page))
-
-
-def test_shows_totals_and_who_has_which_amount(client, account, people, upload, choose):
-    rows = "Partner,Amount\nmina,1000.5\nolga,-20\n"
-    page = choose(upload("opening_balances", rows), default__currency="EUR")
-    assert "Balance, new rows 980.50 EUR" in read(page)
-    text = read(client.get(store(client, page).url))
-    assert "Opening balances, total 980.50 EUR" in text
-    assert "Mina Kessler (mina) 1,000.50 EUR" in text
-    assert "Olga Novak (olga) -20.00 EUR" in text
-
-
-def test_asks_how_dates_are_written_and_numbers_are_not_in_doubt(
-    client, account, people, upload
-):
-    found = upload("opening_balances", BALANCES)
-    url = url_of(found, "columns")
-    form = client.get(url).context["form"]
-    labels = [label for _, label in form.fields["dates"].choices]
-    assert labels == ["3 April 2026 (day/month/year)", "4 March 2026 (month/day/year)"]
-    assert form["dates"].value() == ""
-    assert "decimal" not in form.fields
-    entries = get_entries(client, url) | {"default__currency": "EUR"}
-    response = client.post(url, entries)
-    assert response.context["form"].errors == {
-        "dates": ["The file does not tell: choose one."]
-    }
-    check = url_of(found, "check")
-    assert client.get(check).url == url  # not without the answer
-    page = client.get(client.post(url, entries | {"dates": "day/month/year"}).url)
-    assert "2026-04-03" in read(page)
-    store(client, page)
-    assert account.transfers.filter(kind="opening_balance").count() == 2
-    assert_ledger_consistent(account)
-
-
-def test_preselects_the_only_answer(client, account, people, upload, choose):
-    dates = BALANCES.replace("05/04", "13/04").replace("Date", "Noted")
-    found = upload("opening_balances", dates)
-    entries = {"default__currency": "EUR", "column__date": "2"}
-    page = choose(found, **entries)  # the question comes with the column
-    assert "2026-04-13" in read(page)
-    field = client.get(url_of(found, "columns")).context["form"]["dates"]
-    assert field.field.choices == [("day/month/year", "3 April 2026 (day/month/year)")]
-    assert field.value() == "day/month/year"
-
-
-def test_says_which_words_a_status_has_by_value(client, upload, choose):
-    rows = "E-mail,Status\na@x.example,offen\nb@x.example,ja\nc@x.example,offen\n"
-    page = choose(upload("affiliates", rows))
-    text = read(page)
-    assert "offen is not the status of an affiliate: use approved, pending" in text
-    summary, by_row = page.context["problem_sections"]
-    assert [row[2:] for row in summary.rows] == [("2", "2, 4"), ("1", "3")]
-    assert [row[2] for row in by_row.rows] == ["offen", "ja", "offen"]
-
-
-def test_shows_the_cells_of_duplicates(client, upload, choose):
-    page = choose(upload("affiliates", "E-mail\na@x.example\nA@x.example\n"))
-    _, by_row = page.context["problem_sections"]
-    assert by_row.rows == [
-        (
-            *("3", "E-mail", "A@x.example"),
-            "The same affiliate is in row 2: remove one of the rows.",
-        )
-    ]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_refuses_the_example_of_a_template(
-    client, account, upload, choose, program, kind
-):
-    data = client.get(reverse("admin:table_template", args=[kind])).content
-    text = read(choose(upload(kind, data)))
-    assert "This is the example of the template: remove the row." in text
-    assert "No row can be imported" in text
-
-
-def test_asks_how_numbers_are_written(client, people, upload):
-    found = upload(
-        "opening_balances", BALANCES.replace("1.234,50", "1.234").replace("80,00", "80")
-    )
-    field = client.get(url_of(found, "columns")).context["form"].fields["decimal"]
-    assert field.choices == [("point", "1.234 (point)"), ("comma", "1234 (comma)")]
-
-
-def test_asks_how_letters_are_stored(client, account, upload, choose):
-    text = PEOPLE.replace("Mina Kessler", "Łucja Żak")
-    found = upload("affiliates", text.encode("cp1250"))
-    field = client.get(url_of(found, "columns")).context["form"].fields["encoding"]
-    assert ("cp1250", "Łucja Żak (Central European)") in field.choices
-    store(client, choose(found, encoding="cp1250"))
-    assert account.affiliates.get().lastname == "Żak"
 
 
 def test_needs_the_columns_that_identify_a_row(client, upload):
@@ -328,7 +146,8 @@ def test_stores_nothing_if_the_rows_have_changed(client, account, upload, choose
     first, second = (choose(upload("affiliates", PEOPLE)) for _ in range(2))
     store(client, first)
     response = store(client, second)
-    assert "Something has changed" in read(response)
+    text = read(response)
+    assert text.index("Something has changed") < text.index("Step 3 of 3")
     assert account.table_imports.count() == 1
     assert account.table_uploads.filter(table_import=None).count() == 1
 
@@ -410,7 +229,11 @@ def test_names_what_keeps_an_import(client, account, people, upload, choose):
     store(client, choose(upload("opening_balances", rows), default__currency="EUR"))
     stored = account.table_imports.earliest("pk")
     response = client.post(url_of(stored, "undo"))
-    assert "cannot be undone" in read(response)
+    text = read(response)
+    assert "cannot be undone any more, because of what came after: " in text
+    assert text.count("mina") == 1
+    assert "What is removed" not in text
+    assert "_save" not in response.content.decode()
     assert account.affiliates.count() == 2
 
 
@@ -448,3 +271,13 @@ def test_lists_files_that_wait(client, account, upload, choose):
     assert "a day after the upload" in read(client.get(url_of(found)))
     store(client, choose(found))
     assert "table.csv" not in read(client.get(url))
+
+
+def test_deletes_a_file(client, account, upload, choose):
+    found, other = upload("affiliates", PEOPLE), upload("affiliates", PEOPLE)
+    text = read(client.post(url_of(found, "delete_file"), follow=True))
+    assert "The file was deleted." in text
+    assert list(account.table_uploads.all()) == [other]
+    store(client, choose(other))
+    assert client.post(url_of(other, "delete_file")).status_code == 302
+    assert account.table_uploads.count() == 1

@@ -150,7 +150,7 @@ def test_read_no_formula():
         (b'ID,Name\n1,"a\n', "broken cell"),
         (b"ID,Name\n1," + b"a" * 200_000, "broken cell"),
         (b"\xff\xfeI\x00D", "is damaged"),
-        (b"ID,N\x81me\n1,2\n", "is no text"),
+        (b"ID,N\x81me\n1,2\n", "is no table"),
         (b"\xd0\xcf\x11\xe0" + bytes(100), "old or encrypted Excel"),
         (b"PK\x03\x04" + bytes(100), "cannot be read as .xlsx"),
         (",".join(map(str, range(300))).encode() + b"\n1\n", "more than 200 columns"),
