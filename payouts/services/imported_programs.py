@@ -123,6 +123,5 @@ def import_bonus(imports: ImportMap, body: Body, program: Program) -> Bonus:
 def switch_bonuses(imports: ImportMap) -> None:
     """Grant the bonuses of a source here, from the first period that is not over."""
     pks = [pk for (kind, _), pk in imports.known.items() if kind == "bonus"]
-    imports.account.bonuses.filter(pk__in=pks).update(
-        created_at=imports.at, granted_until=imports.at.date()
-    )
+    for bonus in imports.account.bonuses.filter(pk__in=pks):
+        bonus.update_row(created_at=imports.at, granted_until=imports.at.date())

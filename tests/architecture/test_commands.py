@@ -82,6 +82,7 @@ DOCUMENTED = {
     "export_account": "ACCOUNT FILE",
     "import_account": (
         "ACCOUNT [--from BASE_URL | --file FILE] [--dry-run] [--mirror] [--final]"
+        " [--accept-problems]"
     ),
     "import_table": (
         "ACCOUNT TABLE [FILE] [--template] [--system SYSTEM] [--column PAIR]"
