@@ -11,6 +11,7 @@ from django.contrib import messages
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.text import Truncator
 
 from accounts.errors import Conflict
@@ -326,7 +327,7 @@ def format_value(row: Row, column: TableColumn) -> str:
         return shorten(", ".join(value))
     if kind == "date":
         text = format_datetime(datetime.fromisoformat(str(value)))
-        return text.replace(" ", "\u00a0")
+        return format_html('<span class="whitespace-nowrap">{}</span>', text)
     return f"{value:f}" if isinstance(value, Decimal) else shorten(str(value))
 
 

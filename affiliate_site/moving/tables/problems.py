@@ -26,7 +26,8 @@ SENTENCES = {
     "invalid_number": "{value} is no number in the style of this file.",
     "invalid_payout_details": "{value}",
     "example_row": "This is the example of the template: remove the row.",
-    "missing": "The cell is empty: enter a value.",
+    "missing": "The cell is empty: enter a value, or choose one for all rows if the list"
+    " of columns offers that.",
     "negative_amount": "The amount {value} is negative.",
     "not_storable": "The row cannot be stored: {value}",
     "other_email": "The affiliate of this ID has the address {value}: correct the"

@@ -63,6 +63,7 @@ OWNER_PAGES = {
     "CheckPage",
     "ColumnsPage",
     "ConfirmRunPage",
+    "DeleteUploadPage",
     "DiscardRunPage",
     "EditWebhookPage",
     "ErasePersonPage",
