@@ -100,11 +100,11 @@ def count_made(table_import: TableImport) -> list[tuple[str, str]]:
     ]
 
 
-def sum_made(table_import: TableImport) -> list[tuple[str, str]]:
+def sum_made(table_import: TableImport) -> list[tuple[str, object]]:
     """The sums of what an import made, by kind."""
     account = table_import.account
     objects = account.imported_objects.filter(source=table_import.source)
-    totals = []
+    totals: list[tuple[str, object]] = []
     for kind, columns in AMOUNTS.items():
         pks = objects.filter(kind=kind).values_list("local_id", flat=True)
         rows = look_up(getattr(account, RELATIONS[kind]), "pk", pks, *columns)

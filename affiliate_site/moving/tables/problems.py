@@ -9,7 +9,8 @@ SENTENCES = {
     "affiliate_of_payment": "The payment {value} has another affiliate or currency.",
     "amount_too_large": "The number {value} is too large.",
     "cell_error": "The cell holds the error {value}: correct it in the spreadsheet.",
-    "code_in_use": "The referral code {value} belongs to another affiliate.",
+    "code_in_use": "The referral code {value} is in use: another affiliate or program"
+    " has it. Choose another one, or leave it out.",
     "control_character": "The text holds characters that nobody can see: remove them.",
     "coupon_in_use": "The coupon {value} belongs to another affiliate.",
     "date_out_of_range": "The date {value} lies in the future or before 1990.",
