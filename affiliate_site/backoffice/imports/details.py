@@ -103,7 +103,7 @@ def sum_made(table_import: TableImport) -> list[tuple[str, str]]:
     """The sums of what an import made, by kind."""
     account = table_import.account
     objects = account.imported_objects.filter(source=table_import.source)
-    totals = []
+    totals: list[tuple[str, str]] = []
     for kind, columns in AMOUNTS.items():
         pks = objects.filter(kind=kind).values_list("local_id", flat=True)
         rows = look_up(getattr(account, RELATIONS[kind]), "pk", pks, *columns)
