@@ -27,7 +27,6 @@ from affiliate_site.backoffice.object_pages import (
 from affiliate_site.moving.tables.kinds import KINDS
 from affiliate_site.moving.tables.references import look_up
 from affiliate_site.moving.tables.undo import RELATIONS
-from payouts.models.ledger import Transfer
 from tracking.models.imports import TableImport
 from tracking.services.table_uploads import find_left_out
 
@@ -125,9 +124,9 @@ def name_kind(table_import: TableImport, kind: str) -> str:
     return capfirst(rows.model._meta.verbose_name_plural)
 
 
-def describe_amount(row: Any) -> tuple[str, str]:
+def describe_amount(kind: str, row: Any) -> tuple[str, str]:
     """The affiliate of an object, and its amount: negative if the affiliate owes it."""
-    if isinstance(row, Transfer):
+    if kind == "opening_balance":
         affiliate = row.credit.affiliate or row.debit.affiliate
         amount = row.amount if row.credit.affiliate else -row.amount
     else:
@@ -167,7 +166,7 @@ def list_made(table_import: TableImport) -> Sequence[Section]:
                 (
                     it.source_id,
                     link_to(row, page.get_object_title(row)),
-                    *(describe_amount(row) if people else ()),
+                    *(describe_amount(kind, row) if people else ()),
                 )
                 for it in listed
                 if (row := rows.get(it.local_id))

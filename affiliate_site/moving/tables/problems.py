@@ -21,14 +21,14 @@ SENTENCES = {
     "duplicate_row": "The same is in row {value}: remove one of the rows, or give each"
     " its own ID.",
     "email_in_use": "Another affiliate has the address {value}.",
+    "example_row": "This is the example of the template: remove the row.",
     "formula": "The cell holds the formula {value} without a result: save values.",
     "invalid_date": "{value} is no date in the style of this file.",
     "invalid_email": "{value} is not an e-mail address.",
     "invalid_number": "{value} is no number in the style of this file.",
     "invalid_payout_details": "{value}",
-    "example_row": "This is the example of the template: remove the row.",
-    "missing": "The cell is empty: enter a value, or choose one for all rows if the list"
-    " of columns offers that.",
+    "missing": "The cell is empty: enter a value, or choose one for all rows if the"
+    " list of columns offers that.",
     "negative_amount": "The amount {value} is negative.",
     "not_storable": "The row cannot be stored: {value}",
     "other_email": "The affiliate of this ID has the address {value}: correct the"
