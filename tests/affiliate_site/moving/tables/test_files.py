@@ -145,7 +145,7 @@ def test_read_no_formula():
         (b"ID,Name\n", "no rows"),
         (b"ID,,Name\n1,2,3\n", "Column 2"),
         (b"ID,Name,id\n1,2,3\n", "two columns id"),
-        (b"ID,Name\n1,a\x00b\n", "NUL"),
+        (b"ID,Name\n1,a\x00b\n", "is no table"),
         (b'ID,Name\n1,"a"b\n', "broken cell in line 2"),
         (b'ID,Name\n1,"a\n', "broken cell"),
         (b"ID,Name\n1," + b"a" * 200_000, "broken cell"),
