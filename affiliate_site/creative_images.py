@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.http import HttpResponse
-from PIL import Image, ImageOps
+from PIL import Image, ImageFile, ImageOps
 
 from accounts.errors import InvalidSetting
 from accounts.models.accounts import Account
@@ -56,6 +56,8 @@ def encode_image(data: bytes) -> EncodedImage:
     """
     if len(data) > MAX_BYTES:
         raise refuse(f"at most {MAX_BYTES // 1024**2} MB")
+    # Importing WeasyPrint sets it for the whole process.
+    ImageFile.LOAD_TRUNCATED_IMAGES = False
     try:
         with Image.open(BytesIO(data), formats=tuple(FORMATS)) as image:
             ending, name = FORMATS[str(image.format)]

@@ -109,6 +109,13 @@ def test_drops_everything_but_the_pixels(kind):
     assert (encoded.width, encoded.height) == expected
 
 
+@pytest.fixture
+def lenient(monkeypatch):
+    """The process has made a PDF before."""
+    monkeypatch.setattr("PIL.ImageFile.LOAD_TRUNCATED_IMAGES", True)
+
+
+@pytest.mark.usefixtures("lenient")
 @pytest.mark.parametrize(
     ("data", "rule"),
     [
