@@ -159,8 +159,8 @@ class ColumnsForm(ServiceForm):
                 for style, meaning in question.options.items()
                 if meaning is not None
             ]
-            said = getattr(stored, question.name)
-            questions[question.name] = build_question(label, choices, said)
+            answer = getattr(stored, question.name)
+            questions[question.name] = build_question(label, choices, answer)
         return questions
 
     def read_mapping(self, values) -> dict[str, str]:
@@ -225,14 +225,14 @@ class ColumnsForm(ServiceForm):
         return entries
 
 
-def build_question(label: str, choices, said: str) -> forms.ChoiceField:
+def build_question(label: str, choices, answer: str) -> forms.ChoiceField:
     """A question that has to be answered, unless there is only one answer."""
     choices = list(choices)
     is_open = len(choices) > 1
     return forms.ChoiceField(
         label=label,
         choices=choices,
-        initial=said if is_open else choices[0][0],
+        initial=answer if is_open else choices[0][0],
         required=is_open,
         widget=RADIO(),
         error_messages={"required": "The file does not tell: choose one."},

@@ -194,8 +194,8 @@ class TableImporter:
     def _choose_style(
         self, name: str, types: Sequence[str], parse: Any, styles: Sequence[str]
     ) -> tuple[str | None, list[Question]]:
-        if said := getattr(self.styles, name):
-            return said, []
+        if answer := getattr(self.styles, name):
+            return answer, []
         cells = []
         for column_name, header in self.mapping.items():
             column, index = (
