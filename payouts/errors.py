@@ -266,6 +266,15 @@ class PersonNotFound(NotFound):
     )
 
 
+class PaymentsUnanswered(Conflict):
+    """A bank file needs the name and the account of who is to be erased."""
+
+    message = (
+        "Nothing was erased: the bank has not answered yet about payments of {runs}."
+        " Import its answers or cancel the payments first"
+    )
+
+
 class PayoutRunNotConfirmed(Conflict):
     """Files are made of confirmed runs."""
 

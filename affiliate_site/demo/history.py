@@ -614,7 +614,7 @@ class DemoHistory:
         results = [
             PayoutResult(
                 name,
-                ResultState.FAILED if name in returned else ResultState.SETTLED,
+                ResultState.RETURNED if name in returned else ResultState.SETTLED,
                 reference=f"SB-{name[-6:].upper()}",
                 reason=reason if name in returned else "",
             )

@@ -25,9 +25,11 @@ from accounts.services.erasure import (
     update_other_values,
 )
 from accounts.services.idempotency import RESPONSE_RETENTION
+from payouts.errors import PaymentsUnanswered
 from payouts.models.commissions import Commission
 from payouts.services.payables import get_payable_balances
 from payouts.services.people import People, find_people
+from payouts.services.run_states import list_unanswered_runs
 from tracking.models.affiliates import Affiliate
 from tracking.models.customers import Customer
 from tracking.models.prospects import Prospect
@@ -86,10 +88,12 @@ class Erasure:
 def erase_person(account: Account, *, identifier: str, at: datetime) -> Erasure:
     """Erase all that `find_people` finds; who is not removed yet is removed first.
 
-    A second call changes nothing. Balances stay payable. Raises `PersonNotFound`.
+    A second call changes nothing. Balances stay payable. Raises `PersonNotFound`, and
+    `PaymentsUnanswered` for an affiliate whom a bank file may still have to name.
     """
     with transaction.atomic():
         people = _lock_people(account, find_people(account, identifier))
+        _ensure_answered(account, people)
         texts = _PersonTexts(account, people, at)
         counts = {person: _erase(account, person, at) for person in people}
         count = sum(counts.values()) + texts.erase()
@@ -144,6 +148,17 @@ def _lock_people(account: Account, people: People) -> People:
     )
     list(conversions.select_for_update(no_key=True).order_by("pk").values("pk"))
     return locked
+
+
+def _ensure_answered(account: Account, people: People) -> None:
+    """Raise `PaymentsUnanswered` before the bank has answered about all payments.
+
+    The confirmation of a run locks its affiliates, too. Who is erased already has
+    nothing left that a file could name.
+    """
+    named = [row.pk for row in people.affiliates if row.slug != get_erased_id(row.pk)]
+    if runs := list_unanswered_runs(account, named):
+        raise PaymentsUnanswered(runs=", ".join(runs))
 
 
 def _lock(rows: models.QuerySet[Row], found: list[Row]) -> list[Row]:

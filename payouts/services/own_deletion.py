@@ -7,6 +7,7 @@ from accounts.services.changes import log_event
 from accounts.services.notifications import send_to_owners
 from payouts.models.runs import PayoutLineState
 from payouts.services.amounts_due import get_amounts_due
+from payouts.services.run_states import list_unanswered_runs
 from tracking.models.affiliates import Affiliate
 from tracking.money import format_amount
 from tracking.services.affiliates import delete_affiliate
@@ -52,12 +53,14 @@ def delete_own_account(affiliate: Affiliate, *, password: str, at: datetime) -> 
         log_event(account, "affiliate.deletion_asked", locked, at=at)
         listed = [format_amount(amount, key) for key, amount in amounts.items()]
         name = f"{locked.firstname} {locked.lastname}".strip()
+        runs = ", ".join(list_unanswered_runs(account, [locked.pk]))
+        unanswered = f"The bank has not answered yet about {runs}. " if runs else ""
         send_to_owners(
             account,
             subject=f"{locked.slug} asks to be removed",
             text=(
                 f"{name} ({locked.slug}) asked in the portal to be removed.\n\nStill"
-                f" open: {', '.join(listed)}. Pay or disapprove it first, then remove"
-                " the affiliate in the back office.\n"
+                f" open: {', '.join(listed)}. {unanswered}Pay or disapprove it first,"
+                " then remove the affiliate in the back office.\n"
             ),
         )

@@ -7,6 +7,7 @@ from django.db import transaction
 from django.db.models import Count
 
 from accounts.encryption import calculate_blind_index
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from payouts.errors import PayoutMethodNotFound
@@ -18,6 +19,7 @@ from payouts.payout_details import (
     mask_changes,
     normalize_details,
 )
+from tracking.errors import AffiliateNotFound
 from tracking.models.affiliates import Affiliate
 from tracking.services.affiliates import get_affiliate
 
@@ -98,10 +100,13 @@ def release_payout_method(
 ) -> PayoutMethod:
     """End the hold of a payout method: payout runs use it again.
 
+    Also one of a removed affiliate, whose balance stays payable.
     Raises `PayoutMethodNotFound` if the affiliate has none of this kind on hold.
     """
     with transaction.atomic():
-        affiliate = get_affiliate(account, affiliate_id, lock=True)
+        affiliate = get_or_raise(
+            account.affiliates, AffiliateNotFound, slug=affiliate_id, lock=True
+        )
         methods = account.payout_methods.filter(affiliate=affiliate, kind=kind)
         method = methods.exclude(on_hold_reason="").first()
         if method is None:

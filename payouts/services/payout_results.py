@@ -68,11 +68,26 @@ class ResultState(StrEnum):
     """What an answer says, the strongest last."""
 
     UNKNOWN = "unknown"
+    FAILED = "failed"  # refused: no money has left
     SETTLED = "settled"
-    FAILED = "failed"  # refused, or returned later
+    RETURNED = "returned"  # the money is back, also after it was settled
+    DUPLICATE = "duplicate"  # refused or returned, as another order of it is known
 
 
 STRENGTHS = list(ResultState)
+NOT_ARRIVED = (ResultState.FAILED, ResultState.RETURNED)
+# AM05, DU01 to DU05, DUPL, or in words.
+DUPLICATE_PATTERN = re.compile(r"\b(AM05|DU0[0-9])\b|dupl", re.ASCII | re.IGNORECASE)
+IS_DUPLICATE = (
+    "it was ordered twice, and one order was refused or returned: that says nothing of"
+    " the other one"
+)
+
+
+def find_duplicate(state: ResultState, *reasons: str) -> ResultState:
+    """Return the state of an answer, `DUPLICATE` if a reason for it says so."""
+    is_duplicate = any(map(DUPLICATE_PATTERN.search, reasons))
+    return ResultState.DUPLICATE if is_duplicate and state in NOT_ARRIVED else state
 
 
 @dataclass(frozen=True)
@@ -125,12 +140,15 @@ class _Answer:
     payment: Payment
     line: PayoutLine | None
 
-    def find_problem(self, strongest: _Answer | None) -> str:
+    def find_problem(self, strongest: _Answer | None, *, has_arrived: bool) -> str:
         """Return why staff must look at it: it then changes nothing.
 
-        `strongest` is the answer about the same payment that counts.
+        `strongest` is the answer about the same payment that counts, and `has_arrived`
+        says whether one in the file says that it is settled.
         """
         result, payment = self.result, self.payment
+        if result.state == ResultState.DUPLICATE:
+            return IS_DUPLICATE
         currency = result.currency or payment.currency
         if result.amount is not None and (result.amount, currency) != (
             payment.amount,
@@ -138,6 +156,8 @@ class _Answer:
         ):
             paid = format_amount(payment.amount, payment.currency)
             return f"the file says {result.amount:f} {currency}, the payment is {paid}"
+        if result.state == ResultState.FAILED:
+            return self.find_settlement(has_arrived=has_arrived)
         if result.state != ResultState.SETTLED:
             return ""
         if strongest is None:
@@ -160,11 +180,20 @@ class _Answer:
             return f"it was returned on {line.answered_on}, but has arrived"
         return ""
 
+    def find_settlement(self, *, has_arrived: bool) -> str:
+        """Return what says that a payment has arrived which is refused now."""
+        line = self.line
+        if line is not None and line.state == PayoutLineState.SETTLED:
+            return (
+                f"it was settled on {line.settled_on}, but is refused: only its return"
+                " makes it owed again"
+            )
+        return "it is refused, but settled in the same file" if has_arrived else ""
+
     @property
     def is_new(self) -> bool:
         """Whether the answer says more than is known."""
-        state = self.result.state
-        if state == ResultState.FAILED:
+        if self.result.state in NOT_ARRIVED:
             return self.payment.canceled_at is None
         return (
             self.line is not None
@@ -212,10 +241,11 @@ def apply_payout_results(
 ) -> AppliedResults:
     """Apply the answers of one file, all or none; a second time changes nothing.
 
-    A settled line gets reference and date. A payment that was refused, or returned even
-    later, is canceled with the reason and owed again, and payout runs leave its payout
-    method out until staff have looked at it. With `run`, raises `ResultsOfOtherRun` for
-    an answer about anything else; `is_dry_run` changes nothing.
+    A settled line gets reference and date. A payment that was refused before, or
+    returned even after it was settled, is canceled with the reason and owed again, and
+    payout runs leave its payout method out until staff have looked at it. With `run`,
+    raises `ResultsOfOtherRun` for an answer about anything else; `is_dry_run` changes
+    nothing.
     """
     with transaction.atomic():
         applied, answers, found = _judge(account, results, run=run)
@@ -228,7 +258,7 @@ def apply_payout_results(
         touched |= {run.pk} if run else set()
         applied.unknown += _list_open(account, touched, named)
         settled = [it for it in changes if it.result.state == ResultState.SETTLED]
-        failed = [it for it in changes if it.result.state == ResultState.FAILED]
+        failed = [it for it in changes if it.result.state in NOT_ARRIVED]
         applied.settled = [_report(it.result, it.payment) for it in settled]
         applied.failed = [_report(it.result, it.payment) for it in failed]
         applied.already_applied = len(answers) - len(changes)
@@ -260,9 +290,10 @@ def _judge(
             applied.unmatched += [_report(it, reason=reason) for it in group]
             continue
         strongest = None
+        has_arrived = any(it.state == ResultState.SETTLED for it in group)
         group.sort(key=lambda it: STRENGTHS.index(it.state), reverse=True)
         for answer in [_Answer(result, *found[name]) for result in group]:
-            if problem := answer.find_problem(strongest):
+            if problem := answer.find_problem(strongest, has_arrived=has_arrived):
                 reported = _report(answer.result, answer.payment, problem)
                 applied.unmatched.append(reported)
             else:
@@ -438,12 +469,13 @@ def _update_runs(
 
     `unmatched` is the number of answers in the file that were not applied.
     """
-    groups: dict[int, list[ResultState]] = defaultdict(list)
+    groups: dict[int, list[bool]] = defaultdict(list)
     runs: dict[int, PayoutRun] = {}
     for answer in answers:
         if answer.line:
             runs[answer.line.run_id] = answer.line.run
-            groups[answer.line.run_id].append(answer.result.state)
+            is_settled = answer.result.state == ResultState.SETTLED
+            groups[answer.line.run_id].append(is_settled)
     for pk in sorted(runs):
         update_run_state(runs[pk])
         log_event(
@@ -451,7 +483,7 @@ def _update_runs(
             "payout_run.results_imported",
             runs[pk],
             at=at,
-            settled=groups[pk].count(ResultState.SETTLED),
-            failed=groups[pk].count(ResultState.FAILED),
+            settled=groups[pk].count(True),
+            failed=groups[pk].count(False),
             **({"not_applied": unmatched} if unmatched else {}),
         )

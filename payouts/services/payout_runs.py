@@ -36,7 +36,9 @@ from payouts.models.runs import (
 from payouts.services.payables import load_payable_balances
 from payouts.services.payout_minimums import get_minimums
 from payouts.services.payout_settings import (
+    build_payer,
     get_payer,
+    get_payout_settings,
 )
 from payouts.services.run_selection import Recipients, Selection, calculate_fingerprint
 from payouts.services.run_states import ensure_draft, lock_run
@@ -91,6 +93,7 @@ def create_draft(
         note=note,
         created_by=get_actor().name,
         created_at=at,
+        payer=build_payer(get_payout_settings(account)),
     )
     with use_snapshot():
         lines = _list_lines(run)
@@ -115,7 +118,8 @@ def remake_draft(account: Account, *, pk: int, at: datetime) -> PayoutRun:
             _take_out(line, notes.get((line.affiliate_id, line.currency), ""))
         rows.delete()
         account.payout_lines.bulk_create(lines)
-        run.update_row(created_by=get_actor().name)
+        payer = build_payer(get_payout_settings(account))
+        run.update_row(created_by=get_actor().name, payer=payer)
         log_event(account, "payout_run.remade", run, at=at)
     return run
 

@@ -23,7 +23,6 @@ from payouts.errors import (
     SecondPersonRequired,
 )
 from payouts.models.commissions import BalanceKey
-from payouts.models.payments import PayoutMethod
 from payouts.models.runs import (
     LeftOutReason,
     PayoutLine,
@@ -31,7 +30,6 @@ from payouts.models.runs import (
     PayoutRun,
     PayoutRunState,
 )
-from payouts.payout_details import normalize_details
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from payouts.services.payables import load_payable_balances
 from payouts.services.payments import PaymentOrder, create_payments
@@ -43,16 +41,18 @@ from payouts.services.run_selection import (
     Candidate,
     Recipients,
     Selection,
+    build_receiver,
     calculate_fingerprint,
 )
 from payouts.services.run_states import ensure_draft, lock_run
-from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO
+from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 
 MAX_NAMED_CHANGES = 20
 ProgressWrapper = Callable[[Sequence[Any]], Iterable[Any]]
 
 
+@retry_on_conflict
 def confirm_run(
     account: Account, *, pk: int, at: datetime, progress: ProgressWrapper = iter
 ) -> PayoutRun:
@@ -62,6 +62,7 @@ def confirm_run(
     `SecondPersonRequired`, `PayoutRunEmpty` and `PayoutRunNotDraft`.
     """
     with transaction.atomic():
+        locked = _lock_affiliates(account, pk)
         run = lock_run(account, pk)
         if run.state not in (PayoutRunState.DRAFT, PayoutRunState.DISCARDED):
             return run
@@ -71,6 +72,8 @@ def confirm_run(
         lines = _list_included_lines(run)
         if not lines:
             raise PayoutRunEmpty(run=run)
+        if not locked.issuperset(line.affiliate_id for line in lines):
+            raise ConcurrentUpdate  # somebody has made the draft again
         keys = [(line.affiliate_id, line.currency) for line in lines]
         with open_ledger_session(account, keys, at=at) as ledger:
             ledger.lock_balances()
@@ -79,15 +82,22 @@ def confirm_run(
             commissions = _check_lines(run, lines, recipients, balances)
             for batch in progress(split_into_batches(lines, is_large=True)):
                 _pay_lines(batch, commissions, recipients, ledger)
-        payer = build_payer(get_payout_settings(account))
         run.update_row(
             state=PayoutRunState.CONFIRMED,
             confirmed_by=get_actor().name,
             confirmed_at=at,
-            payer=payer,
+            payer=build_payer(get_payout_settings(account)),
         )
         log_event(account, "payout_run.confirmed", run, at=at, lines=len(lines))
     return run
+
+
+def _lock_affiliates(account: Account, run_pk: int) -> set[int]:
+    """Lock who is paid, before the run: nobody is erased, renamed or withheld now."""
+    lines = account.payout_lines.filter(run=run_pk, state=PayoutLineState.INCLUDED)
+    rows = account.affiliates.filter(pk__in=lines.values("affiliate"))
+    locked = rows.select_for_update(no_key=True).order_by("pk")
+    return set(locked.values_list("pk", flat=True))
 
 
 def describe_changes(run: PayoutRun) -> str:
@@ -123,18 +133,18 @@ def _check_lines(
         for candidate in Selection(run).list_candidates(balances, keeps_ids=True)
         if candidate.balance_key in keys
     }
-    changes: list[tuple[int, str]] = []
+    changes = [(0, text) for text in _list_payer_changes(run)]
     for line in lines:
         key = line.affiliate_id, line.currency
         candidate = candidates.get(key) or Candidate(key, ZERO)
-        changes += [
-            (line.affiliate_id, f"{what} was {was}, is {now}")
-            for what, was, now in _list_changes(line, candidate, recipients)
-        ]
+        texts = _list_changes(line, candidate, recipients)
+        changes += [(line.affiliate_id, text) for text in texts]
     if changes:
         first = changes[:MAX_NAMED_CHANGES]
         affiliates = run.account.affiliates.in_bulk({pk for pk, _ in first})
-        named = "; ".join(f"{affiliates[pk]}: {text}" for pk, text in first)
+        named = "; ".join(
+            f"{affiliates[pk]}: {text}" if pk else text for pk, text in first
+        )
         more = len(changes) - MAX_NAMED_CHANGES
         raise PayoutRunChanged(
             changes=f"{named}; and {more} more" if more > 0 else named,
@@ -143,30 +153,43 @@ def _check_lines(
     return {key: candidate.commission_ids for key, candidate in candidates.items()}
 
 
+def _list_payer_changes(run: PayoutRun) -> Iterator[str]:
+    """Yield what files say of another payer than when the draft was made."""
+    if not run.payer:
+        yield "an earlier release made the draft"
+    elif run.payer["iban"]:  # else the payer of the confirmation is the first one
+        payer = build_payer(get_payout_settings(run.account))
+        names = [name for name, text in payer.items() if text != run.payer.get(name)]
+        if names:
+            yield f"the payer ({', '.join(names).replace('_', ' ')})"
+
+
 def _list_changes(
     line: PayoutLine, candidate: Candidate, recipients: Recipients
-) -> Iterator[tuple[str, str, str]]:
+) -> Iterator[str]:
     """Yield what differs from the draft, how it was and how it is."""
-    fingerprint = calculate_fingerprint(candidate, recipients)
-    if fingerprint == line.fingerprint and candidate.amount == line.amount:
+    fingerprint, drafted = (
+        calculate_fingerprint(candidate, recipients),
+        line.fingerprint,
+    )
+    if line.affiliate_id in recipients.removed and fingerprint != drafted:
+        yield "the affiliate was there, is removed"
         return
     if candidate.amount != line.amount:
         was, now = format_decimal(line.amount), format_decimal(candidate.amount)
-        yield "the amount", f"{was} {line.currency}", f"{now} {line.currency}"
-    if fingerprint[:32] != line.fingerprint[:32]:
+        yield f"the amount was {was} {line.currency}, is {now} {line.currency}"
+    if fingerprint[:32] != drafted[:32]:
         was, now = f"{line.commission_count:,}", f"{candidate.count:,}"
-        yield "the number of commissions", was, now if now != was else f"{now} others"
-    if fingerprint[32:] != line.fingerprint[32:]:
+        more = " others" if now == was else ""
+        yield f"the number of commissions was {was}, is {now}{more}"
+    if fingerprint[32:48] != drafted[32:48]:
         kind = recipients.get_kind(line.affiliate_id)
         reason = recipients.find_reason(line.affiliate_id)
-        if line.affiliate_id in recipients.removed:
-            yield "the affiliate", "there", "removed"
-        elif reason:
-            yield "the payout method", line.method, LeftOutReason(reason).label
-        elif kind != line.method:
-            yield "the payout method", line.method, kind
-        else:
-            yield "the payout method", line.method, f"{kind} with other details"
+        now = LeftOutReason(reason).label if reason else kind
+        more = " with other details" if now == line.method else ""
+        yield f"the payout method was {line.method}, is {now}{more}"
+    elif fingerprint[48:] != drafted[48:]:
+        yield "the name or address is another one"
 
 
 def _pay_lines(
@@ -207,24 +230,6 @@ def _pay_lines(
     ]
     names = ["state", "payment", "receiver"]
     update_each(PayoutLine, account.pk, names, values)
-
-
-def build_receiver(affiliate: Affiliate, method: PayoutMethod) -> dict[str, Any]:
-    """Return the `receiver` of a line: name, address and payout method of now."""
-    details = normalize_details(method.kind, method.details)
-    person = f"{affiliate.firstname} {affiliate.lastname}".strip()
-    street = " ".join(filter(None, (affiliate.address, affiliate.address_two)))
-    return {
-        "name": details.get("account_holder") or affiliate.company_name or person,
-        "kind": method.kind,
-        "details": details,
-        "address": {
-            "street": street,
-            "postal_code": affiliate.postal_code or "",
-            "city": affiliate.city or "",
-            "country": affiliate.country or "",
-        },
-    }
 
 
 def needs_second_person(run: PayoutRun) -> bool:

@@ -11,9 +11,11 @@ from accounts.db_compat import BATCH_SIZE
 from accounts.encryption import calculate_blind_index
 from accounts.models.accounts import Account
 from payouts.models.commissions import BalanceKey
-from payouts.models.payments import PayoutMethodKind
+from payouts.models.payments import PayoutMethod, PayoutMethodKind
 from payouts.models.runs import PayoutRun
+from payouts.payout_details import normalize_details
 from payouts.services.payout_methods import find_obstacle
+from tracking.models.affiliates import ADDRESS_COLUMNS, Affiliate
 from tracking.money import ZERO
 
 # The choices of a basis, and the kinds of payout methods that each of them means.
@@ -23,6 +25,11 @@ METHODS = {
     "wise": (PayoutMethodKind.WISE,),
     "other": (PayoutMethodKind.OTHER,),
 }
+# What files say of an affiliate, with its ID.
+RECEIVER_COLUMNS = (
+    *("account", "slug", "firstname", "lastname", "company_name"),
+    *ADDRESS_COLUMNS,
+)
 EMPTY_DIGEST = hashlib.sha256().hexdigest()
 
 
@@ -116,6 +123,15 @@ class Recipients:
         self.methods = {
             method.affiliate_id: method for method in methods.iterator(BATCH_SIZE)
         }
+        # Digests only: the names of all would take much memory.
+        named = account.affiliates.filter(pk__in=methods.values("affiliate")).order_by()
+        self.receivers = {
+            affiliate.pk: calculate_blind_index(
+                f"{affiliate} {build_receiver(affiliate, self.methods[affiliate.pk])}"
+            )
+            for affiliate in named.only(*RECEIVER_COLUMNS).iterator(BATCH_SIZE)
+            if affiliate.pk in self.methods
+        }
 
     def get_kind(self, affiliate_id: int) -> str:
         """Return the kind of the payout method; empty without one."""
@@ -127,19 +143,39 @@ class Recipients:
         return find_obstacle(self.methods.get(affiliate_id))
 
     def calculate_digest(self, affiliate_id: int) -> str:
-        """Return a digest of all that must stay as it is until the confirmation.
+        """Return digests of all that must stay as it is until the confirmation.
 
-        Nobody finds an account number by it: it depends on a key.
+        The first half is of the payout method, the second one of all that files say of
+        the receiver. Nobody finds an account number by it: it depends on a key.
         """
         method = self.methods.get(affiliate_id)
         details = sorted(method.details.items()) if method else []
-        return calculate_blind_index(
+        of_method = calculate_blind_index(
             f"{self.get_kind(affiliate_id)} {details}"
             f" {self.find_reason(affiliate_id)} {affiliate_id in self.removed}"
         )
+        return of_method[:16] + self.receivers.get(affiliate_id, "")[:16]
+
+
+def build_receiver(affiliate: Affiliate, method: PayoutMethod) -> dict[str, Any]:
+    """Return the `receiver` of a line: name, address and payout method of now."""
+    details = normalize_details(method.kind, method.details)
+    person = f"{affiliate.firstname} {affiliate.lastname}".strip()
+    street = " ".join(filter(None, (affiliate.address, affiliate.address_two)))
+    return {
+        "name": details.get("account_holder") or affiliate.company_name or person,
+        "kind": method.kind,
+        "details": details,
+        "address": {
+            "street": street,
+            "postal_code": affiliate.postal_code or "",
+            "city": affiliate.city or "",
+            "country": affiliate.country or "",
+        },
+    }
 
 
 def calculate_fingerprint(candidate: Candidate, recipients: Recipients) -> str:
     """Return digests of the commissions and of how the affiliate is paid."""
     affiliate_id, _ = candidate.balance_key
-    return candidate.digest[:32] + recipients.calculate_digest(affiliate_id)[:32]
+    return candidate.digest[:32] + recipients.calculate_digest(affiliate_id)

@@ -134,9 +134,47 @@ def change_method(scenario):
     return build_task(scenario, "set_payout_method", affiliate_id=slug, text=text)
 
 
+def rename(scenario):
+    slug, lastname = scenario.mina.slug, str(uuid4())
+    return build_task(
+        scenario, "rename_affiliate", affiliate_id=slug, lastname=lastname
+    )
+
+
+def test_nobody_is_erased_whom_a_file_has_to_name(workers, scenario):
+    """Either the run pays and the erasure is refused, or the draft has changed."""
+    account = scenario.account
+    for number in range(2 * ROUNDS):
+        person = scenario.create_enrolled_affiliate("Eve", f"Race{number}", email=None)
+        account.payout_methods.create(
+            affiliate=person.affiliate,
+            kind="paypal",
+            details={"email": "e@x.example"},
+            is_primary=True,
+        )
+        earn(scenario, "20", affiliate=person)
+        run = draft(scenario)
+        confirming = build_confirmation(scenario, run)
+        erasing = build_task(scenario, "erase_person", identifier=person.slug)
+        tasks = [confirming, confirming, erasing, erasing]
+        results = set(workers.run(*tasks[:: 1 if number % 2 else -1]))
+        line = account.payout_lines.get(run=run, affiliate=person.affiliate)
+        if line.payment:
+            assert results == {"done", "PaymentsUnanswered"}
+            assert line.receiver["details"] == {"email": "e@x.example"}
+        else:
+            assert results == {"done", "PayoutRunChanged", "PersonNotFound"}
+            assert line.receiver == {}
+        account.payout_runs.update(state="discarded")
+        account.payout_lines.filter(state="unknown").update(state="settled")
+
+
 @pytest.mark.parametrize(
     "begin",
-    [approve, refund, pay_by_api, cancel_of_api, cancel_of_run, change_method],
+    [
+        *(approve, refund, pay_by_api, cancel_of_api, cancel_of_run),
+        *(change_method, rename),
+    ],
 )
 def test_pays_what_the_draft_says_or_nothing(workers, scenario, begin):
     account = scenario.account

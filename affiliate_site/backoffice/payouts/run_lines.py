@@ -33,7 +33,7 @@ from affiliate_site.payout_files.sepa import get_receiver_name, write_receiver_n
 from payouts.models.runs import LEFT_OUT_STATES, PayoutLineState, PayoutRunState
 from payouts.services.amounts_due import filter_on_hold
 from payouts.services.payout_results import BANK_METHODS, is_sepa_line
-from payouts.services.run_confirmation import build_receiver
+from payouts.services.run_selection import build_receiver
 from tracking.amounts import ExactSum
 
 LINES_PER_PAGE = 100

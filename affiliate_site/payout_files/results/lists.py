@@ -9,7 +9,12 @@ from io import StringIO
 
 from affiliate_site.payout_files.results.xml_messages import parse_day
 from payouts.errors import InvalidResultsFile
-from payouts.services.payout_results import PayoutResult, ResultState, find_payment_id
+from payouts.services.payout_results import (
+    PayoutResult,
+    ResultState,
+    find_duplicate,
+    find_payment_id,
+)
 from tracking.money import get_exponent
 
 SEPARATORS = ",;\t"
@@ -29,9 +34,10 @@ class ListFormat:
     is_statement: bool = True
 
 
-SETTLED, FAILED, UNKNOWN = (
+SETTLED, FAILED, RETURNED, UNKNOWN = (
     ResultState.SETTLED,
     ResultState.FAILED,
+    ResultState.RETURNED,
     ResultState.UNKNOWN,
 )
 LISTS = {
@@ -48,8 +54,8 @@ LISTS = {
         },
         {
             **dict.fromkeys(("completed", "success"), SETTLED),
-            **dict.fromkeys(("failed", "denied", "returned", "refunded"), FAILED),
-            **dict.fromkeys(("reversed", "canceled", "cancelled"), FAILED),
+            **dict.fromkeys(("failed", "denied", "canceled", "cancelled"), FAILED),
+            **dict.fromkeys(("returned", "refunded", "reversed"), RETURNED),
         },
     ),
     "wise": ListFormat(
@@ -65,8 +71,8 @@ LISTS = {
         },
         {
             **dict.fromkeys(("completed", "outgoing payment sent"), SETTLED),
-            **dict.fromkeys(("cancelled", "canceled", "refunded"), FAILED),
-            **dict.fromkeys(("funds refunded", "charged back"), FAILED),
+            **dict.fromkeys(("cancelled", "canceled"), FAILED),
+            **dict.fromkeys(("refunded", "funds refunded", "charged back"), RETURNED),
         },
     ),
     "csv": ListFormat(
@@ -82,7 +88,8 @@ LISTS = {
         },
         {
             **dict.fromkeys(("settled", "paid"), SETTLED),
-            **dict.fromkeys(("failed", "refused", "rejected", "returned"), FAILED),
+            **dict.fromkeys(("failed", "refused", "rejected"), FAILED),
+            **dict.fromkeys(("returned", "refunded"), RETURNED),
             **dict.fromkeys(("unknown", "pending", "open", ""), UNKNOWN),
         },
         is_statement=False,
@@ -164,7 +171,7 @@ def read_row(
     currency = values.get("currency", "").upper()
     return PayoutResult(
         name=values["name"] or f"row {number}",
-        state=state or UNKNOWN,
+        state=find_duplicate(state or UNKNOWN, reason),
         amount=parse_amount(values.get("amount", ""), currency, number),
         currency=currency,
         reference=values.get("reference", ""),

@@ -5,8 +5,8 @@ and pending are no news.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from io import BytesIO
@@ -16,7 +16,12 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
 from payouts.errors import InvalidResultsFile
-from payouts.services.payout_results import PayoutResult, ResultState, find_payment_id
+from payouts.services.payout_results import (
+    PayoutResult,
+    ResultState,
+    find_duplicate,
+    find_payment_id,
+)
 
 PAIN002, CAMT = XML_FORMATS = ("pain002", "camt")
 MESSAGES = {
@@ -41,6 +46,12 @@ REASONS = {
     "BE01": "name and account do not belong together",
     "BE04": "creditor's address missing",
     "CUST": "requested by the customer",
+    "DU01": "message duplicate",
+    "DU02": "payment information duplicate",
+    "DU03": "transaction duplicate",
+    "DU04": "reference duplicate",
+    "DU05": "instruction duplicate",
+    "DUPL": "duplicate",
     "FOCR": "returned after a recall",
     "MD07": "account holder deceased",
     "MS02": "refused by the creditor",
@@ -50,7 +61,7 @@ REASONS = {
 }
 AMOUNT_PATHS = ("AmtDtls/InstdAmt/Amt", "AmtDtls/TxAmt/Amt", "Amt")
 # The id of a payment information is the message id with a number.
-MESSAGE_PATTERN = re.compile(r"([a-z]+-[A-Za-z0-9]{16})(-[0-9]+)?", re.ASCII)
+MESSAGE_PATTERN = re.compile(r"([a-z]+-[A-Za-z0-9]{16}(?:\.[0-9]+)?)(-1)?", re.ASCII)
 MESSAGE_DEPTH = 2  # of the element that names the kind of message
 
 
@@ -77,6 +88,7 @@ def iterate_results(content: bytes, format_name: str | None) -> Iterator[PayoutR
             depth += 1
             if depth == MESSAGE_DEPTH:
                 kind = get_kind(name, format_name)
+            report.begin(name)
             continue
         depth -= 1
         if kind == PAIN002:
@@ -120,70 +132,129 @@ def find_amount(element: Element, *paths: str) -> tuple[Decimal | None, str]:
     for path in paths:
         found = element.find("/".join(f"{{*}}{step}" for step in path.split("/")))
         if found is not None:
-            try:
-                return Decimal((found.text or "").strip()), found.get("Ccy", "")
-            except InvalidOperation:
-                raise InvalidResultsFile(
-                    reason=f"{found.text!r} is no amount"
-                ) from None
+            return read_amount((found.text or "").strip()), found.get("Ccy", "")
     return None, ""
 
 
-def describe_reason(element: Element, *paths: str) -> str:
+def read_amount(text: str) -> Decimal:
+    """The amount of a text; raises `InvalidResultsFile` if it is none."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise InvalidResultsFile(reason=f"{text!r} is no amount") from None
+
+
+def describe_reasons(elements: Iterable[Element]) -> str:
     """`AC04: account closed`, and what the bank adds."""
-    code = find_text(element, *[f"{path}/Rsn/Cd" for path in paths])
-    code = code or find_text(element, *[f"{path}/Rsn/Prtry" for path in paths])
-    more = find_text(element, *[f"{path}/AddtlInf" for path in paths])
+    return "; ".join(filter(None, map(describe_reason, elements)))
+
+
+def describe_reason(element: Element) -> str:
+    """The code of one reason, what it means, and what the bank adds."""
+    code = find_text(element, "Rsn/Cd", "Rsn/Prtry")
+    more = " ".join(it.text or "" for it in element.findall("{*}AddtlInf")).strip()
     return ": ".join(filter(None, (code, REASONS.get(code, ""), more)))
+
+
+@dataclass
+class Whole:
+    """What a pain.002 says of a message, or of one payment information in it."""
+
+    name: str = ""
+    status: str = ""
+    count: int | None = None
+    amount: Decimal | None = None
+    reasons: list[str] = field(default_factory=list)
+
+    def read(self, name: str, element: Element) -> None:
+        """Read one of its elements that has ended."""
+        text = (element.text or "").strip()
+        if name in ("OrgnlMsgId", "OrgnlPmtInfId"):
+            self.name = text
+        elif name in ("GrpSts", "PmtInfSts"):
+            self.status = text
+        elif name == "OrgnlNbOfTxs":
+            self.count = int(text) if text.isdecimal() else -1  # which agrees with none
+        elif name == "OrgnlCtrlSum":
+            self.amount = read_amount(text)
+        elif name == "StsRsnInf":
+            self.reasons.append(describe_reasons([element]))
 
 
 class StatusReport:
     """A pain.002: the statuses of a message, of its parts and of transactions."""
 
     def __init__(self) -> None:
-        self.message_id = self.status = self.reason = ""
+        self.message, self.part = Whole(), Whole()
+        self.present: Whole | None = None
         self.day: date | None = None
-        self.has_transactions = False
+        self.has_transactions = self.has_parts = False
+
+    def begin(self, name: str) -> None:
+        """Notice the beginning of an element."""
+        if name == "OrgnlGrpInfAndSts":
+            self.present = self.message
+        elif name == "OrgnlPmtInfAndSts":
+            self.present = self.part = Whole()
+            self.has_transactions = False
+        elif name == "TxInfAndSts":
+            self.present = None  # its reasons are its own
 
     def read(self, name: str, element: Element) -> Iterator[PayoutResult]:
         """Read an element that has ended."""
-        if name == "OrgnlMsgId":
-            self.message_id = (element.text or "").strip()
-        elif name == "CreDtTm":
+        if name == "CreDtTm":
             self.day = self.day or parse_day(element.text or "")
-        elif name in ("GrpSts", "PmtInfSts"):
-            self.status = (element.text or "").strip()
-        elif name in ("OrgnlGrpInfAndSts", "OrgnlPmtInfAndSts"):
-            self.reason = describe_reason(element, "StsRsnInf") or self.reason
         elif name == "TxInfAndSts":
-            self.has_transactions = True
+            self.has_transactions = self.has_parts = True
             yield self.read_transaction(element)
             element.clear()
+        elif name == "OrgnlPmtInfAndSts":
+            self.present = None
+            if self.part.status and not self.has_transactions:
+                self.has_parts = True
+                yield self.read_whole(self.part)
+        elif self.present is not None:
+            self.present.read(name, element)
 
     def read_transaction(self, element: Element) -> PayoutResult:
-        """One transaction; without a status it has that of its message."""
-        status = find_text(element, "TxSts") or self.status
+        """One transaction; without a status it has that of its part or message."""
+        status = find_text(element, "TxSts") or self.part.status or self.message.status
+        own = describe_reasons(element.findall("{*}StsRsnInf"))
+        reasons = [own, *self.part.reasons, *self.message.reasons]
         amount, currency = find_amount(element, "OrgnlTxRef/Amt/InstdAmt")
         return PayoutResult(
             name=find_text(element, "OrgnlEndToEndId", "OrgnlInstrId") or "(no name)",
-            state=STATES.get(status, ResultState.UNKNOWN),
+            state=get_state(status, reasons),
             amount=amount,
             currency=currency,
             reference=find_text(element, "AcctSvcrRef", "StsId"),
-            reason=describe_reason(element, "StsRsnInf") or describe_status(status),
+            reason=next(filter(None, reasons), describe_status(status)),
             day=self.day,
         )
 
     def read_whole_message(self) -> Iterator[PayoutResult]:
-        """The status of a message whose transactions are not listed."""
-        if self.message_id and self.status and not self.has_transactions:
-            yield PayoutResult(
-                name=self.message_id,
-                state=STATES.get(self.status, ResultState.UNKNOWN),
-                reason=self.reason or describe_status(self.status),
-                day=self.day,
-                is_message=True,
-            )
+        """The status of a message of whose parts none has one."""
+        if self.message.name and self.message.status and not self.has_parts:
+            yield self.read_whole(self.message)
+
+    def read_whole(self, whole: Whole) -> PayoutResult:
+        """The status of a message or of a part, whose transactions are not listed."""
+        match = MESSAGE_PATTERN.fullmatch(whole.name)
+        reasons = [*whole.reasons, *self.message.reasons]
+        return PayoutResult(
+            name=match[1] if match else whole.name,
+            state=get_state(whole.status, reasons),
+            amount=whole.amount,
+            reason=next(filter(None, reasons), describe_status(whole.status)),
+            day=self.day,
+            is_message=True,
+            count=whole.count,
+        )
+
+
+def get_state(status: str, reasons: list[str]) -> ResultState:
+    """What a status of pain.002 says, with the reasons of all its levels."""
+    return find_duplicate(STATES.get(status, ResultState.UNKNOWN), *reasons)
 
 
 def describe_status(status: str) -> str:
@@ -247,8 +318,9 @@ def build_result(
     elif direction == "DBIT" and not is_reversal and not is_return:
         state = ResultState.SETTLED
     elif direction == "CRDT" and (is_named or is_reversal or is_return):
-        state = ResultState.FAILED
-        reason = describe_reason(detail, "RtrInf") or find_text(detail, "AddtlTxInf")
+        reason = describe_reasons(detail.findall("{*}RtrInf"))
+        state = find_duplicate(ResultState.RETURNED, reason)
+        reason = reason or find_text(detail, "AddtlTxInf")
         reason = reason or find_text(entry, "AddtlNtryInf") or "returned"
     else:
         reason = "a booking that is neither a payment nor its return"

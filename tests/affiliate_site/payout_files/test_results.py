@@ -23,7 +23,12 @@ def wrap(kind, body, version="08"):
     return f'<?xml version="1.0"?><Document xmlns="{namespace}">{body}</Document>'
 
 
-def write_status_report(*statuses, group=""):
+def write_reason(code):
+    name = "Cd" if len(code) == 4 else "Prtry"
+    return f"<StsRsnInf><Rsn><{name}>{code}</{name}></Rsn></StsRsnInf>"
+
+
+def write_status_report(*statuses, group="", part=""):
     transactions = "".join(
         f"<TxInfAndSts><OrgnlEndToEndId>{name}</OrgnlEndToEndId><TxSts>{status}</TxSts>"
         f"{more}</TxInfAndSts>"
@@ -33,7 +38,7 @@ def write_status_report(*statuses, group=""):
         "pain.002",
         "<CstmrPmtStsRpt><GrpHdr><MsgId>x</MsgId><CreDtTm>2026-04-07T10:00:00</CreDtTm>"
         "</GrpHdr><OrgnlGrpInfAndSts><OrgnlMsgId>pr-AAAABBBBCCCCDDDD</OrgnlMsgId>"
-        f"{group}</OrgnlGrpInfAndSts><OrgnlPmtInfAndSts>{transactions}"
+        f"{group}</OrgnlGrpInfAndSts><OrgnlPmtInfAndSts>{part}{transactions}"
         "</OrgnlPmtInfAndSts></CstmrPmtStsRpt>",
         "10",
     )
@@ -136,6 +141,77 @@ class TestStatusReport:
         assert (result.name, result.state) == ("pr-AAAABBBBCCCCDDDD", "failed")
         assert (result.is_message, result.reason) == (True, "LIMIT")
 
+    def test_reads_the_number_and_the_sum_of_the_message(self):
+        group = (
+            "<OrgnlNbOfTxs>2</OrgnlNbOfTxs><OrgnlCtrlSum>40.50</OrgnlCtrlSum>"
+            "<GrpSts>ACSC</GrpSts>"
+        )
+        result = read_one(write_status_report(group=group))
+        assert (result.count, result.amount) == (2, Decimal("40.5"))
+        odd = write_status_report(group=group.replace(">2<", ">two<"))
+        assert read_one(odd).count == -1
+        assert "is no amount" in fail(odd.replace("40.50", "1,5"))
+
+    def test_reads_the_status_of_each_payment_information(self):
+        """That of a part is for this part only; the message then says no more."""
+        part = (
+            "<OrgnlPmtInfId>{}</OrgnlPmtInfId><OrgnlNbOfTxs>3</OrgnlNbOfTxs>"
+            "<PmtInfSts>{}</PmtInfSts>{}"
+        )
+        second = "</OrgnlPmtInfAndSts><OrgnlPmtInfAndSts>"
+        parts = second.join(
+            [
+                part.format("pr-AAAABBBBCCCCDDDD.2-1", "RJCT", write_reason("AC06")),
+                part.format("SALARIES", "ACSC", ""),
+            ]
+        )
+        report = write_status_report(group="<GrpSts>PART</GrpSts>", part=parts)
+        assert [
+            (it.name, it.state, it.count, it.reason, it.is_message)
+            for it in read(report)
+        ] == [
+            ("pr-AAAABBBBCCCCDDDD.2", "failed", 3, "AC06: account blocked", True),
+            ("SALARIES", "settled", 3, "", True),
+        ]
+
+    def test_a_transaction_without_a_status_has_that_of_its_part(self):
+        report = write_status_report(
+            (BANK1, "", ""),
+            (BANK2, "ACSC", ""),
+            group="<GrpSts>ACCP</GrpSts>",
+            part=f"<PmtInfSts>RJCT</PmtInfSts>{write_reason('AC06')}",
+        )
+        assert [(it.state, it.reason) for it in read(report)] == [
+            ("failed", "AC06: account blocked"),
+            ("settled", "AC06: account blocked"),
+        ]
+
+    @pytest.mark.parametrize("code", ["DU01", "AM05", "DUPL", "DUPLICATE FILE"])
+    @pytest.mark.parametrize("level", ["group", "part", "whole part", "transaction"])
+    def test_finds_a_duplicate_at_each_level(self, code, level):
+        own, whole = write_reason("MS03"), write_reason("MS03") + write_reason(code)
+        group, part, transactions = "<GrpSts>RJCT</GrpSts>", "", ()
+        if level == "group":
+            group += whole
+        elif level == "whole part":
+            part = f"<PmtInfSts>RJCT</PmtInfSts>{whole}"
+        else:
+            part = whole if level == "part" else ""
+            more = own if level == "part" else whole
+            transactions = ((BANK1, "RJCT", more),)
+        report = write_status_report(*transactions, group=group, part=part)
+        assert [it.state for it in read(report)] == ["duplicate"]
+
+    def test_a_reason_in_words_says_that_it_is_a_duplicate(self):
+        reason = (
+            "<StsRsnInf><Rsn><Cd>NARR</Cd></Rsn><AddtlInf>Duplicate order</AddtlInf>"
+            "</StsRsnInf>"
+        )
+        assert read_one(write_status_report((BANK1, "RJCT", reason))).state == (
+            "duplicate"
+        )
+        assert read_one(write_status_report((BANK1, "ACSC", reason))).state == "settled"
+
 
 class TestStatement:
     @pytest.mark.parametrize("version", ["02", "08"])
@@ -158,11 +234,11 @@ class TestStatement:
 
     def test_reads_returns_with_the_reason_of_the_bank(self):
         result = read_one(write_camt(write_entry(direction="CRDT", more=RETURN)))
-        assert result.state == "failed"
+        assert result.state == "returned"
         assert result.reason == "AC04: account closed: Konto erloschen"
         reversal = write_entry(direction="CRDT", entry="<RvslInd>true</RvslInd>")
         result = read_one(write_camt(reversal))
-        assert (result.state, result.reason) == ("failed", "returned")
+        assert (result.state, result.reason) == ("returned", "returned")
 
     @pytest.mark.parametrize(
         "entry",
@@ -176,6 +252,11 @@ class TestStatement:
     )
     def test_leaves_open_what_is_neither(self, entry):
         assert read_one(write_camt(entry)).state == "unknown"
+
+    def test_a_returned_duplicate_says_nothing_of_the_other_order(self):
+        more = RETURN.replace("AC04", "AM05")
+        entry = write_entry(direction="CRDT", more=more)
+        assert read_one(write_camt(entry)).state == "duplicate"
 
     def test_finds_the_reference_in_the_remittance_information(self):
         entry = write_entry("NOTPROVIDED", remittance=f"{BANK1} Harbor")
@@ -263,7 +344,7 @@ class TestLists:
                 reference="B7",
                 day=date(2026, 4, 9),
             ),
-            PayoutResult(PA2, "failed", reason="closed"),
+            PayoutResult(PA2, "returned", reason="closed"),
             PayoutResult("other", "unknown"),
         ]
         assert read(f"payment,state,reference\n{PA1},settled,R") == [
@@ -291,7 +372,7 @@ class TestLists:
             ),
             PayoutResult(
                 PA3,
-                "failed",
+                "returned",
                 Decimal(1250),
                 "JPY",
                 reference="9Z",

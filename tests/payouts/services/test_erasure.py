@@ -18,7 +18,7 @@ from accounts.encryption import TOKEN_PREFIX, decrypt
 from accounts.services.saved_views import create_saved_view
 from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
-from payouts.errors import PersonNotFound
+from payouts.errors import PaymentsUnanswered, PersonNotFound
 from payouts.services.corrections import correct_conversion
 from payouts.services.erasure import erase_again, erase_person
 from payouts.services.explanation import explain_conversion
@@ -32,6 +32,7 @@ from tests.ledger_checks import (
     assert_unchanged,
     snapshot_account,
 )
+from tests.payout_scenario import Paid, create_run
 from tests.program_scenario import ProgramScenario
 from tests.record_of_processing import list_recorded_columns
 from tracking.services.affiliates import get_affiliate
@@ -434,6 +435,45 @@ def test_a_second_time_changes_nothing(account, person, kind):
         for identifier in erasure.ids:
             again = erase_person(account, identifier=identifier, at=NOW)
             assert (again.row_count, set(again.ids)) == (0, set(erasure.ids))
+
+
+def pay_by_run(account, state, slug="minakessler"):
+    run = create_run(account, Paid("1", slug=slug))
+    account.payout_lines.filter(run=run).update(state=state)
+    return run
+
+
+@pytest.mark.parametrize("kind", ["slug", "email", "prospect"])
+def test_waits_for_the_answers_of_banks(account, other_account, person, kind):
+    run = pay_by_run(account, "unknown", slug=person.slug)
+    foreign = ProgramScenario(other_account, prefix="zz-marker-", email=EMAIL)
+    pay_by_run(other_account, "unknown", slug=foreign.mina.slug)
+    identifier = EMAIL if kind == "email" else getattr(person, kind)
+
+    with (
+        assert_unchanged(account),
+        pytest.raises(PaymentsUnanswered, match=f"about payments of {run}. Import"),
+    ):
+        erase_person(account, identifier=identifier, at=NOW)
+
+    account.payout_lines.update(state="settled")
+    assert erase_person(account, identifier=identifier, at=NOW).row_count > 0
+    assert account.payout_lines.get(run=run).receiver == {}
+
+
+@pytest.mark.parametrize("state", ["settled", "returned", "canceled", "included"])
+def test_waits_for_no_other_payment(account, scenario, state):
+    pay_by_run(account, state)
+    scenario.create_customer("anna@example.org")
+    assert erase_person(account, identifier="minakessler", at=NOW).row_count > 0
+
+
+def test_who_is_erased_already_is_erased_again(account, scenario):
+    """Of an earlier release; the nightly repetition must not fail."""
+    pk = scenario.mina.affiliate.pk
+    erase_person(account, identifier="minakessler", at=NOW)
+    pay_by_run(account, "unknown", slug=f"erased-{pk}")
+    assert erase_again(account, at=NOW, dry_run=False) == 1  # its line
 
 
 def test_erases_the_affiliate_that_a_prospect_became(account, person):

@@ -108,13 +108,15 @@ def test_asks_the_owners_while_money_is_open(
         "affiliate.deletion_asked",
         f"affiliate {affiliate.pk}",
     )
+    run = account.payout_runs.first()
+    unanswered = f"The bank has not answered yet about {run}. " if run else ""
     [message] = mail.outbox
     assert message.to == ["owner@acme.example"]
     assert message.subject == f"[Affiliate Site] {affiliate.slug} asks to be removed"
     assert message.body == (
         f"Mina Kessler ({affiliate.slug}) asked in the portal to be removed.\n\nStill"
-        f" open: {amount}. Pay or disapprove it first, then remove the affiliate in the"
-        " back office.\n"
+        f" open: {amount}. {unanswered}Pay or disapprove it first, then remove the"
+        " affiliate in the back office.\n"
     )
     with django_capture_on_commit_callbacks(execute=True):
         delete(affiliate, at=AT + timedelta(hours=23))

@@ -10,7 +10,7 @@ from payouts.services.payout_methods import (
     set_payout_method,
 )
 from tests.ledger_checks import assert_atomic, snapshot_account
-from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.errors import AffiliateNotFound
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -142,6 +142,17 @@ def test_staff_end_the_hold(account, other_account, scenario):
     for kind in ("bank", "paypal"):
         with pytest.raises(PayoutMethodNotFound):
             release(kind)
+
+
+def test_the_hold_of_a_removed_affiliate_can_be_ended(account, scenario):
+    """Its balance stays payable: the hold must not stay for ever."""
+    put(account, "bank", IBAN)
+    account.payout_methods.update(on_hold_reason="Account closed")
+    mark_deleted(scenario.mina.affiliate)
+    method = release_payout_method(
+        account, affiliate_id="minakessler", kind="bank", at=CONVERSION_CREATED_AT
+    )
+    assert method.on_hold_reason == ""
 
 
 def test_finds_equal_accounts_of_others(account, other_account, scenario):

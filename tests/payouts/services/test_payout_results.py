@@ -32,10 +32,12 @@ pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 AT = CONFIRMED_AT + timedelta(days=3)
 DAY = date(2026, 4, 7)
-SETTLED, FAILED, UNKNOWN = (
+SETTLED, FAILED, RETURNED, UNKNOWN, DUPLICATE = (
     ResultState.SETTLED,
     ResultState.FAILED,
+    ResultState.RETURNED,
     ResultState.UNKNOWN,
+    ResultState.DUPLICATE,
 )
 
 
@@ -139,7 +141,7 @@ def test_owes_a_payment_again_that_came_back_weeks_after_it_was_settled(account,
     first, second, third = get_lines(run)
     apply(account, answer(first, day=DAY), answer(second), answer(third))
     later = AT + timedelta(days=40)
-    apply(account, answer(first, FAILED, day=later.date()), at=later)
+    apply(account, answer(first, RETURNED, day=later.date()), at=later)
     assert get_payable_balances_by_slug(account)["minakessler"] == {"EUR": 20}
     assert list_states(run) == ["returned", "settled", "settled"]
     assert get_state(run) == "partly_failed"
@@ -154,9 +156,113 @@ def test_owes_a_payment_again_that_came_back_weeks_after_it_was_settled(account,
 def test_lets_the_return_win_over_the_debit_of_one_file(account, run):
     first, *_ = get_lines(run)
     applied = apply(
-        account, answer(first, FAILED), answer(first), answer(first, UNKNOWN)
+        account, answer(first, RETURNED), answer(first), answer(first, UNKNOWN)
     )
     assert (len(applied.failed), applied.settled) == (1, [])
+
+
+IS_DUPLICATE = "it was ordered twice"
+# What two files say of one payment, what is left, and what of the second one to check.
+FILES = {
+    (SETTLED, SETTLED): ("settled", ""),
+    (SETTLED, FAILED): ("settled", "it was settled on 2026-04-07, but is refused"),
+    (SETTLED, RETURNED): ("returned", ""),
+    (SETTLED, DUPLICATE): ("settled", IS_DUPLICATE),
+    (SETTLED, UNKNOWN): ("settled", ""),
+    (FAILED, SETTLED): ("returned", "it was refused on 2026-04-07, but has arrived"),
+    (FAILED, FAILED): ("returned", ""),
+    (FAILED, RETURNED): ("returned", ""),
+    (FAILED, DUPLICATE): ("returned", IS_DUPLICATE),
+    (FAILED, UNKNOWN): ("returned", ""),
+    (RETURNED, SETTLED): ("returned", "it was refused on 2026-04-07, but has arrived"),
+    (RETURNED, FAILED): ("returned", ""),
+    (RETURNED, RETURNED): ("returned", ""),
+    (RETURNED, DUPLICATE): ("returned", IS_DUPLICATE),
+    (RETURNED, UNKNOWN): ("returned", ""),
+    (DUPLICATE, SETTLED): ("settled", ""),
+    (DUPLICATE, FAILED): ("returned", ""),
+    (DUPLICATE, RETURNED): ("returned", ""),
+    (DUPLICATE, DUPLICATE): ("unknown", IS_DUPLICATE),
+    (DUPLICATE, UNKNOWN): ("unknown", ""),
+    (UNKNOWN, SETTLED): ("settled", ""),
+    (UNKNOWN, FAILED): ("returned", ""),
+    (UNKNOWN, RETURNED): ("returned", ""),
+    (UNKNOWN, DUPLICATE): ("unknown", IS_DUPLICATE),
+    (UNKNOWN, UNKNOWN): ("unknown", ""),
+}
+# The same in one file, in any order.
+ONE_FILE = {
+    (SETTLED, FAILED): ("settled", "it is refused, but settled in the same file"),
+    (SETTLED, RETURNED): ("returned", ""),
+    (SETTLED, DUPLICATE): ("settled", IS_DUPLICATE),
+    (SETTLED, UNKNOWN): ("settled", ""),
+    (FAILED, RETURNED): ("returned", ""),
+    (FAILED, DUPLICATE): ("returned", IS_DUPLICATE),
+    (FAILED, UNKNOWN): ("returned", ""),
+    (RETURNED, DUPLICATE): ("returned", IS_DUPLICATE),
+    (RETURNED, UNKNOWN): ("returned", ""),
+    (DUPLICATE, UNKNOWN): ("unknown", IS_DUPLICATE),
+}
+
+
+def build_answer(run, line, state, *, is_whole):
+    """One payment, or the whole file that pays it."""
+    if not is_whole:
+        return answer(line, state, day=DAY)
+    return PayoutResult(
+        name_message(run), state, Decimal(20), day=DAY, is_message=True, count=1
+    )
+
+
+def name_message(run):
+    return run.public_id.replace("_", "-")
+
+
+def ensure_outcome(line, applied, outcome):
+    state, problem = outcome
+    reasons = [it.reason for it in applied.unmatched]
+    assert len(reasons) == bool(problem)
+    assert all(reason.startswith(problem) for reason in reasons)
+    assert line.reload().state == state
+    is_owed = line.payment.reload().canceled_at is not None
+    assert is_owed == (state == "returned")
+
+
+@pytest.mark.parametrize("is_whole", [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize(("states", "outcome"), FILES.items())
+def test_two_answers_in_two_files(scenario, account, states, outcome, is_whole):
+    """Each may be about the payment, or about the whole file."""
+    run = create_run(account, Paid("20"))
+    [line] = get_lines(run)
+    first, second = (
+        build_answer(run, line, state, is_whole=whole)
+        for state, whole in zip(states, is_whole, strict=True)
+    )
+    apply(account, first)
+    ensure_outcome(line, apply(account, second), outcome)
+    assert_ledger_consistent(account)
+
+
+def test_all_pairs_of_answers_are_tested():
+    assert len(FILES) == len(ResultState) ** 2
+    assert len(ONE_FILE) == len(ResultState) * (len(ResultState) - 1) / 2
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(("states", "outcome"), ONE_FILE.items())
+def test_two_answers_in_one_file(scenario, account, states, outcome, order):
+    run = create_run(account, Paid("20"))
+    [line] = get_lines(run)
+    answers = [answer(line, state, day=DAY) for state in states[::order]]
+    ensure_outcome(line, apply(account, *answers), outcome)
+
+
+def test_a_refusal_is_not_applied_if_another_amount_has_arrived(account, run):
+    first, *_ = get_lines(run)
+    arrived = answer(first, SETTLED, amount=Decimal(19))
+    applied = apply(account, answer(first, FAILED), arrived)
+    assert len(applied.unmatched) == 2
+    assert list_states(run) == ["unknown"] * 3
 
 
 def test_puts_the_method_on_hold_that_was_used(account, run):

@@ -30,6 +30,7 @@ from payouts.services.payout_runs import (
     set_note,
     take_out,
 )
+from payouts.services.payout_settings import PAYER_COLUMNS
 from payouts.services.run_confirmation import confirm_run
 from payouts.services.run_states import update_run_state
 from tests.ledger_checks import assert_atomic, assert_unchanged
@@ -477,9 +478,59 @@ def remove_affiliate(scenario, commission):
     mark_deleted(scenario.mina.affiliate)
 
 
+def change_affiliate(**fields):
+    def change(scenario, commission):
+        scenario.mina.affiliate.update_row(**fields)
+
+    return change
+
+
+PAYER_FIELDS = {
+    "payer_name": "Harbor AG",
+    "payer_iban": "DE02120300000000202051",
+    "payer_bic": "BYLADEM1001",
+    "payer_street": "Kai",
+    "payer_building": "9",
+    "payer_postal_code": "1",
+    "payer_city": "Bonn",
+    "payer_country": "DE",
+}
+
+
+def change_payer(**fields):
+    def change(scenario, commission):
+        scenario.account.payout_settings.update(**fields)
+
+    return change
+
+
+@pytest.fixture
+def payer(scenario):
+    fields = {"payer_name": "Harbor", "payer_iban": "NL91ABNA0417164300"}
+    scenario.account.payout_settings.create(**fields)
+
+
+NAME_CHANGES = [
+    (change_affiliate(**{name: "xx"}), "minakessler: the name or address is another")
+    for name in (
+        *("firstname", "lastname", "company_name", "address", "address_two"),
+        *("postal_code", "city", "country"),
+    )
+]
+PAYER_CHANGES = [
+    (change_payer(**{name: text}), f"since the draft was made: the payer \\({word}\\)")
+    for name, text in PAYER_FIELDS.items()
+    for word in [name.removeprefix("payer_").replace("_", " ")]
+]
+
+
+@pytest.mark.usefixtures("payer")
 @pytest.mark.parametrize(
     ("change", "named"),
     [
+        *NAME_CHANGES,
+        *PAYER_CHANGES,
+        (change_affiliate(slug="nina"), "nina: the name or address is another"),
         (approve_another, "the amount was 20 EUR, is 26 EUR"),
         (approve_another, "the number of commissions was 1, is 2"),
         (take_back, "the amount was 20 EUR, is 0 EUR"),
@@ -511,6 +562,48 @@ def test_pays_nothing_if_something_changed_since_the_draft(scenario, change, nam
     run = remake_draft(scenario.account, pk=run.pk, at=AT)
     confirm(run)
     assert ("odettevarga", 3) in list_payments(scenario.account)
+
+
+def test_each_part_of_the_payer_is_compared():
+    assert set(PAYER_COLUMNS.values()) == set(PAYER_FIELDS)
+
+
+def test_a_draft_without_a_payer_takes_the_first_one(scenario):
+    earn(scenario, "20")
+    run = draft(scenario.account)
+    fields = {"payer_name": "Harbor", "payer_iban": "NL91ABNA0417164300"}
+    scenario.account.payout_settings.create(**fields)
+    assert confirm(run).payer["name"] == "Harbor"
+
+
+def test_a_draft_of_an_earlier_release_is_made_again(scenario):
+    earn(scenario, "20")
+    run = draft(scenario.account)
+    run.update_row(payer={})
+    with pytest.raises(PayoutRunChanged, match="an earlier release made the draft"):
+        confirm(run)
+    assert confirm(remake_draft(scenario.account, pk=run.pk, at=AT)).confirmed_at
+
+
+def test_a_draft_that_is_made_again_meanwhile_is_read_again(scenario, monkeypatch):
+    """Its affiliates are locked before the run."""
+    earn(scenario, "20")
+    run = draft(scenario.account)
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    set_method(scenario, odette)
+    earn(scenario, "3", affiliate=odette)
+    lock, calls = run_confirmation.lock_run, []
+
+    def remake_once(account, pk):
+        if not calls:
+            calls.append(pk)
+            remake_draft(account, pk=pk, at=AT)
+        return lock(account, pk)
+
+    monkeypatch.setattr(run_confirmation, "lock_run", remake_once)
+    confirm(run)
+    # The transaction that found it was rolled back, with what was made again in it.
+    assert list_payments(scenario.account) == [("minakessler", 20)]
 
 
 def test_what_changed_for_others_does_not_matter(scenario):
