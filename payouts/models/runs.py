@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.encryption import EncryptedJSONField
+from accounts.encryption import EncryptedJSONField, EncryptedTextField
 from accounts.models.accounts import TenantModel
 from payouts.models.payments import Payment, PayoutMethodKind
 from tracking.amounts import AmountField
@@ -20,7 +20,7 @@ class PayoutSettings(TenantModel):
     """Who pays, of an account, and by which rules."""
 
     payer_name = models.CharField(max_length=70, blank=True)
-    payer_iban = models.CharField("payer IBAN", max_length=34, blank=True)
+    payer_iban = EncryptedTextField("payer IBAN", blank=True)
     payer_bic = models.CharField("payer BIC", max_length=11, blank=True)
     payer_street = models.CharField(max_length=70, blank=True)
     payer_building = models.CharField(max_length=16, blank=True)

@@ -1,7 +1,10 @@
 """Who pays: named in bank files."""
 
 import pytest
+from django.db.models import TextField
+from django.db.models.functions import Cast
 
+from accounts.encryption import TOKEN_PREFIX
 from accounts.errors import ErrorList
 from payouts.errors import InvalidPayer
 from payouts.services.payout_settings import (
@@ -25,6 +28,8 @@ def test_stores_normalized_numbers(account, other_account):
     update(account, **CHANGES | spaced, requires_second_person=True)
     settings = get_payout_settings(account)
     assert build_payer(settings) == PAYER
+    stored = account.payout_settings.annotate(stored=Cast("payer_iban", TextField()))
+    assert stored.get().stored.startswith(TOKEN_PREFIX)
     assert settings.requires_second_person
     assert build_payer(get_payout_settings(other_account)) == dict.fromkeys(PAYER, "")
 
