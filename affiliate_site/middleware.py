@@ -114,10 +114,11 @@ class ResponseHeadersMiddleware:
         request.trace_id = secrets.token_hex(16)
         response = self.get_health_or_response(request)
         set_headers(response, SECURITY_HEADERS)
+        if request.path_info.startswith((ADMIN_PREFIX, PORTAL_PREFIX)):
+            response.headers.setdefault("Cache-Control", "no-store")
         if request.path_info.startswith(ADMIN_PREFIX):
             response["Content-Security-Policy"] = ADMIN_CONTENT_SECURITY_POLICY
         if request.path_info.startswith(PORTAL_PREFIX):
-            response.headers.setdefault("Cache-Control", "no-store")
             response["Content-Security-Policy"] = PORTAL_CONTENT_SECURITY_POLICY
         if request.path_info.startswith(creative_images.PREFIX):
             policy = creative_images.CONTENT_SECURITY_POLICY
