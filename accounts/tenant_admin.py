@@ -87,6 +87,13 @@ class TenantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
+    def to_field_allowed(self, request: HttpRequest, to_field: str) -> bool:
+        """Allow no other key than the primary one in `_to_field`.
+
+        Django looks up others among all relations, also hidden ones named `+`.
+        """
+        return to_field == self.opts.pk.name
+
     def change_view(
         self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
     ) -> Any:

@@ -134,7 +134,9 @@ def has_valid_signature(account: Account, lines: Sequence[str], signature: str) 
     """Is this the hex HMAC-SHA256 of the lines, by a valid secret of the account?"""
     secrets = account.signing_secrets.filter(revoked_at=None)
     return any(
-        hmac.compare_digest(calculate_signature(secret, lines), signature)
+        hmac.compare_digest(
+            calculate_signature(secret, lines).encode(), signature.encode()
+        )
         for secret in secrets.values_list("secret", flat=True)
         if signature.isascii()
     )

@@ -348,6 +348,8 @@ class StripeShop(Shop):
         from stripe import SignatureVerificationError, WebhookSignature
 
         header = headers.get("Stripe-Signature", "")
+        if not header.isascii():
+            raise WrongSignature("The signature has characters that no signature has.")
         if header.count("t=") > 1:
             raise WrongSignature("The signature has more than one time.")
         timestamp = dict(

@@ -139,6 +139,14 @@ class CheckPage(FormPage):
         self.refused = describe_refused(report, promised)
         return report
 
+    def form_invalid(self, form):
+        """Leave the page if another click has imported the file meanwhile."""
+        self.row.refresh_from_db(fields=["table_import"])
+        if self.is_offered(self.row):
+            return super().form_invalid(form)
+        self.report_not_offered()
+        return redirect(self.get_back_url())
+
     def list_warnings(self, report):
         return [f"Not stored: {self.refused}"] if self.refused else []
 

@@ -6,6 +6,7 @@ from django.urls import reverse
 
 from accounts.models.api_keys import Role
 from affiliate_site.backoffice.imports import upload_page
+from affiliate_site.backoffice.imports.check_page import CheckPage
 from affiliate_site.moving.tables.files import read_table
 from affiliate_site.moving.tables.kinds import KINDS
 from affiliate_site.moving.tables.mappings import guess_mapping
@@ -139,6 +140,21 @@ def test_imports_once(client, account, upload, choose):
         assert store(client, page).url == url_of(TableImport.objects.get())
     assert "was imported already" in read(
         client.get(url_of(found, "check"), follow=True)
+    )
+
+
+def test_a_second_click_meanwhile_shows_the_import(
+    client, account, upload, choose, monkeypatch
+):
+    """The page was opened by both before one of them stored the rows."""
+    page = choose(upload("affiliates", PEOPLE))
+    store(client, page)
+    answers = iter([True, False])
+    monkeypatch.setattr(CheckPage, "is_offered", lambda page, row: next(answers))
+    response = client.post(page.request["PATH_INFO"], {"outcome": "x"})
+    assert (response.status_code, response.url) == (
+        302,
+        url_of(TableImport.objects.get()),
     )
 
 

@@ -393,6 +393,7 @@ INVALID_QUERIES = [
     {"created_at__lt": "9999-12-31T23:59:59Z"},
     {"affiliate__exact": "9" * 30},
     {"_popup": "1", "_to_field": "secret"},
+    {"_to_field": "+"},
     {"e": "1"},
 ]
 

@@ -109,6 +109,13 @@ def test_a_signature_without_a_time_is_refused(connection, post, header):
     assert_refused(response, "The signature has no time.", connection.account)
 
 
+def test_a_signature_outside_ascii_is_refused(connection, post):
+    header = f"t={int(timezone.now().timestamp())},v1=\u00e9"
+    response = post(connection, build_checkout(), header=header)
+    message = "The signature has characters that no signature has."
+    assert_refused(response, message, connection.account)
+
+
 @pytest.mark.parametrize(
     "body", ['{"id": 1}', '{"id": "evt_1", "type": "x", "created": "1e999"}']
 )
