@@ -22,6 +22,7 @@ from rich.text import Text
 
 from accounts.actor import use_actor
 from accounts.command_line import describe_failure
+from accounts.decimals import parse_decimal
 from accounts.errors import DomainError
 from accounts.exact_json import format_decimal, serialize_exact_json
 from accounts.models.accounts import Account
@@ -136,9 +137,12 @@ def escape_controls(text: str) -> str:
 
 def parse_amount_argument(text: str) -> Decimal:
     """Parse a decimal amount: digits, optionally followed by a point and digits."""
-    if not AMOUNT_PATTERN.fullmatch(text):
-        raise ArgumentTypeError(f"{text!r} is not a number like 12.50")
-    return Decimal(text)
+    try:
+        if AMOUNT_PATTERN.fullmatch(text):
+            return parse_decimal(text)
+    except ValueError:
+        pass
+    raise ArgumentTypeError(f"{text!r} is not a number like 12.50")
 
 
 def parse_id_argument(text: str) -> int:

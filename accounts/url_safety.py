@@ -13,7 +13,7 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from accounts.errors import InvalidUrl
 
@@ -21,6 +21,7 @@ DEFAULT_PORTS = {"https": 443, "http": 80}
 INVALID_URL_REASON = "start with https://; it is not like https://host/path"
 MAX_HOST_LENGTH = 253
 MAX_LABEL_LENGTH = 63
+MAX_URL_LENGTH = 8192
 VISIBLE_ASCII_PATTERN = re.compile(r"[!-~]+", re.ASCII)
 HOST_PATTERN = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?|[0-9a-f:.]+", re.ASCII)
 
@@ -40,6 +41,15 @@ class ParsedUrl:
     port: int
     path: str
     is_allowed: bool
+
+
+def split_url(url: str) -> SplitResult:
+    """Split an address of any length as `urlsplit` does; raise `ValueError` as it does.
+
+    What is beyond `MAX_URL_LENGTH` characters is not read: the time of `urlsplit` grows
+    with the square of the combining marks in the host.
+    """
+    return urlsplit(url[:MAX_URL_LENGTH])
 
 
 def parse_url(url: str, *, allowed_hosts: Collection[str]) -> ParsedUrl:

@@ -37,7 +37,8 @@ FIRST_BAR_PATTERN = re.compile(r"(?<!\|)\|")
 # Most texts: neither a formula nor a separator, and nothing to escape.
 PLAIN_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:/@+=-]*")
 ADDED_APOSTROPHE = re.compile(
-    rf"([;|\t\r\n][{INVISIBLE_CHARACTERS};|\"]*)'(?=[=+\-@|\uff1d\uff0b\uff0d\uff20\uff5c])"
+    rf"([;|\t\r\n][{INVISIBLE_CHARACTERS};|\"]*+)"
+    rf"('(?=[=+\-@|\uff1d\uff0b\uff0d\uff20\uff5c]))?"  # a run is read once
 )
 NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 

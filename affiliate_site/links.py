@@ -1,10 +1,11 @@
 """Affiliate links, which are landing pages with tracking parameters, and the portal."""
 
-from urllib.parse import quote, unquote_plus, urlencode, urlsplit, urlunsplit
+from urllib.parse import quote, unquote_plus, urlencode, urlunsplit
 
 from django.conf import settings
 
 from accounts.models.accounts import Account
+from accounts.url_safety import split_url
 from tracking.models.shops import Connection
 from tracking.services.portal_settings import build_portal_url
 
@@ -41,7 +42,7 @@ def find_shop_page(page: str, landing_page: str) -> str:
     """
     is_odd = not page.isprintable() or any(each in page for each in " \\")
     try:
-        parts, landing = urlsplit(page), urlsplit(landing_page)
+        parts, landing = split_url(page), split_url(landing_page)
     except ValueError:
         return ""
     host = landing.netloc.lower()
@@ -76,7 +77,7 @@ def build_asset_link(landing_page: str, asset: str, source: str) -> str:
 
 def append_query_parameters(landing_page: str, **parameters: str) -> str:
     """Append parameters to those of the landing page."""
-    parts = urlsplit(landing_page or f"{settings.PUBLIC_URL}/")
+    parts = split_url(landing_page or f"{settings.PUBLIC_URL}/")
     added = urlencode(parameters, quote_via=quote, safe="")
     query = f"{parts.query}&{added}" if parts.query else added
     return urlunsplit(parts._replace(query=query, path=parts.path or "/"))

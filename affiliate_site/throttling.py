@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.cache.backends.base import BaseCache
 from django_ratelimit.core import get_usage
 
+from accounts.models.users import MAX_EMAIL_LENGTH
 from accounts.services.rate_limits import (
     RateLimit,
     add_hits,
@@ -83,8 +84,7 @@ def count_sign_in_attempt(
     Both limits depend on the IP, so nobody can lock out the user of an e-mail address.
     With `account`, an address has a counter for each account.
     """
-    # Normalized as the form does it: other spellings share one counter.
-    normalized = unicodedata.normalize("NFKC", email).strip().casefold()
+    normalized = normalize_name(email)
     subject = f"{account} {normalized}" if account else normalized
     # Both are counted, even if the first one is exceeded.
     exceeded = [
@@ -92,6 +92,16 @@ def count_sign_in_attempt(
         _count_hit(request, f"{group}-per-email", SIGN_INS_PER_EMAIL, subject),
     ]
     return any(exceeded)
+
+
+def normalize_name(name: str) -> str:
+    """Return a name as the form normalizes it: other spellings share one counter.
+
+    So do those that are too long for the form, which nobody has.
+    """
+    if len(name) > MAX_EMAIL_LENGTH:
+        return ""
+    return unicodedata.normalize("NFKC", name).strip().casefold()
 
 
 def _count_hit(request, group: str, limit: ClientRate, subject: str = "") -> bool:

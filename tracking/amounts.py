@@ -9,6 +9,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Aggregate
 from django.db.models.sql.compiler import SQLCompiler
 
+from accounts.decimals import parse_decimal
+
 SCALE = 4
 MAX_SCALED_AMOUNT = 2**63 - 1
 SUM_SPLIT_BASE = 10**9
@@ -46,6 +48,11 @@ class AmountField(DecimalFieldBase):
             return value
         if isinstance(value, float):
             raise ValidationError("An amount cannot be a float.")
+        if isinstance(value, str):
+            try:
+                return parse_decimal(value)
+            except ValueError as error:
+                raise ValidationError(str(error)) from None
         return Decimal(value)
 
     def get_prep_value(self, value: Any) -> int | None:

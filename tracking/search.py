@@ -8,6 +8,7 @@ of one of them.
 import unicodedata
 from collections.abc import Iterable
 
+MAX_FOLDED_LENGTH = 2000  # characters; the time grows with the square of accents
 MAX_SUFFIX_LENGTH = 64  # characters; more of a search term are ignored
 # Letters without a Unicode decomposition; casefold() already turns ß into ss.
 TRANSLITERATIONS = str.maketrans(
@@ -17,7 +18,7 @@ TRANSLITERATIONS = str.maketrans(
 
 def fold_text(text: str) -> str:
     """Return a text in lower case and without accents: `Háná` becomes `hana`."""
-    plain = text.casefold().translate(TRANSLITERATIONS)
+    plain = text[:MAX_FOLDED_LENGTH].casefold().translate(TRANSLITERATIONS)
     decomposed = unicodedata.normalize("NFKD", plain)
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 

@@ -5,21 +5,18 @@ Rules: docs/api-contract.md, section 1.2.
 
 import json
 import re
-from decimal import Decimal
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from rest_framework.parsers import BaseParser
 
+from accounts.decimals import MAX_NUMBER_LENGTH, parse_decimal
 from accounts.errors import InvalidInput
 from affiliate_site.api.errors import PayloadTooLarge
 
 MAX_NESTING_DEPTH = 32
-MAX_NUMBER_LENGTH = 64
-MAX_EXPONENT = 99
 ALLOWED_CHARSETS = ("utf-8", "us-ascii")
 CHARSET_PATTERN = re.compile(r";\s*charset\s*=\s*\"?([^\s\";]*)", re.IGNORECASE)
-EXPONENT_PATTERN = re.compile(r"[eE]([+-]?[0-9]+)$")
 
 
 class InvalidBody(InvalidInput):
@@ -100,16 +97,6 @@ def parse_integer(literal: str) -> int:
     if len(literal) > MAX_NUMBER_LENGTH:
         raise ValueError("number too long")
     return int(literal)
-
-
-def parse_decimal(literal: str) -> Decimal:
-    """Return a decimal with exactly the digits of the literal."""
-    exponent = EXPONENT_PATTERN.search(literal)
-    if len(literal) > MAX_NUMBER_LENGTH:
-        raise ValueError("number too long")
-    if exponent and abs(int(exponent[1])) > MAX_EXPONENT:
-        raise ValueError("exponent out of range")
-    return Decimal(literal)
 
 
 def reject_constant(literal: str):

@@ -17,6 +17,7 @@ from rest_framework.exceptions import ValidationError
 from unfold import widgets
 from unfold.forms import AdminForm
 
+from accounts.decimals import parse_decimal
 from accounts.errors import DomainError, ErrorList
 from affiliate_site.api.errors import MISSING_PARAMETER, flatten_errors
 from affiliate_site.api.fields import parse_integer_id
@@ -97,8 +98,11 @@ class DecimalField(forms.DecimalField):
     default_error_messages = {"invalid": "Enter a number, such as 1234.50."}
 
     def to_python(self, value):
-        if isinstance(value, str):
-            value = read_number(value.strip().removesuffix(self.unit))
+        if isinstance(value, str) and (text := value.strip().removesuffix(self.unit)):
+            try:
+                value = parse_decimal(read_number(text))
+            except ValueError:
+                raise forms.ValidationError(self.error_messages["invalid"]) from None
         return super().to_python(value)
 
     def prepare_value(self, value):

@@ -17,6 +17,7 @@ from uuid import UUID
 from django.apps import apps
 from django.db import models
 
+from accounts.decimals import parse_decimal
 from accounts.exact_json import format_decimal
 from accounts.models.accounts import Account
 from affiliate_site.moving.account_columns import EXPORTED
@@ -122,7 +123,7 @@ def _decode_time(value: Any) -> datetime:
 def _decode_decimal(value: Any) -> Decimal:
     if not DECIMAL.fullmatch(value):
         raise ValueError("a decimal number as text expected")
-    return Decimal(value)
+    return parse_decimal(value)
 
 
 def _encode_bytes(value: Iterable[int]) -> str:

@@ -7,10 +7,11 @@ connections and errors of the server tried again.
 import json
 import time
 from collections.abc import Callable, Iterator
-from decimal import Decimal
 from typing import Any
 
 import httpx
+
+from accounts.decimals import parse_decimal
 
 MAX_BODY_BYTES = 20_000_000
 MAX_FAILURES = 6  # of one request
@@ -126,7 +127,7 @@ class Source:
         if status != httpx.codes.OK:
             raise SourceError(f"{path} answered {status}")
         try:
-            parsed = json.loads(body, parse_float=Decimal)
+            parsed = json.loads(body, parse_float=parse_decimal)
         except (ValueError, RecursionError):
             raise SourceFails("answered something that is not JSON") from None
         if headers.get("X-RateLimit-Remaining") == "0":

@@ -1,11 +1,12 @@
 """The links that an affiliate publishes: to a shop, or to one page of it."""
 
 from dataclasses import dataclass
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models.accounts import Account
+from accounts.url_safety import split_url
 from affiliate_site.links import (
     build_asset_link,
     build_referral_link,
@@ -55,7 +56,7 @@ def select_programs(affiliate, *columns: str):
 
 def get_host(row) -> str:
     """The host of a program's shop, with its port; empty if the program has none."""
-    return urlsplit(row["program__landing_page"]).netloc.lower()
+    return split_url(row["program__landing_page"]).netloc.lower()
 
 
 def build_links(

@@ -11,10 +11,12 @@ from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, ClassVar
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
+from accounts.decimals import parse_decimal
+from accounts.url_safety import split_url
 from payouts.shop_facts import (
     CustomerFacts,
     EventFacts,
@@ -187,10 +189,10 @@ def read_amount(value: Any) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | str | float | Decimal):
         raise ValueError(f"{value!r} is no amount")
     try:
-        amount = Decimal(str(value))
-    except InvalidOperation:
-        raise ValueError(f"{value!r} is no amount") from None
-    if not amount.is_finite() or amount < 0 or amount.adjusted() >= MAX_INTEGER_DIGITS:
+        amount = parse_decimal(str(value).strip())
+    except ValueError:
+        raise ValueError(f"{str(value)[:100]!r} is no amount") from None
+    if amount < 0 or amount.adjusted() >= MAX_INTEGER_DIGITS:
         raise ValueError(f"{value!r} is no amount of a sale")
     return amount
 
@@ -233,7 +235,7 @@ def list_link_values(connection: Connection, address: Any) -> list[str]:
     `tap_a` and `tap_s` are one value together, an asset and a source.
     """
     try:
-        query = parse_qs(urlsplit(str(address or "")).query, max_num_fields=100)
+        query = parse_qs(split_url(str(address or "")).query, max_num_fields=100)
     except ValueError:
         return []
     found = {name: values[0].strip() for name, values in query.items()}

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from time import monotonic, sleep
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.utils import timezone
 
+from accounts.decimals import parse_decimal
 from accounts.errors import InvalidUrl
+from accounts.url_safety import split_url
 from affiliate_site.safe_http import FetchedResponse, RequestFailed, fetch
 from affiliate_site.shops.base import ODDITIES, describe
-from affiliate_site.shops.processing import parse_number, receive_envelope
+from affiliate_site.shops.processing import receive_envelope
 from affiliate_site.shops.sources import SOURCES, Source, Window
 from tracking.errors import CatchUpFailed
 from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
@@ -158,7 +159,7 @@ def read_page(
 ) -> tuple[list[Envelope], str]:
     """Return the events of a page, and the cursor of the next one."""
     try:
-        answer = json.loads(response.content, parse_float=parse_number)
+        answer = json.loads(response.content, parse_float=parse_decimal)
     except (ValueError, RecursionError):
         raise CatchUpFailed(what=NO_JSON) from None
     try:
@@ -231,6 +232,6 @@ def ensure_accepted(
         location = response.headers.get("location", "another page")[:200]
         raise CatchUpFailed(what=LEADS_ELSEWHERE.format(location=location))
     if status == 404:
-        kind, host = connection.get_kind_display(), urlsplit(url).hostname
+        kind, host = connection.get_kind_display(), split_url(url).hostname
         raise CatchUpFailed(what=NOT_THERE.format(kind=kind, host=host))
     raise CatchUpFailed(what=UNREACHABLE.format(reason=f"it answered {status}"))

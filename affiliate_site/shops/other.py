@@ -19,6 +19,7 @@ from standardwebhooks.webhooks import (
     WebhookVerificationError,
 )
 
+from accounts.decimals import parse_decimal
 from accounts.exact_json import format_decimal
 from affiliate_site.shops.base import (
     Body,
@@ -48,6 +49,12 @@ NOTHING_MEANT = "The conditions of neither a sale nor a refund are met."
 NO_SIGNATURE = "This connection does not say yet how its events are signed."
 WRONG_SIGNATURE = "The signature does not match the secret of this connection."
 DEFAULT_KIND = "event"
+ODD_SIGNATURES = (
+    WebhookVerificationError,
+    EmptyWebhookSecretError,
+    TypeError,  # characters outside ASCII
+    ValueError,
+)
 FIRST_MILLISECONDS = 10**11  # a larger number is no time in seconds
 MAX_UNIX_TIME = 10**14
 
@@ -239,12 +246,12 @@ def find_time(body: Body, mapping: Mapping[str, Any]) -> datetime | None:
     try:
         if isinstance(value, str) and not value.isdecimal():
             return parse_iso_time(value)
-        number = Decimal(str(value))
+        number = parse_decimal(str(value))
         if not 0 <= number < MAX_UNIX_TIME:
             return None
         seconds = number / 1000 if number >= FIRST_MILLISECONDS else number
         return datetime.fromtimestamp(float(seconds), tz=UTC)
-    except (ValueError, ArithmeticError, OSError):
+    except (ValueError, OverflowError, OSError):
         return None
 
 
@@ -311,7 +318,12 @@ def verify_standard_webhook(
     for secret in secrets:
         try:
             Webhook(secret).verify(raw, dict(headers.items()), json_parse=False)
-        except (WebhookVerificationError, EmptyWebhookSecretError, ValueError):
+        except (
+            WebhookVerificationError,
+            EmptyWebhookSecretError,
+            TypeError,
+            ValueError,
+        ):
             continue
         return
     raise WrongSignature(WRONG_SIGNATURE)

@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.db import connection as database
@@ -14,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts.actor import use_actor
+from accounts.decimals import parse_decimal
 from accounts.errors import DomainError
 from affiliate_site.shops.base import Body
 from affiliate_site.shops.kinds import SHOPS
@@ -51,7 +51,6 @@ ODD_ID = (
 )
 ODD_TEXT = "The event does not look as expected: it has characters that no text has."
 NUL = "\\u0000"  # as JSON has it; PostgreSQL stores none
-MAX_EXPONENT = 1000  # of numbers in a body
 ERASED = "The body was erased with the person."
 
 
@@ -210,23 +209,12 @@ def parse_body(text: str | bytes) -> Body:
     try:
         # As stored: `loads` itself would also take UTF-16 and a byte order mark.
         decoded = text.decode() if isinstance(text, bytes) else text
-        body: Any = json.loads(decoded, parse_float=parse_number)
+        body: Any = json.loads(decoded, parse_float=parse_decimal)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(body, dict):
         raise ValueError("no JSON object")
     return body
-
-
-def parse_number(text: str) -> Decimal:
-    """Parse a number exactly; raise `ValueError` if it would fill the memory."""
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        raise ValueError("a number is out of range") from None
-    if abs(number.adjusted()) > MAX_EXPONENT:
-        raise ValueError("a number is out of range")
-    return number
 
 
 def fail(event: ShopEvent, reason: str, *, at: datetime) -> None:

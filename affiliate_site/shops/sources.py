@@ -9,9 +9,10 @@ from base64 import b64encode
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode
 
 from accounts.exact_json import serialize_exact_json
+from accounts.url_safety import split_url
 from affiliate_site.shops.base import Body, parse_iso_time, parse_unix_time, read_id
 from affiliate_site.shops.stripe import StripeShop
 from tracking.models.shops import Connection, ConnectionKind
@@ -160,7 +161,7 @@ class ShopifySource(Source):
     ) -> str:
         """Return the cursor in the link; the address beside it is not called."""
         found = NEXT_LINK_PATTERN.search(headers.get("link", ""))
-        return parse_qs(urlsplit(found[1]).query)["page_info"][0] if found else ""
+        return parse_qs(split_url(found[1]).query)["page_info"][0] if found else ""
 
     def identify(self, item: Body) -> Envelope:
         updated_at = str(item["updated_at"])

@@ -7,11 +7,13 @@ object of the API 1.6 and returns its row; raises `ImportProblem` for what canno
 import re
 from collections.abc import Collection
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
+from accounts.decimals import parse_decimal
 from accounts.ids import SLUG_PATTERN, generate_public_id
+from accounts.url_safety import split_url
 from payouts.models.payments import PayoutMethod
 from payouts.services.payout_methods import set_payout_method
 from tracking.meta_data import mend_meta_data
@@ -59,12 +61,9 @@ def read_amount(body: Body, *names: str) -> Decimal:
     for name in names:
         if body.get(name) is not None:
             try:
-                amount = Decimal(str(body[name]))
-            except InvalidOperation:
+                return parse_decimal(str(body[name]))
+            except ValueError:
                 raise ImportProblem("invalid_amount", name, body[name]) from None
-            if not amount.is_finite():
-                raise ImportProblem("invalid_amount", name, body[name])
-            return amount
     raise ImportProblem("missing", names[0])
 
 
@@ -227,7 +226,7 @@ def import_referral_codes(
 
 def find_code(link: str) -> str:
     """Return the referral code of a link, under any of the known parameters."""
-    query = parse_qs(urlsplit(link).query)
+    query = parse_qs(split_url(link).query, max_num_fields=100)
     found = [query[name][0] for name in LINK_PARAMETERS if query.get(name)]
     return found[0][:64] if found else ""
 

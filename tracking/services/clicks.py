@@ -4,12 +4,12 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.db import transaction
 from django.utils.crypto import salted_hmac
 
 from accounts.models.accounts import Account
+from accounts.url_safety import split_url
 from tracking.attribution import ASSET_AND_SOURCE, REFERRAL_CODE, TrackingParameters
 from tracking.errors import MissingTrackingParameter, UnknownReferralCode
 from tracking.models.clicks import Click, parse_client_ip
@@ -150,7 +150,7 @@ def normalize_url(text: str | None) -> str | None:
         return None
     url = text[:MAX_VISIT_URL_LENGTH]
     try:
-        parts = urlsplit(url)
+        parts = split_url(url)
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
         return None
@@ -161,5 +161,5 @@ def find_sub_id(landing_page: str | None) -> str | None:
     """Find the sub-id in the query of a landing page; None without a valid one."""
     if not landing_page or "sub_id=" not in landing_page:
         return None
-    match = SUB_ID_PARAMETER.search(urlsplit(landing_page).query)
+    match = SUB_ID_PARAMETER.search(split_url(landing_page).query)
     return match[1] if match else None

@@ -20,7 +20,6 @@ from collections.abc import Mapping
 from copy import copy
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings as site_settings
 from django.db import transaction
@@ -33,7 +32,7 @@ from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.accounts import validate_name
 from accounts.services.changes import log_event
-from accounts.url_safety import parse_url
+from accounts.url_safety import parse_url, split_url
 from tracking.errors import (
     ConnectionNotFound,
     InvalidConnectionSecret,
@@ -224,7 +223,7 @@ def validate_shop_url(kind: str, url: str) -> str:
         target = parse_url(text, allowed_hosts=allowed_hosts)
     except InvalidUrl as error:
         raise InvalidShopAddress(reason=error.text) from error
-    parts = urlsplit(text)
+    parts = split_url(text)
     is_shopify = kind == ConnectionKind.SHOPIFY and not target.is_allowed
     if is_shopify and (not SHOPIFY_HOST_PATTERN.fullmatch(target.host) or parts.path):
         raise InvalidShopAddress(reason=SHOPIFY_ADDRESS)

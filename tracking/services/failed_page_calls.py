@@ -7,13 +7,13 @@ address.
 
 import re
 from datetime import date, datetime
-from urllib.parse import urlsplit
 
 from django.db import connection
 from django.db.models import Count, Subquery, Sum
 
 from accounts.errors import DomainError, ErrorList
 from accounts.models.accounts import Account
+from accounts.url_safety import MAX_URL_LENGTH, split_url
 from tracking.models.clicks import FailedPageCall
 
 MAX_PAGES_PER_DAY = 200
@@ -27,7 +27,7 @@ EXPECTED_REASONS = frozenset(
         "unknown_customer",
     }
 )
-PERSONAL_SEGMENT = re.compile(r"[^/]*(?:@|%40|[0-9]{3})[^/]*", re.IGNORECASE)
+PERSONAL_MARK = re.compile(r"@|%40|[0-9]{3}", re.ASCII)  # in a segment of a path
 TABLE = FailedPageCall._meta.db_table
 RECORD_SQL = f"""
     INSERT INTO {TABLE} AS f
@@ -71,14 +71,18 @@ def normalize_page(url: str) -> str:
     Query, fragment and user are removed. Path segments that may be personal or differ
     for each order, which are those with an `@` or three digits in a row, become `*`.
     """
+    url = url[:MAX_URL_LENGTH]
     try:
-        parts = urlsplit(url)
+        parts = split_url(url)
     except ValueError:
         return ""
     host = parts.netloc.rpartition("@")[2].lower()
     if parts.scheme not in ("http", "https") or not host or not url.isprintable():
         return ""
-    path = PERSONAL_SEGMENT.sub("*", parts.path)
+    path = "/".join(
+        "*" if PERSONAL_MARK.search(segment) else segment
+        for segment in parts.path.split("/")
+    )
     return f"{parts.scheme}://{host}{path}"[:MAX_PAGE_LENGTH]
 
 

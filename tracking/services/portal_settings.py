@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlunsplit
 
 from django.conf import settings
 from django.db import transaction
@@ -11,6 +11,7 @@ from django.db import transaction
 from accounts.errors import InvalidSetting
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
+from accounts.url_safety import split_url
 from tracking.errors import HostTaken
 from tracking.models.portal import PortalSettings
 from tracking.services.portal_terms import publish_terms
@@ -43,7 +44,7 @@ def build_portal_url(account: Account, path: str = "") -> str:
     """Return the address of a page of the portal, at the host that the account set."""
     base, host = settings.PUBLIC_URL, get_portal_settings(account).host
     if host:
-        base = urlunsplit(urlsplit(base)._replace(netloc=host))
+        base = urlunsplit(split_url(base)._replace(netloc=host))
     return f"{base}/partners/{account.slug}/{path}"
 
 

@@ -2,7 +2,6 @@
 
 from functools import partial
 from typing import cast
-from urllib.parse import urlsplit
 
 from django import forms
 from django.conf import settings
@@ -11,6 +10,7 @@ from django.shortcuts import redirect
 
 from accounts.models.users import User
 from accounts.services.notifications import can_send_mail
+from accounts.url_safety import split_url
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
 from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.forms import MULTI_LINE, FieldSets, ServiceForm
@@ -122,7 +122,7 @@ class PortalSettingsForm(ServiceForm):
         """A host of this service, in lower case; None without one."""
         host = self.cleaned_data["host"].strip().lower()
         domain, _port = split_domain_port(host)  # empty if it has other parts
-        if host == urlsplit(settings.PUBLIC_URL).netloc.lower():
+        if host == split_url(settings.PUBLIC_URL).netloc.lower():
             raise forms.ValidationError(
                 f"{host} is the host of the service: leave this empty."
             )

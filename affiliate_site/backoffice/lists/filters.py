@@ -7,7 +7,6 @@ filters of a page are read by one query.
 
 import re
 from collections import defaultdict
-from decimal import Decimal
 from typing import Any
 
 from django.contrib.admin import (
@@ -19,6 +18,7 @@ from django.core.exceptions import BadRequest, ValidationError
 from django.db.models import BooleanField, Exists, OuterRef, Q, Value
 from django.utils.functional import cached_property
 
+from accounts.decimals import parse_decimal
 from accounts.tenant_admin import filter_for_user, get_user
 from affiliate_site.backoffice.formatters import format_person
 from affiliate_site.backoffice.forms import read_number
@@ -357,8 +357,8 @@ class BalanceFilter(FormFilter):
         if not amount:
             return queryset
         try:
-            return queryset.filter(balance__gt=Decimal(read_number(amount)))
-        except (ArithmeticError, ValidationError):
+            return queryset.filter(balance__gt=parse_decimal(read_number(amount)))
+        except (ValueError, ValidationError):
             raise BadRequest(f"“{amount}” is no amount") from None
 
 

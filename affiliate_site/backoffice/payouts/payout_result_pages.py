@@ -2,7 +2,6 @@
 
 from collections import Counter
 from datetime import date
-from decimal import Decimal
 from itertools import chain
 from typing import Any
 
@@ -10,6 +9,7 @@ from django import forms
 from django.core import signing
 from django.utils.html import format_html
 
+from accounts.decimals import parse_decimal
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     format_affiliate,
@@ -76,7 +76,7 @@ def unpack_results(run, packed: str) -> list[PayoutResult]:
         PayoutResult(
             name=name,
             state=ResultState(state),
-            amount=None if amount is None else Decimal(amount),
+            amount=None if amount is None else parse_decimal(amount),
             currency=texts[0],
             reference=texts[1],
             reason=texts[2],

@@ -16,6 +16,7 @@ from defusedxml import DefusedXmlException
 from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 
+from accounts.decimals import MAX_NUMBER_LENGTH, parse_decimal
 from accounts.errors import InvalidInput
 from affiliate_site.cells import restore_cell
 
@@ -245,8 +246,10 @@ def convert_xlsx_cell(value: Any) -> Cell:
         return value
     if isinstance(value, int | float):
         # Of a float the shortest text that means it: 0.1, not its binary expansion.
-        number = Decimal(repr(value))
-        return number if number.is_finite() else CellError("cell_error", repr(value))
+        try:
+            return parse_decimal(repr(value))
+        except ValueError:
+            return CellError("cell_error", repr(value)[:MAX_NUMBER_LENGTH])
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):

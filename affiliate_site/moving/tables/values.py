@@ -9,6 +9,7 @@ from typing import Any
 
 from django_countries import countries
 
+from accounts.decimals import parse_decimal
 from affiliate_site.moving.tables.files import Cell, CellError
 from payouts.models.payments import PayoutMethodKind
 from payouts.payout_details import EMAIL
@@ -108,7 +109,11 @@ def parse_number(text: str, style: str) -> Decimal:
         raise ImportProblem("invalid_number", "", text)
     mark = "," if style == "comma" else "."
     whole, _, decimals = text.partition(mark)
-    return Decimal(re.sub(r"[^\d-]", "", whole) + (f".{decimals}" if decimals else ""))
+    digits = re.sub(r"[^\d-]", "", whole) + (f".{decimals}" if decimals else "")
+    try:
+        return parse_decimal(digits)
+    except ValueError:
+        raise ImportProblem("invalid_number", "", text) from None
 
 
 def parse_date(text: str, style: str) -> datetime:

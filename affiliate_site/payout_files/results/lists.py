@@ -4,9 +4,10 @@ import csv
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from io import StringIO
 
+from accounts.decimals import parse_decimal
 from affiliate_site.payout_files.results.xml_messages import parse_day
 from payouts.errors import InvalidResultsFile
 from payouts.services.payout_results import (
@@ -194,7 +195,10 @@ def parse_amount(text: str, currency: str, number: int) -> Decimal | None:
         digits = re.sub(r"[^0-9]", "", digits)
     whole, point, decimals = digits.rpartition(max(".,", key=digits.rfind))
     try:
-        return Decimal(re.sub(r"[.,' ]", "", whole) + ("." if point else "") + decimals)
-    except InvalidOperation:
+        text_of_number = (
+            re.sub(r"[.,' ]", "", whole) + ("." if point else "") + decimals
+        )
+        return parse_decimal(text_of_number)
+    except ValueError:
         reason = f"“{text[:50]}” in row {number} is no amount"
         raise InvalidResultsFile(reason=reason) from None

@@ -8,13 +8,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from io import BytesIO
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
+from accounts.decimals import parse_decimal
 from payouts.errors import InvalidResultsFile
 from payouts.services.payout_results import (
     PayoutResult,
@@ -139,9 +140,9 @@ def find_amount(element: Element, *paths: str) -> tuple[Decimal | None, str]:
 def read_amount(text: str) -> Decimal:
     """The amount of a text; raises `InvalidResultsFile` if it is none."""
     try:
-        return Decimal(text)
-    except InvalidOperation:
-        raise InvalidResultsFile(reason=f"{text!r} is no amount") from None
+        return parse_decimal(text)
+    except ValueError:
+        raise InvalidResultsFile(reason=f"{text[:50]!r} is no amount") from None
 
 
 def describe_reasons(elements: Iterable[Element]) -> str:

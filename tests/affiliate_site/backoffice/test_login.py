@@ -220,6 +220,24 @@ def test_normalizes_the_email_before_counting(owner, client, time_machine):
     assert sign_in(client).status_code == 429
 
 
+def test_counts_names_that_are_too_long_as_one(owner, client, time_machine):
+    """They are not normalized, which takes seconds for many accents."""
+    time_machine.move_to(NOW, tick=False)
+    for number in range(5):
+        name = str(number) + "\u0301\u0323" * 60_000
+        assert sign_in(client, name, "wrong").status_code == 200
+
+    assert sign_in(client, "x" * 255).status_code == 429
+    assert sign_in(client).status_code == 302
+
+
+def test_no_page_may_be_cached(owner, client):
+    client.force_login(owner)
+    for name in ("login", "index", "password_change", "jsi18n"):
+        response = client.get(reverse(f"admin:{name}"))
+        assert "no-store" in response["Cache-Control"]
+
+
 def test_limits_attempts_to_change_the_password(owner, client, account, time_machine):
     time_machine.move_to(NOW, tick=False)
     client.force_login(owner)

@@ -290,7 +290,7 @@ def test_every_order_of_events_has_the_same_end(order, connection, click):
         ({"net": -5}, "sale.amount: -5 is no amount of a sale."),
         ({"net": "-5"}, "sale.amount: '-5' is no amount of a sale."),
         ({"net": "ten"}, "sale.amount: 'ten' is no amount."),
-        ({"net": "NaN"}, "sale.amount: 'NaN' is no amount of a sale."),
+        ({"net": "NaN"}, "sale.amount: 'NaN' is no amount."),
         ({"net": 10.5}, "sale.amount: Decimal('10.5') has no whole units."),
         ({"net": 10**20}, "is no amount of a sale."),
         ({"net": None}, "sale.amount: None is no amount."),
