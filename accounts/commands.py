@@ -5,16 +5,18 @@ result is exactly one JSON object. A business error is one line on standard erro
 exit code 1; wrong arguments are exit code 2.
 """
 
+import logging
 import re
 from abc import ABC, abstractmethod
 from argparse import ArgumentTypeError
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError, InterfaceError
+from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
 from rich.console import Console
 from rich.table import Table
@@ -34,6 +36,8 @@ MAX_ROW_ID = 2**63 - 1
 CONTROLS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+FAILED_ACCOUNTS = "The work was done, but not for all accounts; the log says why:"
+logger = logging.getLogger(__name__)
 AMOUNT_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
 
@@ -41,12 +45,14 @@ class JsonCommand(BaseCommand, ABC):
     """A command that prints its result as text or, with --json, as one JSON object."""
 
     as_json = False
+    failed_accounts: list[str]
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, **options: Any) -> None:
         self.as_json = options.pop("json")
+        self.failed_accounts = []
         with use_actor(f"command {self.command_name}"):
             try:
                 self.run(at=timezone.now(), **options)
@@ -57,6 +63,23 @@ class JsonCommand(BaseCommand, ABC):
                 if reason is None:
                     raise
                 raise CommandError(reason) from error
+        if self.failed_accounts:
+            names = ", ".join(dict.fromkeys(self.failed_accounts))
+            raise CommandError(escape_controls(f"{FAILED_ACCOUNTS} {names}"))
+
+    @contextmanager
+    def go_on_after_errors(self, account: Account) -> Iterator[None]:
+        """Log an error of one account, so that the work of the others goes on.
+
+        At the end, the exit code is 1. A database that is gone ends the command.
+        """
+        try:
+            yield
+        except Exception:
+            if not connection.is_usable():
+                raise
+            logger.exception("%s failed for %s", self.command_name, account.slug)
+            self.failed_accounts.append(account.slug)
 
     @property
     def command_name(self) -> str:

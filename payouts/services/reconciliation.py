@@ -1,10 +1,12 @@
 """Reconciliation: every ledger invariant checked for some accounts, with counts."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
+from django.db import connection
 from django.db.models import Count, Max
 
 from accounts.append_only import list_invalid_triggers
@@ -29,6 +31,7 @@ from tracking.money import ZERO
 
 MAX_CHECKED_TRANSFERS = 50_000  # in a request: they take some five seconds
 APPEND_ONLY_MODELS = (AuditLogEntry, LedgerDigest, Transfer)
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -103,14 +106,27 @@ def _check_ledgers(accounts: Sequence[Account], at: datetime) -> ReconciliationR
     report = ReconciliationReport(accounts=accounts)
     report.discrepancies += check_e10_triggers_and_e13_precision()
     for account in accounts:
-        invariants = LedgerInvariants(account)
-        report.ledger_account_count += len(invariants.ledger_accounts)
-        report.negative_balance_count += sum(
-            (row.balance or 0) < 0 for row in invariants.ledger_accounts
-        )
-        report.discrepancies += invariants.list_discrepancies()
-        _count_transfers(report, account, at)
+        try:
+            _check_ledger(report, account, at)
+        except Exception as error:
+            if not connection.is_usable():
+                raise
+            logger.exception("the ledger of %s could not be checked", account.slug)
+            name = type(error).__name__
+            report.discrepancies.append(
+                Discrepancy("-", account.slug, name, "not checked", "see the log")
+            )
     return report
+
+
+def _check_ledger(report: ReconciliationReport, account: Account, at: datetime) -> None:
+    invariants = LedgerInvariants(account)
+    report.ledger_account_count += len(invariants.ledger_accounts)
+    report.negative_balance_count += sum(
+        (row.balance or 0) < 0 for row in invariants.ledger_accounts
+    )
+    report.discrepancies += invariants.list_discrepancies()
+    _count_transfers(report, account, at)
 
 
 def record_result(report: ReconciliationReport, *, at: datetime) -> None:

@@ -44,7 +44,14 @@ class Command(JsonCommand):
         kwargs = {"at": at, "dry_run": dry_run}
 
         def sum_up(service):
-            return sum(service(account, **kwargs) for account in accounts)
+            total = 0
+            for account in accounts:
+                with self.go_on_after_errors(account):
+                    total += service(account, **kwargs)
+            return total
+
+        def refresh_days(account, **kwargs):
+            return refresh_stale_days([account], **kwargs)
 
         counts = {
             "rate_windows": delete_expired_rate_windows(**kwargs),
@@ -57,19 +64,23 @@ class Command(JsonCommand):
             "shop_events": sum_up(delete_expired_events),
             "table_uploads": sum_up(delete_expired_table_uploads),
             "portal": sum_up(delete_expired_portal_rows),
-            "changed_days": refresh_stale_days(accounts, **kwargs),
+            "changed_days": sum_up(refresh_days),
             "sign_ins": delete_expired_sessions(**kwargs),
             "visitors": sum_up(delete_expired_visitors),
             "traces": sum_up(anonymize_visitor_data),
             "erased": sum_up(erase_again),
         }
         if not dry_run:
-            merge_count_changes(accounts)
-            store_row_counts(accounts, at=at)
-            store_recent_days(accounts, at=at)
             for account in accounts:
-                url = build_portal_url(account, "sales/")
-                queue_sale_digests(account, url=url, at=at)
-            record_command_run(self.command_name, at=at)
+                with self.go_on_after_errors(account):
+                    merge_count_changes([account])
+                    store_row_counts([account], at=at)
+                with self.go_on_after_errors(account):
+                    store_recent_days([account], at=at)
+                with self.go_on_after_errors(account):
+                    url = build_portal_url(account, "sales/")
+                    queue_sale_digests(account, url=url, at=at)
+            if not self.failed_accounts:
+                record_command_run(self.command_name, at=at)
         lines = [f"{kind}: {rows}" for kind, rows in counts.items()]
         self.write_result("\n".join(lines), **counts)

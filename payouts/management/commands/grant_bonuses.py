@@ -30,14 +30,16 @@ class Command(JsonCommand):
         granted, put_back = 0, []
         errors = []
         for granting_account in accounts:
-            try:
-                run = grant_bonuses(granting_account, at=at)
+            with self.go_on_after_errors(granting_account):
+                try:
+                    run = grant_bonuses(granting_account, at=at)
+                except InvalidInput as error:
+                    errors.append(f"{granting_account.slug}: {error}")
+                    continue
                 granted += len(run.granted)
                 put_back += [commission.pk for commission in run.put_back]
                 for commission in run.granted:
                     totals[commission.currency] += commission.amount
-            except InvalidInput as error:
-                errors.append(f"{granting_account.slug}: {error}")
         lines = [f"{granted} bonuses"]
         lines += [
             format_amount(totals[currency], currency) for currency in sorted(totals)
@@ -54,5 +56,5 @@ class Command(JsonCommand):
         )
         if errors:
             raise CommandError(f"Not every bonus was granted: {'; '.join(errors)}")
-        if account is None:
+        if account is None and not self.failed_accounts:
             record_command_run(self.command_name, at=at)

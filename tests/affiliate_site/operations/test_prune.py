@@ -4,12 +4,15 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.sessions.models import Session
+from django.core.management.base import CommandError
 from django.utils import timezone
 
+from accounts.models.accounts import Account
 from accounts.models.api_keys import RateWindow
 from accounts.services import retention
 from accounts.services.accounts import update_settings
 from accounts.services.changes import log_event
+from accounts.services.command_runs import get_command_runs
 from accounts.services.webhooks import create_webhook
 from payouts.services.commissions import approve_commission
 from payouts.services.statistics import load_statistics
@@ -296,3 +299,23 @@ def test_queues_mail_about_new_sales(account, scenario, settings):
     mail = account.mails.get()
     assert mail.kind == "new_sales"
     assert f"/partners/{account.slug}/sales/\n" in mail.text
+
+
+def test_an_error_of_one_account_is_logged_and_the_others_go_on(
+    account, other_account, caplog
+):
+    """A time zone that nobody knows: what a foreign file may have brought."""
+    Account.objects.filter(pk=account.pk).update(time_zone="Mars/Base")
+    ran_at = get_command_runs()["prune"]
+    now = timezone.now()
+    for own in (account, other_account):
+        own.conversion_attempts.create(external_id="x", failed_at=now - 31 * DAY)
+
+    with pytest.raises(CommandError, match=rf"not for all accounts.*: {account.slug}$"):
+        run_command("prune")
+
+    assert not other_account.conversion_attempts.exists()
+    assert not account.conversion_attempts.exists()
+    assert f"prune failed for {account.slug}" in caplog.text
+    assert f"failed for {other_account.slug}" not in caplog.text
+    assert get_command_runs()["prune"] == ran_at
