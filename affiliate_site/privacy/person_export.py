@@ -48,6 +48,7 @@ OWN_KEYS = (
     *("id", "firstname", "lastname", "email", "company", "address", "created_at"),
     *("custom_fields", "programs", "payout_methods", "postbacks", "tax_data"),
     *("opening_balances", "documents", "mails", "portal_sessions", "portal_links"),
+    *("questions", "accepted_terms", "portal_applications"),
 )
 OWN_COMMISSION_KEYS = ("id", "kind", "created_at", "amount", "currency", "status")
 OWN_PAYMENT_KEYS = ("id", "created_at", "amount", "currency", "canceled_at")

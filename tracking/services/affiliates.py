@@ -97,6 +97,7 @@ def update_affiliate(
     try:
         with transaction.atomic():
             affiliate = get_affiliate(account, affiliate_id, lock=True)
+            old_email = affiliate.email_folded
             values = {
                 name: value
                 for name, value in _get_column_values(affiliate, changes).items()
@@ -106,6 +107,8 @@ def update_affiliate(
                 affiliate.update_row(**values)
                 if "email" in values:
                     _end_portal_access(account, affiliate, at=at)
+                    former = account.portal_applications.filter(email_folded=old_email)
+                    former.delete()  # an erasure would not find them
                 if not SEARCHED_FIELDS.isdisjoint(values):
                     update_suffixes(account, affiliate_id=affiliate.pk)
                 fields = sorted(values)

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from payouts.services.payout_methods import set_payout_method
 from tests.affiliate_site.portal.conftest import PASSWORD
+from tracking.services.portal_terms import accept_terms, publish_terms
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -23,6 +24,15 @@ def test_downloads_own_data_without_what_staff_wrote(mina, account, portal, scen
     account.notes.create(affiliate=affiliate, note="zz-note")
     affiliate.update_row(meta_data={"tier": "zz-tier"})
     sale = scenario.create_conversion("200", external_id="zz-order")
+    account.questions.create(
+        affiliate=affiliate,
+        public_id="qu_1",
+        day=timezone.now().date(),
+        text="Where is it?",
+        answer="On its way.",
+    )
+    publish_terms(account, "Be kind.", at=timezone.now())
+    accept_terms(affiliate, version=1, at=timezone.now())
     account.commissions.update(comment="zz-comment")
     set_payout_method(
         account,
@@ -45,8 +55,12 @@ def test_downloads_own_data_without_what_staff_wrote(mina, account, portal, scen
         *("account", "exported_at", "id", "firstname", "lastname", "email", "company"),
         *("address", "created_at", "custom_fields", "programs", "payout_methods"),
         *("postbacks", "tax_data", "opening_balances", "documents", "mails"),
-        *("portal_sessions", "portal_links", "commissions", "payments"),
+        *("portal_sessions", "portal_links", "questions", "accepted_terms"),
+        *("portal_applications", "commissions", "payments"),
     ]
+    [question], [terms] = data["questions"], data["accepted_terms"]
+    assert (question["text"], question["answer"]) == ("Where is it?", "On its way.")
+    assert terms["terms__text"] == "Be kind."
     assert data["payout_methods"][0]["details"] == {"iban": "SI56191000000123438"}
     [commission] = data["commissions"]
     row = scenario.get_commission(sale)

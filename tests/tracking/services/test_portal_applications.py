@@ -14,6 +14,7 @@ from tracking.errors import (
     ProgramClosed,
     TermsChanged,
 )
+from tracking.services.affiliates import update_affiliate
 from tracking.services.custom_fields import create_custom_field
 from tracking.services.enrollments import set_approval, update_enrollment
 from tracking.services.mails import MailResult, claim_mail, record_mail_result
@@ -328,3 +329,25 @@ def test_keeps_the_mail_of_who_confirmed(account, program):
     at = NOW + APPLICATION_LIFETIME
     assert delete_expired_portal_rows(account, at=at, dry_run=False) == 1
     assert account.mails.count() == 1
+
+
+def test_another_address_ends_applications_under_the_former_one(
+    account, other_account, program
+):
+    """An erasure of the affiliate would not find them."""
+    affiliate = confirm_application(account, send(account), at=NOW)
+    for owner in (account, other_account):
+        if owner is other_account:
+            changes = {"is_on": True, "is_open": True}
+            update_portal_settings(owner, changes=changes, at=NOW)
+            ProgramFactory(account=owner, slug="lamps", title="Harbor Lamps")
+            send(owner)
+        assert owner.portal_applications.filter(email=EMAIL).exists()
+
+    changes = {"email": "n@new.example.org"}
+    slug = account.affiliates.get().slug
+    update_affiliate(account, affiliate_id=slug, changes=changes, at=NOW)
+
+    assert affiliate is not None
+    assert not account.portal_applications.exists()
+    assert other_account.portal_applications.exists()
