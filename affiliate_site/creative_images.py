@@ -153,8 +153,15 @@ def serve_image(request, account: str, name: str) -> HttpResponse:
     if not FILE_NAME.fullmatch(name) or not path.is_file():
         return http_errors.not_found(request)
     media_type = MEDIA_TYPES[name.rpartition(".")[2]]
-    response = HttpResponse(path.read_bytes(), content_type=media_type)
-    response["Cache-Control"] = CACHE_CONTROL
+    response = send_image(path.read_bytes(), media_type, CACHE_CONTROL)
     response["Cross-Origin-Resource-Policy"] = "cross-origin"
     response["Content-Disposition"] = "inline"
+    return response
+
+
+def send_image(content: bytes, media_type: str, cache_control: str) -> HttpResponse:
+    """Return a stored file of a fixed type; the browser runs nothing that is in it."""
+    headers = {"Cache-Control": cache_control}
+    response: Any = HttpResponse(content, content_type=media_type, headers=headers)
+    response.is_sandboxed = True  # `ResponseHeadersMiddleware` sets the policy
     return response

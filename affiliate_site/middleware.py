@@ -120,7 +120,9 @@ class ResponseHeadersMiddleware:
             response["Content-Security-Policy"] = ADMIN_CONTENT_SECURITY_POLICY
         if request.path_info.startswith(PORTAL_PREFIX):
             response["Content-Security-Policy"] = PORTAL_CONTENT_SECURITY_POLICY
-        if request.path_info.startswith(creative_images.PREFIX):
+        if getattr(response, "is_sandboxed", False) or request.path_info.startswith(
+            creative_images.PREFIX
+        ):
             policy = creative_images.CONTENT_SECURITY_POLICY
             response["Content-Security-Policy"] = policy
         response["X-Trace-Id"] = request.trace_id

@@ -7,6 +7,8 @@ from io import BytesIO
 import segno
 from django.utils.safestring import SafeString, mark_safe
 
+from accounts.services.accounts import find_logo
+
 MAX_LINK_BYTES = 2331  # capacity of a QR code at error correction level M
 MAX_LINK_BYTES_WITH_LOGO = 1273  # at level H
 LOGO_SHARE = 0.22  # of the width; level H reads with 30 % of the area damaged
@@ -26,9 +28,8 @@ PLAIN = QrStyle()
 
 def get_link_style(account) -> QrStyle:
     """The color and the logo of the QR codes of an account's links."""
-    logo = account.logos.first()
-    image = b64encode(logo.image).decode() if logo else ""
-    url = f"data:{logo.media_type};base64,{image}" if logo else ""
+    logo = find_logo(account)
+    url = f"data:{logo[0]};base64,{b64encode(logo[1]).decode()}" if logo else ""
     return QrStyle(account.link_color, url)
 
 

@@ -9,6 +9,7 @@ from django.test import Client
 
 from accounts.actor import use_actor
 from accounts.models.api_keys import Role
+from accounts.services.accounts import set_logo
 from accounts.services.api_keys import create_api_key, create_signing_secret
 from accounts.services.invitations import create_invitation
 from accounts.services.saved_views import create_saved_view
@@ -77,6 +78,7 @@ def fill_account(account, *, marker="qq", image=b""):
         by=owner,
         at=AT,
     )
+    set_logo(account, image=b"\x89PNG\r\n\x1a\nx", at=AT)
     create_webhook(account, url=f"https://{marker}.example.net/hook", at=AT)
     scenario = ProgramScenario(account, email=f"mina@{marker}.example.org")
     with use_actor(owner.actor_name):

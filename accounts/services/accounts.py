@@ -282,6 +282,17 @@ def set_logo(account: Account, *, image: bytes | None, at: datetime) -> Logo | N
     return new
 
 
+def find_logo(account: Account) -> tuple[str, bytes] | None:
+    """Return media type and content of the logo; None without one that is an image.
+
+    Browsers get no other type, whatever is stored.
+    """
+    logo = account.logos.first()
+    if logo is None or logo.media_type not in MEDIA_TYPES.values():
+        return None
+    return logo.media_type, bytes(logo.image)
+
+
 def detect_media_type(image: bytes) -> str:
     """Return the media type of an image by its first bytes; raise `InvalidSetting`."""
     types = (type for start, type in MEDIA_TYPES.items() if image.startswith(start))

@@ -23,8 +23,13 @@ from affiliate_site.moving.account_tables import list_tables
 
 FORMAT = "affiliate account"
 VERSION = 1
-MAX_LINE_BYTES = 64 * 1024**2  # of files that are read
-MAX_ID = 2**62  # twice as many fit into a column
+# Of files that are read.
+MAX_LINE_BYTES = 64 * 1024**2  # of an image
+MAX_ROW_BYTES = 8 * 1024**2
+MAX_ROWS = 10**9
+MAX_EXPANSION = 200  # bytes of lines per byte of the file; its rows pack to a tenth
+MAX_ID = 2**40  # JavaScript reads 2**53
+MAX_ID_SPAN = 2**34  # between the first and the last ID of a table
 COMPRESSION_LEVEL = 6
 GZIP_MAGIC = b"\x1f\x8b"
 IMAGES = "images"  # the last table: files of creatives
@@ -129,9 +134,11 @@ class AccountFileReader:
         expected = list_columns()
         for table in {**columns, **expected}:
             self._check_columns(table, columns, expected)
-        for number in (number for size in self.sizes.values() for number in size):
-            if type(number) is not int or not 0 <= number < MAX_ID:
+        for table, size in self.sizes.items():
+            if any(type(it) is not int or not 0 <= it < MAX_ID for it in size):
                 raise self.build_error("numbers of rows and IDs are no whole numbers")
+            if size.rows > MAX_ROWS or size.last_id - size.first_id >= MAX_ID_SPAN:
+                raise self.build_error(f"too many rows or IDs in {table}")
 
     def build_error(self, reason: str) -> InvalidAccountFile:
         """Return the error of the line that was read last."""
@@ -144,24 +151,30 @@ class AccountFileReader:
         lines, digests = self._read_lines(), Digests()
         digests.add(next(lines, b""))
         for table, size in self.sizes.items():
-            last_id = size.first_id - 1
-            for _ in range(size.rows):
+            last_id = 0
+            for number in range(1, size.rows + 1):
                 line = next(lines, b"")
-                row = self._parse(line)
+                row = self._parse(line, MAX_ROW_BYTES if table != IMAGES else None)
                 if row.get("table") != table or type(row.get("row")) is not dict:
                     raise self.build_error(f"a row of {table} expected")
                 digests.add(line, table)
                 values = row["row"]
                 if table != IMAGES:
-                    row_id = values.get("id")
-                    if type(row_id) is not int or not last_id < row_id <= size.last_id:
-                        raise self.build_error("the ID does not follow the one before")
-                    last_id = row_id
+                    last_id = self._check_id(values.get("id"), number, last_id, size)
                 yield table, values
         if self._parse(next(lines, b"")) != digests.serialize():
             raise self.build_error("the digests differ: the file was changed")
         if next(lines, b""):
             raise self.build_error("the file goes on after its last line")
+
+    def _check_id(self, row_id: Any, number: int, before: int, size: TableSize) -> int:
+        """Return the ID of a row; they ascend from the first to the last of a table."""
+        if type(row_id) is not int or not before < row_id <= size.last_id:
+            raise self.build_error("the ID does not follow the one before")
+        is_first, is_last = row_id == size.first_id, row_id == size.last_id
+        if is_first != (number == 1) or is_last != (number == size.rows):
+            raise self.build_error("the first line names other IDs")
+        return row_id
 
     def _read_lines(self) -> Generator[bytes]:
         self.number = 0
@@ -170,15 +183,23 @@ class AccountFileReader:
                 is_packed = raw.read(2) == GZIP_MAGIC
                 raw.seek(0)
                 file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
-                while line := file.readline(MAX_LINE_BYTES + 1):
+                rest = self.path.stat().st_size * MAX_EXPANSION + MAX_ROW_BYTES
+                while line := file.readline(min(rest, MAX_LINE_BYTES) + 1):
                     self.number += 1
+                    rest -= len(line)
+                    if rest < 0:
+                        raise self.build_error("it unpacks to far more than its size")
                     if len(line) > MAX_LINE_BYTES:
                         raise self.build_error(f"longer than {MAX_LINE_BYTES} bytes")
                     yield line
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise self.build_error("the file is damaged or not complete") from error
 
-    def _parse(self, line: bytes) -> dict[str, Any]:
+    def _parse(
+        self, line: bytes, max_bytes: int | None = MAX_ROW_BYTES
+    ) -> dict[str, Any]:
+        if max_bytes is not None and len(line) > max_bytes:
+            raise self.build_error(f"longer than {max_bytes} bytes")
         if not line.endswith(b"\n"):
             raise self.build_error("the file ends too early")
         try:

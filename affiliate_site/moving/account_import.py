@@ -7,10 +7,10 @@ in another table all are raised by one number, and so is each reference to them.
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NoReturn
 
 from django.apps import apps
-from django.core.exceptions import ValidationError
 from django.db import DataError, IntegrityError, connection, transaction
 
 from accounts.compiled_writes import insert_rows
@@ -21,19 +21,22 @@ from accounts.models.accounts import Account, Plan
 from accounts.services.accounts import get_plan
 from accounts.services.webhooks import generate_secret
 from affiliate_site.creative_images import delete_image, restore_image
+from affiliate_site.moving.account_cleaning import VALUE_ERRORS, clean_row, describe
 from affiliate_site.moving.account_columns import UNIQUE_IN_SITE
 from affiliate_site.moving.account_files import IMAGES, AccountFileReader
 from affiliate_site.moving.account_references import shift_references
 from affiliate_site.moving.account_tables import Table, list_tables
-from affiliate_site.moving.id_ranges import find_offset, reserve_ids
+from affiliate_site.moving.id_ranges import (
+    ReservedIds,
+    find_offset,
+    release_ids,
+    reserve_ids,
+)
+from payouts.services.ledger_digests import check_e15_audit_log
+from payouts.services.ledger_invariants import LedgerInvariants
 from payouts.services.payout_methods import calculate_method_index
 
 ACCOUNT = Account._meta.label
-# What values of a file raise that no exporter writes.
-VALUE_ERRORS = (
-    *(ValueError, TypeError, AttributeError, OverflowError, RecursionError),
-    ValidationError,
-)
 # Columns that a file does not have, calculated from the columns of the row.
 CALCULATED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "accounts.WebhookEndpoint": lambda row: {
@@ -80,6 +83,10 @@ class AccountFileImport:
         for number, (label, values) in enumerate(self.reader.read_rows(), 1):
             if label != IMAGES:
                 row = self._decode(list_tables()[label], values)
+                try:
+                    clean_row(label, row)
+                except VALUE_ERRORS as error:
+                    self._refuse(label, error)
                 value = row.get(UNIQUE_IN_SITE.get(label, ""))
                 if value:
                     seen[label].append(value)
@@ -100,6 +107,7 @@ class AccountFileImport:
                         self._restore_images(batch, images)
                     else:
                         self._insert(list_tables()[label], batch, plan)
+                self._check_ledger()
         except BaseException:
             for name in images:
                 delete_image(self.account, name)
@@ -180,6 +188,18 @@ class AccountFileImport:
                 table.label, row, lambda target, pk: pk + self.offsets[target], slugs
             )
 
+    def _check_ledger(self) -> None:
+        """Refuse amounts that nothing explains, as `check_ledger` finds them."""
+        found = chain(
+            LedgerInvariants(self.account).list_discrepancies(),
+            check_e15_audit_log([self.account]),
+        )
+        for row in found:
+            self._refuse(
+                f"the ledger does not balance, {row.invariant} {row.row}",
+                ValueError(f"stored {row.stored}, computed {row.computed}"),
+            )
+
     def _check_constraints(self, label: str) -> None:
         if label == IMAGES:
             return
@@ -205,8 +225,7 @@ class AccountFileImport:
             images.append(str(name))
 
     def _refuse(self, what: str, error: Exception) -> NoReturn:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise self.reader.build_error(f"{what}: {reason}") from error
+        raise self.reader.build_error(f"{what}: {describe(error)}") from error
 
 
 def import_account_file(
@@ -230,18 +249,33 @@ def import_account_file(
     run = AccountFileImport(slug, reader, on_rows)
     with without_statement_timeout():
         run.check()
-        find = find_offset if is_dry_run else reserve_ids
-        run.offsets = {
-            label: find(table.model, reader.sizes[label])
-            for label, table in list_tables().items()
-        }
-        if not is_dry_run:
-            run.store(plan)
+        if is_dry_run:
+            run.offsets = {
+                label: find_offset(table.model, reader.sizes[label])
+                for label, table in list_tables().items()
+            }
+        else:
+            _store(run, plan)
     return ImportResult(
         rows={label: size.rows for label, size in reader.sizes.items()},
         offsets={label: number for label, number in run.offsets.items() if number},
         missing_images=run.missing_images,
     )
+
+
+def _store(run: AccountFileImport, plan: Plan) -> None:
+    """Reserve IDs and store all rows; a failure gives the IDs back."""
+    models = {label: table.model for label, table in list_tables().items()}
+    reserved: dict[str, ReservedIds] = {}
+    try:
+        for label, model in models.items():
+            reserved[label] = reserve_ids(model, run.reader.sizes[label])
+            run.offsets[label] = reserved[label].offset
+        run.store(plan)
+    except BaseException:
+        for label, ids in reserved.items():
+            release_ids(models[label], ids)
+        raise
 
 
 def _ensure_free(table: Table, column: str, values: Sequence[str]) -> None:

@@ -1,16 +1,19 @@
 """Which IDs the rows of an import get, in the tables of a running installation."""
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.db import connection, models, transaction
 from django.db.models import Max
 
-from affiliate_site.moving.account_files import TableSize
+from affiliate_site.moving.account_files import MAX_ID_SPAN, TableSize
 
 
 def find_offset(model: type[models.Model], size: TableSize) -> int:
-    """Return what is added to the IDs of a table: nothing if all are above the others.
+    """Return what is added to the IDs of a table: nothing if all are above the others,
+    and not so far above them that the file would use up the numbers.
 
     An ID never lies below one that a stored digest covers, nor between IDs of other
     accounts: the digests are of all rows in the order of their IDs.
@@ -20,34 +23,63 @@ def find_offset(model: type[models.Model], size: TableSize) -> int:
     if (digest := digests.order_by("-pk").first()) is not None:
         segment = digest.segments.get(model._meta.db_table, {})
         highest = max(highest, segment.get("last_id", 0))
-    if size.rows == 0 or size.first_id > highest:
+    if (
+        size.rows == 0
+        or highest < size.first_id <= size.last_id < highest + MAX_ID_SPAN
+    ):
         return 0
     return max(highest, _get_last_value(model)) - size.first_id + 1
 
 
-def reserve_ids(model: type[models.Model], size: TableSize) -> int:
+class ReservedIds(NamedTuple):
+    """The offset of a table, and its last ID before and after they were reserved."""
+
+    offset: int
+    before: int
+    after: int
+
+
+def reserve_ids(model: type[models.Model], size: TableSize) -> ReservedIds:
     """Return the offset of a table, and give its new IDs to nobody else.
 
     Other accounts go on inserting rows; on PostgreSQL they wait for a moment.
     """
-    if size.rows == 0:
-        return 0
-    with transaction.atomic(), connection.cursor() as cursor:
+    with _lock_sequence(model):
+        offset, before = find_offset(model, size), _get_last_value(model)
+        after = max(size.last_id + offset, before) if size.rows else before
+        if after != before:
+            _set_last_value(model, after)
+    return ReservedIds(offset, before, after)
+
+
+def release_ids(model: type[models.Model], reserved: ReservedIds) -> None:
+    """Give IDs back that no row got, unless other rows were inserted since."""
+    if reserved.after == reserved.before:
+        return
+    with _lock_sequence(model):
+        if _get_last_value(model) == reserved.after:
+            _set_last_value(model, reserved.before)
+
+
+@contextmanager
+def _lock_sequence(model: type[models.Model]) -> Iterator[None]:
+    with transaction.atomic():
         if connection.vendor == "postgresql":
             table = connection.ops.quote_name(model._meta.db_table)
-            cursor.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")
-        offset = find_offset(model, size)
-        last_id = max(size.last_id + offset, _get_last_value(model))
+            with connection.cursor() as cursor:
+                cursor.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")
+        yield
+
+
+def _set_last_value(model: type[models.Model], value: int) -> None:
+    with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            cursor.execute("SELECT setval(%s, %s)", [_get_sequence(model), last_id])
-        else:
-            name = model._meta.db_table
-            cursor.execute("DELETE FROM sqlite_sequence WHERE name = %s", [name])
-            cursor.execute(
-                "INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)",
-                [name, last_id],
-            )
-    return offset
+            cursor.execute("SELECT setval(%s, %s)", [_get_sequence(model), value])
+            return
+        name = model._meta.db_table
+        cursor.execute("DELETE FROM sqlite_sequence WHERE name = %s", [name])
+        sql = "INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)"
+        cursor.execute(sql, [name, value])
 
 
 def _get_last_value(model: type[models.Model]) -> int:

@@ -5,6 +5,8 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts.services.accounts import find_logo
+from affiliate_site.creative_images import send_image
 from affiliate_site.portal.access import (
     build_url,
     portal_page,
@@ -78,12 +80,11 @@ def theme(request) -> HttpResponse:
 @portal_page(is_public=True)
 def logo(request) -> HttpResponse:
     """The logo of the account."""
-    found = request.account.logos.first()
+    found = find_logo(request.account)
     if found is None:
         raise Http404
-    headers = {"Cache-Control": CACHE}
-    image = bytes(found.image)
-    return HttpResponse(image, content_type=found.media_type, headers=headers)
+    media_type, image = found
+    return send_image(image, media_type, CACHE)
 
 
 def find_logo_url(account) -> str:

@@ -49,9 +49,7 @@ def update_payout_settings(
     """Change who pays. Raises `InvalidPayer`; the audit log gets names, not values."""
     changes = dict(changes)
     run_checks(
-        lambda: _normalize(changes, "payer_iban", IBAN, "an IBAN"),
-        lambda: _normalize(changes, "payer_bic", BIC, "a BIC"),
-        lambda: _ensure_address_complete(changes),
+        lambda: validate_payer(changes),
         lambda: _normalize_vat_id(account, changes),
     )
     with transaction.atomic():
@@ -64,6 +62,15 @@ def update_payout_settings(
             row.update_row(**{name: changes[name] for name in fields})
             log_event(account, "payout_settings.updated", row, at=at, fields=fields)
     return row
+
+
+def validate_payer(changes: dict[str, Any]) -> None:
+    """Normalize bank details; raise `InvalidPayer`, or an `ErrorList` of these."""
+    run_checks(
+        lambda: _normalize(changes, "payer_iban", IBAN, "an IBAN"),
+        lambda: _normalize(changes, "payer_bic", BIC, "a BIC"),
+        lambda: _ensure_address_complete(changes),
+    )
 
 
 def _normalize(

@@ -63,13 +63,11 @@ def update_portal_settings(
     """
     changes = dict(changes)
     terms = changes.pop("terms", None)
-    host, day = changes.get("host"), changes.get("payout_day")
+    host = changes.get("host")
     others = PortalSettings.objects.exclude(account=account)
     if host and others.filter(host=host).exists():
         raise HostTaken(host=host)
-    if day is not None and not 1 <= day <= MAX_PAYOUT_DAY:
-        rule = f"from 1 to {MAX_PAYOUT_DAY}"
-        raise InvalidSetting(setting="The day", rule=rule, path="payout_day")
+    validate_payout_day(changes.get("payout_day"))
     with transaction.atomic():
         account.portal_settings.insert_or_ignore(
             PortalSettings(account=account), unique_fields=("account",)
@@ -87,6 +85,13 @@ def update_portal_settings(
         if terms is not None:
             publish_terms(account, terms, at=at)
     return row
+
+
+def validate_payout_day(day: int | None) -> None:
+    """Raise `InvalidSetting` for a day that some month does not have."""
+    if day is not None and not 1 <= day <= MAX_PAYOUT_DAY:
+        rule = f"from 1 to {MAX_PAYOUT_DAY}"
+        raise InvalidSetting(setting="The day", rule=rule, path="payout_day")
 
 
 def find_next_payout_day(settings: PortalSettings, *, today: date) -> date | None:

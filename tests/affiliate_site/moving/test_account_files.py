@@ -2,9 +2,11 @@
 
 import gzip
 import json
+import re
 import stat
 
 import pytest
+from django.contrib.auth.hashers import make_password
 
 from accounts.models.accounts import Account
 from affiliate_site.moving import account_files
@@ -14,6 +16,8 @@ from affiliate_site.moving.account_files import (
     InvalidAccountFile,
     serialize,
 )
+from affiliate_site.moving.account_tables import list_tables
+from affiliate_site.moving.id_ranges import _get_last_value
 from tests.affiliate_site.moving.conftest import explain_all, read, write
 from tests.ledger_checks import assert_ledger_consistent
 from tests.moving_account import SECRETS, fill_account, read_balances, read_lists
@@ -271,7 +275,8 @@ def test_refuses_rows_of_another_account(moved, tmp_path, other_account, is_rang
     path = change(moved, tmp_path, edit)
     with pytest.raises(InvalidAccountFile) as error:
         read(path)
-    assert "tracking.Note" in error.value.text
+    reason = "first line names other IDs" if is_range_wide else "tracking.Note"
+    assert reason in error.value.text
     assert Account.objects.count() == 1
 
 
@@ -323,3 +328,108 @@ def test_refuses_lines_that_are_no_rows(moved, tmp_path, text):
         lines[2] = text + b"\n"
 
     assert_refused(change(moved, tmp_path, edit), "line 3: ")
+
+
+@pytest.mark.parametrize(
+    ("table", "values", "reason"),
+    [
+        ("accounts.Account", {"time_zone": "Mars/Base"}, "time_zone: 'Mars/Base' is"),
+        ("accounts.Account", {"link_color": "}*{x:y"}, "written as #rrggbb"),
+        ("accounts.Account", {"visitor_data_days": 0}, "The days of visitor data"),
+        ("accounts.Account", {"created_at": "9999-12-31T00:00:00+00:00"}, "the year"),
+        ("accounts.Account", {"customer_email_keys": {}}, "a JSON array expected"),
+        ("accounts.Account", {"default_currency": "eu!"}, "default_currency: 'eu!'"),
+        ("accounts.ApiKey", {"role": "operator"}, "role: 'operator' is not one of"),
+        ("accounts.User", {"role": "operator"}, "role: 'operator' is not one of"),
+        ("accounts.User", {"email": "no address"}, "email: Enter a valid email"),
+        ("accounts.Logo", {"media_type": "text/html"}, "not the type of the image"),
+        ("accounts.Logo", {"image": "PHNjcmlwdD4="}, "The logo must be a PNG"),
+        ("accounts.WebhookEndpoint", {"url": "https://127.0.0.1/"}, "is not public"),
+        ("accounts.WebhookEndpoint", {"events": "all"}, "a JSON array expected"),
+        ("tracking.Affiliate", {"meta_data": []}, "a JSON object expected"),
+        ("tracking.Affiliate", {"firstname": "a\0"}, "a text without zero bytes"),
+        ("tracking.Affiliate", {"country": "<b"}, "country: '<b'"),
+        ("tracking.Asset", {"hex": "<script"[:6]}, "hex: '<scrip'"),
+        ("tracking.Click", {"ip": "localhost"}, "ip: Enter a valid IPv4"),
+        ("tracking.Connection", {"settings": {"shop_url": "file:///etc"}}, "https"),
+        ("tracking.Creative", {"media_type": "text/html"}, "not the name of an image"),
+        ("tracking.Creative", {"file_name": "../x.png"}, "not the name of an image"),
+        ("tracking.ImportedObject", {"local_id": 2**60}, "is not one of the values"),
+        ("tracking.PortalSettings", {"payout_day": 31}, "The day must be"),
+        ("tracking.Program", {"landing_page": "javascript:x"}, "The landing page"),
+        ("tracking.Program", {"cookie_time": 30_000}, "The cookie time"),
+        (
+            "payouts.LedgerAccount",
+            {"balance": "1000000"},
+            "the ledger does not balance",
+        ),
+        ("payouts.Transfer", {"amount": "1000000"}, "the ledger does not balance"),
+        ("payouts.Payment", {"amount": "1000000"}, "the ledger does not balance"),
+        ("payouts.PayoutSettings", {"payer_iban": "DE00"}, "This is not an IBAN"),
+    ],
+)
+def test_refuses_values_that_no_form_and_no_service_stores(
+    moved, tmp_path, table, values, reason, creatives
+):
+    sequences = read_sequences()
+    path = change(moved, tmp_path, lambda lines: find(lines, table).update(values))
+    assert_refused(path, reason)
+    assert read_sequences() == sequences
+    assert not list(creatives.rglob("*.*"))
+
+
+def read_sequences():
+    """The last ID of each table."""
+    return {
+        label: _get_last_value(table.model) for label, table in list_tables().items()
+    }
+
+
+def raise_ids(lines, number):
+    """Raise the IDs of notes, to which no other row refers."""
+    for line in lines:
+        if line.get("table") == "tracking.Note":
+            line["row"]["id"] += number
+    size = get_size(lines, "tracking.Note")
+    size[1:] = [size[1] + number, size[2] + number]
+
+
+def test_refuses_ids_that_javascript_does_not_read(moved, tmp_path):
+    path = change(moved, tmp_path, lambda lines: raise_ids(lines, 2**61))
+    assert_refused(path, "line 1: numbers of rows and IDs")
+
+
+def test_the_ids_of_a_file_do_not_use_up_those_of_all_accounts(moved, tmp_path):
+    path = change(moved, tmp_path, lambda lines: raise_ids(lines, 2**39))
+    note = read(path).notes.order_by("pk").first()
+    assert note.pk < 10**6
+    assert read_sequences()["tracking.Note"] < 10**6
+
+
+@pytest.mark.parametrize(("place", "number"), [(1, -1), (2, 1), (2, 2**35)])
+def test_refuses_a_range_of_ids_that_is_not_that_of_the_rows(
+    moved, tmp_path, place, number
+):
+    def edit(lines):
+        raise_ids(lines, 10)
+        get_size(lines, "tracking.Note")[place] += number
+
+    assert_refused(change(moved, tmp_path, edit), "ID")
+
+
+def test_refuses_a_file_that_unpacks_to_far_more(moved, tmp_path, monkeypatch):
+    monkeypatch.setattr(account_files, "MAX_ROW_BYTES", 1024)
+    path = tmp_path / "file.gz"
+    path.write_bytes(gzip.compress(b" " * 30_000_000))
+    assert_refused(path, "line 1: it unpacks to far more than its size")
+
+
+@pytest.mark.parametrize("table", ["accounts.User", "tracking.Affiliate"])
+def test_refuses_a_password_that_takes_all_memory(moved, tmp_path, settings, table):
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+    fit = make_password("right", hasher="argon2")
+    huge = re.sub(r"m=\d+", "m=99999999", fit)
+    path = change(moved, tmp_path, lambda it: find(it, table).update(password=huge))
+    assert_refused(path, "password: the hash of a password costs more than ours")
+    path = change(moved, tmp_path, lambda it: find(it, table).update(password=fit))
+    assert read(path).slug == "harbor"

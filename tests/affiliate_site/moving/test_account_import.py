@@ -23,7 +23,6 @@ from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.moving_account import DAY, fill_account, read_balances, rolled_back
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tests.row_count_checks import assert_row_counts_exact
-from tracking.services.portal_settings import update_portal_settings
 
 pytestmark = pytest.mark.usefixtures("db")
 
@@ -182,12 +181,9 @@ def test_a_key_that_another_account_has_is_refused(moved):
     assert Account.objects.count() == 1
 
 
-def test_a_host_that_another_account_has_is_refused(moved, other_account):
-    changes = {"is_on": True, "host": "qq.example.org"}
-    update_portal_settings(other_account, changes=changes, at=NOW)
-    with pytest.raises(TakenByAnotherAccount) as error:
-        read(moved.file)
-    assert "portal settings qq.example.org belongs to" in error.value.text
+def test_a_portal_takes_no_host_from_a_file(moved):
+    assert '"host":' not in moved.file.read_text()
+    assert read(moved.file).portal_settings.get().host is None
 
 
 def test_a_failure_leaves_neither_rows_nor_images(moved, monkeypatch, creatives):

@@ -11,6 +11,7 @@ from accounts.services.rate_limits import RateLimit
 from affiliate_site.portal import throttling
 from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS
 from affiliate_site.portal_sessions import COOKIE
+from affiliate_site.qr_codes import get_link_style
 from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.factories.tracking import ProgramFactory
 from tracking.services.custom_fields import create_custom_field
@@ -397,3 +398,19 @@ def test_pages_are_small_and_take_few_statements(
             with django_assert_max_num_queries(12):
                 response = browser.get(f"{portal}{path}")
             assert len(response.content) < 60_000
+
+
+@pytest.mark.parametrize(
+    "media_type", ["text/html", "text/javascript", "image/svg+xml"]
+)
+def test_serves_no_other_type_than_images(client, account, portal, media_type):
+    account.logos.create(media_type=media_type, image=b"<script>")
+    assert client.get(f"{portal}logo/").status_code == 404
+    assert get_link_style(account).logo == ""
+
+
+def test_browsers_run_nothing_that_is_in_a_logo(client, account, portal):
+    set_logo(account, image=b"\x89PNG\r\n\x1a\nx", at=NOON)
+    logo = client.get(f"{portal}logo/")
+    assert logo["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert logo["X-Content-Type-Options"] == "nosniff"

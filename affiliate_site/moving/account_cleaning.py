@@ -1,0 +1,229 @@
+"""Check the values of an account's file as their fields and services check them.
+
+A file is foreign: its digests only show that nobody changed it by mistake.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, NamedTuple
+from zoneinfo import available_timezones
+
+from django.contrib.auth.hashers import identify_hasher
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxLengthValidator
+from django.db import models
+
+from accounts.errors import DomainError
+from accounts.services.accounts import detect_media_type, validate_settings
+from accounts.services.webhooks import validate_url
+from affiliate_site.creative_images import FILE_NAME, MEDIA_TYPES
+from affiliate_site.moving.account_tables import list_tables
+from payouts.services.payout_settings import validate_payer
+from tracking.services.account_settings import validate_email_keys
+from tracking.services.connections import validate_settings as validate_mapping
+from tracking.services.connections import validate_shop_url
+from tracking.services.portal_settings import validate_payout_day
+from tracking.services.programs import validate_program
+
+YEARS = range(1970, 2200)  # of times and days: others overflow when days are added
+INTEGERS = {
+    models.PositiveSmallIntegerField: range(2**15),
+    models.PositiveIntegerField: range(2**31),
+    models.BigIntegerField: range(-(2**53), 2**53),  # what JavaScript reads
+}
+# Of columns with these names, in each table.
+PATTERNS = {
+    "country": re.compile(r"([A-Z]{2})?"),
+    "currency": re.compile(r"([A-Z]{3})?"),
+    "default_currency": re.compile(r"([A-Z]{3})?"),
+    "hex": re.compile(r"[0-9a-f]{6}"),
+    "public_id": re.compile(r"[A-Za-z0-9_-]{1,32}"),
+}
+HASH_COSTS = ("time_cost", "memory_cost", "parallelism", "iterations")
+JSON_TYPES = {  # of columns without a default
+    "notices": dict,
+    "settings": dict,
+    "link_parameters": list,
+    "options": list,
+    "warnings": list,
+}
+
+# What values of a file raise that no exporter writes.
+VALUE_ERRORS = (
+    *(ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError),
+    ValidationError,
+)
+Check = Callable[[Any], object]
+
+
+class RowCheck(NamedTuple):
+    """What a table checks: functions by attribute, and one of the whole row."""
+
+    columns: tuple[tuple[str, str, Check], ...]  # name, attribute, function
+    whole: Check | None
+
+
+@cache
+def get_row_check(label: str) -> RowCheck:
+    """Return the checks of a table, which are built once."""
+    return RowCheck(
+        tuple(
+            (name, column.field.attname, check)
+            for name, column in list_tables()[label].columns.items()
+            if not column.target
+            for check in _list_checks(name, column.field)
+        ),
+        ROW_CHECKS.get(label),
+    )
+
+
+def clean_row(label: str, row: dict[str, Any]) -> None:
+    """Raise `ValueError` for the first value that no form and no service stores."""
+    check = get_row_check(label)
+    where = ""
+    try:
+        for where, attribute, check_value in check.columns:  # noqa: B007 - in the error
+            if (value := row[attribute]) is not None:
+                check_value(value)
+        where = ""
+        if check.whole is not None:
+            check.whole(row)
+    except (DomainError, *VALUE_ERRORS) as error:
+        text = error.text if isinstance(error, DomainError) else describe(error)
+        raise ValueError(f"{where}: {text}" if where else text) from error
+
+
+def describe(error: Exception) -> str:
+    """Return one line about what a value of a file raised."""
+    text = error.messages[0] if isinstance(error, ValidationError) else str(error)
+    return (text.splitlines() or [type(error).__name__])[0]
+
+
+def _list_checks(name: str, column: Any) -> Iterator[Check]:
+    """Yield what the field, its type and its name ask of a value."""
+    if column.choices:
+        blank = {""} if column.blank else set()
+        yield _expect_one_of({value for value, _ in column.flatchoices} | blank)
+    for kinds, build in CHECKS_BY_TYPE:
+        if isinstance(column, kinds):
+            yield from build(name, column)
+            return
+
+
+def _list_json_checks(name: str, column: Any) -> Iterator[Check]:
+    empty = column.get_default()
+    kind = JSON_TYPES.get(name) if empty is None else type(empty)
+    if kind is not None:
+        yield _expect_json(kind)
+
+
+def _list_integer_checks(name: str, column: Any) -> Iterator[Check]:
+    for kind, allowed in INTEGERS.items():
+        if isinstance(column, kind):
+            yield _expect_one_of(allowed)
+
+
+def _list_text_checks(name: str, column: Any) -> Iterator[Check]:
+    yield _refuse_zero_bytes
+    if name in PATTERNS:
+        yield _expect_match(PATTERNS[name])
+    if name == "time_zone":
+        yield _expect_one_of(available_timezones())
+    if name == "password":
+        yield check_password_hash
+    yield from _list_validators(name, column)
+
+
+def _list_validators(name: str, column: Any) -> Iterator[Check]:
+    """Yield those of the field but the one that the reading of texts includes."""
+    return (it for it in column.validators if type(it) is not MaxLengthValidator)
+
+
+def _expect_one_of(allowed: Any) -> Check:
+    def check(value: Any) -> None:
+        if value not in allowed:
+            raise ValueError(f"{value!r} is not one of the values that are allowed")
+
+    return check
+
+
+def _expect_match(pattern: re.Pattern[str]) -> Check:
+    def check(value: str) -> None:
+        if not pattern.fullmatch(value):
+            raise ValueError(f"{value!r} is not written like {pattern.pattern}")
+
+    return check
+
+
+def _expect_json(kind: type) -> Check:
+    def check(value: Any) -> None:
+        if type(value) is not kind:
+            raise ValueError(f"a JSON {'object' if kind is dict else 'array'} expected")
+
+    return check
+
+
+def _check_year(value: Any) -> None:
+    if value.year not in YEARS:
+        raise ValueError(f"the year {value.year} is not from 1970 to 2199")
+
+
+def _refuse_zero_bytes(value: str) -> None:
+    if "\x00" in value:
+        raise ValueError("a text without zero bytes expected")
+
+
+def check_password_hash(encoded: str) -> None:
+    """Refuse hashes that take longer than our own; of unknown kinds none fits."""
+    try:
+        hasher = identify_hasher(encoded)
+    except ValueError:
+        return
+    costs = hasher.decode(encoded)
+    if any(costs.get(it, 0) > getattr(hasher, it, 0) for it in HASH_COSTS):
+        raise ValueError("the hash of a password costs more than ours")
+
+
+def _check_account(row: dict[str, Any]) -> None:
+    validate_settings(row)
+    validate_email_keys(row["customer_email_keys"])
+
+
+def _check_logo(row: dict[str, Any]) -> None:
+    if detect_media_type(row["image"]) != row["media_type"]:
+        raise ValueError("media_type: not the type of the image")
+
+
+def _check_creative(row: dict[str, Any]) -> None:
+    name, media_type = row["file_name"], row["media_type"]
+    if not name and not media_type:
+        return
+    if not FILE_NAME.fullmatch(name) or MEDIA_TYPES[name[33:]] != media_type:
+        raise ValueError("file_name: not the name of an image of this media type")
+
+
+def _check_connection(row: dict[str, Any]) -> None:
+    validate_mapping(row["settings"])
+    if address := row["settings"].get("shop_url"):
+        validate_shop_url(row["kind"], address)
+
+
+CHECKS_BY_TYPE: tuple[tuple[Any, Callable[[str, Any], Iterator[Check]]], ...] = (
+    (models.JSONField, _list_json_checks),
+    (models.DateField, lambda name, column: iter([_check_year])),  # times, too
+    (models.IntegerField, _list_integer_checks),
+    ((models.CharField, models.TextField), _list_text_checks),
+    (models.Field, _list_validators),
+)
+# What the services check of a row.
+ROW_CHECKS: dict[str, Check] = {
+    "accounts.Account": _check_account,
+    "accounts.Logo": _check_logo,
+    "accounts.WebhookEndpoint": lambda row: validate_url(row["url"]),
+    "payouts.PayoutSettings": validate_payer,
+    "tracking.Connection": _check_connection,
+    "tracking.Creative": _check_creative,
+    "tracking.PortalSettings": lambda row: validate_payout_day(row["payout_day"]),
+    "tracking.Program": validate_program,
+}
