@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.core import signing
 from django.utils.html import format_html
 
@@ -32,6 +33,8 @@ from payouts.services.payout_results import (
     apply_payout_results,
 )
 
+MAX_BYTES = settings.FORM_MAX_SIZE - 100_000  # the rest of the form
+WAY_OUT = " here: ask your operator to run the command import_payout_results"
 MAX_LISTED = 200  # rows of one kind
 MAX_PACKED_LENGTH = 900_000  # what a form may send, without files, is a megabyte
 PACKED_SECONDS = 60 * 60 * 12
@@ -98,7 +101,8 @@ class ResultsForm(ServiceForm):
 
     file = forms.FileField(
         required=False,
-        help_text="pain.002, camt.053 or camt.054 in XML, or a list in CSV.",
+        help_text="pain.002, camt.053 or camt.054 in XML, or a list in CSV, up to"
+        f" {MAX_BYTES / 1e6:.1f} MB.",
     )
     format = forms.ChoiceField(choices=FORMAT_CHOICES, initial=AUTO)
     has_other_runs = forms.BooleanField(
@@ -116,7 +120,7 @@ class ResultsForm(ServiceForm):
         file, self.packed = self.cleaned_data.get("file"), self.data.get("results", "")
         try:
             if file:
-                ensure_size(file.size)
+                ensure_size(file.size, MAX_BYTES, WAY_OUT)
                 format_name = self.cleaned_data.get("format", AUTO)
                 self.answers = read_results(file.read(), format_name)
                 self.packed = pack_results(self.row, self.answers)

@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from io import StringIO
+from io import TextIOWrapper
 
 from accounts.decimals import parse_decimal
+from affiliate_site.payout_files.results.bounds import BoundedFile
 from affiliate_site.payout_files.results.xml_messages import parse_day
 from payouts.errors import InvalidResultsFile
 from payouts.services.payout_results import (
@@ -20,6 +21,7 @@ from tracking.money import get_exponent
 
 SEPARATORS = ",;\t"
 THREE_DECIMALS = 3
+MAX_HEADER_BYTES = 100_000
 GROUPED_THOUSANDS = re.compile(r"[0-9]{1,3}([.,' ][0-9]{3})+", re.ASCII)
 
 
@@ -100,20 +102,23 @@ LISTS = {
 DETECTED = ("csv", "paypal", "wise")  # in this order: Wise's titles are not its own
 
 
-def read_list(text: str, list_format: ListFormat | None) -> list[PayoutResult]:
+def read_list(
+    content: bytes, encoding: str, list_format: ListFormat | None
+) -> list[PayoutResult]:
     """Return the answers of a list of this format, or of the first that fits."""
-    lines = StringIO(text, newline="")
-    header = text.partition("\n")[0]
+    header = content[:MAX_HEADER_BYTES].decode(encoding, "ignore").partition("\n")[0]
     separator = max(SEPARATORS, key=header.count)
+    file = BoundedFile(content)
+    lines = TextIOWrapper(file, encoding, newline="")
+    rows = file.iterate(csv.reader(lines, delimiter=separator, strict=True))
     try:
-        rows = list(csv.reader(lines, delimiter=separator, strict=True))
+        titles = [normalize(title) for title in next(rows, ())]
+        for each in [list_format] if list_format else map(LISTS.__getitem__, DETECTED):
+            positions = find_columns(titles, each)
+            if {"name", "state"} <= positions.keys():
+                return list(iterate_rows(rows, len(titles), positions, each))
     except csv.Error as error:
         raise InvalidResultsFile(reason=f"The list is damaged: {error}") from None
-    titles = [normalize(title) for title in rows[0]] if rows else []
-    for each in [list_format] if list_format else map(LISTS.__getitem__, DETECTED):
-        positions = find_columns(titles, each)
-        if {"name", "state"} <= positions.keys():
-            return list(iterate_rows(rows, positions, each))
     wanted = LISTS["csv"] if list_format is None else list_format
     needed = " and ".join(f"“{wanted.columns[it][0]}”" for it in ("name", "state"))
     raise InvalidResultsFile(
@@ -137,15 +142,18 @@ def find_columns(titles: list[str], list_format: ListFormat) -> dict[str, int]:
 
 
 def iterate_rows(
-    rows: list[list[str]], positions: dict[str, int], list_format: ListFormat
+    rows: Iterator[list[str]],
+    width: int,
+    positions: dict[str, int],
+    list_format: ListFormat,
 ) -> Iterator[PayoutResult]:
     """One answer per row. A row with too few cells may be half of one."""
-    for number, row in enumerate(rows[1:], start=2):
+    for number, row in enumerate(rows, start=2):
         if not any(map(str.strip, row)):
             continue
         if len(row) <= max(positions.values()):
             raise InvalidResultsFile(
-                reason=f"Row {number} has {len(row)} of {len(rows[0])} columns: the"
+                reason=f"Row {number} has {len(row)} of {width} columns: the"
                 " file may be incomplete"
             )
         values = {column: row[at].strip() for column, at in positions.items()}

@@ -1,5 +1,6 @@
 """Read a file with answers, whatever its format is. A bad file is refused whole."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from affiliate_site.payout_files.results.lists import LISTS, read_list
@@ -9,7 +10,8 @@ from payouts.services.payout_results import PayoutResult
 
 AUTO = "auto"
 RESULT_FORMATS = (AUTO, *XML_FORMATS, *LISTS)
-MAX_RESULTS_BYTES = 50_000_000
+MAX_RESULTS_BYTES = 50_000_000  # of the command; pages take what a form may have
+MAX_TEXT_LENGTH = 500
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 OTHER_KINDS = {
     b"PK": "This is a spreadsheet or a ZIP file: save it as CSV, or unpack it",
@@ -23,13 +25,15 @@ def read_results_file(path: Path, format_name: str = AUTO) -> list[PayoutResult]
     return read_results(path.read_bytes(), format_name)
 
 
-def ensure_size(size: int) -> None:
-    """Raise `InvalidResultsFile` for a file that is too large or empty."""
-    if size > MAX_RESULTS_BYTES:
-        limit = MAX_RESULTS_BYTES // 1_000_000
-        raise InvalidResultsFile(
-            reason=f"The file has {size / 1_000_000:,.0f} MB; at most {limit} are read"
-        )
+def ensure_size(size: int, limit: int | None = None, way_out: str = "") -> None:
+    """Raise `InvalidResultsFile` for a file that is too large or empty.
+
+    `way_out` is added to the message: what to do with a file above the `limit`.
+    """
+    limit = limit or MAX_RESULTS_BYTES
+    if size > limit:
+        read = f"The file has {size / 1e6:,.0f} MB; at most {limit / 1e6:,g} are read"
+        raise InvalidResultsFile(reason=read + way_out)
     if size == 0:
         raise InvalidResultsFile(reason="The file is empty")
 
@@ -37,12 +41,25 @@ def ensure_size(size: int) -> None:
 def read_results(content: bytes, format_name: str = AUTO) -> list[PayoutResult]:
     """Return all answers of a file. Raises `InvalidResultsFile`."""
     ensure_size(len(content))
+    return [shorten_texts(it) for it in read_content(content, format_name)]
+
+
+def shorten_texts(result: PayoutResult) -> PayoutResult:
+    """Bound what a page or column holds of an answer: many may share a long text."""
+    names = ("name", "currency", "reference", "reason")
+    return replace(
+        result, **{name: getattr(result, name)[:MAX_TEXT_LENGTH] for name in names}
+    )
+
+
+def read_content(content: bytes, format_name: str) -> list[PayoutResult]:
+    """Return the answers of a list or message."""
     for start, reason in OTHER_KINDS.items():
         if content.startswith(start):
             raise InvalidResultsFile(reason=reason)
     if format_name in XML_FORMATS or (format_name == AUTO and is_xml(content)):
         return read_xml(content, None if format_name == AUTO else format_name)
-    return read_list(decode(content), LISTS.get(format_name))
+    return read_list(content, find_encoding(content), LISTS.get(format_name))
 
 
 def is_xml(content: bytes) -> bool:
@@ -53,8 +70,8 @@ def is_xml(content: bytes) -> bool:
     return start.lstrip().startswith(b"<")
 
 
-def decode(content: bytes) -> str:
-    """The text of a list. Other encodings are not guessed: names would be wrong."""
+def find_encoding(content: bytes) -> str:
+    """The encoding of a list. Others are not guessed: names would be wrong."""
     encoding = "utf-16" if content.startswith(UTF_16_MARKS) else "utf-8-sig"
     try:
         text = content.decode(encoding)
@@ -68,4 +85,4 @@ def decode(content: bytes) -> str:
         ) from None
     if "\x00" in text:
         raise InvalidResultsFile(reason="The file holds zero bytes: it is no text")
-    return text
+    return encoding

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
-from io import BytesIO
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
 from accounts.decimals import parse_decimal
+from affiliate_site.payout_files.results.bounds import BoundedFile
 from payouts.errors import InvalidResultsFile
 from payouts.services.payout_results import (
     PayoutResult,
@@ -64,6 +64,10 @@ AMOUNT_PATHS = ("AmtDtls/InstdAmt/Amt", "AmtDtls/TxAmt/Amt", "Amt")
 # The id of a payment information is the message id with a number.
 MESSAGE_PATTERN = re.compile(r"([a-z]+-[A-Za-z0-9]{16}(?:\.[0-9]+)?)(-1)?", re.ASCII)
 MESSAGE_DEPTH = 2  # of the element that names the kind of message
+MAX_DEPTH = 50
+MAX_REASONS = 20  # of a message; each transaction looks at all of them
+# Elements that are read when they end; all others are dropped then.
+WHOLE_ELEMENTS = {"TxInfAndSts", "StsRsnInf", "Ntry"}
 
 
 def read_xml(content: bytes, format_name: str | None) -> list[PayoutResult]:
@@ -81,25 +85,44 @@ def read_xml(content: bytes, format_name: str | None) -> list[PayoutResult]:
 
 def iterate_results(content: bytes, format_name: str | None) -> Iterator[PayoutResult]:
     """Read one transaction after the other, in little memory."""
-    kind, depth, report = "", 0, StatusReport()
-    events = iterparse(BytesIO(content), events=("start", "end"), forbid_dtd=True)
-    for event, element in events:
-        name = element.tag.rpartition("}")[2]
-        if event == "start":
-            depth += 1
+    kind, report = "", StatusReport()
+    for depth, name, element in iterate_elements(content):
+        if element is None:
             if depth == MESSAGE_DEPTH:
                 kind = get_kind(name, format_name)
             report.begin(name)
-            continue
-        depth -= 1
-        if kind == PAIN002:
+        elif kind == PAIN002:
             yield from report.read(name, element)
         elif kind == CAMT and name == "Ntry":
             yield from read_entry(element)
-            element.clear()
     if not kind:
         raise InvalidResultsFile(reason="The file is no pain.002, camt.053 or camt.054")
     yield from report.read_whole_message()
+
+
+def iterate_elements(content: bytes) -> Iterator[tuple[int, str, Element | None]]:
+    """Yield depth and name of each element at its begin, and once more with the element
+    at its end; then it is dropped, unless it is in one of `WHOLE_ELEMENTS`."""
+    file = BoundedFile(content)
+    events = iterparse(file, events=("start", "end"), forbid_dtd=True)
+    path: list[Element] = []
+    whole: Element | None = None
+    for event, element in file.iterate(events):
+        name = element.tag.rpartition("}")[2]
+        if event == "start":
+            path.append(element)
+            if len(path) > MAX_DEPTH:
+                raise InvalidResultsFile(reason="Its elements are nested too deeply")
+            if whole is None and name in WHOLE_ELEMENTS:
+                whole = element
+            yield len(path), name, None
+            continue
+        yield len(path), name, element
+        path.pop()
+        if whole is element:
+            whole = None
+        if whole is None and path:
+            path[-1].remove(element)
 
 
 def get_kind(name: str, format_name: str | None) -> str:
@@ -178,7 +201,7 @@ class Whole:
             self.count = int(text) if text.isdecimal() else -1  # which agrees with none
         elif name == "OrgnlCtrlSum":
             self.amount = read_amount(text)
-        elif name == "StsRsnInf":
+        elif name == "StsRsnInf" and len(self.reasons) < MAX_REASONS:
             self.reasons.append(describe_reasons([element]))
 
 
@@ -208,7 +231,6 @@ class StatusReport:
         elif name == "TxInfAndSts":
             self.has_transactions = self.has_parts = True
             yield self.read_transaction(element)
-            element.clear()
         elif name == "OrgnlPmtInfAndSts":
             self.present = None
             if self.part.status and not self.has_transactions:
