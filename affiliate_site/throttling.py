@@ -35,6 +35,7 @@ class ClientRate:
     per_48: RateLimit
 
 
+NETWORKS_PER_48 = 256  # that are counted apart; the /64 in a /48 share them
 WRONG_KEYS = ClientRate("300/m", RateLimit(3000, minutes=1))
 BROWSER_CALLS = ClientRate("120/m", RateLimit(1200, minutes=1))
 SIGN_INS = ClientRate("20/m", RateLimit(60, minutes=1))
@@ -86,12 +87,11 @@ def count_sign_in_attempt(
     """
     normalized = normalize_name(email)
     subject = f"{account} {normalized}" if account else normalized
-    # Both are counted, even if the first one is exceeded.
-    exceeded = [
-        _count_hit(request, group, SIGN_INS),
-        _count_hit(request, f"{group}-per-email", SIGN_INS_PER_EMAIL, subject),
-    ]
-    return any(exceeded)
+    # The sender names the second counter, so a client that is over its own limit opens
+    # no more of them.
+    return _count_hit(request, group, SIGN_INS) or _count_hit(
+        request, f"{group}-per-email", SIGN_INS_PER_EMAIL, subject
+    )
 
 
 def normalize_name(name: str) -> str:
@@ -112,7 +112,7 @@ def _count_hit(request, group: str, limit: ClientRate, subject: str = "") -> boo
     """
     ip = get_client_ip(request)
     is_ipv6 = ":" in ip
-    key = f"{_get_network(ip, 64) if is_ipv6 else ip} {subject}"
+    key = f"{_get_group_of_networks(ip) if is_ipv6 else ip} {subject}"
     usage = get_usage(
         request, group=group, key=lambda *_: key, rate=limit.rate, increment=True
     )
@@ -128,6 +128,15 @@ def _count_hit(request, group: str, limit: ClientRate, subject: str = "") -> boo
 def _get_network(ip: str, prefix: int) -> str:
     """Return the network of an IPv6 address."""
     return str(ipaddress.ip_network((ip, prefix), strict=False))
+
+
+def _get_group_of_networks(ip: str) -> str:
+    """Return a name for the /64 of an IPv6 address: a /48 has 256 of them.
+
+    So a /48, which has 65,536 such networks, opens few counters.
+    """
+    number = int(ipaddress.ip_address(ip)) >> 64
+    return f"{_get_network(ip, 48)} {number % NETWORKS_PER_48}"
 
 
 class RateLimitCache(BaseCache):

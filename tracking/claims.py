@@ -15,6 +15,9 @@ CONTESTED_CLAIM = "contested_claim"
 CONTESTED_CUSTOMER = "contested_customer"
 
 MAX_OPEN_CLAIMS = 10_000  # conversions, and unconfirmed customers, of one affiliate
+# Of the open conversions of one affiliate, if a page sends more than `FEW_ITEMS`.
+MAX_CLAIMED_COMMISSIONS = 50_000
+FEW_ITEMS = 10
 MAX_COMPETING_CLAIMS = 10  # of one conversion; then one per affiliate without any
 
 

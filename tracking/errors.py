@@ -370,6 +370,12 @@ class TooManyOpenClaims(InvalidInput):
     message = "The affiliate has too many open claims"
 
 
+class TooMuchFromPages(InvalidInput):
+    """Pages have stored as much as they may in a day without a key or signature."""
+
+    message = "Pages have stored too much today for this link, affiliate or account"
+
+
 # Affiliates, customers, enrollments, programs, amounts: field errors.
 
 

@@ -4,7 +4,7 @@ A window starts with its first request. See docs/api-contract.md, section 1.8. W
 REDIS_URL is set and Redis fails, the database counts: docs/reliability.md, section 7.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import ceil
@@ -25,9 +25,10 @@ redis = CircuitBreaker("redis_left_out")
 TABLE = RateWindow._meta.db_table
 
 COUNT_SQL = f"""
-    INSERT INTO {TABLE} AS w (subject, started_at, hits) VALUES (%s, {{time}}, 1)
+    INSERT INTO {TABLE} AS w (subject, started_at, hits) VALUES {{rows}}
     ON CONFLICT (subject) DO UPDATE SET
-        hits = CASE WHEN w.started_at <= {{expired}} THEN 1 ELSE w.hits + 1 END,
+        hits = excluded.hits + CASE WHEN w.started_at <= {{expired}} THEN 0
+            ELSE w.hits END,
         started_at = CASE
             WHEN w.started_at <= {{expired}} THEN excluded.started_at ELSE w.started_at
         END
@@ -92,24 +93,38 @@ def count_request(
     Call it outside any transaction, so that failed requests count as well. `at` is by
     default the time of the server that counts, which all application servers share.
     """
-    started_at, hits = _use_counters(
-        lambda counters: counters.count(subject, limit.window)[:2],
-        lambda: _count_in_database(subject, limit, at),
-        at=at,
-    )
+    ((started_at, hits),) = count_hits({subject: 1}, window=limit.window, at=at)
     ends_at = _ensure_utc(started_at) + limit.window
     return RateLimitUsage(limit=limit.max_requests, hits=hits, ends_at=ends_at)
 
 
-def _count_in_database(subject: str, limit: RateLimit, at: datetime | None) -> Any:
-    """Count a hit; return the start of the window and the number of its hits."""
+def count_hits(
+    hits: Mapping[str, int], *, window: timedelta, at: datetime | None = None
+) -> list[tuple[datetime, int]]:
+    """Add hits to the windows of subjects, in one SQL statement or by Redis; return the
+    start and the hits of each window."""
+    counted: list[tuple[datetime, int]] = _use_counters(
+        lambda counters: [
+            counters.count(subject, window, first=number, further=number)[:2]
+            for subject, number in hits.items()
+        ],
+        lambda: _count_in_database(hits, window, at),
+        at=at,
+    )
+    return counted
+
+
+def _count_in_database(
+    hits: Mapping[str, int], window: timedelta, at: datetime | None
+) -> Any:
     at = at or get_time()
-    if at is None:
-        sql = COUNT_SQL.format(**SERVER_CLOCK)
-        return _fetch_row(sql, subject, limit.window, limit.window)
-    expired_at = at - limit.window
-    sql = COUNT_SQL.format(**GIVEN_TIME)
-    return _fetch_row(sql, subject, at, expired_at, expired_at)
+    parts = SERVER_CLOCK if at is None else GIVEN_TIME
+    times = [] if at is None else [at]
+    values = [each for key, number in hits.items() for each in (key, *times, number)]
+    expired = window if at is None else at - window
+    rows = ", ".join([f"(%s, {parts['time']}, %s)"] * len(hits))
+    sql = COUNT_SQL.format(**parts, rows=rows)
+    return _fetch_rows(sql, *values, expired, expired)
 
 
 def open_window(
@@ -170,6 +185,10 @@ def _use_counters(
 
 
 def _fetch_row(sql: str, *values: Any) -> tuple:  # type: ignore[type-arg]
+    return next(iter(_fetch_rows(sql, *values)), ())
+
+
+def _fetch_rows(sql: str, *values: Any) -> list[tuple]:  # type: ignore[type-arg]
     adapt = connection.ops.adapt_datetimefield_value
     with connection.cursor() as cursor:
         cursor.execute(
@@ -179,7 +198,7 @@ def _fetch_row(sql: str, *values: Any) -> tuple:  # type: ignore[type-arg]
                 for value in values
             ],
         )
-        return cursor.fetchone() or ()
+        return list(cursor.fetchall())
 
 
 def _ensure_utc(value: datetime) -> datetime:

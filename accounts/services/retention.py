@@ -15,7 +15,7 @@ from accounts.services.idempotency import RESPONSE_RETENTION
 DELETE_BATCH_SIZE = 1000
 DELIVERY_RETENTION = timedelta(days=30)
 INVITATION_RETENTION = timedelta(days=30)
-MAX_RATE_WINDOW = timedelta(hours=1)  # the longest window of any rate limit
+MAX_RATE_WINDOW = timedelta(days=1)  # the longest window of any rate limit
 
 
 def delete_expired_rate_windows(*, at: datetime, dry_run: bool) -> int:

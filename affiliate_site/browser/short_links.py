@@ -4,8 +4,10 @@ For shops whose pages cannot carry the browser script. A page with the script re
 the same link from the same address and browser, which is the same click.
 """
 
+from contextlib import suppress
 from typing import Any
 
+from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -21,6 +23,7 @@ from affiliate_site.links import (
 )
 from affiliate_site.user_agents import is_bot, is_prefetch
 from tracking.attribution import TrackingParameters
+from tracking.errors import TooMuchFromPages
 from tracking.models.clicks import Click
 from tracking.services.clicks import (
     SUB_ID_PATTERN,
@@ -28,6 +31,9 @@ from tracking.services.clicks import (
     get_link_program,
     record_click,
 )
+from tracking.services.page_storage import take_storage_of_click
+
+PAGE = "document"  # the `Sec-Fetch-Dest` of a page that a browser opens
 
 
 @http_errors.allow_methods("GET", "HEAD")
@@ -62,16 +68,23 @@ def follow(request, account: Account, code: str) -> HttpResponse | None:
     target = build_referral_link(page, code, sub_id=sub_id)
     if is_visit(request):
         visit = build_visit(request, code, target)
-        click: Click = record_click(account, visit=visit, at=at, deduplicate=True)
-        page = append_query_parameters(page, click_id=str(click.public_id))
-        target = build_referral_link(page, code, sub_id=sub_id)
+        with suppress(TooMuchFromPages), transaction.atomic():
+            click: Click = record_click(account, visit=visit, at=at, deduplicate=True)
+            take_storage_of_click(click, is_new=click.created_at == at)
+            page = append_query_parameters(page, click_id=str(click.public_id))
+            target = build_referral_link(page, code, sub_id=sub_id)
     return redirect(target)
 
 
 def is_visit(request) -> bool:
-    """Whether a person follows the link."""
+    """Whether a person follows the link, and no image, frame or script loads it.
+
+    Browsers inside of apps and old ones do not send `Sec-Fetch-Dest`.
+    """
     agent = get_user_agent(request)
-    return request.method == "GET" and not is_prefetch(request) and not is_bot(agent)
+    is_page = request.headers.get("Sec-Fetch-Dest", PAGE) == PAGE
+    is_wanted = request.method == "GET" and is_page and not is_prefetch(request)
+    return is_wanted and not is_bot(agent)
 
 
 def build_visit(request: Any, code: str, landing_page: str) -> Visit:

@@ -61,6 +61,7 @@ from tracking.services.failed_page_calls import (
     get_failure_reason,
     record_failed_page_call,
 )
+from tracking.services.page_storage import MAX_UNSIGNED_COMMENT_LENGTH
 from tracking.services.visitors import (
     find_first_coupon,
     generate_tracking_id,
@@ -108,6 +109,10 @@ class BrowserCall:
             if self.account.require_signatures:
                 raise InvalidSignature
             trust = Trust.CLAIM
+        if trust is Trust.CLAIM:
+            for item in data.get("commissions", ()):
+                comment = item.get("comment")
+                item["comment"] = comment and comment[:MAX_UNSIGNED_COMMENT_LENGTH]
         group = data.get("program_group")
         if group and not has_program_group(self.account, group):
             serializer.add_odd_option("program_group")

@@ -10,13 +10,15 @@ from decimal import Decimal
 from typing import Any
 
 from accounts.lookups import get_or_raise
-from accounts.models.accounts import Account
+from accounts.models.accounts import Account, join_within_account
 from accounts.services.changes import log_event, record_change
 from payouts.calculation import CommissionRate, LineItem
 from payouts.models.commissions import CommissionKind, CommissionStatus
 from tracking.attribution import TRACKING_ID, find_rejection_reason
 from tracking.claims import (
     CONTESTED_CLAIM,
+    FEW_ITEMS,
+    MAX_CLAIMED_COMMISSIONS,
     MAX_COMPETING_CLAIMS,
     MAX_OPEN_CLAIMS,
     ClaimStatus,
@@ -37,12 +39,23 @@ from tracking.services.attribution import (
 from tracking.services.candidates import resolve_claim
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.customers import confirm_customer
+from tracking.services.page_storage import (
+    BYTES_OF_CLAIM,
+    CLAIMS,
+    name_owner,
+    take_storage,
+)
 
 
 def ensure_claim_allowed(
-    account: Account, attribution: Attribution, amount: Decimal, currency: str
+    account: Account,
+    attribution: Attribution,
+    amount: Decimal,
+    currency: str,
+    *,
+    items: int,
 ) -> None:
-    """Raise if a page may not report this sale.
+    """Raise if a page may not report this sale, which has this many line items.
 
     So nobody can fill a balance or a table with claims.
     """
@@ -57,6 +70,11 @@ def ensure_claim_allowed(
     )
     if open_claims[:MAX_OPEN_CLAIMS].count() >= MAX_OPEN_CLAIMS:
         raise TooManyOpenClaims
+    if items > FEW_ITEMS:
+        joined = open_claims.annotate(part=join_within_account("commissions"))
+        parts = joined.order_by().values("part__pk")[:MAX_CLAIMED_COMMISSIONS]
+        if parts.count() >= MAX_CLAIMED_COMMISSIONS:
+            raise TooManyOpenClaims
 
 
 def contest_claim(
@@ -111,6 +129,14 @@ def contest_claim(
         fields = ["warnings"]
         record_change(account, "conversion.updated", conversion, at=at, fields=fields)
     log_event(account, "conversion.contested", conversion, at=at)
+    take_storage(
+        account,
+        CLAIMS,
+        owner=name_owner(attribution.affiliate.pk, None),
+        program=attribution.program.pk,
+        row_bytes=BYTES_OF_CLAIM,
+        texts=[item.comment for item in line_items],
+    )
 
 
 def review_claim(

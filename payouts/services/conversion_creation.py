@@ -49,9 +49,16 @@ from tracking.errors import AmountTooLarge, DuplicateConversion, NegativeAmount
 from tracking.models.conversions import Conversion
 from tracking.models.prospects import PromotionMethod
 from tracking.money import ZERO, validate_amount
-from tracking.services.attribution import attribute
+from tracking.services.attribution import Attribution, attribute
 from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 from tracking.services.conversions import find_conversion, write_conversion
+from tracking.services.page_storage import (
+    BYTES_OF_CLAIM,
+    BYTES_OF_CLAIMED_COMMISSION,
+    CLAIMS,
+    name_owner,
+    take_storage,
+)
 from tracking.services.prospects import promote_winning_prospect
 from tracking.services.warnings import ODD_COMMISSION_TYPE
 
@@ -137,7 +144,9 @@ def _create_conversion(
         ensure_types_known(line_items, rates)
         attribution.result.ensure_cookie_valid()
         if data.trust is Trust.CLAIM:
-            ensure_claim_allowed(account, attribution, amount, currency)
+            ensure_claim_allowed(
+                account, attribution, amount, currency, items=len(line_items)
+            )
         attribution = promote_winning_prospect(
             account, attribution, method=PromotionMethod.CONVERSION, at=at
         )
@@ -172,10 +181,33 @@ def _create_conversion(
             status=status,
             at=at,
         )
+        take_storage_of_claim(account, attribution, data, len(commissions))
     earners = {commission.affiliate_id for commission in commissions}
     if claim is None and earners == {conversion.affiliate_id}:
         conversion.created_commissions = commissions
     return conversion
+
+
+def take_storage_of_claim(
+    account: Account, attribution: Attribution, data: ConversionData, commissions: int
+) -> None:
+    """Count what a page has stored, unless it is a fact; raise `TooMuchFromPages` if
+    that is too much."""
+    if data.trust is Trust.FACT:
+        return
+    take_storage(
+        account,
+        CLAIMS,
+        owner=name_owner(attribution.affiliate.pk, None),
+        program=attribution.program.pk,
+        row_bytes=BYTES_OF_CLAIM + commissions * BYTES_OF_CLAIMED_COMMISSION,
+        texts=(
+            *(item.comment for item in data.line_items),
+            *data.meta_data,
+            *data.meta_data.values(),
+            data.user_agent,
+        ),
+    )
 
 
 def write_commissions(

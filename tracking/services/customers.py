@@ -45,6 +45,12 @@ from tracking.services.attribution import (
     create_attribution_record,
 )
 from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
+from tracking.services.page_storage import (
+    BYTES_OF_CLAIM,
+    CLAIMS,
+    name_owner,
+    take_storage,
+)
 from tracking.services.prospects import promote_winning_prospect
 from tracking.services.warnings import find_warnings
 
@@ -127,6 +133,15 @@ def create_customer(account: Account, *, data: CustomerData, at: datetime) -> Cu
             rows = account.customers.select_related("program", "affiliate", "click")
             customer = rows.get(pk=customer.pk)
         create_attribution_record(account, attribution, subject=customer)
+        if data.trust is Trust.CLAIM:
+            take_storage(
+                account,
+                CLAIMS,
+                owner=name_owner(customer.affiliate_id, None),
+                program=customer.program_id,
+                row_bytes=BYTES_OF_CLAIM,
+                texts=(*data.meta_data, *data.meta_data.values(), data.user_agent),
+            )
     return customer
 
 

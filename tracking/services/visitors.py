@@ -10,8 +10,10 @@ from django.db.models.functions import Lower
 
 from accounts.errors import DomainError
 from accounts.models.accounts import Account
+from tracking.errors import TooMuchFromPages
 from tracking.models.clicks import Click
 from tracking.services.clicks import Visit, record_click
+from tracking.services.page_storage import take_storage_of_click
 
 
 def generate_tracking_id() -> str:
@@ -33,21 +35,25 @@ def record_visit(
     """Record the click of a visit and create a new tracking id for it.
 
     If the link is invalid, the new id refers to the click of the previous tracking id.
-    If that is unknown too, nothing is stored.
+    If that is unknown too, or pages have stored enough today, nothing is stored.
     """
-    recorded = RecordedVisit(generate_tracking_id())
-    with transaction.atomic():
-        click: Click | None
-        try:
-            click = record_click(account, visit=visit, at=at, deduplicate=True)
-        except DomainError as failure:
-            recorded = RecordedVisit(recorded.tracking_id, failure)
-            click = _find_click(account, previous_tracking_id)
-        if click is not None:
-            account.visitors.create(
-                tracking_id=recorded.tracking_id, click=click, created_at=at
-            )
-    return recorded
+    tracking_id, failure = generate_tracking_id(), None
+    try:
+        with transaction.atomic():
+            click: Click | None
+            try:
+                click = record_click(account, visit=visit, at=at, deduplicate=True)
+            except DomainError as error:
+                failure = error
+                click = _find_click(account, previous_tracking_id)
+            if click is not None:
+                account.visitors.create(
+                    tracking_id=tracking_id, click=click, created_at=at
+                )
+                take_storage_of_click(click, is_new=click.created_at == at)
+    except TooMuchFromPages as error:
+        failure = error
+    return RecordedVisit(tracking_id, failure)
 
 
 def find_first_coupon(account: Account, coupons: Sequence[str]) -> str | None:

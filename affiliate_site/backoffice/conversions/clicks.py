@@ -174,6 +174,12 @@ PROBLEMS = {
         "Approve or disapprove its commissions. If you do not know the orders, someone"
         " reports false ones.",
     ),
+    "too_much_from_pages": Problem(
+        "Pages have stored as much as they may today for the link, the affiliate or the"
+        " account",
+        "If you do not know the visitors or orders, someone makes them up: disapprove"
+        " the affiliate. Orders that your server sends with a key have no such limit.",
+    ),
     "unknown_coupon": Problem("None of the coupons belongs to an affiliate"),
     "unknown_customer": Problem("The customer does not belong to an affiliate"),
     "unknown_referral_code": Problem(

@@ -28,9 +28,9 @@ BOUNDARY = pytest.mark.parametrize(
 
 
 @BOUNDARY
-def test_deletes_rate_windows_after_an_hour(db, age, is_deleted):
+def test_deletes_rate_windows_after_a_day(db, age, is_deleted):
     window = RateWindow.objects.create(
-        subject="key", started_at=NOW - timedelta(hours=1) - age, hits=1
+        subject="key", started_at=NOW - DAY - age, hits=1
     )
 
     delete_expired_rate_windows(at=NOW, dry_run=False)

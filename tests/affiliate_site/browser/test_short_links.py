@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 CLICK_ID = re.compile("click_id=([0-9a-f-]{36})&")
-STATEMENTS = 8  # a savepoint and its release included
+STATEMENTS = 11  # two savepoints and their releases included
 
 
 class Browser:
@@ -90,6 +90,12 @@ def test_the_script_on_the_page_reports_the_same_click(browser, scenario):
     assert CLICK_ID.search(target)[1] == str(click.public_id)
 
 
+def test_counts_a_page_that_is_opened(browser, scenario):
+    browser.headers |= {"Sec-Fetch-Dest": "document"}
+    browser.follow()
+    assert scenario.account.clicks.count() == 1
+
+
 def test_a_click_within_a_minute_is_the_same(browser, scenario):
     assert browser.follow()["Location"] == browser.follow()["Location"]
     assert scenario.account.clicks.count() == 1
@@ -103,6 +109,11 @@ def test_a_click_within_a_minute_is_the_same(browser, scenario):
         ({"User-Agent": "facebookexternalhit/1.1"}, "GET"),
         ({"User-Agent": "Mozilla/5.0 (compatible; Googlebot/2.1)"}, "GET"),
         ({"User-Agent": ""}, "GET"),
+        ({"Sec-Fetch-Dest": "image"}, "GET"),
+        ({"Sec-Fetch-Dest": "iframe"}, "GET"),
+        ({"Sec-Fetch-Dest": "frame"}, "GET"),
+        ({"Sec-Fetch-Dest": "script"}, "GET"),
+        ({"Sec-Fetch-Dest": "empty"}, "GET"),
     ],
 )
 def test_counts_people_only(browser, scenario, headers, method):
