@@ -37,6 +37,68 @@ def test_only_the_reader_parses_numbers_of_any_size():
     assert found == []
 
 
+# Where a `Decimal` of a name is one of our own numbers, not a text from outside.
+OWN_NUMBERS = {
+    "affiliate_site/backoffice/dashboard/charts.py",  # points of a chart
+    "affiliate_site/backoffice/lists/xlsx_exports.py",  # cells of our own lists
+    "affiliate_site/portal/svg_charts.py",
+    "payouts/services/payout_runs.py",  # minimums that a run has stored
+    "payouts/shop_facts.py",  # facts that `shops/` has read
+    "tracking/amounts.py",  # digits that the reader has read
+    "tracking/meta_data.py",  # integers and decimals
+    "tracking/money.py",  # integers, and digits of an amount, without an exponent
+}
+
+
+def is_own_number(node):
+    """A literal, a constant, an integer, or an entry of what is stored."""
+    match node:
+        case ast.Name(id=name):
+            return name.isupper()
+        case ast.Call(func=ast.Name(id="int" | "max")):
+            return True
+    return isinstance(node, ast.Constant | ast.Subscript)
+
+
+def test_other_modules_make_decimals_of_their_own_numbers_only():
+    found = {
+        f"{path}:{node.lineno}"
+        for path, tree in list_trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and path.as_posix() not in OWN_NUMBERS
+        if (ast.unparse(node.func) == "Decimal" and not is_own_number(node.args[0]))
+        or (ast.unparse(node.func) == "map" and ast.unparse(node.args[0]) == "Decimal")
+    }
+    assert found == set()
+
+
+def test_exempt_modules_still_make_decimals():
+    assert all("Decimal(" in (ROOT / path).read_text() for path in OWN_NUMBERS)
+
+
+def test_only_bounded_functions_normalize():
+    """The time of `unicodedata.normalize` grows with the square of the accents."""
+    callers = {
+        (path.as_posix(), function.name)
+        for path, tree in list_trees()
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        if "unicodedata.normalize" in ast.unparse(function)
+    }
+    importers = {
+        path.as_posix()
+        for path, tree in list_trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        if "unicodedata" in ast.unparse(node)
+    }
+    assert callers == {
+        ("affiliate_site/throttling.py", "normalize_name"),
+        ("tracking/search.py", "fold_text"),
+    }  # `test_text_growth.py` runs both
+    assert importers == {path for path, _ in callers}
+
+
 def test_only_one_module_splits_addresses_of_any_length():
     """The time of `urlsplit` grows with the square of the accents in a host."""
     allowed = {"accounts/url_safety.py", "affiliate_site/env.py"}

@@ -293,3 +293,11 @@ def test_redirects_to_the_trailing_slash(client, db):
 def test_sets_no_cookie_outside_the_back_office(client, db):
     for path in ("/docs/", "/tap.js", "/1.6/programs/"):
         assert client.get(path).cookies == {}
+
+
+def test_no_page_of_the_office_may_be_cached(owner, client):
+    paths = [LOGIN, "/admin/password_change/", "/admin/invitation/", "/admin/nothing/"]
+    assert client.get("/admin/password_change/")["Cache-Control"] == "no-store"
+    sign_in(client)
+    for path in [*paths, "/admin/", "/admin/password_change/done/"]:
+        assert "no-store" in client.get(path)["Cache-Control"], path
