@@ -40,7 +40,7 @@ def resolve_addresses(target: ParsedUrl, *, timeout_seconds: float) -> list[str]
     """Return the IP addresses of a host, in the order of the resolver.
 
     Raise HostUnreachable if one of them is not public, unless the operator allows this
-    host and port.
+    host and port. The message names the host, not what an inner name leads to.
     """
     results = resolve_host(target.host, target.port, timeout_seconds=timeout_seconds)
     if results is None:
@@ -49,7 +49,7 @@ def resolve_addresses(target: ParsedUrl, *, timeout_seconds: float) -> list[str]
     for address in addresses:
         if not target.is_allowed and not is_public(address):
             raise HostUnreachable(
-                f"{target.host} leads to {address}, which is not public; your operator"
+                f"{target.host} leads to an address that is not public; your operator"
                 f" can add {format_host(target.host)}:{target.port} to"
                 " WEBHOOK_ALLOWED_HOSTS"
             )

@@ -96,7 +96,7 @@ class Source:
             self.unstable.add(path)  # nothing may be concluded from what it lacks
             return [], 1
         if not isinstance(rows, list) or not all(isinstance(it, dict) for it in rows):
-            raise SourceError(f"{path} answered no list of objects")
+            raise SourceError(f"{hide_ids(path)} answered no list of objects")
         return rows, find_last_page(headers.get("Link", ""), number)
 
     def _request(self, path: str, query: Row) -> tuple[Any, httpx.Headers]:
@@ -112,7 +112,7 @@ class Source:
                 pause = float(RETRY_SECONDS * 2**failures)
                 problem = f"{type(error).__name__} {error}".strip()
             if failures >= MAX_FAILURES or waited + pause > MAX_WAIT_SECONDS:
-                raise SourceError(f"{path} could not be read: {problem}")
+                raise SourceError(f"{hide_ids(path)} could not be read: {problem}")
             self.wait(pause)
             waited += pause
 
@@ -125,7 +125,7 @@ class Source:
         if status in SERVER_ERRORS:
             raise SourceFails(f"answered {status}")
         if status != httpx.codes.OK:
-            raise SourceError(f"{path} answered {status}")
+            raise SourceError(f"{hide_ids(path)} answered {status}")
         try:
             parsed = json.loads(body, parse_float=parse_decimal)
         except (ValueError, RecursionError):
@@ -139,13 +139,13 @@ class Source:
         with self.client.stream("GET", url, params=query) as response:
             if response.is_redirect:
                 raise SourceError(
-                    f"{path} leads to another address, which is not followed"
+                    f"{hide_ids(path)} leads to another address, which is not followed"
                 )
             body = b""
             for chunk in response.iter_bytes():
                 body += chunk
                 if len(body) > MAX_BODY_BYTES:
-                    raise SourceError(f"{path} answered more than 20 MB")
+                    raise SourceError(f"{hide_ids(path)} answered more than 20 MB")
             return response.status_code, response.headers, body
 
 
@@ -158,6 +158,13 @@ def find_last_page(link: str, number: int) -> int:
             if page.isdecimal() and len(page) < len(str(10**7)):
                 return max(int(page), number)
     return number
+
+
+def hide_ids(path: str) -> str:
+    """Return `affiliates/*/notes/` of the notes of a person, for messages and logs."""
+    steps = path.split("/")
+    steps[1::2] = ["*" if step else "" for step in steps[1::2]]
+    return "/".join(steps)
 
 
 def find_pause(headers: httpx.Headers) -> float:

@@ -284,3 +284,13 @@ def test_a_code_counts_more_than_a_further_code_of_another(account, scenario):
 
     assert account.referral_codes.get(code="ann").enrollment.affiliate == ann
     assert not account.referral_code_aliases.exists()
+
+
+def test_names_no_person_in_messages_and_logs(captured_log):
+    source = build_source(lambda _: httpx.Response(400))
+
+    with pytest.raises(SourceError) as error:
+        source.get("affiliates/hana-example/notes/")
+
+    assert str(error.value) == "affiliates/*/notes/ answered 400"
+    assert "hana" not in captured_log()
