@@ -135,6 +135,16 @@ class UnknownMacro(InvalidInput):
     property_path = "url"
 
 
+class TooManyMacros(InvalidInput):
+    """The values of a postback's macros could make its address too long."""
+
+    message = gettext_noop(
+        "The address has too many placeholders: at most {limit} are possible, and"
+        " ${{conversion.commissions}} only once"
+    )
+    property_path = "url"
+
+
 class WebhookNotFound(NotFound):
     """The account has no endpoint with this ID."""
 

@@ -152,6 +152,10 @@ class DeliveryQuerySet(TenantQuerySet["Delivery"]):
     def newest_first(self) -> Self:
         return self.order_by("-id")
 
+    def without_content(self) -> Self:
+        """Leave what was sent and answered in the database: lists do not show it."""
+        return self.defer("url", "body", "response_body")
+
     def for_delivery_log(self) -> models.QuerySet["Delivery", Any]:
         """Return the columns of the delivery log."""
         return self.annotate(

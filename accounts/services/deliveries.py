@@ -189,7 +189,7 @@ def send_test_event(account: Account, *, webhook: str, at: datetime) -> Delivery
 
 def resend_delivery(account: Account, *, delivery_id: int, at: datetime) -> Delivery:
     """Resend a delivery, with all its retries, regardless of its status."""
-    rows = account.deliveries.select_related("endpoint")
+    rows = account.deliveries.without_content().select_related("endpoint")
     missing = DeliveryNotFound(delivery_id=delivery_id)
     delivery = get_or_raise(rows, missing, pk=delivery_id)
     if delivery.endpoint.disabled_at is not None:

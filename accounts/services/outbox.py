@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.module_loading import import_string
 
-from accounts.errors import UnknownMacro
+from accounts.errors import TooManyMacros, UnknownMacro
 from accounts.ids import generate_public_id
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
@@ -32,6 +32,10 @@ POSTBACK_MACROS = (
     "conversion.commissions",
     "customer.id",
 )
+LIST_MACRO = "conversion.commissions"  # the only value that grows with the sale
+MAX_MACROS = 20  # in an address
+MAX_VALUE_LENGTH = 8_000  # characters of a value, percent-encoded
+MAX_VALUES_LENGTH = 2 * MAX_VALUE_LENGTH  # of all values in an address
 CLICK_MACRO = "conversion.click.meta_data[{key}]"  # with any key
 CLICK_MACRO_PATTERN = re.compile(r"conversion\.click\.meta_data\[[^\[\]]+\]")
 
@@ -97,8 +101,12 @@ def publish_events(
 
 
 def validate_macros(url: str) -> None:
-    """Raise `UnknownMacro` for the first macro that no event fills in."""
-    for name in MACRO_PATTERN.findall(url):
+    """Raise `UnknownMacro` for the first macro that no event fills in, and
+    `TooManyMacros` if the values could make the address too long."""
+    used = MACRO_PATTERN.findall(url)
+    if len(used) > MAX_MACROS or used.count(LIST_MACRO) > 1:
+        raise TooManyMacros(limit=MAX_MACROS)
+    for name in used:
         if name not in POSTBACK_MACROS and not CLICK_MACRO_PATTERN.fullmatch(name):
             names = [*POSTBACK_MACROS, CLICK_MACRO]
             raise UnknownMacro(name=name, names=", ".join(names))
@@ -113,10 +121,29 @@ def render_payloads(
 
 
 def fill_macros(url: str, values: Mapping[str, str]) -> str:
-    """Replace each `${…}` by its percent-encoded value, which may be missing."""
-    return MACRO_PATTERN.sub(
-        lambda match: quote(values.get(match[1], ""), safe=""), url
-    )
+    """Replace each `${…}` by its percent-encoded value, which may be missing.
+
+    A value that is too long becomes empty, and so does what exceeds the limits of
+    `validate_macros`: an address that is older than these has more macros.
+    """
+    used: list[str] = []
+    room = MAX_VALUES_LENGTH
+
+    def fill(match: re.Match[str]) -> str:
+        nonlocal room
+        name = match[1]
+        is_surplus = len(used) >= MAX_MACROS or (name == LIST_MACRO and name in used)
+        used.append(name)
+        value = "" if is_surplus else values.get(name, "")
+        # Encoding makes a value longer, never shorter.
+        is_short = len(value) <= MAX_VALUE_LENGTH
+        encoded = quote(value, safe="") if is_short else ""
+        if len(encoded) > min(MAX_VALUE_LENGTH, room):
+            return ""
+        room -= len(encoded)
+        return encoded
+
+    return MACRO_PATTERN.sub(fill, url)
 
 
 def _filter_postbacks(

@@ -95,7 +95,9 @@ def get_conversion_macros(
     """Return the values of macros in postback URLs (docs/api-contract.md, section 4).
 
     `own_commissions` are the commissions of the affiliate who receives the postback.
+    Their comments are left out: pages write them, and an address has little room.
     """
+    uncommented = [commission | {"comment": None} for commission in own_commissions]
     customer = representation["customer"]
     return {
         "commission_amount": format_decimal(
@@ -107,7 +109,7 @@ def get_conversion_macros(
         "conversion.id": str(representation["id"]),
         "conversion.external_id": representation["external_id"] or "",
         "conversion.amount": format_decimal(representation["amount"]),
-        "conversion.commissions": serialize_exact_json(own_commissions).decode(),
+        "conversion.commissions": serialize_exact_json(uncommented).decode(),
         "customer.id": customer["id"] if customer else "",
     } | get_click_macros(representation)
 

@@ -44,6 +44,7 @@ SECRET_MAILS = (PORTAL_LINK_MAIL, APPLICATION_MAIL)  # until their links are use
 MAIL_RETENTION = timedelta(days=90)
 MAX_SUBJECT_LENGTH = MAX_ERROR_LENGTH = 255
 OUTCOME_UNKNOWN = "it is being sent, or the worker has stopped: it may have arrived"
+MAX_PLACEHOLDERS = 50  # filled in a text: each can repeat a long name
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
@@ -247,9 +248,11 @@ def validate_placeholders(text: str, *, names: Collection[str], path: str) -> No
 
 
 def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
-    """Replace each `{name}` by its value in one line; unknown ones stay."""
+    """Replace each `{name}` by its value in one line; unknown and surplus ones stay."""
     return PLACEHOLDER.sub(
-        lambda match: write_in_one_line(values.get(match[1], match[0])), text
+        lambda match: write_in_one_line(values.get(match[1], match[0])),
+        text,
+        count=MAX_PLACEHOLDERS,
     )
 
 

@@ -33,8 +33,8 @@ def list_own_postbacks(affiliate: Affiliate) -> list[WebhookEndpoint]:
 def list_last_deliveries(
     postback: WebhookEndpoint, *, limit: int
 ) -> Sequence[Delivery]:
-    """Return the last calls of a postback, newest first."""
-    rows = postback.account.deliveries.filter(endpoint=postback)
+    """Return the last calls of a postback, newest first, without what was sent."""
+    rows = postback.account.deliveries.filter(endpoint=postback).without_content()
     return list(rows.select_related("event").order_by("-event")[:limit])
 
 

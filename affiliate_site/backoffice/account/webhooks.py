@@ -205,6 +205,12 @@ class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     actions = ("resend_selected",)
     manage_permission = "accounts.change_delivery"
 
+    def get_queryset(self, request):
+        """Only the page of one delivery loads what was sent."""
+        rows = super().get_queryset(request)
+        has_one = request.resolver_match.kwargs.get("object_id")
+        return rows if has_one else rows.without_content()
+
     def is_waiting(self, delivery):
         return delivery.due_at is not None
 

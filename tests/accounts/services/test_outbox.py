@@ -3,6 +3,7 @@
 import pytest
 from django.db import transaction
 
+from accounts.errors import TooManyMacros
 from accounts.services.changes import record_change, record_changes
 from accounts.services.outbox import EventPayload, fill_macros
 from accounts.services.webhooks import (
@@ -164,6 +165,40 @@ def test_fills_in_macros(url, expected):
     assert fill_macros(url, values) == expected
 
 
+@pytest.mark.parametrize(
+    ("url", "values", "expected"),
+    [
+        ("/" + "${a}" * 21, {"a": "x"}, "/" + "x" * 20),
+        ("/${conversion.commissions}/${conversion.commissions}", {"a": "x"}, "/[]/"),
+        ("/${a}/${b}", {"a": "x" * 8001, "b": "y"}, "//y"),
+        ("/${a}/${b}", {"a": "é" * 1334, "b": "y"}, "//y"),  # 6 characters each
+        ("/${a}/${a}/${a}/${b}", {"a": "x" * 8000, "b": "y"}, None),
+    ],
+)
+def test_bounds_the_address(url, values, expected):
+    """Postbacks that were created before the limits are called all the same."""
+    filled = fill_macros(url, values | {"conversion.commissions": "[]"}).replace(
+        "%5B%5D", "[]"
+    )
+
+    assert filled == (expected or "/" + "x" * 8000 + "/" + "x" * 8000 + "//")
+
+
+@pytest.mark.parametrize(
+    "url", ["${currency}" * 21, "${conversion.commissions}" * 2, "${}" * 300]
+)
+def test_refuses_addresses_that_could_become_too_long(account, url):
+    with pytest.raises(TooManyMacros) as error:
+        create_postback_endpoint(account, affiliate="mina", url=f"{URL}?{url}", at=NOW)
+
+    assert "at most 20 are possible, and ${conversion.commissions} only once" in str(
+        error.value
+    )
+    assert not account.webhook_endpoints.exists()
+    allowed = "${currency}" * 19 + "${conversion.commissions}"
+    create_postback_endpoint(account, affiliate="mina", url=f"{URL}?{allowed}", at=NOW)
+
+
 def test_publishes_many_events_at_once(account, capture_queries):
     """PostgreSQL allows 65,535 values per statement; a payment may have more rows."""
     create_webhook(account, url=URL, at=NOW)
@@ -171,3 +206,12 @@ def test_publishes_many_events_at_once(account, capture_queries):
     record_changes(account, "commission.updated", [account] * 5000, at=NOW)
 
     assert account.deliveries.count() == 5000
+
+
+def test_lists_leave_what_was_sent_in_the_database(account):
+    create_webhook(account, url=URL, at=NOW)
+    record_change(account, "customer.created", account, at=NOW)
+
+    row = account.deliveries.without_content().get()
+
+    assert row.get_deferred_fields() == {"url", "body", "response_body"}

@@ -297,6 +297,31 @@ def test_sends_postback_to_the_affiliate_of_the_conversion(account, sample_accou
     ]
 
 
+def test_a_sale_of_many_lines_is_published_in_small_rows(account, sample_account):
+    """A list that is too long becomes empty; comments of pages are never sent."""
+    url = "https://t.example/?l=${conversion.commissions}&a=${commission_amount}"
+    create_postback_endpoint(
+        account, affiliate=sample_account.enrolled_affiliate, url=url, at=NOW
+    )
+    # One that was created before the limits.
+    account.webhook_endpoints.update(url=url + "&l=${conversion.commissions}" * 77)
+    comment = "abc" * 333
+    for number, count in enumerate((2, 100)):
+        sale = {
+            "referral_code": sample_account.referral_code,
+            "external_id": f"many-{number}",
+            "commissions": [{"sub_amount": 10, "comment": comment}] * count,
+        }
+        sample_account.post("/conversions/", sale)
+        newest = account.deliveries.filter(event__kind="conversion.created").last()
+        if count == 2:
+            assert "sub_amount" in newest.url
+        else:
+            assert newest.url.startswith("https://t.example/?l=&a=100&l=&l=")
+        assert comment not in newest.url
+        assert len(newest.url) < 18_000
+
+
 def test_accepts_exactly_the_macros_that_events_fill_in(account, sample_account):
     macros = [*POSTBACK_MACROS, CLICK_MACRO.format(key="subid1")]
     for macro in macros:
