@@ -76,9 +76,20 @@ def encode_image(data: bytes) -> EncodedImage:
                 "a PNG, JPEG, GIF or WebP; an SVG can hold scripts: export it as PNG"
             ) from error
         raise refuse("a PNG, JPEG, GIF or WebP that is not damaged") from error
+    content = encode_pixels(pixels, name)
+    return EncodedImage(content, ending, *pixels.size)
+
+
+def encode_pixels(pixels: Image.Image, name: str) -> bytes:
+    """Return the file to store; a lossless one of 19 kB can become one of 11 MB."""
     file = BytesIO()
     pixels.save(file, format=name, **SAVE_OPTIONS[name])
-    return EncodedImage(file.getvalue(), ending, *pixels.size)
+    if file.tell() > MAX_BYTES:
+        raise refuse(
+            f"at most {MAX_BYTES // 1024**2} MB after it is saved again, and has"
+            f" {file.tell() / 1024**2:.1f} MB: use fewer pixels or a JPEG"
+        )
+    return file.getvalue()
 
 
 def refuse(rule: str) -> InvalidSetting:

@@ -26,7 +26,7 @@ UNKNOWN_IP = "0.0.0.0"  # noqa: S104 - stands for an invalid address, e.g. of a 
 
 @dataclass(frozen=True)
 class ClientRate:
-    """Hits a minute of an IPv4 address or an IPv6 /64, and of a whole IPv6 /48.
+    """Hits of an IPv4 address or an IPv6 /64, and of a whole IPv6 /48.
 
     A customer of a provider gets a /64 to a /48, and changes addresses freely in it.
     """
@@ -39,6 +39,7 @@ NETWORKS_PER_48 = 256  # that are counted apart; the /64 in a /48 share them
 WRONG_KEYS = ClientRate("300/m", RateLimit(3000, minutes=1))
 BROWSER_CALLS = ClientRate("120/m", RateLimit(1200, minutes=1))
 SIGN_INS = ClientRate("20/m", RateLimit(60, minutes=1))
+APPLICATIONS = ClientRate("10/h", RateLimit(30, minutes=60))
 SIGN_INS_PER_EMAIL = ClientRate("5/m", RateLimit(10, minutes=1))
 
 
@@ -75,6 +76,12 @@ def count_browser_call(request, name: str) -> bool:
     """Count one call of this IP to a tracking endpoint; return whether the limit is
     exceeded."""
     return _count_hit(request, f"track-{name}", BROWSER_CALLS)
+
+
+def count_application(request, account: str) -> bool:
+    """Count one application of this IP to the account with this slug; return whether
+    the limit is exceeded."""
+    return _count_hit(request, "portal-applications", APPLICATIONS, account)
 
 
 def count_sign_in_attempt(

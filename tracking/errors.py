@@ -619,6 +619,12 @@ class MailNotSent(Conflict):
     )
 
 
+class TooManyApplications(Conflict):
+    """An account has stored as many applications in an hour as it takes."""
+
+    message = gettext_noop("Too many applications. Try again in an hour.")
+
+
 class TooManyPostbacks(Conflict):
     """An affiliate has as many postbacks as affiliates can have."""
 

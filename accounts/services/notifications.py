@@ -10,7 +10,7 @@ from django.db import transaction
 
 from accounts.models.accounts import Account
 from accounts.models.api_keys import Role
-from accounts.models.users import Invitation
+from accounts.models.users import Invitation, User
 
 NO_MAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
 
@@ -26,6 +26,18 @@ def send_to_owners(account: Account, *, subject: str, text: str) -> None:
     recipients = list(owners.order_by("email").values_list("email", flat=True))
     if recipients:
         transaction.on_commit(partial(_send_mail, subject, text, recipients))
+
+
+def warn_about_codes(user: User) -> None:
+    """Tell a member of staff that somebody with the password tries codes."""
+    text = (
+        "Somebody who knows your password entered wrong authentication codes several"
+        " times.\n\nIf it was not you, sign in with a code of your device or, while it"
+        " is locked, a recovery code, and change your password: that ends it. Without"
+        " recovery codes ask an owner of the account to reset your password.\n"
+    )
+    subject = "Somebody tries codes of your second factor"
+    _send_mail(subject, text, [user.email])
 
 
 def can_send_mail() -> bool:

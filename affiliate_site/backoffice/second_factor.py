@@ -6,6 +6,7 @@ No URL identifies a device: users see, confirm and remove only their own.
 """
 
 from base64 import b32encode
+from datetime import timedelta
 from functools import wraps
 from textwrap import wrap
 
@@ -22,6 +23,8 @@ from django_otp import DEVICE_ID_SESSION_KEY, login, verify_token
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts.models.users import User
+from accounts.services.notifications import warn_about_codes
+from accounts.services.rate_limits import open_window
 from accounts.services.recovery_codes import (
     create_recovery_codes,
     delete_recovery_codes,
@@ -35,6 +38,9 @@ from affiliate_site.backoffice.site import (
     throttle_sign_in,
 )
 
+MAX_FAILURES = 13  # which lock for 2**12 seconds, 68 minutes
+WARNED_FAILURES = 3
+WARNING_INTERVAL = timedelta(days=1)
 SECOND_FACTOR_URL_NAME = "admin:second_factor"
 ENABLED_MESSAGE = (
     "Two-factor authentication is enabled. Every sign-in now asks for a code."
@@ -306,7 +312,27 @@ def verify_code(user, code: str) -> TOTPDevice | None:
     device, digits = find_confirmed_device(user), "".join(code.split())
     if device is None or not digits.isdigit():
         return None
-    return verify_token(user, device.persistent_id, digits)
+    verified = verify_token(user, device.persistent_id, digits)
+    if verified is None:
+        limit_lock(user, device)
+    return verified
+
+
+def limit_lock(user, device: TOTPDevice) -> None:
+    """Bound how long wrong codes lock a device, and warn the user once a day.
+
+    Each failure doubles the time. About 21 codes a day can be tried at its limit, of
+    which each is right in 3 of a million cases.
+    """
+    rows = TOTPDevice.objects.filter(pk=device.pk)
+    rows.filter(throttling_failure_count__gt=MAX_FAILURES).update(
+        throttling_failure_count=MAX_FAILURES
+    )
+    is_suspicious = rows.filter(throttling_failure_count__gte=WARNED_FAILURES).exists()
+    if is_suspicious and open_window(
+        f"staff-codes {user.pk}", hits=1, window=WARNING_INTERVAL
+    ):
+        warn_about_codes(user)
 
 
 def find_confirmed_device(user) -> TOTPDevice | None:

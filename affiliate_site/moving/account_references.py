@@ -40,6 +40,7 @@ MAIL_SUBJECTS = {
     "enrollment": ("tracking.Enrollment",),
     "new_sales": (AFFILIATE,),
     "payout_change": (AFFILIATE,),
+    "code_guesses": (AFFILIATE,),
     "second_factor_off": (AFFILIATE,),
     "second_factor_on": (AFFILIATE,),
 }

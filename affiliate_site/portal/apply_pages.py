@@ -21,7 +21,7 @@ from affiliate_site.portal.access import (
 from affiliate_site.portal.application_forms import ApplicationForm, TermsForm
 from affiliate_site.portal.programs import list_further_offers, list_offers
 from affiliate_site.portal.throttling import (
-    TOO_MANY_ATTEMPTS,
+    TOO_MANY_APPLICATIONS,
     is_application_throttled,
 )
 from tracking.services.portal_applications import (
@@ -69,11 +69,11 @@ def apply_as_stranger(request, offer: dict[str, Any]) -> HttpResponse:
     )
     if request.method == "POST" and can_send_mail() and form.is_valid():
         data = form.get_data(recruiter=request.GET.get("by", ""))
-        if is_application_throttled(request, account, data.email):
-            form.add_error(None, TOO_MANY_ATTEMPTS)
-            status = 429
-        elif error := find_challenge_error(request):
+        if error := find_challenge_error(request):
             form.add_error(None, error)
+        elif is_application_throttled(request, account):
+            form.add_error(None, TOO_MANY_APPLICATIONS)
+            status = 429
         elif request.POST.get(HONEYPOT) or try_to_send(request, offer, form, data):
             context = {"title": _("Nearly done"), "email": data.email}
             return show(request, "applied", context)

@@ -55,7 +55,7 @@ def code(request, token: str):
             account, at = request.account, timezone.now()
             try:
                 link = get_link(account, token, LinkPurpose.SECOND_FACTOR, at=at)
-                if not is_code_throttled(link.affiliate):
+                if not is_code_throttled(link.affiliate, code):
                     session = enter_code(account, token, code=code, at=at)
                     return start_session(account, session)
             except (WrongCode, LinkExpired) as error:
@@ -67,11 +67,11 @@ def code(request, token: str):
     return show(request, "enter_code", context, status=status)
 
 
-def find_limit(request, affiliate):
+def find_limit(request, affiliate, code: str):
     """Count a code of who is signed in; return which limit is exceeded, if one is."""
     if is_sign_in_throttled(request, request.account, affiliate.slug):
         return TOO_MANY_ATTEMPTS
-    return TOO_MANY_CODES if is_code_throttled(affiliate) else ""
+    return TOO_MANY_CODES if is_code_throttled(affiliate, code) else ""
 
 
 @portal_page("GET", "HEAD", "POST")
@@ -86,7 +86,7 @@ def second_factor(request):
     form, status = (CodeForm if is_on else SetUpForm)(request.POST or None), 200
     context = {"title": _("Second factor"), "form": form, "is_on": is_on}
     if request.method == "POST" and form.is_valid():
-        if limit := find_limit(request, affiliate):
+        if limit := find_limit(request, affiliate, form.cleaned_data["code"]):
             form.add_error(None, limit)
             status = 429
         else:

@@ -1,5 +1,6 @@
 """Statements of affiliates as CSV and, where WeasyPrint is installed, as PDF."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.utils.translation import get_language, gettext_lazy
@@ -9,6 +10,7 @@ from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
 from affiliate_site.pdf import find_weasyprint, write_pdf
 from affiliate_site.portal.earnings import find_order_id
 from affiliate_site.portal.formats import format_money
+from affiliate_site.statement_totals import MAX_LINES, add_up_rows, choose_period
 from payouts.services.statements import (
     CurrencyStatement,
     MovementKind,
@@ -54,13 +56,15 @@ def render(statement: Statement, file_format: str, order_ids: str) -> bytes:
     """The statement as a file of a format."""
     if file_format == "csv":
         return render_csv(statement, order_ids)
+    period = choose_period(statement)
     context = {
         "account": statement.affiliate.account,
         "person": f"{statement.affiliate.firstname} {statement.affiliate.lastname}",
         "statement": statement,
         "language": get_language(),
         "sections": [
-            build_section(statement, each, order_ids) for each in statement.currencies
+            build_section(statement, each, order_ids, period)
+            for each in statement.currencies
         ],
     }
     return write_pdf("statements/statement.html", context)
@@ -101,21 +105,27 @@ def render_csv(statement: Statement, order_ids: str) -> bytes:
 
 
 def build_section(
-    statement: Statement, each: CurrencyStatement, order_ids: str
+    statement: Statement, each: CurrencyStatement, order_ids: str, period: int
 ) -> dict[str, Any]:
-    """The lines of a currency as the template of the file shows them."""
+    """The lines of a currency, or with `period` their totals, for the template."""
     titles = list_titles()
     columns = [{"title": title, "is_amount": title == titles[-1]} for title in titles]
+    lines: Iterable[tuple[Any, ...]] = list_rows(statement, each, order_ids)
+    notes = []
+    if period:
+        lines = add_up_rows([*lines], period, _("Movements: {}").format)
+        note = _("More than {limit} movements: these are totals. All are in the CSV.")
+        notes.append(note.format(limit=MAX_LINES))
     rows = [
         (f"{day}", *texts, format_money(amount, each.currency))
-        for day, *texts, amount in list_rows(statement, each, order_ids)
+        for day, *texts, amount in lines
     ]
-    pending = _("Waits for approval, and is no part of the balance: {amount}").format(
-        amount=format_money(each.pending, each.currency)
-    )
+    if each.pending:
+        pending = _("Waits for approval, and is no part of the balance: {amount}")
+        notes.append(pending.format(amount=format_money(each.pending, each.currency)))
     return {
         "title": each.currency,
         "columns": columns,
         "cells": [list(zip(columns, row, strict=True)) for row in rows],
-        "notes": [pending] if each.pending else [],
+        "notes": notes,
     }

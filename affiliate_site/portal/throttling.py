@@ -1,21 +1,22 @@
 """Rate limits of the portal."""
 
-import hashlib
-
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.services.rate_limits import RateLimit, count_request
-from affiliate_site.throttling import count_sign_in_attempt
+from accounts.services.recovery_codes import is_recovery_code
+from affiliate_site.throttling import count_application, count_sign_in_attempt
+from tracking.services.second_factor import queue_guess_warning
 
-APPLICATIONS = RateLimit(300, minutes=60)  # of an account
 MISSING_SALES = RateLimit(10, minutes=60)  # of an affiliate: nobody guesses order IDs
 # Of an affiliate, from all addresses: only who has the password or a session counts.
-CODES = RateLimit(20, minutes=60)
+# A guess is right in 3 of a million cases; recovery codes are not counted.
+CODES = RateLimit(5, minutes=60)
 PDF_FILES = RateLimit(20, minutes=60)  # of an affiliate: each keeps a worker busy
 TOO_MANY_ATTEMPTS = _("Too many attempts. Try again in a minute.")
-TOO_MANY_CODES = _("Too many codes. Try again in an hour.")
+TOO_MANY_APPLICATIONS = _("Too many applications. Try again in an hour.")
+TOO_MANY_CODES = _("Too many codes. Use a recovery code, or try again in an hour.")
 TOO_MANY_MISSING_SALES = _("You asked for many orders. Try again in an hour.")
-
 TOO_MANY_PDF_FILES = _("You opened many PDF files. Try again in an hour.")
 
 
@@ -30,10 +31,19 @@ def is_sign_in_throttled(request, account, email: str) -> bool:
     )
 
 
-def is_code_throttled(affiliate) -> bool:
-    """Count one code of the second factor; is the limit exceeded?"""
+def is_code_throttled(affiliate, code: str) -> bool:
+    """Count one code of the second factor; is the limit exceeded?
+
+    Who knows the password uses up the limit, and the affiliate gets a mail. Recovery
+    codes are never refused: nobody guesses them, and the affiliate needs one then.
+    """
+    if is_recovery_code(code):
+        return False
     subject = f"portal-codes {affiliate.account_id} {affiliate.pk}"
-    return count_request(subject, CODES).is_exceeded
+    if not count_request(subject, CODES).is_exceeded:
+        return False
+    queue_guess_warning(affiliate, at=timezone.now())
+    return True
 
 
 def is_missing_sale_throttled(affiliate) -> bool:
@@ -48,11 +58,9 @@ def is_pdf_throttled(affiliate) -> bool:
     return count_request(subject, PDF_FILES).is_exceeded
 
 
-def is_application_throttled(request, account, email: str) -> bool:
-    """Count one application; is a limit of the address or the account exceeded?"""
-    if count_sign_in_attempt(
-        request, email, group="portal-applications", account=account.slug
-    ):
-        return True
-    digest = hashlib.sha256(f"portal-applications {account.slug}".encode()).hexdigest()
-    return count_request(digest, APPLICATIONS).is_exceeded
+def is_application_throttled(request, account) -> bool:
+    """Count one application of a client; is its limit exceeded?
+
+    The limit of the account is that of `send_application`.
+    """
+    return count_application(request, account.slug)

@@ -186,3 +186,21 @@ def test_serves_images_safely(account):
 )
 def test_serves_no_other_files(account, path):
     assert Client().get(f"/creatives/{path}").status_code == 404
+
+
+def test_limits_what_is_stored():
+    """Lossless WebP repeats noise in a few bytes, which JPEG and PNG cannot."""
+    tile = Image.effect_noise((128, 128), 200).convert("RGB")
+    image = Image.new("RGB", (4096, 4096))
+    for x in range(0, 4096, 128):
+        for y in range(0, 4096, 128):
+            image.paste(tile, (x, y))
+    file = BytesIO()
+    image.save(file, format="WEBP", lossless=True, method=0)
+    assert file.tell() < MAX_BYTES // 10
+
+    with pytest.raises(InvalidSetting) as error:
+        encode_image(file.getvalue())
+
+    assert "at most 2 MB after it is saved again" in error.value.text
+    assert "use fewer pixels or a JPEG" in error.value.text

@@ -25,6 +25,7 @@ from tracking.errors import (
     ApplicationExpired,
     DuplicateEmail,
     ProgramClosed,
+    TooManyApplications,
 )
 from tracking.models.affiliates import Affiliate
 from tracking.models.applications import PortalApplication
@@ -49,6 +50,8 @@ from tracking.services.portal_terms import (
 # Anybody can ask for mail to anybody.
 MAX_MAILS_PER_WINDOW = 3
 MAIL_WINDOW = timedelta(minutes=15)
+MAX_STORED_PER_HOUR = 300  # of an account
+AN_HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,8 @@ def send_application(
     """Store an application and mail a link that confirms it.
 
     If an affiliate has the address, the mail says so instead. Neither the answer nor
-    the statements differ. Raises `ProgramClosed` and `TermsChanged`.
+    the statements differ. Raises `ProgramClosed`, `TermsChanged` and
+    `TooManyApplications`.
     """
     program = get_open_program(account, program_slug)
     token = secrets.token_urlsafe(32)
@@ -93,6 +97,9 @@ def send_application(
     with transaction.atomic():
         terms = check_version(account, terms_version)
         affiliate = find_affiliate_by_email(account, data.email)
+        stored = account.portal_applications.filter(created_at__gt=at - AN_HOUR)
+        if stored.count() >= MAX_STORED_PER_HOUR:
+            raise TooManyApplications
         recent = account.portal_applications.filter(
             email_folded=folded, created_at__gt=at - MAIL_WINDOW
         )

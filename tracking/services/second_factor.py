@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
+from accounts.services.rate_limits import open_window
 from accounts.services.recovery_codes import (
     generate_codes,
     is_recovery_code,
@@ -23,6 +24,14 @@ STEP = timedelta(seconds=30)
 DRIFTS = (0, -1, 1)  # steps by which a clock may differ
 SECOND_FACTOR_ON_MAIL = "second_factor_on"
 SECOND_FACTOR_OFF_MAIL = "second_factor_off"
+CODE_GUESSES_MAIL = "code_guesses"
+WARNING_INTERVAL = timedelta(days=1)
+GUESS_SUBJECT = _("Somebody tries codes of your second factor at {account}")
+GUESS_TEXT = _(
+    "Hello {name},\n\nsomebody who knows your password for {account} entered many wrong"
+    " codes of your app. If it was not you, sign in with a recovery code and change"
+    " your password: that ends it.\n\nIf you need help, write to {contact}.\n"
+)
 ON_SUBJECT = _("The second factor at {account} was switched on")
 OFF_SUBJECT = _("The second factor at {account} was switched off")
 ON_TEXT = _(
@@ -119,6 +128,20 @@ def delete_second_factor(
         log_event(account, "affiliate.second_factor_removed", affiliate, at=at)
         if was_on:
             _queue_mail(affiliate, is_on=False, at=at)
+
+
+def queue_guess_warning(affiliate: Affiliate, *, at: datetime) -> None:
+    """Store a mail that somebody tries codes, once a day."""
+    subject = f"code-guesses {affiliate.account_id} {affiliate.pk}"
+    if open_window(subject, hits=1, window=WARNING_INTERVAL):
+        queue_security_mail(
+            affiliate,
+            kind=CODE_GUESSES_MAIL,
+            subject=GUESS_SUBJECT,
+            text=GUESS_TEXT,
+            contact=get_contact(affiliate.account),
+            at=at,
+        )
 
 
 def find_step(secret: str, code: str, *, at: datetime) -> int | None:

@@ -9,9 +9,14 @@ from affiliate_site.backoffice.lists.xlsx_exports import write_workbook
 from affiliate_site.backoffice.object_pages import Column, Section, link_to
 from affiliate_site.cells import format_csv_line
 from affiliate_site.pdf import find_weasyprint, write_pdf
+from affiliate_site.statement_totals import MAX_LINES, add_up_rows, choose_period
 from payouts.services.statements import CurrencyStatement, Statement
 
 OPENING, CLOSING = "Balance at the start", "Balance at the end"
+TOTALS_NOTE = (
+    f"Totals: the statement has more than {MAX_LINES:,} lines. All lines are in its CSV"
+    " file."
+)
 CELLS = (
     *(Cell(title, ()) for title in ("Date", "What", "Order ID", "Payment")),
     Cell("Amount", (), is_amount=True),
@@ -36,29 +41,46 @@ def list_rows(
     yield statement.end, CLOSING, "", "", currency.closing
 
 
-def build_sections(statement: Statement, *, has_links: bool) -> list[Section]:
-    """The lines of each currency as a table."""
+def build_sections(
+    statement: Statement, *, has_links: bool, period: int = 0
+) -> list[Section]:
+    """The lines of each currency as a table; with `period`, their totals."""
     return [
         Section(
             each.currency,
             notes=[
-                "Pending at the end, not part of the balance:"
-                f" {format_money(each.pending, each.currency)}"
-            ]
-            if each.pending
-            else [],
+                *([TOTALS_NOTE] if period else []),
+                *(
+                    [
+                        "Pending at the end, not part of the balance:"
+                        f" {format_money(each.pending, each.currency)}"
+                    ]
+                    if each.pending
+                    else []
+                ),
+            ],
             columns=[
                 Column(cell.title, is_amount=cell.is_amount) for cell in CELLS[:-1]
             ],
             rows=[
                 (f"{day}", *texts, format_money(amount, each.currency))
-                for day, *texts, amount in list_rows(
-                    statement, each, has_links=has_links
+                for day, *texts, amount in list_table_rows(
+                    statement, each, has_links=has_links, period=period
                 )
             ],
         )
         for each in statement.currencies
     ]
+
+
+def list_table_rows(
+    statement: Statement, currency: CurrencyStatement, *, has_links: bool, period: int
+) -> Iterator[tuple]:
+    """The lines, or with `period` their totals."""
+    rows = list_rows(statement, currency, has_links=has_links)
+    if not period:
+        return rows
+    return add_up_rows([*rows], period, "Movements: {:,}".format)
 
 
 def list_lines(statement: Statement) -> list[tuple]:
@@ -84,12 +106,14 @@ def render_xlsx(statement: Statement) -> bytes:
 
 
 def render_pdf(statement: Statement) -> bytes:
-    """The statement as a PDF."""
+    """The statement as a PDF; a long one has totals."""
     context = {
         "account": statement.affiliate.account,
         "person": format_person(statement.affiliate),
         "statement": statement,
-        "sections": build_sections(statement, has_links=False),
+        "sections": build_sections(
+            statement, has_links=False, period=choose_period(statement)
+        ),
     }
     return write_pdf("statements/statement.html", context)
 

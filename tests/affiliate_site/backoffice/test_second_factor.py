@@ -494,6 +494,37 @@ def test_a_recovery_code_needs_the_password_of_its_user(codes, account, foreign_
     assert sign_in(Client(), code=codes[0]).status_code == 302
 
 
+def test_wrong_codes_lock_for_an_hour_at_most(device, codes, client, clock, mailoutbox):
+    """Who knows the password cannot keep the owner out: a recovery code works."""
+    for number in range(20):
+        address = f"198.51.100.{number}"
+        sign_in(Client(), code=generate_wrong_code(device), address=address)
+        clock.shift(timedelta(minutes=69))
+        if number < 2:
+            assert mailoutbox == []
+    mail, *_ = mailoutbox
+    assert len(mailoutbox) == 1  # in 23 hours, after three failures
+    assert mail.to == [EMAIL]
+    assert "change your password: that ends it" in mail.body
+    device.refresh_from_db()
+    assert device.throttling_failure_count == 13
+
+    sign_in(Client(), code=generate_wrong_code(device))
+    assert sign_in(Client(), code=generate_code(device)).status_code == 200  # locked
+    other = Client()
+    assert sign_in(other, code=codes[0]).status_code == 302
+    assert is_signed_in(other)
+    clock.shift(timedelta(minutes=69))
+    assert sign_in(client, code=generate_code(device)).status_code == 302
+
+
+def test_warns_nobody_of_wrong_passwords(device, mailoutbox, clock):
+    for number in range(5):
+        sign_in(Client(), "wrong", code="1", address=f"198.51.100.{number}")
+
+    assert mailoutbox == []
+
+
 @pytest.mark.parametrize("by", ["password", "code", "recovery code"])
 def test_creates_new_recovery_codes(device, codes, client, clock, by):
     sign_in(client, code=generate_code(device))

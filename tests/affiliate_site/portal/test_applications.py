@@ -1,19 +1,18 @@
 """Applications of strangers and affiliates; nobody learns who is one."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.utils import timezone
 
 from accounts.services.accounts import set_logo
-from accounts.services.rate_limits import RateLimit
-from affiliate_site.portal import throttling
-from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS
+from affiliate_site.portal.throttling import TOO_MANY_APPLICATIONS
 from affiliate_site.portal_sessions import COOKIE
 from affiliate_site.qr_codes import get_link_style
 from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.factories.tracking import ProgramFactory
+from tracking.services import portal_applications
 from tracking.services.custom_fields import create_custom_field
 from tracking.services.portal_settings import update_portal_settings
 
@@ -153,28 +152,50 @@ def test_stores_nothing_of_who_fills_in_the_hidden_field(account, send):
     assert not account.mails.exists()
 
 
-def test_limits_applications(account, send, time_machine):
+def test_limits_the_applications_of_a_client(account, send, time_machine):
     time_machine.move_to(NOON, tick=False)
     for _ in range(5):
         send()
-    assert str(TOO_MANY_ATTEMPTS) in read(send(429))
     assert account.mails.count() == 3
-    for number in range(14):
+    for number in range(5):
         send(email=f"{number}@weld.example.org")
-    assert str(TOO_MANY_ATTEMPTS) in read(send(429, email="x@weld.example.org"))
+    assert str(TOO_MANY_APPLICATIONS) in read(send(429, email="x@weld.example.org"))
+    time_machine.move_to(NOON + timedelta(hours=1, seconds=1), tick=False)
+    assert read(send(email="x@weld.example.org")) == SENT.replace(
+        EMAIL, "x@weld.example.org"
+    )
 
 
-def test_limits_the_applications_to_an_account(client, portal, entries, monkeypatch):
-    monkeypatch.setattr(throttling, "APPLICATIONS", RateLimit(3, minutes=60))
-    statuses = [
-        client.post(
-            f"{portal}apply/",
-            entries | {"email": f"{number}@weld.example.org"},
-            REMOTE_ADDR=f"192.0.2.{number}",
-        ).status_code
-        for number in range(1, 6)
-    ]
-    assert statuses == [200, 200, 200, 429, 429]
+def apply_from(client, portal, entries, number, **extra):
+    return client.post(
+        f"{portal}apply/",
+        entries | {"email": f"{number}@weld.example.org"} | extra,
+        REMOTE_ADDR=f"192.0.2.{number}",
+    )
+
+
+def test_only_what_is_stored_counts_for_the_account(
+    client, portal, entries, monkeypatch, settings
+):
+    monkeypatch.setattr(portal_applications, "MAX_STORED_PER_HOUR", 3)
+    settings.PORTAL_CHALLENGE = f"{__name__}.{refuse_robots.__name__}"
+    for number in range(1, 6):
+        apply_from(client, portal, entries, number, firstname="R2")
+        apply_from(client, portal, entries, number, website="https://spam.example")
+    for number in range(1, 4):
+        assert read(apply_from(client, portal, entries, number))
+    page = read(apply_from(client, portal, entries, 4))
+    assert str(TOO_MANY_APPLICATIONS) in page
+
+
+def test_who_fails_the_check_of_the_deployment_counts_for_nobody(
+    account, client, portal, entries, settings
+):
+    settings.PORTAL_CHALLENGE = f"{__name__}.{refuse_robots.__name__}"
+    for _ in range(12):
+        apply_from(client, portal, entries, 1, firstname="R2")
+    assert apply_from(client, portal, entries, 1).status_code == 200
+    assert account.portal_applications.count() == 1
 
 
 def refuse_robots(request):
