@@ -1,6 +1,7 @@
 """The pages of webhooks and of webhook deliveries."""
 
 import re
+from typing import Any
 
 from django.contrib import admin, messages
 from django.utils import timezone
@@ -207,7 +208,7 @@ class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
 
     def get_queryset(self, request):
         """Only the page of one delivery loads what was sent."""
-        rows = super().get_queryset(request)
+        rows: Any = super().get_queryset(request)
         has_one = request.resolver_match.kwargs.get("object_id")
         return rows if has_one else rows.without_content()
 
