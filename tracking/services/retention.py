@@ -14,6 +14,7 @@ ATTEMPT_RETENTION = timedelta(days=30)  # affiliates ask why a sale is missing
 FAILED_PAGE_CALL_RETENTION = timedelta(days=90)
 # Longer than a cookie of the browser script lives (365 days), the longest cookie time.
 VISITOR_RETENTION = timedelta(days=400)
+CLAIM_RETENTION = VISITOR_RETENTION  # of one that was not confirmed
 ANONYMIZED_PREFIX_LENGTHS = {4: 24, 6: 48}
 # Anonymized addresses, like 198.51.100.0 and 2001:db8:1::
 NETWORK_ADDRESS_PATTERN = r"^[0-9.]+[.]0$|^(:|([0-9a-f]+:){1,3}):$"
@@ -43,6 +44,18 @@ def delete_expired_visitors(account: Account, *, at: datetime, dry_run: bool) ->
     """
     expired = account.visitors.filter(created_at__lte=at - VISITOR_RETENTION)
     return delete_in_batches(expired, dry_run=dry_run)
+
+
+def delete_refused_claims(account: Account, *, at: datetime, dry_run: bool) -> int:
+    """Delete unconfirmed claims whose contest ended `CLAIM_RETENTION` ago or earlier.
+
+    The conversion keeps its own values, and the claim that was confirmed stays.
+    """
+    before = at - CLAIM_RETENTION
+    refused = account.conversion_claims.filter(
+        confirmed_at=None, decided_at__lte=before
+    )
+    return delete_in_batches(refused, dry_run=dry_run)
 
 
 def anonymize_visitor_data(account: Account, *, at: datetime, dry_run: bool) -> int:

@@ -22,6 +22,7 @@ from tracking.services.retention import (
     delete_expired_attempts,
     delete_expired_failed_page_calls,
     delete_expired_visitors,
+    delete_refused_claims,
 )
 from tracking.services.table_uploads import delete_expired_table_uploads
 
@@ -67,6 +68,7 @@ class Command(JsonCommand):
             "changed_days": sum_up(refresh_days),
             "sign_ins": delete_expired_sessions(**kwargs),
             "visitors": sum_up(delete_expired_visitors),
+            "refused_claims": sum_up(delete_refused_claims),
             "traces": sum_up(anonymize_visitor_data),
             "erased": sum_up(erase_again),
         }

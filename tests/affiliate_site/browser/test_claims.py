@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from urllib.parse import urlencode
 
 import pytest
@@ -25,6 +26,7 @@ from tracking.claims import Trust
 from tracking.errors import ClaimNotFound
 from tracking.services.affiliates import PersonData
 from tracking.services.prospects import ProspectData, create_prospect
+from tracking.services.retention import delete_refused_claims
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -613,6 +615,27 @@ def test_bounds_open_claims_of_an_affiliate(page, scenario, api, monkeypatch):
     api.delete(f"/commissions/{commission.pk}/approved/")
     page.report(scenario.mallory, "order-8")
     assert scenario.account.conversions.count() == 4
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_prune_deletes_claims_that_lost_long_ago(
+    page, scenario, other_account, dry_run
+):
+    for order in ("order-1", "order-2"):
+        page.report(scenario.mallory, order)
+        page.report(scenario.mina, order)
+    rows = scenario.account.conversion_claims
+    won = rows.filter(conversion__external_id="order-1").latest("id")
+    confirm_claim(scenario.account, claim_id=won.pk, at=NOON)
+    prune = partial(delete_refused_claims, dry_run=dry_run)
+    end = NOON + timedelta(days=400)
+
+    assert prune(scenario.account, at=end - timedelta(microseconds=1)) == 0
+    assert prune(other_account, at=end) == 0
+    assert prune(scenario.account, at=end) == 1
+    # The claim that was confirmed stays, and both of the contest that is open.
+    assert rows.count() == (4 if dry_run else 3)
+    assert rows.filter(pk=won.pk).exists()
 
 
 # Signatures.

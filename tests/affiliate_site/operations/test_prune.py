@@ -40,6 +40,7 @@ NOTHING = {
     "changed_days": 0,
     "sign_ins": 0,
     "visitors": 0,
+    "refused_claims": 0,
     "traces": 0,
     "erased": 0,
 }
@@ -57,7 +58,7 @@ def expired_rows(account, other_account):
     """One expired row and one that is not, of each kind and in each account."""
     now = timezone.now()
     for number, age in enumerate((MINUTE, -MINUTE)):
-        started_at = now - 60 * MINUTE - age
+        started_at = now - DAY - age
         RateWindow.objects.create(
             subject=f"key {number}", started_at=started_at, hits=1
         )
@@ -125,6 +126,7 @@ EXPIRED = {
     "changed_days": 0,
     "sign_ins": 0,
     "visitors": 2,
+    "refused_claims": 0,
     "traces": 2,
     "erased": 0,
 }
