@@ -36,8 +36,15 @@ def calculate_blind_index(text: str) -> str:
 
     It depends on the first key: `rotate_encryption` calculates it again.
     """
-    key = settings.ENCRYPTION_KEYS[0].encode()
-    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+    return list_blind_indexes(text)[0]
+
+
+def list_blind_indexes(text: str) -> list[str]:
+    """Return the HMAC of a text by each key, the first key's first."""
+    return [
+        hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()
+        for key in settings.ENCRYPTION_KEYS
+    ]
 
 
 class WrongEncryptionKey(ImproperlyConfigured):

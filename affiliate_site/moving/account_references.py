@@ -54,6 +54,7 @@ IMPORTED_KINDS = {
     "conversion": CONVERSION,
     "customer": "tracking.Customer",
     "enrollment": "tracking.Enrollment",
+    "erased_email": AFFILIATE,
     "group": "tracking.AffiliateGroup",
     "level": "payouts.Level",
     "note": "tracking.Note",

@@ -193,7 +193,7 @@ class AccountImport:
 
     def has_belongings(self, affiliate_id: str) -> bool:
         """Whether an affiliate was taken over with all that belongs to it."""
-        return ("belongings", affiliate_id) in self.imports.known
+        return self.imports.find("belongings", affiliate_id) is not None
 
     def import_sales(self) -> None:
         """Conversions, payments, then the commissions that payments pay."""

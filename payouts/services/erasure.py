@@ -41,6 +41,7 @@ from tracking.services.erasure import (
     delete_attempts,
     erase_affiliate,
     erase_customer,
+    erase_file_names,
     erase_prospect,
     get_erased_id,
 )
@@ -309,6 +310,7 @@ class _PersonTexts:
                 texts=self.texts | self.words,
                 order_ids=self.order_ids,
             )
+            + erase_file_names(self.account, texts=self.texts | self.words)
             + erase_shop_events(self.account, texts=self.texts)
             + delete_saved_views(self.account, texts=self.texts, words=self.words)
         )

@@ -93,14 +93,16 @@ def mirror_conversion(imports: ImportMap, body: Body, pk: int) -> None:
         old = conversion.amount
         details["amount"] = [format_decimal(old), format_decimal(amount)]
         record_late_change(account, [conversion.created_at], at=at)
-    conversion.update_row(
-        amount=amount,
-        external_id=read_text(body, "external_id") or None,
-        customer_id=imports.find_or_wait(
+    customer = account.customers.filter(pk=conversion.customer_id or 0).first()
+    values: dict[str, Any] = {
+        "external_id": read_text(body, "external_id") or None,
+        "customer_id": imports.find_or_wait(
             "customer", read_map(body, "customer").get("id")
         ),
-        meta_data=mend_meta_data(read_map(body, "meta_data"))[0],
-    )
+        "meta_data": mend_meta_data(read_map(body, "meta_data"))[0],
+    }
+    is_erased = customer is not None and not customer.customer_id
+    conversion.update_row(amount=amount, **({} if is_erased else values))
     mark_stale(account, [conversion], at)
     log_event(account, "conversion.updated", conversion, at=at, **details)
 

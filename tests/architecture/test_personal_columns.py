@@ -76,14 +76,14 @@ OTHER_COLUMNS = {
     "tracking.CustomField": "slug title options",
     "tracking.Customer": "warnings",
     "tracking.FailedPageCall": "reason page",
-    "tracking.ImportedObject": "source kind source_id fingerprint",
+    "tracking.ImportedObject": "source kind fingerprint",
     "tracking.Mail": "kind about",
     "tracking.PortalSettings": "contact_email host sender_name welcome_text",
     "tracking.PortalTerms": "text",
     "tracking.Program": "slug title landing_page program_group link_parameters",
     "tracking.Question": "answer_given answered_by",
     "tracking.Source": "hex",
-    "tracking.TableImport": "actor file_name kind",
+    "tracking.TableImport": "actor kind",
     "tracking.TableUpload": "kind system file_name settings",
 }
 

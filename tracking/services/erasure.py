@@ -28,6 +28,7 @@ from tracking.models.conversions import AttributionRecord, ConversionClaim
 from tracking.models.customers import Customer
 from tracking.models.prospects import Prospect
 from tracking.services.attribution import serialize_canonical_json
+from tracking.services.imports import erase_source_ids
 from tracking.services.search import update_suffixes
 
 ERASED = "erased"
@@ -61,6 +62,7 @@ def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
         _erase_in_records(account, old_id, erased_id)
         for old_id in {affiliate.slug, *_list_former_ids(account, affiliate)}
     )
+    count += erase_source_ids(account, "affiliate", affiliate.pk, affiliate.email)
     count += update_other_values(
         account.affiliates.filter(pk=affiliate.pk),
         **ERASED_PERSON,
@@ -94,7 +96,8 @@ def erase_prospect(account: Account, prospect: Prospect) -> int:
     """Erase a prospect, but not the affiliate that it became."""
     rows = account.prospects.filter(pk=prospect.pk)
     return (
-        _erase_in_records(account, prospect.public_id, prospect.public_id)
+        erase_source_ids(account, "prospect", prospect.pk, prospect.email)
+        + _erase_in_records(account, prospect.public_id, prospect.public_id)
         + update_other_values(rows, **ERASED_PERSON)
         + _erase_codes(account, Q(prospect=prospect))
         + _erase_links(account.clicks.filter(prospect=prospect))
@@ -110,6 +113,7 @@ def erase_customer(account: Account, customer: Customer) -> int:
     conversions = account.conversions.filter(customer=customer)
     claims = account.conversion_claims.filter(conversion__in=conversions)
     count = _erase_clicks(account, customer)
+    count += erase_source_ids(account, "customer", customer.pk, None)
     count += _change_records(_find_records(account, customer), _erase_visitor)
     count += _change_claims(claims, _erase_visitor, _erase_comments)
     count += update_other_values(claims, tracking_id=None)
@@ -129,6 +133,17 @@ def erase_customer(account: Account, customer: Customer) -> int:
     return count + conversions.filter(external_id__contains="@").update(
         external_id=None
     )
+
+
+def erase_file_names(account: Account, *, texts: Collection[str]) -> int:
+    """Replace the names of imported files that contain one of the folded `texts`."""
+    pks = [
+        pk
+        for pk, name in account.table_imports.values_list("pk", "file_name")
+        if any(text in name.casefold() for text in texts)
+    ]
+    rows = account.table_imports.filter(pk__in=pks)
+    return rows.exclude(file_name=ERASED).update(file_name=ERASED)
 
 
 def delete_attempts(

@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import IntegrityError
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
+from accounts.db_compat import split_into_batches
+from accounts.encryption import list_blind_indexes
 from accounts.models.accounts import Account, TenantModel
 from accounts.models.row_counts import DailyCountedRow, record_count_changes
 from accounts.services.changes import log_events, mark_stale
@@ -22,6 +24,8 @@ MAX_LISTED_PROBLEMS = 1000
 SWITCH = "switch"  # the kind of the row that says when the source was left
 MIRROR = "mirror"  # and of the one that says since when it is followed
 MARKS = (SWITCH, MIRROR)
+ERASED_PREFIX = "erased:"  # then a digest, instead of the ID at the source
+ERASED_EMAIL = "erased_email"  # the kind of the digest of an address
 UNIQUE_FIELDS = ("account", "source", "kind", "source_id")
 
 
@@ -92,6 +96,7 @@ class ImportMap:
     attributions: list[AttributionRecord] = field(default_factory=list)
     objects: list[ImportedObject] = field(default_factory=list)
     switched_at: datetime | None = None
+    has_erased: bool = False  # somebody who was erased here
 
     def load(self) -> None:
         """Read what earlier runs have stored."""
@@ -101,6 +106,7 @@ class ImportMap:
         columns = ("kind", "source_id", "local_id", "fingerprint")
         objects = rows.exclude(kind__in=MARKS).values_list(*columns)
         for kind, key, local_id, fingerprint in objects.iterator():
+            self.has_erased |= key.startswith(ERASED_PREFIX)
             self.known[kind, key] = local_id
             if self.keeps_fingerprints:
                 self.fingerprints[kind, key] = fingerprint
@@ -220,8 +226,12 @@ class ImportMap:
         return self.rows[kind, pk]
 
     def find(self, kind: str, source_id: Any) -> int | None:
-        """Return the primary key of an object that was imported."""
-        return self.known.get((kind, str(source_id)))
+        """Return the primary key of an object that was imported, erased ones too."""
+        key = str(source_id)
+        names = [key, *(list_erased_ids(key) if self.has_erased else ())]
+        return next(
+            (self.known[kind, it] for it in names if (kind, it) in self.known), None
+        )
 
     def find_or_wait(self, kind: str, source_id: Any) -> int | None:
         """Return the primary key of an object that may be read later.
@@ -256,6 +266,53 @@ class ImportMap:
         self.is_partial = False
         self.objects.append(imported)
         self.known[kind, key] = row.pk
+
+
+def list_erased_ids(text: str) -> list[str]:
+    """Return the digests of an ID or address, one by each key of `ENCRYPTION_KEYS`."""
+    return [f"{ERASED_PREFIX}{each}" for each in list_blind_indexes(text)]
+
+
+def erase_source_ids(account: Account, kind: str, pk: int, email: str | None) -> int:
+    """Replace what sources call a person by digests; return how many rows changed.
+
+    Later imports know the person by them, and skip it.
+    """
+    objects, count = account.imported_objects, 0
+    own = objects.filter(kind=kind, local_id=pk)
+    for row in own.exclude(source_id__startswith=ERASED_PREFIX):
+        name = row.source_id
+        same = Q(kind__in=(kind, "belongings"), source_id=name)
+        parts = Q(source_id__startswith=f"{name}/") | Q(source_id__endswith=f"/{name}")
+        below = Q(kind__in=("note", "payout_method", "enrollment")) & parts
+        for each in objects.filter(same | below, source=row.source):
+            digest = list_erased_ids(each.source_id)[0]
+            count += each.update_row(source_id=digest, fingerprint="")
+        if email:
+            objects.insert_or_ignore(
+                ImportedObject(
+                    account=account,
+                    source=row.source,
+                    kind=ERASED_EMAIL,
+                    source_id=list_erased_ids(email.casefold())[0],
+                    local_id=pk,
+                    fingerprint="",
+                ),
+                unique_fields=UNIQUE_FIELDS,
+            )
+    return count
+
+
+def find_erased(account: Account, texts: Collection[str]) -> set[str]:
+    """Return the IDs and folded addresses of people who were imported and erased."""
+    names = {name: text for text in texts for name in list_erased_ids(text)}
+    found: set[str] = set()
+    for batch in split_into_batches(sorted(names)):
+        rows = account.imported_objects.filter(
+            kind__in=("affiliate", "customer", ERASED_EMAIL), source_id__in=batch
+        )
+        found.update(names[it] for it in rows.values_list("source_id", flat=True))
+    return found
 
 
 def filter_mirrored(account: Account, kind: str) -> QuerySet[ImportedObject, int]:

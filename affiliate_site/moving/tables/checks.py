@@ -20,7 +20,7 @@ from payouts.services.imported_people import MAX_CODE_LENGTH
 from payouts.services.opening_balances import sum_opening_balances
 from tracking.money import format_amount
 from tracking.services.affiliates import create_slug_base
-from tracking.services.imports import ImportMap
+from tracking.services.imports import ImportMap, find_erased
 
 SAME_SALE = ("affiliate.id", "amount", "currency", "created_at")
 
@@ -126,6 +126,7 @@ def find_known_affiliates(imports: ImportMap, rows: list[Row]) -> None:
     By ID, without one by address: a code of somebody else says nothing.
     """
     account = imports.account
+    refuse_erased(imports, rows, ("id", "email"))
     good = list_good(rows)
     by_id = find_affiliates_by_id(
         account, {row.values["id"] for row in good if row.values.get("id")}
@@ -280,9 +281,24 @@ def choose_ids(account: Account, rows: list[Row]) -> None:
         row.body["id"] = source_id or chosen[key]
 
 
+def refuse_erased(imports: ImportMap, rows: list[Row], names: Sequence[str]) -> None:
+    """List rows of people who were imported earlier, and erased."""
+    cells = [
+        (row, name, text.casefold() if name == "email" else text)
+        for row in list_good(rows)
+        for name in names
+        if (text := row.values.get(name))
+    ]
+    erased = find_erased(imports.account, {text for _, _, text in cells})
+    for row, name, text in cells:
+        if text in erased:
+            row.add_problem(name, "erased", text)
+
+
 def check_customers(imports: ImportMap, rows: list[Row]) -> None:
     """Customers are known by the shop's ID."""
     find_duplicates(rows, ("customer_id",))
+    refuse_erased(imports, rows, ("customer_id",))
     good = list_good(rows)
     table = imports.account.customers.not_deleted()
     ids = {row.values["customer_id"] for row in good}

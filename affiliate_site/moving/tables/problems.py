@@ -22,6 +22,7 @@ SENTENCES = {
     " its own ID.",
     "email_in_use": "Another affiliate has the address {value}.",
     "example_row": "This is the example of the template: remove the row.",
+    "erased": "{value} was erased here: take out the row.",
     "formula": "The cell holds the formula {value} without a result: save values.",
     "invalid_date": "{value} is no date in the style of this file.",
     "invalid_email": "{value} is not an e-mail address.",

@@ -7,6 +7,7 @@ from functools import partial
 
 import httpx
 import pytest
+from cryptography.fernet import Fernet
 from django.core.management import call_command
 
 from accounts.models.api_keys import Role
@@ -18,12 +19,14 @@ from affiliate_site.moving.importing import AccountImport
 from affiliate_site.moving.source import Source
 from affiliate_site.moving.switching import explain_differences
 from payouts.services.commissions import approve_commission
+from payouts.services.erasure import erase_person
 from payouts.services.payments import cancel_payment
 from tests.affiliate_site.moving.conftest import read, write
 from tests.affiliate_site.moving.test_importing import LATER, answer
 from tests.command_line import run_command, run_failing_command, run_json_command
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
+from tracking.services.notes import create_note
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
@@ -336,3 +339,33 @@ def test_links_that_are_ours_stay_ours(scenario, run, target):
         ("enrollment", "other_code", "old-mina"),
         ("prospect", "other_code", "mina-shop"),
     ]
+
+
+def test_a_mirror_does_not_bring_back_who_was_erased(
+    scenario, sales, run, target, settings
+):
+    """Also after another key was added: the digests of the earlier one are known."""
+    create_note(scenario.account, affiliate=scenario.mina.affiliate, text="x", at=LATER)
+    run()
+    slug = scenario.mina.slug
+    people = target.affiliates.count(), target.customers.count()
+    erase_person(target, identifier=slug, at=LATER)
+    for customer in target.customers.all():
+        erase_person(target, identifier=customer.public_id, at=LATER)
+    assert slug not in str(list(target.imported_objects.values()))
+    change_source(scenario, sales)
+    settings.ENCRYPTION_KEYS = [
+        Fernet.generate_key().decode(),
+        *settings.ENCRYPTION_KEYS,
+    ]
+
+    for day in (2, 3):
+        report = run(days=day).report
+        assert report.problems == []
+
+    # Odette joined there.
+    assert (target.affiliates.count() - 1, target.customers.count()) == people
+    assert not target.affiliates.filter(slug=slug).exists()
+    assert not target.notes.exists()
+    assert set(target.customers.values_list("customer_id", flat=True)) == {""}
+    assert_ledger_consistent(target)

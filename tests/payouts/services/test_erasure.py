@@ -140,6 +140,17 @@ def fill_portal(account, slug):
     account.portal_second_factors.create(
         affiliate=own["affiliate"], secret=MARK, recovery_codes=[MARK]
     )
+    account.table_imports.create(
+        public_id="ti_1", kind="affiliates", file_name=f"{MARK}.csv", actor="staff 1"
+    )
+    for kind, key in (("affiliate", MARK), ("note", f"{MARK}/1")):
+        account.imported_objects.create(
+            source="table ti_1",
+            kind=kind,
+            source_id=key,
+            local_id=own["affiliate"].pk,
+            fingerprint="",
+        )
     links = {"purpose": "enter_email", "new_email": EMAIL}
     account.portal_links.create(**own, **links, expires_at=NOW)
     account.portal_applications.create(

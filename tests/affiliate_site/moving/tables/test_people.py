@@ -2,6 +2,7 @@
 
 import pytest
 
+from payouts.services.erasure import erase_person
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.programs import ProgramSettings, create_program
 from tests.affiliate_site.moving.tables.building import NOW, build, store
@@ -133,3 +134,50 @@ ab-12,olga@notes.example.org,harbor-lamp-partners,olga
     report = build(account, "affiliates", text, only_good=True).store()
     assert find_problems(report) == [(3, "ID", "stored_by_another_run")]
     assert not account.referral_codes.filter(code="olga").exists()
+
+
+NAMED = """ID,E-mail,First name
+zzperson,zzperson@notes.example.org,Zzperson
+"""
+
+
+@pytest.mark.parametrize(
+    "again", [NAMED, "E-mail,First name\nZZPERSON@notes.example.org,Zz\n"]
+)
+def test_who_was_erased_does_not_come_back(scenario, other_account, again):
+    account = scenario.account
+    for owner in (account, other_account):
+        store(owner, "affiliates", NAMED)
+    account.table_imports.update(file_name="zzperson.csv")
+    account.refresh_from_db()
+    number = account.affiliates.count()
+
+    erase_person(account, identifier="zzperson@notes.example.org", at=NOW)
+
+    for rows in (account.imported_objects, account.table_imports):
+        assert "zzperson" not in str(list(rows.values())).lower()
+    assert "zzperson" in str(list(other_account.imported_objects.values()))
+    report = build(account, "affiliates", again, only_good=True).store()
+    assert {each.code for each in report.problems} == {"erased"}
+    assert account.affiliates.count() == number
+    rows = account.imported_objects.count()
+    erase_person(account, identifier="erased-" + str(get_last(account)), at=NOW)
+    assert account.imported_objects.count() == rows
+
+
+def get_last(account):
+    return account.affiliates.filter(slug__startswith="erased-").get().pk
+
+
+def test_a_customer_who_was_erased_does_not_come_back(scenario):
+    account = scenario.account
+    text = "Customer ID,Affiliate\nzz@shop.example.org,minakessler\n"
+    defaults = {"program": "harbor-lamp-partners"}
+    store(account, "customers", text, defaults=defaults)
+    erase_person(account, identifier="zz@shop.example.org", at=NOW)
+    assert "zz@" not in str(list(account.imported_objects.values()))
+    report = build(
+        account, "customers", text, only_good=True, defaults=defaults
+    ).store()
+    assert [each.code for each in report.problems] == ["erased"]
+    assert account.customers.not_deleted().count() == 0
