@@ -207,6 +207,15 @@ class StaffUserNotFound(NotFound):
     message = "User '{email}' not found"
 
 
+class PasswordNotChanged(Conflict):
+    """The user was deactivated, or got another password, in the same moment."""
+
+    message = (
+        "The password of '{email}' was not changed: the user is deactivated, or the"
+        " password was changed in the meantime"
+    )
+
+
 class StaffUserAlreadyActive(Conflict):
     """The user is not deactivated."""
 

@@ -1,11 +1,13 @@
 """Fixtures for all tests: two accounts that must not see each other, an API client."""
 
 import gc
+import sys
 from contextlib import contextmanager
 from copy import deepcopy
 from datetime import UTC, datetime
 
 import pytest
+from django.db.models import Model
 from django.test import Client
 from django.test.utils import teardown_databases
 from hypothesis import settings as hypothesis_settings
@@ -111,6 +113,36 @@ def count_by_the_clock_of_the_test(monkeypatch):
     monkeypatch.setattr(
         "accounts.services.rate_limits.get_time", lambda: datetime.now(UTC)
     )
+
+
+OWN_MODELS = ("accounts.", "payouts.", "tracking.")
+
+
+@pytest.fixture(autouse=True)
+def refuse_saves_of_whole_rows(monkeypatch):
+    """Code changes columns: a whole row, as it was read before, would undo what another
+    request changed under a lock. Tests may save rows."""
+    save_base = Model.save_base
+
+    def save_columns(self, *args, force_insert=False, update_fields=None, **kwargs):
+        is_row = not (self._state.adding or force_insert) and update_fields is None
+        if is_row and type(self).__module__.startswith(OWN_MODELS):
+            frame = sys._getframe(1)
+            while "/django/db/" in frame.f_code.co_filename:
+                frame = frame.f_back
+            place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            assert "/tests/" in place, (
+                f"{place} saves a whole row of {self._meta.label}"
+            )
+        return save_base(
+            self,
+            *args,
+            force_insert=force_insert,
+            update_fields=update_fields,
+            **kwargs,
+        )
+
+    monkeypatch.setattr(Model, "save_base", save_columns)
 
 
 @pytest.fixture

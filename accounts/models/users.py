@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from django.contrib.auth import get_backends
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.hashers import check_password, make_password
 from django.db import models
 from django.utils import timezone
 
@@ -87,6 +88,19 @@ class User(AbstractBaseUser):
 
     def __str__(self) -> str:
         return self.email
+
+    def check_password(self, raw_password: str) -> bool:
+        """Whether the password is right; its hash is renewed if it is of an old kind.
+
+        Only the hash that was read is replaced: Django would undo a reset.
+        """
+
+        def renew(raw_password: str) -> None:
+            users = User.objects.filter(pk=self.pk, password=self.password)
+            self.password = make_password(raw_password)
+            users.update(password=self.password)
+
+        return check_password(raw_password, self.password, renew)
 
     @property
     def actor_name(self) -> str:

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from accounts.ids import generate_random_text
 from accounts.models.users import User
-from accounts.services.staff import log_second_factor_change
+from accounts.services.staff import lock_user, log_second_factor_change
 
 NUMBER_OF_CODES = 10
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # without 0, o, 1, i and l
@@ -35,7 +35,7 @@ def use_recovery_code(user: User, code: str, *, at: datetime) -> bool:
     if not is_recovery_code(code):
         return False
     with transaction.atomic():
-        stored = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        stored = lock_user(user)
         others = take_code(stored.recovery_codes, code)
         if others is None:
             return False

@@ -7,6 +7,7 @@ it keeps an active owner under concurrent changes.
 from datetime import datetime
 
 from django.conf import settings
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.password_validation import (
     UserAttributeSimilarityValidator,
     validate_password,
@@ -24,6 +25,7 @@ from accounts.errors import (
     LastOwnerRequired,
     NotAccountOwner,
     OwnUserNotModifiable,
+    PasswordNotChanged,
     StaffUserAlreadyActive,
     StaffUserNotFound,
 )
@@ -94,7 +96,7 @@ def reset_password(
     password = generate_password()
     with transaction.atomic():
         if by is None:
-            user = get_staff_user(account, email)
+            user = lock_user(get_staff_user(account, email))
         else:
             user, _ = lock_staff_user(account, email=email, by=by)
         user.set_password(password)
@@ -132,22 +134,20 @@ def get_sign_in(email: str, *, account: str | None) -> User:
 def set_password(user: User, password: str, *, at: datetime) -> None:
     """Set the password that a user chose; the user's sessions end.
 
-    Raises `InvalidSetting` if the password is too weak.
+    Nothing but the password is written, and only while the user is active and has the
+    password that was read: another person may deactivate the user, or reset the
+    password, in that moment. Raises `InvalidSetting` if the password is too weak, and
+    `PasswordNotChanged`.
     """
     validate_password_strength(password, user)
-    user.set_password(password)
+    hashed = make_password(password)
     with transaction.atomic():
-        User.objects.filter(pk=user.pk).update(password=user.password)
-        log_password_change(user, at=at)
-
-
-def log_password_change(user: User, *, at: datetime) -> None:
-    """Log that a staff user changed their own password."""
-    if user.account is not None:
-        with transaction.atomic():
-            user.account.staff.filter(pk=user.pk).update(
-                password_reset_at=None, password_reset_by=None
-            )
+        users = User.objects.filter(pk=user.pk, is_active=True, password=user.password)
+        if not users.update(
+            password=hashed, password_reset_at=None, password_reset_by=None
+        ):
+            raise PasswordNotChanged(email=user.email)
+        if user.account is not None:
             log_event(
                 user.account,
                 "staff.password_changed",
@@ -155,6 +155,7 @@ def log_password_change(user: User, *, at: datetime) -> None:
                 at=at,
                 user_id=user.pk,
             )
+    user.password = hashed
 
 
 def remove_second_factor(user: User, *, at: datetime) -> None:
@@ -227,6 +228,11 @@ def activate_staff_user(account: Account, *, email: str, by: User, at: datetime)
 def generate_password() -> str:
     """Return a random password."""
     return generate_random_text(GENERATED_PASSWORD_LENGTH)
+
+
+def lock_user(user: User) -> User:
+    """Return the user as it is now, locked until the transaction ends."""
+    return User.objects.select_for_update(no_key=True).get(pk=user.pk)
 
 
 def lock_staff_user(

@@ -22,7 +22,6 @@ from django.views.decorators.http import require_POST, require_safe
 from django_otp import DEVICE_ID_SESSION_KEY, login, verify_token
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from accounts.models.users import User
 from accounts.services.notifications import warn_about_codes
 from accounts.services.rate_limits import open_window
 from accounts.services.recovery_codes import (
@@ -30,7 +29,7 @@ from accounts.services.recovery_codes import (
     delete_recovery_codes,
     use_recovery_code,
 )
-from accounts.services.staff import log_second_factor_change
+from accounts.services.staff import lock_user, log_second_factor_change
 from affiliate_site import qr_codes
 from affiliate_site.backoffice.site import (
     BackOfficeAdminSite,
@@ -343,11 +342,6 @@ def find_confirmed_device(user) -> TOTPDevice | None:
 def list_devices(user, *, confirmed: bool):
     """The devices of a user that are confirmed, or that are not."""
     return TOTPDevice.objects.devices_for_user(user, confirmed=confirmed)
-
-
-def lock_user(user) -> User:
-    """The user, locked, so that concurrent requests create only one device."""
-    return User.objects.select_for_update(no_key=True).get(pk=user.pk)
 
 
 def get_submitted_code(request, name: str) -> str:

@@ -9,21 +9,24 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import authenticate
+from django.contrib.auth.views import PasswordChangeView
 from django.core.exceptions import BadRequest
 from django.core.paginator import InvalidPage
 from django.db import DataError
 from django.http import HttpResponse
+from django.shortcuts import redirect
 from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import path, reverse
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
-from unfold.forms import AuthenticationForm
+from unfold.forms import AdminOwnPasswordChangeForm, AuthenticationForm
 from unfold.sites import UnfoldAdminSite
 
 from accounts import replica
 from accounts.actor import set_actor
+from accounts.errors import PasswordNotChanged
 from accounts.models.accounts import Account
-from accounts.services.staff import log_password_change
+from accounts.services.staff import set_password
 from affiliate_site.backoffice.account.account_pages import AccountSettingsPage
 from affiliate_site.backoffice.account.invitation_pages import invitation_view
 from affiliate_site.backoffice.affiliates.portal_pages import PortalSettingsPage
@@ -86,6 +89,15 @@ class SignInForm(AuthenticationForm):
                 raise self.get_invalid_login_error()
             self.confirm_login_allowed(self.user_cache)
         return self.cleaned_data
+
+
+class OwnPasswordForm(AdminOwnPasswordChangeForm):
+    """The present password and a new one; Django's form would store the whole row."""
+
+    def save(self, commit=True):  # noqa: FBT002 - Django's own signature
+        """Store the password, unless the user may no longer sign in."""
+        set_password(self.user, self.cleaned_data["new_password1"], at=timezone.now())
+        return self.user
 
 
 class BackOfficeAdminSite(UnfoldAdminSite):
@@ -178,15 +190,23 @@ class BackOfficeAdminSite(UnfoldAdminSite):
         return response
 
     def password_change(self, request, extra_context=None):
-        """Change the password and log it; attempts count as sign-in attempts."""
+        """Change the password; attempts count as sign-in attempts.
+
+        Who may no longer sign in is led to the sign-in page.
+        """
         if request.method == "POST" and (
             too_many_requests := throttle_sign_in(request, request.user.email)
         ):
             return too_many_requests
-        response = super().password_change(request, extra_context)
-        if request.method == "POST" and response.status_code == HTTP_FOUND:
-            log_password_change(request.user, at=timezone.now())
-        return response
+        view = PasswordChangeView.as_view(
+            form_class=OwnPasswordForm,
+            success_url=reverse("admin:password_change_done"),
+            extra_context={**self.each_context(request), **(extra_context or {})},
+        )
+        try:
+            return view(request)
+        except PasswordNotChanged:
+            return redirect(request.path)
 
     def admin_view(self, view, cacheable=False):  # noqa: FBT002 - Django's own signature
         """Set the signed-in user as the actor, and the time zone of the account; answer

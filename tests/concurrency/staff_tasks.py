@@ -6,6 +6,7 @@ from accounts.errors import DomainError
 from accounts.services.invitations import accept_invitation
 from accounts.services.recovery_codes import use_recovery_code
 from accounts.services.staff import deactivate_staff_user, update_role
+from affiliate_site.backoffice.site import OwnPasswordForm
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 
@@ -44,7 +45,21 @@ def recover_task(account, *, email, code):
     return "used" if is_valid else "refused"
 
 
+def change_password_task(account, *, email, password):
+    """Change the own password at the page of the back office."""
+    names = ("old_password", "new_password1", "new_password2")
+    values = (password, "boats-at-the-harbor", "boats-at-the-harbor")
+    form = OwnPasswordForm(
+        account.staff.get(email=email), dict(zip(names, values, strict=True))
+    )
+    try:
+        return bool(form.is_valid() and form.save()) and "done"
+    except DomainError as error:
+        return type(error).__name__
+
+
 STAFF_TASKS = {
+    "change_password": change_password_task,
     "demote": demote_task,
     "deactivate": deactivate_task,
     "accept": accept_task,

@@ -1,10 +1,11 @@
 """Owners who demote or deactivate each other at once: one always stays. The link of an
-invitation and a recovery code work once."""
+invitation and a recovery code work once. Who is deactivated stays so."""
 
 from collections import Counter
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth.hashers import Argon2PasswordHasher, make_password
 
 from accounts.models.api_keys import Role
 from accounts.models.users import User
@@ -110,3 +111,26 @@ def test_a_recovery_code_that_is_used_at_once_works_once(workers, scenario):
         assert results == {"used": 1, "refused": PROCESSES - 1}
     owner.refresh_from_db()
     assert len(owner.recovery_codes) == 5
+
+
+def test_who_is_deactivated_stays_so_whatever_they_do(workers, scenario):
+    account = scenario.account
+    owner, _other = make_owners(account, 2)
+
+    for number in range(6):
+        (zoe,) = make_owners(account, 1)
+        password = f"lamps-at-the-harbor-{number}"
+        account.staff.filter(pk=zoe.pk).update(
+            password=make_password(password, hasher=Argon2PasswordHasher())
+        )
+        (code, *_) = create_recovery_codes(zoe, at=NOW)
+        names = {"account": account.slug, "email": zoe.email}
+        dismissed, *_ = workers.run(
+            {"task": "deactivate", "by": owner.email} | names,
+            {"task": "change_password", "password": password} | names,
+            *[{"task": "recover", "code": code} | names] * (PROCESSES - 2),
+        )
+
+        zoe.refresh_from_db()
+        assert (dismissed, zoe.is_active) == ("done", False)
+        assert not zoe.has_usable_password()

@@ -11,6 +11,7 @@ from accounts.errors import (
     LastOwnerRequired,
     NotAccountOwner,
     OwnUserNotModifiable,
+    PasswordNotChanged,
     StaffUserAlreadyActive,
     StaffUserNotFound,
 )
@@ -20,8 +21,8 @@ from accounts.services.staff import (
     activate_staff_user,
     create_staff_user,
     deactivate_staff_user,
-    log_password_change,
     reset_password,
+    set_password,
     update_role,
 )
 from tests.conftest import NOW
@@ -246,11 +247,40 @@ def test_remembers_who_reset_a_password_until_the_user_changes_it(account, owner
     reset_password(account, email=EMAIL, by=owner, at=NOW)
     assert get_password_reset(zoe) == (owner, NOW)
 
-    log_password_change(zoe, at=NOW)
+    zoe.refresh_from_db()
+    set_password(zoe, "lamps-by-the-sea", at=NOW)
 
     assert get_password_reset(zoe) == (None, None)
     entry = account.audit_log.get(kind="staff.password_changed")
     assert entry.details == {"user_id": zoe.pk}
+
+
+def test_who_is_deactivated_or_reset_meanwhile_sets_no_password(account, owner):
+    zoe, _ = make_user(account)
+    for change in (deactivate_staff_user, activate_staff_user, reset_password):
+        zoe.refresh_from_db()
+        change(account, email=EMAIL, by=owner, at=NOW)
+        present = User.objects.filter(pk=zoe.pk).values().get()
+
+        with pytest.raises(PasswordNotChanged):
+            set_password(zoe, "lamps-by-the-sea", at=NOW)
+
+        assert User.objects.filter(pk=zoe.pk).values().get() == present
+
+
+def test_a_renewed_hash_does_not_undo_a_reset(account, owner, settings):
+    zoe, _ = make_user(account)
+    password = reset_password(account, email=EMAIL, by=owner, at=NOW)
+    hasher = "django.contrib.auth.hashers.PBKDF2PasswordHasher"
+    settings.PASSWORD_HASHERS = [hasher, *settings.PASSWORD_HASHERS]
+
+    assert zoe.check_password(PASSWORD)  # as it was read before
+
+    zoe.refresh_from_db()
+    assert zoe.password.startswith("md5")
+    assert zoe.check_password(password)
+    zoe.refresh_from_db()
+    assert zoe.password.startswith("pbkdf2")
 
 
 def test_remembers_who_activated_a_user(account, owner):

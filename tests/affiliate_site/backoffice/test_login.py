@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from accounts.models.api_keys import Role
 from accounts.models.users import User
-from accounts.services.staff import create_staff_user, reset_password
+from accounts.services.staff import create_staff_user, reset_password, set_password
+from affiliate_site.backoffice import site
 from tests.affiliate_site.backoffice.credentials import EMAIL, PASSWORD
 from tests.conftest import NOW
 
@@ -249,6 +250,25 @@ def test_limits_attempts_to_change_the_password(owner, client, account, time_mac
     for _ in range(4):
         assert client.post(path, {"old_password": "x"} | new).status_code == 200
     assert client.post(path, {"old_password": "x"} | new).status_code == 429
+
+
+def test_who_is_deactivated_meanwhile_changes_no_password(owner, client, monkeypatch):
+    client.force_login(owner)
+    new = {"new_password1": "lamps-by-the-sea", "new_password2": "lamps-by-the-sea"}
+    path = reverse("admin:password_change")
+
+    def set_password_too_late(user, password, *, at):
+        User.objects.filter(pk=user.pk).update(is_active=False)
+        set_password(user, password, at=at)
+
+    monkeypatch.setattr(site, "set_password", set_password_too_late)
+    response = client.post(path, {"old_password": PASSWORD} | new)
+
+    assert response["Location"] == path
+    assert client.get(path)["Location"].startswith(LOGIN)
+    owner.refresh_from_db()
+    assert not owner.is_active
+    assert owner.check_password(PASSWORD)
 
 
 def test_limits_attempts_per_address(owner, client, time_machine):
