@@ -40,6 +40,7 @@ from affiliate_site.backoffice.site import (
 MAX_FAILURES = 13  # which lock for 2**12 seconds, 68 minutes
 WARNED_FAILURES = 3
 WARNING_INTERVAL = timedelta(days=1)
+PENDING_DEVICE_SESSION_KEY = "pending_device"
 SECOND_FACTOR_URL_NAME = "admin:second_factor"
 ENABLED_MESSAGE = (
     "Two-factor authentication is enabled. Every sign-in now asks for a code."
@@ -157,7 +158,7 @@ class SecondFactorAdminSite(BackOfficeAdminSite):
 @require_safe
 def second_factor_view(request, site):
     """Show the state: no device, a device to be confirmed, or a confirmed device."""
-    pending = list_devices(request.user, confirmed=False).first()
+    pending = find_pending_device(request, request.user)
     context = {
         **site.each_context(request),
         "title": "Two-factor authentication",
@@ -185,12 +186,14 @@ def render_recovery_codes(request, site, codes: list[str]) -> TemplateResponse:
 
 @require_POST
 def begin_setup_view(request, site):
-    """Create an unconfirmed device, replacing an earlier unconfirmed one."""
+    """Create an unconfirmed device for this session, replacing an earlier one, whose
+    secret the thief of another session may know."""
     with transaction.atomic():
         user = lock_user(request.user)
         if find_confirmed_device(user) is None:
             list_devices(user, confirmed=False).delete()
-            TOTPDevice.objects.create(user=user, name="Code", confirmed=False)
+            device = TOTPDevice.objects.create(user=user, name="Code", confirmed=False)
+            request.session[PENDING_DEVICE_SESSION_KEY] = device.pk
     return redirect(SECOND_FACTOR_URL_NAME)
 
 
@@ -209,12 +212,14 @@ def confirm_device_view(request, site):
         return redirect(SECOND_FACTOR_URL_NAME)
     with transaction.atomic():
         user = lock_user(request.user)
-        pending = list_devices(user, confirmed=False).first()
+        pending = find_pending_device(request, user)
         is_confirmed = pending is not None and pending.verify_token(
             get_submitted_code(request, "code")
         )
         if is_confirmed:
-            list_devices(user, confirmed=False).update(confirmed=True)
+            list_devices(user, confirmed=False).filter(pk=pending.pk).update(
+                confirmed=True
+            )
             log_second_factor_change(
                 user, "staff.second_factor_added", at=timezone.now()
             )
@@ -337,6 +342,12 @@ def limit_lock(user, device: TOTPDevice) -> None:
 def find_confirmed_device(user) -> TOTPDevice | None:
     """The confirmed device of a user, or None."""
     return list_devices(user, confirmed=True).first()
+
+
+def find_pending_device(request, user) -> TOTPDevice | None:
+    """The unconfirmed device that this session has started, or None."""
+    pk = request.session.get(PENDING_DEVICE_SESSION_KEY)
+    return list_devices(user, confirmed=False).filter(pk=pk).first()
 
 
 def list_devices(user, *, confirmed: bool):

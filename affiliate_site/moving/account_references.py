@@ -41,6 +41,7 @@ MAIL_SUBJECTS = {
     "new_sales": (AFFILIATE,),
     "payout_change": (AFFILIATE,),
     "code_guesses": (AFFILIATE,),
+    "email_change": (AFFILIATE,),
     "second_factor_off": (AFFILIATE,),
     "second_factor_on": (AFFILIATE,),
 }

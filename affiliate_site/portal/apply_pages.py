@@ -8,6 +8,7 @@ from django.shortcuts import redirect
 from django.utils import timezone, translation
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
+from django_countries import countries
 
 from accounts.errors import DomainError
 from accounts.ids import SLUG_PATTERN
@@ -137,6 +138,25 @@ def show_form(request, offer: dict[str, Any], form, *, status=200) -> HttpRespon
     return show(request, "apply", context, status=status)
 
 
+def list_details(application) -> list[tuple[str, str]]:
+    """What was entered: anybody may have applied with the address. Labels and texts."""
+    data = application.data
+    answers = data["custom_fields"]
+    fields = application.account.field_definitions.filter(slug__in=answers)
+    details = [
+        (_("Name"), f"{data['firstname']} {data['lastname']}"),
+        (_("Company"), data["company"]),
+        (_("Country"), str(countries.name(data["country"] or ""))),
+        *(
+            (field.title, ", ".join(answer) if isinstance(answer, list) else answer)
+            for field in fields.in_definition_order()
+            for answer in [answers[field.slug]]
+        ),
+        (_("Recruited by"), data.get("recruiter", "")),
+    ]
+    return [(label, text) for label, text in details if text]
+
+
 @portal_page("GET", "HEAD", "POST", is_public=True)
 def confirm(request, token: str) -> HttpResponse:
     """Confirm by a link. A button does it, because mail programs open links, too."""
@@ -155,4 +175,6 @@ def confirm(request, token: str) -> HttpResponse:
     else:
         context["email"] = application.email
         context["program"] = application.program.title
+        context["details"] = list_details(application)
+        context["terms"] = application.terms
     return show(request, "confirm_application", context)

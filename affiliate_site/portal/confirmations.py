@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.errors import DomainError, ErrorList
 from affiliate_site.portal.access import build_url, show, translate_error
 from affiliate_site.portal.forms import MAX_PASSWORD_LENGTH
-from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
+from affiliate_site.portal.throttling import find_password_limit
 
 
 class ConfirmedForm(forms.Form):
@@ -40,11 +40,10 @@ def run_confirmed(
 ) -> int:
     """Call a service with the password; return 0, or the status of the form's page."""
     affiliate = request.affiliate
-    name = affiliate.email or affiliate.slug
     if not form.is_valid():
         return 200
-    if is_sign_in_throttled(request, request.account, name):
-        form.add_error(None, str(TOO_MANY_ATTEMPTS))
+    if limit := find_password_limit(request, affiliate):
+        form.add_error(None, limit)
         return 429
     try:
         service(affiliate, password=form.cleaned_data["old_password"], **values)

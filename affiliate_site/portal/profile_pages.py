@@ -16,7 +16,7 @@ from affiliate_site.portal.access import (
 from affiliate_site.portal.confirmations import run_confirmed, show_form
 from affiliate_site.portal.forms import ChangePasswordForm
 from affiliate_site.portal.profile_forms import EmailChangeForm, ProfileForm
-from affiliate_site.portal.throttling import TOO_MANY_ATTEMPTS, is_sign_in_throttled
+from affiliate_site.portal.throttling import find_password_limit
 from payouts.services.own_tax_data import issues_documents
 from tracking.errors import (
     EmailNotAvailable,
@@ -36,11 +36,10 @@ from tracking.services.portal_terms import get_terms
 def profile(request):
     """Who is signed in; a new password; sign out everywhere."""
     form, status = ChangePasswordForm(request.POST or None), 200
-    email = request.affiliate.email or request.affiliate.slug
     if request.method != "POST" or not form.is_valid():
         pass
-    elif is_sign_in_throttled(request, request.account, email):
-        form.add_error(None, TOO_MANY_ATTEMPTS)
+    elif limit := find_password_limit(request, request.affiliate):
+        form.add_error(None, limit)
         status = 429
     else:
         try:

@@ -77,13 +77,11 @@ def find_limit(request, affiliate, code: str):
 @portal_page("GET", "HEAD", "POST")
 def second_factor(request):
     """Switch the second factor on, which shows the recovery codes once, or off."""
-    affiliate = request.affiliate
-    if "start" in request.POST:
-        start_second_factor(affiliate)
-        return redirect(request.path)
-    app = get_second_factor(affiliate)
+    affiliate, is_start = request.affiliate, "start" in request.POST
+    app = (start_second_factor if is_start else get_second_factor)(affiliate)
     is_on = app is not None and app.confirmed_at is not None
-    form, status = (CodeForm if is_on else SetUpForm)(request.POST or None), 200
+    data = None if is_start else request.POST or None
+    form, status = (CodeForm if is_on else SetUpForm)(data), 200
     context = {"title": _("Second factor"), "form": form, "is_on": is_on}
     if request.method == "POST" and form.is_valid():
         if limit := find_limit(request, affiliate, form.cleaned_data["code"]):
@@ -94,7 +92,9 @@ def second_factor(request):
                 return switch(request, context, **form.cleaned_data)
             except (WrongCode, WrongPassword) as error:
                 form.add_error(error.path, translate_error(error))
-    if app and not is_on and not request.viewed_by:
+    # Only the page that starts shows the secret, and asks for it again.
+    is_own = is_start or (app and app.secret == request.POST.get("secret"))
+    if app and is_own and not is_on and not request.viewed_by:
         name = affiliate.email or affiliate.slug
         uri = pyotp.TOTP(app.secret).provisioning_uri(
             name=name, issuer_name=request.account.name
@@ -114,7 +114,8 @@ def switch(request, context, *, code: str, old_password: str = ""):
         remove_second_factor(affiliate, code=code, at=at)
         return redirect(request.path)
     token = request.COOKIES[COOKIE]
+    secret = request.POST.get("secret", "")
     codes = add_second_factor(
-        affiliate, password=old_password, code=code, token=token, at=at
+        affiliate, password=old_password, secret=secret, code=code, token=token, at=at
     )
     return show(request, "recovery_codes", context | {"codes": codes})

@@ -12,10 +12,12 @@ MISSING_SALES = RateLimit(10, minutes=60)  # of an affiliate: nobody guesses ord
 # Of an affiliate, from all addresses: only who has the password or a session counts.
 # A guess is right in 3 of a million cases; recovery codes are not counted.
 CODES = RateLimit(5, minutes=60)
+PASSWORDS = RateLimit(20, minutes=60)  # of an affiliate: they confirm changes
 PDF_FILES = RateLimit(20, minutes=60)  # of an affiliate: each keeps a worker busy
 TOO_MANY_ATTEMPTS = _("Too many attempts. Try again in a minute.")
 TOO_MANY_APPLICATIONS = _("Too many applications. Try again in an hour.")
 TOO_MANY_CODES = _("Too many codes. Use a recovery code, or try again in an hour.")
+TOO_MANY_PASSWORDS = _("You entered your password many times. Try again in an hour.")
 TOO_MANY_MISSING_SALES = _("You asked for many orders. Try again in an hour.")
 TOO_MANY_PDF_FILES = _("You opened many PDF files. Try again in an hour.")
 
@@ -44,6 +46,17 @@ def is_code_throttled(affiliate, code: str) -> bool:
         return False
     queue_guess_warning(affiliate, at=timezone.now())
     return True
+
+
+def find_password_limit(request, affiliate) -> str:
+    """Count a password that confirms a change of who is signed in; return the text of
+    the limit that is exceeded, empty if none is."""
+    name = affiliate.email or affiliate.slug
+    if is_sign_in_throttled(request, affiliate.account, name):
+        return str(TOO_MANY_ATTEMPTS)
+    subject = f"portal-passwords {affiliate.account_id} {affiliate.pk}"
+    is_exceeded = count_request(subject, PASSWORDS).is_exceeded
+    return str(TOO_MANY_PASSWORDS) if is_exceeded else ""
 
 
 def is_missing_sale_throttled(affiliate) -> bool:

@@ -1,13 +1,10 @@
 """How affiliates change their own payout methods in the portal.
 
-A stolen session must not redirect money: each change asks for the password, and the
-affiliate gets a mail.
+A stolen session must not redirect money: each change asks for the password.
 """
 
 from collections.abc import Mapping
 from datetime import datetime
-
-from django.utils.translation import gettext_lazy as _
 
 from accounts.errors import run_checks
 from payouts.errors import PayoutMethodIncomplete, PayoutMethodNotFound
@@ -15,16 +12,8 @@ from payouts.models.payments import PayoutMethod, PayoutMethodKind
 from payouts.payout_details import find_problems, normalize_details
 from payouts.services.payout_methods import remove_payout_method, set_payout_method
 from tracking.models.affiliates import Affiliate
-from tracking.services.mails import queue_security_mail
 from tracking.services.portal_access import confirm_password
-from tracking.services.portal_settings import get_contact
 
-PAYOUT_CHANGE_MAIL = "payout_change"
-SUBJECT = _("Your payout details at {account} were changed")
-TEXT = _(
-    "Hello {name},\n\nhow {account} pays you was changed in the portal.\n\nIf you did"
-    " not do this, write to {contact} at once and set a new password.\n"
-)
 # Affiliates enter these; the company can set the others.
 OWN_KINDS = (PayoutMethodKind.BANK, PayoutMethodKind.PAYPAL, PayoutMethodKind.WISE)
 
@@ -78,7 +67,6 @@ def set_own_method(
                     is_primary=is_primary,
                     at=at,
                 )
-                _queue_mail(locked, at=at)
 
     run_checks(check_details, confirm_and_save)
 
@@ -97,7 +85,6 @@ def make_own_method_primary(
             is_primary=True,
             at=at,
         )
-        _queue_mail(locked, at=at)
 
 
 def remove_own_method(
@@ -106,16 +93,3 @@ def remove_own_method(
     """Remove a method. Raises `WrongPassword` and `PayoutMethodNotFound`."""
     with confirm_password(affiliate, password) as locked:
         remove_payout_method(locked.account, affiliate_id=locked.slug, kind=kind, at=at)
-        _queue_mail(locked, at=at)
-
-
-def _queue_mail(affiliate: Affiliate, *, at: datetime) -> None:
-    """Write to the affiliate, without naming an account."""
-    queue_security_mail(
-        affiliate,
-        kind=PAYOUT_CHANGE_MAIL,
-        subject=SUBJECT,
-        text=TEXT,
-        contact=get_contact(affiliate.account),
-        at=at,
-    )

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Count
+from django.utils.translation import gettext_lazy as _
 
 from accounts.encryption import calculate_blind_index
 from accounts.lookups import get_or_raise
@@ -22,6 +23,15 @@ from payouts.payout_details import (
 from tracking.errors import AffiliateNotFound
 from tracking.models.affiliates import Affiliate
 from tracking.services.affiliates import get_affiliate
+from tracking.services.mails import queue_security_mail
+from tracking.services.portal_settings import get_contact
+
+PAYOUT_CHANGE_MAIL = "payout_change"
+SUBJECT = _("Your payout details at {account} were changed")
+TEXT = _(
+    "Hello {name},\n\nhow {account} pays you was changed.\n\nIf you neither did nor"
+    " expected this, write to {contact} at once and set a new password.\n"
+)
 
 # Names of details that the audit log has: nobody can erase it, and other names, which
 # anybody chooses, may say something of a person.
@@ -55,11 +65,12 @@ def set_payout_method(
     The first payout method of an affiliate becomes the primary one. Other details end
     the hold of a method, unless the last payment to them came back. The audit log gets
     the names of what changed, and numbers and addresses only masked: nobody can erase
-    it.
+    it. The affiliate gets a mail.
     """
     validate_payout_method_kind(kind)
     with transaction.atomic():
         affiliate = get_affiliate(account, affiliate_id, lock=True)
+        affiliate.account = account
         methods = account.payout_methods.filter(affiliate=affiliate)
         is_first = not methods.exists()
         method = methods.filter(kind=kind).first()
@@ -92,6 +103,8 @@ def set_payout_method(
             fields=fields,
             **changes,
         )
+        if fields:
+            _queue_mail(affiliate, at=at)
     return method
 
 
@@ -125,6 +138,7 @@ def remove_payout_method(
     """
     with transaction.atomic():
         affiliate = get_affiliate(account, affiliate_id, lock=True)
+        affiliate.account = account
         methods = account.payout_methods.filter(affiliate=affiliate)
         method = methods.filter(kind=kind).first()
         if method is None:
@@ -141,6 +155,7 @@ def remove_payout_method(
             method=kind,
             **mask_changes(kind, method.details, {}),
         )
+        _queue_mail(affiliate, at=at)
 
 
 def describe_return(payment_id: str, reason: str) -> str:
@@ -194,6 +209,19 @@ def list_shared_methods(run: PayoutRun) -> list[PayoutMethod]:
     shared = groups.filter(number__gt=1).values("blind_index")
     rows = methods.filter(blind_index__in=shared).select_related("affiliate")
     return list(rows.order_by("blind_index", "affiliate")[:MAX_EQUAL_METHODS])
+
+
+def _queue_mail(affiliate: Affiliate, *, at: datetime) -> None:
+    """Write to the affiliate, without naming a bank account; a new one knows."""
+    if affiliate.created_at != at:
+        queue_security_mail(
+            affiliate,
+            kind=PAYOUT_CHANGE_MAIL,
+            subject=SUBJECT,
+            text=TEXT,
+            contact=get_contact(affiliate.account),
+            at=at,
+        )
 
 
 def _find_hold_reason(

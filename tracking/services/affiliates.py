@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy as _
 
 from accounts.compiled_queries import compiled
 from accounts.errors import ErrorList, InvalidInput
@@ -19,12 +20,22 @@ from accounts.services.webhooks import disable_postbacks
 from tracking.errors import AffiliateNotFound, DuplicateEmail, MultipleValuesNotAllowed
 from tracking.models.affiliates import Affiliate, FieldType
 from tracking.search import fold_text
+from tracking.services.mails import queue_security_mail
+from tracking.services.portal_settings import get_contact
 from tracking.services.search import SEARCHED_FIELDS, update_suffixes
 
 MAX_SLUG_BASE_LENGTH = 32
 MAX_NUMBERED_ATTEMPTS = 5  # then random letters replace the number of a slug
 SLUG_SUFFIX_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 GENERATED_PASSWORD_LENGTH = 16
+
+EMAIL_CHANGE_MAIL = "email_change"
+EMAIL_SUBJECT = _("Your e-mail address at {account} was changed")
+EMAIL_TEXT = _(
+    "Hello {name},\n\n{account} writes to another e-mail address of yours from now on,"
+    " and you sign in with that one.\n\nIf you neither did nor expected this, write to"
+    " {contact} at once.\n"
+)
 
 CustomFieldValues = Mapping[str, str | Sequence[str] | None]  # by id or title
 
@@ -91,7 +102,8 @@ def update_affiliate(
 ) -> Affiliate:
     """Set the columns in `changes`; `custom_fields` is merged, None clears a value.
 
-    Raises `AffiliateNotFound`, `DuplicateEmail` and `MultipleValuesNotAllowed`.
+    The former e-mail address gets a mail about a new one. Raises `AffiliateNotFound`,
+    `DuplicateEmail` and `MultipleValuesNotAllowed`.
     """
     email = changes.get("email")
     try:
@@ -104,6 +116,9 @@ def update_affiliate(
                 if getattr(affiliate, name) != value
             }
             if values:
+                affiliate.account = account
+                if "email" in values:
+                    _queue_mail(affiliate, at=at)  # to the former address
                 affiliate.update_row(**values)
                 if "email" in values:
                     _end_portal_access(account, affiliate, at=at)
@@ -275,6 +290,17 @@ def _end_portal_access(account: Account, affiliate: Affiliate, *, at: datetime) 
     links = account.portal_links.filter(affiliate=affiliate, used_at=None)
     links.update(used_at=at)
     account.portal_sessions.filter(affiliate=affiliate).delete()
+
+
+def _queue_mail(affiliate: Affiliate, *, at: datetime) -> None:
+    queue_security_mail(
+        affiliate,
+        kind=EMAIL_CHANGE_MAIL,
+        subject=EMAIL_SUBJECT,
+        text=EMAIL_TEXT,
+        contact=get_contact(affiliate.account),
+        at=at,
+    )
 
 
 def _insert_with_slug(account: Account, affiliate: Affiliate) -> None:

@@ -70,7 +70,7 @@ def sign_in(account: Account, *, email: str, password: str, at: datetime) -> str
         raise SignInRefused
     with transaction.atomic():
         locked = lock_affiliate(affiliate)
-        if locked is None or locked.password != affiliate.password:
+        if locked is None or _get_sign_in(locked) != _get_sign_in(affiliate):
             raise SignInRefused
         if hashed != locked.password:
             locked.update_row(password=hashed)
@@ -217,7 +217,13 @@ def confirm_password(
 
 
 def add_second_factor(
-    affiliate: Affiliate, *, password: str, code: str, token: str, at: datetime
+    affiliate: Affiliate,
+    *,
+    password: str,
+    secret: str,
+    code: str,
+    token: str,
+    at: datetime,
 ) -> list[str]:
     """Switch the second factor on by its first code; return its recovery codes.
 
@@ -225,7 +231,7 @@ def add_second_factor(
     end: they were started without a code. Raises `WrongPassword` and `WrongCode`.
     """
     with confirm_password(affiliate, password) as locked:
-        codes = confirm_second_factor(locked, code=code, at=at)
+        codes = confirm_second_factor(locked, secret=secret, code=code, at=at)
         sign_out_everywhere(locked, except_token=token)
     return codes
 
@@ -263,6 +269,10 @@ def _check_password(affiliate: Affiliate | None, password: str) -> str | None:
     if not check_password(password, stored, renew):
         return None
     return renewed[0] if renewed else stored
+
+
+def _get_sign_in(affiliate: Affiliate) -> tuple[str | None, str]:
+    return affiliate.email_folded, affiliate.password
 
 
 def _hash_new_password(affiliate: Affiliate, password: str) -> str:

@@ -148,7 +148,7 @@ def get_application(account: Account, token: str, *, at: datetime) -> PortalAppl
 
 def confirm_application(account: Account, token: str, *, at: datetime) -> str:
     """Create the affiliate and the enrollment; return the token of a link to set a
-    password.
+    password. Other applications of the address to the program end.
 
     Raises `ApplicationExpired`, `AddressTaken` and `ProgramClosed`.
     """
@@ -169,6 +169,9 @@ def confirm_application(account: Account, token: str, *, at: datetime) -> str:
         with transaction.atomic():
             if not application.update_row(expected={"used_at": None}, used_at=at):
                 raise ApplicationExpired
+            account.portal_applications.filter(
+                email_folded=application.email_folded, program=program, used_at=None
+            ).update(used_at=at)
             affiliate = create_affiliate(account, data=person, password=password, at=at)
             affiliate.update_row(language=data["language"])
             if application.terms is not None:

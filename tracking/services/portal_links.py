@@ -164,8 +164,8 @@ def _queue_requested_link(account: Account, asked: Mail, *, at: datetime) -> Non
     purpose = PURPOSES[asked.kind]
     affiliate = find_affiliate_by_email(account, asked.recipient)
     locked = affiliate and lock_affiliate(affiliate)
-    if locked is None:
-        return
+    if locked is None or locked.email != (affiliate and affiliate.email):
+        return  # the address is another one since
     links = account.portal_links.filter(affiliate=locked, purpose=purpose)
     recent = links.filter(created_at__gt=at - MAIL_WINDOW)
     if recent.count() >= MAX_MAILS_PER_WINDOW:

@@ -47,15 +47,19 @@ OFF_TEXT = _(
 
 
 def start_second_factor(affiliate: Affiliate) -> PortalSecondFactor:
-    """Return the app to confirm, with a new secret; one that is on stays."""
-    account = affiliate.account
-    row = PortalSecondFactor(
-        account=account, affiliate=affiliate, secret=pyotp.random_base32()
-    )
-    account.portal_second_factors.insert_or_ignore(
+    """Return the app to confirm, with a new secret; one that is on stays.
+
+    A thief of a session, who started before, knows another one.
+    """
+    account, secret = affiliate.account, pyotp.random_base32()
+    row = PortalSecondFactor(account=account, affiliate=affiliate, secret=secret)
+    if not account.portal_second_factors.insert_or_ignore(
         row, unique_fields=("account", "affiliate")
-    )
-    return get_second_factor(affiliate) or row
+    ):
+        row = get_second_factor(affiliate) or row
+        if row.update_row(expected={"confirmed_at": None}, secret=secret):
+            row.secret = secret
+    return row
 
 
 def get_second_factor(affiliate: Affiliate) -> PortalSecondFactor | None:
@@ -72,17 +76,19 @@ def has_second_factor(affiliate: Affiliate) -> bool:
 
 
 def confirm_second_factor(
-    affiliate: Affiliate, *, code: str, at: datetime
+    affiliate: Affiliate, *, secret: str, code: str, at: datetime
 ) -> list[str]:
     """Switch the second factor on; return its recovery codes.
 
-    Raises `WrongCode`.
+    `secret` is the one that the affiliate was shown. Raises `WrongCode`, also if it was
+    replaced meanwhile.
     """
     codes, digests = generate_codes()
     with transaction.atomic():
         row = _lock(affiliate)
         step = find_step(row.secret, code, at=at) if row else None
-        if row is None or row.confirmed_at or step is None:
+        is_own = row is not None and row.secret == secret
+        if row is None or row.confirmed_at or step is None or not is_own:
             raise WrongCode
         row.update_row(confirmed_at=at, last_step=step, recovery_codes=digests)
         log_event(affiliate.account, "affiliate.second_factor_added", affiliate, at=at)

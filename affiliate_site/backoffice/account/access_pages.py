@@ -37,7 +37,11 @@ class ApiKeyForm(ServiceForm):
     name = forms.CharField(
         label="Label", required=False, help_text="Where the key is used, e.g. shop."
     )
-    role = forms.ChoiceField(choices=KEY_ROLE_CHOICES, initial=Role.VIEWER)
+    role = forms.ChoiceField(
+        choices=KEY_ROLE_CHOICES,
+        initial=Role.VIEWER,
+        help_text="Every role reads all affiliates with their whole bank details.",
+    )
 
 
 class AddApiKeyPage(FormPage):

@@ -695,3 +695,22 @@ def test_is_not_loaded_with_staff_otp_off():
     )
 
     assert process.returncode == 0, process.stderr
+
+
+def test_the_secret_of_another_session_is_never_confirmed(owner):
+    """A thief of a session begins; the owner goes on in another one, and begins too."""
+    thief, client = create_signed_in_client(owner), create_signed_in_client(owner)
+    get_messages(thief, "begin")
+    known = TOTPDevice.objects.get()
+    code = {"password": PASSWORD, "code": generate_code(known)}
+    assert not client.get(PAGE).context["secret"]
+    assert "Wrong code" in get_messages(client, "confirm", **code)
+
+    get_messages(client, "begin")
+    own = TOTPDevice.objects.get()
+
+    assert own.key != known.key
+    assert not thief.get(PAGE).context["secret"]
+    assert client.get(PAGE).context["secret"]
+    client.post(f"{PAGE}confirm/", code | {"code": generate_code(own)})
+    assert TOTPDevice.objects.get(confirmed=True).key == own.key

@@ -15,6 +15,7 @@ from tests.factories.tracking import ProgramFactory
 from tracking.services import portal_applications
 from tracking.services.custom_fields import create_custom_field
 from tracking.services.portal_settings import update_portal_settings
+from tracking.services.portal_terms import publish_terms
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -78,8 +79,10 @@ def test_a_stranger_becomes_an_affiliate(client, account, portal, scenario, send
     text = read(client.get(url))
     assert text == (
         f"Confirm your application You apply with the address {EMAIL} for the program"
-        f" {scenario.program.title} of {account.name}. In the next step you choose a"
-        " password. Confirm application"
+        f" {scenario.program.title} of {account.name}. Name Nora Weld Country Germany"
+        " Confirm it only if you entered this yourself: anybody can apply with your"
+        " address. Apply again In the next step you choose a password. Confirm"
+        " application"
     )
     assert not account.affiliates.filter(email=EMAIL).exists()
     response = client.post(url)
@@ -122,6 +125,53 @@ def test_who_recruited_somebody_becomes_the_parent(
     client.post(get_path(account))
     parent = recruiter if has_levels else None
     assert account.affiliates.get(email=EMAIL).parent == parent
+
+
+def test_each_link_confirms_what_it_shows(client, account, portal, scenario, entries):
+    """A stranger applies with her address, his name and his recruiter's code."""
+    account.plan.mlm = True
+    account.plan.save()
+    publish_terms(account, "Be honest.", at=timezone.now())
+    other = ProgramFactory(account=account, slug="boats")
+    recruiter, urls = scenario.mina.affiliate.slug, []
+    for query, changes in (
+        (f"?by={recruiter}", {"firstname": "Rob", "company": "Rob & Sons"}),
+        ("", {}),
+        ("", {"program": other.slug}),
+    ):
+        form = entries | {"terms": "1"} | changes
+        client.post(f"{portal}apply/{query}", form)
+        urls.append(get_path(account))
+    foreign, own, further = urls
+    page = read(client.get(foreign))
+    for text in ("Rob Weld", "Rob &amp; Sons", f"Recruited by {recruiter}"):
+        assert text in page
+        assert text not in read(client.get(own))
+    assert "Be honest." in page
+
+    assert client.post(own).status_code == 302
+
+    affiliate = account.affiliates.get(email=EMAIL)
+    assert (affiliate.firstname, affiliate.parent) == ("Nora", None)
+    assert "This link works once" in read(client.get(foreign))
+    assert "This link works once" in read(client.post(foreign))
+    assert "Nora Weld" in read(client.get(further))  # of another program
+    assert account.affiliates.filter(email=EMAIL).count() == 1
+
+
+def test_the_applications_to_another_account_stay(
+    client, account, other_account, portal, send
+):
+    update_portal_settings(
+        other_account, changes={"is_on": True, "is_open": True}, at=timezone.now()
+    )
+    program = ProgramFactory(account=other_account, slug="zz-boats")
+    send()
+    client.post(
+        f"/partners/{other_account.slug}/apply/", ENTRIES | {"program": program.slug}
+    )
+    client.post(get_path(account))
+    assert other_account.portal_applications.get().used_at is None
 
 
 @pytest.mark.parametrize("by", ["nobody", "%00", "x%27"])

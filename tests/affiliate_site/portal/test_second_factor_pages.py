@@ -30,14 +30,13 @@ def app(mina, scenario, portal):
     """The app of Mina, who has switched the second factor on."""
     affiliate = scenario.mina.affiliate
     affiliate.update_row(email=EMAIL, email_folded=EMAIL)
-    mina.post(f"{portal}second-factor/", {"start": "1"})
-    page = mina.get(f"{portal}second-factor/").content.decode()
+    page = mina.post(f"{portal}second-factor/", {"start": "1"}).content.decode()
     secret = get_second_factor(affiliate).secret
     assert f'value="{secret}"' in page
     assert "<svg" in page
     app = pyotp.TOTP(secret)
     code = app.at(timezone.now() - LATER)
-    form = {"code": code, "old_password": "wrong"}
+    form = {"code": code, "old_password": "wrong", "secret": secret}
     page = mina.post(f"{portal}second-factor/", form).content.decode()
     assert "This is not your present password." in html.unescape(page)
     form["old_password"] = PASSWORD
@@ -112,6 +111,21 @@ def test_switches_it_off_by_a_code(app, mina, portal, scenario):
     assert has_second_factor(affiliate)
     assert mina.post(url, {"code": app.at(timezone.now())}).url == url
     assert not has_second_factor(affiliate)
+
+
+def test_shows_no_secret_that_another_session_started(mina, portal, scenario):
+    """A thief of the session starts; the affiliate goes on later, and starts again."""
+    url, affiliate = f"{portal}second-factor/", scenario.mina.affiliate
+    mina.post(url, {"start": "1"})
+    known = get_second_factor(affiliate).secret
+    assert known not in mina.get(url).content.decode()
+    mina.post(url, {"start": "1"})
+    own = get_second_factor(affiliate).secret
+    form = {"code": pyotp.TOTP(known).now(), "old_password": PASSWORD}
+    for secret in (known, own):
+        page = mina.post(url, form | {"secret": secret}).content.decode()
+        assert not has_second_factor(affiliate)
+        assert (own in page) == (secret == own)
 
 
 def test_a_wrong_code_does_not_switch_it_on(mina, portal, scenario):

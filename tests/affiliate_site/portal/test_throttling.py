@@ -7,7 +7,11 @@ import pytest
 from django.test import RequestFactory
 
 from accounts.models.api_keys import RateWindow
-from affiliate_site.portal.throttling import is_sign_in_throttled
+from affiliate_site.portal.throttling import (
+    TOO_MANY_PASSWORDS,
+    find_password_limit,
+    is_sign_in_throttled,
+)
 from affiliate_site.throttling import count_sign_in_attempt
 
 EMAIL = "mina@notes.example.org"
@@ -52,6 +56,20 @@ def test_takes_nothing_from_the_staff():
     count_passed(30)
     request = RequestFactory().post("/", REMOTE_ADDR="192.0.2.1")
     assert not count_sign_in_attempt(request, EMAIL)
+
+
+def test_limits_the_passwords_of_an_affiliate_from_all_addresses():
+    def confirm(affiliate, number):
+        request = RequestFactory().post("/", REMOTE_ADDR=f"192.0.2.{number}")
+        return find_password_limit(request, affiliate)
+
+    mina, nils, other = (
+        SimpleNamespace(pk=pk, account=account, account_id=account.slug, email=EMAIL)
+        for pk, account in ((1, HARBOR), (2, HARBOR), (1, OTHER))
+    )
+    assert [confirm(mina, number) for number in range(20)] == [""] * 20
+    assert confirm(mina, 20) == str(TOO_MANY_PASSWORDS)
+    assert (confirm(nils, 20), confirm(other, 20)) == ("", "")
 
 
 def test_stores_no_email_address():

@@ -1,5 +1,7 @@
 """Payout methods (docs/api-contract.md, section 2.4.8)."""
 
+from datetime import timedelta
+
 import pytest
 
 from payouts.errors import PayoutMethodNotFound
@@ -193,3 +195,42 @@ def test_removes_a_method_and_pays_by_the_next(account, scenario):
     assert (event.kind, event.details) == ("payout_method.removed", {"method": "bank"})
     with pytest.raises(PayoutMethodNotFound):
         remove_payout_method(account, kind="bank", **own)
+
+
+def test_affiliates_hear_of_each_change(account, other_account, scenario):
+    """By the API, the back office and the portal, which all come here."""
+    affiliate = scenario.mina.affiliate
+    email = "mina@notes.example.org"
+    affiliate.update_row(email=email, email_folded=email, language="de")
+    at, mails = (
+        affiliate.created_at + timedelta(days=1),
+        account.mails.filter(kind="payout_change"),
+    )
+    named = {"affiliate_id": affiliate.slug, "kind": "bank"}
+    details = {"account_holder": "Mina", "iban": "DE89370400440532013000"}
+    for number, (service, values) in enumerate(
+        (
+            (set_payout_method, {"details": details, "is_primary": False}),
+            (set_payout_method, {"details": details, "is_primary": True}),  # as it is
+            (set_payout_method, {"details": None, "is_primary": False}),
+            (
+                set_payout_method,
+                {"details": details | {"bic": "X"}, "is_primary": False},
+            ),
+            (remove_payout_method, {}),
+        )
+    ):
+        service(account, **named, **values, at=at + number * timedelta(days=1))
+    assert [mail.created_at for mail in mails.order_by("id")] == [
+        at + number * timedelta(days=1) for number in (0, 3, 4)
+    ]
+    mail = mails.first()
+    assert (mail.recipient, mail.affiliate) == (email, affiliate)
+    assert "Auszahlungsdaten" in mail.subject
+    assert "DE89" not in mail.text
+    assert not other_account.mails.exists()
+    # A method that comes with a new affiliate is no change.
+    set_payout_method(
+        account, **named, details=details, is_primary=True, at=affiliate.created_at
+    )
+    assert mails.count() == 3

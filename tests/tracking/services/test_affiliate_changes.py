@@ -101,3 +101,36 @@ def test_finds_only_affiliates_of_the_account(account, other_account, scenario, 
         for operation in (apply_changes, delete_by_slug):
             with pytest.raises(AffiliateNotFound):
                 operation(account, slug)
+
+
+def test_the_former_address_hears_of_a_new_one(account, other_account, scenario):
+    affiliate = scenario.mina.affiliate
+    old, new = "mina@notes.example.org", "mina@new.example.org"
+    affiliate.update_row(email=old, email_folded=old)
+    for email in (new, new.upper()):
+        update_affiliate(
+            account,
+            affiliate_id=affiliate.slug,
+            changes={"email": email},
+            at=CONVERSION_CREATED_AT,
+        )
+
+    mail = account.mails.get(kind="email_change", recipient=old)
+
+    assert mail.subject == f"Your e-mail address at {account.name} was changed"
+    assert account.name in mail.text
+    assert new not in mail.text
+    assert not other_account.mails.exists()
+
+
+def test_nobody_hears_of_other_changes_or_of_a_first_address(account, scenario):
+    affiliate = scenario.mina.affiliate
+    affiliate.update_row(email=None, email_folded=None)
+    for changes in ({"email": "mina@notes.example.org"}, {"firstname": "Minna"}):
+        update_affiliate(
+            account,
+            affiliate_id=affiliate.slug,
+            changes=changes,
+            at=CONVERSION_CREATED_AT,
+        )
+    assert not account.mails.exists()

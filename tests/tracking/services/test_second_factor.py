@@ -48,7 +48,7 @@ def app(affiliate):
 
 @pytest.fixture
 def recovery_codes(affiliate, app):
-    return confirm_second_factor(affiliate, code=app.at(NOW), at=NOW)
+    return confirm_second_factor(affiliate, secret=app.secret, code=app.at(NOW), at=NOW)
 
 
 def enter(account, at=NOW):
@@ -63,15 +63,29 @@ def get_step_token(account, at=NOW):
 
 def test_is_asked_for_only_once_it_is_confirmed(account, affiliate, app):
     assert find_signed_in(account, enter(account), at=NOW) == affiliate
-    assert start_second_factor(affiliate).secret == app.secret
     with pytest.raises(WrongCode):
-        confirm_second_factor(affiliate, code="000000", at=NOW)
+        confirm_second_factor(affiliate, secret=app.secret, code="000000", at=NOW)
     assert not has_second_factor(affiliate)
-    codes = confirm_second_factor(affiliate, code=app.at(NOW), at=NOW)
+    codes = confirm_second_factor(
+        affiliate, secret=app.secret, code=app.at(NOW), at=NOW
+    )
     assert len(set(codes)) == 10
     assert has_second_factor(affiliate)
     with pytest.raises(WrongCode):  # nobody replaces the recovery codes
-        confirm_second_factor(affiliate, code=app.at(NOW + STEP), at=NOW + STEP)
+        confirm_second_factor(
+            affiliate, secret=app.secret, code=app.at(NOW + STEP), at=NOW + STEP
+        )
+
+
+def test_each_start_has_a_secret_of_its_own(account, affiliate, app):
+    """Who started before, such as a thief of a session, has no working app."""
+    own = pyotp.TOTP(start_second_factor(affiliate).secret)
+    assert own.secret != app.secret
+    for thief in (app.secret, own.secret):
+        with pytest.raises(WrongCode):
+            confirm_second_factor(affiliate, secret=thief, code=app.at(NOW), at=NOW)
+    confirm_second_factor(affiliate, secret=own.secret, code=own.at(NOW), at=NOW)
+    assert start_second_factor(affiliate).secret == own.secret
 
 
 @pytest.mark.usefixtures("recovery_codes")
@@ -135,7 +149,7 @@ def test_is_removed_by_a_code_or_by_staff(account, affiliate, app, recovery_code
     assert find_signed_in(account, enter(account), at=NOW) == affiliate
 
     app = pyotp.TOTP(start_second_factor(affiliate).secret)
-    confirm_second_factor(affiliate, code=app.at(NOW), at=NOW)
+    confirm_second_factor(affiliate, secret=app.secret, code=app.at(NOW), at=NOW)
     delete_second_factor(account, affiliate, at=NOW)
     assert not has_second_factor(affiliate)
 
@@ -146,7 +160,9 @@ def test_is_mailed_when_it_is_switched_on_and_off(account, affiliate, app, setti
     delete_second_factor(account, affiliate, at=NOW)  # not confirmed
     assert not account.mails.exists()
     app = pyotp.TOTP(start_second_factor(affiliate).secret)
-    codes = confirm_second_factor(affiliate, code=app.at(NOW), at=NOW)
+    codes = confirm_second_factor(
+        affiliate, secret=app.secret, code=app.at(NOW), at=NOW
+    )
     remove_second_factor(affiliate, code=codes[0], at=NOW)
     mails = account.mails.order_by("id").values_list("kind", "recipient", "subject")
     switched = f"Der zweite Faktor bei {account.name} wurde"
@@ -165,7 +181,12 @@ def test_ends_all_other_sessions_when_it_is_switched_on(account, affiliate, app)
 
     def switch_on(password):
         return add_second_factor(
-            affiliate, password=password, code=app.at(NOW), token=token, at=NOW
+            affiliate,
+            password=password,
+            secret=app.secret,
+            code=app.at(NOW),
+            token=token,
+            at=NOW,
         )
 
     with pytest.raises(WrongPassword):
