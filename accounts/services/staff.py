@@ -13,11 +13,11 @@ from django.contrib.auth.password_validation import (
     validate_password,
 )
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext
 
+from accounts.email_addresses import validate_address
 from accounts.errors import (
     AmbiguousSignIn,
     DuplicateStaffUser,
@@ -293,7 +293,7 @@ def get_staff_user(account: Account, email: str) -> User:
 def validate_email_address(email: str) -> None:
     """Raise `InvalidSetting` if the text is not an e-mail address or too long."""
     try:
-        validate_email(email)
+        validate_address(email)
         is_valid = len(email) <= MAX_EMAIL_LENGTH
     except ValidationError:
         is_valid = False

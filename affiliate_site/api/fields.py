@@ -10,10 +10,10 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError as DjangoValidationError
-from django.core.validators import validate_email
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from accounts.email_addresses import validate_address
 from accounts.errors import DomainError
 from affiliate_site.api.errors import MISSING_PARAMETER, FieldError
 from tracking.money import (
@@ -179,7 +179,7 @@ class EmailField(TrimmedTextField):
     def to_internal_value(self, data):
         text = super().to_internal_value(data)
         try:
-            validate_email(text)
+            validate_address(text)
         except DjangoValidationError:
             raise FieldError("This is not a valid email address.") from None
         return text

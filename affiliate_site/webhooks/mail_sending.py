@@ -16,6 +16,7 @@ from django.conf import settings
 from django.core.mail import EmailMultiAlternatives, get_connection
 from django.template.loader import render_to_string
 
+from accounts.email_addresses import ENCODED_WORD, clean_sender_name
 from tracking.models.mails import Mail
 from tracking.services.mails import MailResult, write_in_one_line
 
@@ -35,6 +36,8 @@ def send_mail(mail: Mail) -> MailResult:
     It can be tried again if the server was not reached, or refused it for now. Without
     an answer nobody knows, so it is not.
     """
+    if ENCODED_WORD in mail.recipient:
+        return MailResult("this address cannot be written to: it is encoded")
     connection = get_connection()
     message = EmailMultiAlternatives(
         mail.subject,
@@ -88,7 +91,7 @@ def read_provider_error(error: Exception) -> MailResult:
 def format_sender(name: str) -> str:
     """The configured sender, under the name of an account."""
     _, address = parseaddr(settings.DEFAULT_FROM_EMAIL)
-    return formataddr((write_in_one_line(name), address))
+    return formataddr((clean_sender_name(write_in_one_line(name)), address))
 
 
 def refuse(code: int, text: bytes | str) -> MailResult:

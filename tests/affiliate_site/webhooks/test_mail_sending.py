@@ -90,6 +90,20 @@ def test_the_sender_may_have_no_name(settings):
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["=?utf-8?q?evil=40x.test?=", "evil@x.test", "Har\u202ebor", "a\r\nBcc: b@c"],
+)
+def test_every_name_of_a_sender_can_be_sent(mail_server, name):
+    result = send_mail(build_mail(name=name))
+    assert result.error == ""
+    assert len(mail_server.messages) == 1
+    sender = format_sender(name)
+    assert sender.count("@") == 1
+    assert "\u202e" not in sender
+    assert "=?utf-8?q?evil" not in sender
+
+
+@pytest.mark.parametrize(
     ("command", "answer", "error", "can_retry"),
     [
         (GREETING, "421 busy", "no connection: SMTPConnectError", True),
@@ -126,7 +140,9 @@ def test_tries_again_without_a_connection(mail_server, settings):
     assert result.can_retry
 
 
-@pytest.mark.parametrize("recipient", ["mina@", "a@b\nBcc: c@d"])
+@pytest.mark.parametrize(
+    "recipient", ["mina@", "a@b\nBcc: c@d", "=?utf-8?q?b=6Fmb?=@x.test"]
+)
 def test_an_address_that_cannot_be_written_to(mail_server, recipient):
     result = send_mail(build_mail(recipient=recipient))
     assert result.error.startswith("this address cannot be written to: ")
