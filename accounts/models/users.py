@@ -89,7 +89,7 @@ class User(AbstractBaseUser):
     def __str__(self) -> str:
         return self.email
 
-    def check_password(self, raw_password: str) -> bool:
+    def check_password(self, raw_password: str | None) -> bool:
         """Whether the password is right; its hash is renewed if it is of an old kind.
 
         Only the hash that was read is replaced: Django would undo a reset.

@@ -217,9 +217,7 @@ def confirm_device_view(request, site):
             get_submitted_code(request, "code")
         )
         if is_confirmed:
-            list_devices(user, confirmed=False).filter(pk=pending.pk).update(
-                confirmed=True
-            )
+            list_devices(user, confirmed=False).update(confirmed=True)
             log_second_factor_change(
                 user, "staff.second_factor_added", at=timezone.now()
             )
