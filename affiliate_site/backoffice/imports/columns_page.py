@@ -23,6 +23,7 @@ from affiliate_site.moving.tables.uploads import (
     GUESSED_ENCODING,
     UploadSettings,
     build_importer,
+    decode_again,
     list_encoding_readings,
     list_examples,
     read_upload,
@@ -81,9 +82,8 @@ class ColumnsForm(ServiceForm):
         encoding = self.data.get("encoding", stored.encoding)
         if encoding not in ENCODINGS:
             encoding = ""
-        self.original_table = self.table = read_upload(upload)
-        if encoding:
-            self.table = read_upload(upload, encoding)
+        self.original_table = read_upload(upload)
+        self.table = decode_again(self.original_table, encoding)
         header = self.table.header
         choices = [("", NOT_THERE), *((str(i), it) for i, it in enumerate(header))]
         others = [it for it in stored.mapping if it not in self.kind.by_name]

@@ -14,8 +14,12 @@ from accounts.errors import DomainError
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, Column, Section
-from affiliate_site.moving.tables.files import read_table
 from affiliate_site.moving.tables.kinds import KINDS
+from affiliate_site.moving.tables.limited import (
+    PAGE_LIMITS,
+    dump_table,
+    read_foreign_table,
+)
 from affiliate_site.moving.tables.mappings import SYSTEMS
 from affiliate_site.moving.tables.templates import build_template
 from affiliate_site.moving.tables.uploads import guess_settings
@@ -68,9 +72,8 @@ class UploadForm(ServiceForm):
         if file.size > MAX_BYTES:
             self.add_error("file", f"The file is too large. {describe_way_out()}")
             return values
-        self.content = file.read()
         try:
-            self.table = read_table(self.content, file.name)
+            self.table = read_foreign_table(file.read(), file.name, PAGE_LIMITS)
         except DomainError as error:
             self.add_error("file", error.text)
             return values
@@ -127,7 +130,7 @@ class UploadTablePage(FormPage):
             kind=kind.name,
             system=values["system"],
             file_name=values["file"].name,
-            data=form.content,
+            data=dump_table(form.table),
             settings=asdict(found),
             at=at,
         )

@@ -4,9 +4,9 @@ from pathlib import Path
 from django.core.management.base import CommandError
 
 from accounts.commands import AccountCommand
-from affiliate_site.moving.tables.files import read_table
 from affiliate_site.moving.tables.importing import TableImporter
 from affiliate_site.moving.tables.kinds import KINDS
+from affiliate_site.moving.tables.limited import COMMAND_LIMITS, read_foreign_table
 from affiliate_site.moving.tables.mappings import SYSTEMS, guess_mapping
 from affiliate_site.moving.tables.templates import build_template
 from affiliate_site.moving.tables.values import DATE_STYLES, NUMBER_STYLES, Styles
@@ -73,7 +73,7 @@ class Command(AccountCommand):
         if file is None:
             raise CommandError("Name a FILE, or --template.", returncode=2)
         try:
-            table = read_table(file.read_bytes(), file.name)
+            table = read_foreign_table(file.read_bytes(), file.name, COMMAND_LIMITS)
         except OSError as error:
             raise CommandError(f"{file} cannot be read: {error.strerror}") from error
         system = SYSTEMS.get(options["system"])

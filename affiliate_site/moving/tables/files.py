@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import ParseError
 
@@ -24,7 +24,11 @@ MAX_FILE_BYTES = 20 * 2**20
 MAX_UNPACKED_BYTES = 200 * 2**20
 MAX_ROWS = 100_000
 MAX_COLUMNS = 200
+MAX_HEADER_LENGTH = 100_000
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+GUESSED_ENCODING_NOTE = (
+    "The text is not UTF-8; it was read as Windows-1252. Check the accents."
+)
 QUOTED_TEXT = re.compile(r'"[^"]*"')
 ZIP_START, OLD_EXCEL_START = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 BYTE_ORDER_MARKS = {
@@ -107,17 +111,17 @@ def read_csv(data: bytes, file_name: str) -> Table:
         delimiter, text, skipped = first_line[4], rest, 1
     delimiter = delimiter or find_delimiter(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    rows = (
+        (number, [restore_csv_cell(cell) for cell in cells])
+        for number, cells in enumerate(reader, 1 + skipped)
+    )
     try:
-        rows = [
-            (number, [restore_csv_cell(cell) for cell in cells])
-            for number, cells in enumerate(reader, 1 + skipped)
-        ]
+        table = build_table(rows, file_name, is_csv=True)
     except csv.Error as error:
         raise refuse(
             f"{file_name} has a broken cell in line {reader.line_num + skipped}:"
             f" {error}. Quotation marks in a cell are doubled."
         ) from None
-    table = build_table(rows, file_name, is_csv=True)
     table.encoding, table.delimiter = (
         encoding,
         DELIMITERS.get(delimiter, delimiter),
@@ -140,9 +144,7 @@ def decode(data: bytes, file_name: str) -> tuple[str, str, list[str]]:
                 f"{file_name} is damaged: its text is not {encoding}. Export it again."
             ) from None
         encoding = "cp1252"
-        notes = [
-            "The text is not UTF-8; it was read as Windows-1252. Check the accents."
-        ]
+        notes = [GUESSED_ENCODING_NOTE]
         try:
             text = data.decode(encoding)
         except UnicodeDecodeError:
@@ -156,7 +158,8 @@ def decode(data: bytes, file_name: str) -> tuple[str, str, list[str]]:
 
 def find_delimiter(text: str) -> str:
     """Return the delimiter that is most often in the first line that has one."""
-    lines = [QUOTED_TEXT.sub("", line) for line in text.splitlines()[:10]]
+    first_lines = text[:MAX_HEADER_LENGTH].splitlines()[:10]
+    lines = [QUOTED_TEXT.sub("", line) for line in first_lines]
     delimited = next((line for line in lines if set(line) & set(DELIMITERS)), "")
     return max(DELIMITERS, key=delimited.count)
 
@@ -181,14 +184,15 @@ def read_xlsx(data: bytes, file_name: str) -> Table:
                 for name in archive.namelist()
                 if name.startswith("xl/worksheets/")
             )
-        rows, others = read_sheet(data, has_formulas=has_formulas)
+        others: list[str] = []
+        rows = iterate_sheet(data, others, has_formulas=has_formulas)
+        table = build_table(rows, file_name, is_csv=False)
     except XLSX_ERRORS as error:
         if isinstance(error, UnreadableTable):
             raise
         raise refuse(
             f"{file_name} cannot be read as .xlsx: save it again, or as CSV."
         ) from error
-    table = build_table(rows, file_name, is_csv=False)
     if others:
         names = ", ".join(others)
         table.notes.append(f"Only the first sheet was read, not: {names}.")
@@ -204,10 +208,10 @@ def ensure_small(archive: zipfile.ZipFile, file_name: str) -> None:
         )
 
 
-def read_sheet(
-    data: bytes, *, has_formulas: bool
-) -> tuple[list[tuple[int, list[Cell]]], list[str]]:
-    """Return the numbered rows of the first sheet, and the names of the others."""
+def iterate_sheet(
+    data: bytes, others: list[str], *, has_formulas: bool
+) -> Iterator[tuple[int, list[Cell]]]:
+    """Yield the numbered rows of the first sheet; fill in the names of the others."""
     limits = {"max_row": MAX_ROWS + 10, "max_col": MAX_COLUMNS + 1}
 
     def iterate(*, data_only: bool) -> Iterator[Any]:
@@ -221,12 +225,11 @@ def read_sheet(
         yield from sheet.iter_rows(values_only=data_only, **limits)
 
     values = iterate(data_only=True)
-    others = next(values)
+    others += next(values)
     formulas: Iterable[Any] = ()
     if has_formulas:
         formulas = iterate(data_only=False)
         next(formulas)
-    rows = []
     for number, (cells, sources) in enumerate(
         zip_longest(values, formulas, fillvalue=()), 1
     ):
@@ -236,8 +239,7 @@ def read_sheet(
                 row[index] = CellError("formula", str(source.value))
         while row and row[-1] is None:
             row.pop()
-        rows.append((number, row))
-    return rows, others
+        yield number, row
 
 
 def convert_xlsx_cell(value: Any) -> Cell:
@@ -261,10 +263,11 @@ def convert_xlsx_cell(value: Any) -> Cell:
 
 
 def build_table(
-    rows: list[tuple[int, list[Cell]]], file_name: str, *, is_csv: bool
+    rows: Iterable[tuple[int, list[Cell]]], file_name: str, *, is_csv: bool
 ) -> Table:
-    """Find the header, and compare the rows with it."""
-    filled = [(n, row) for n, row in rows if any(cell is not None for cell in row)]
+    """Find the header, and compare the rows with it; empty rows take no memory."""
+    numbered = ((n, row) for n, row in rows if any(cell is not None for cell in row))
+    filled = list(islice(numbered, MAX_ROWS + 3))  # with header, title and one too many
     notes = []
     if len(filled) > 1 and count_filled(filled[0][1]) == 1 < count_filled(filled[1][1]):
         notes.append(f"Row {filled[0][0]} above the header was skipped.")

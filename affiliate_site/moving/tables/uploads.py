@@ -1,13 +1,24 @@
 """Uploaded files as imports: their encoding, columns and answers to questions."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from affiliate_site.moving.tables.files import CellError, Table, read_table
+from affiliate_site.moving.tables.files import (
+    GUESSED_ENCODING_NOTE,
+    Cell,
+    CellError,
+    Table,
+)
 from affiliate_site.moving.tables.importing import TableImporter
 from affiliate_site.moving.tables.kinds import KINDS, TableKind
+from affiliate_site.moving.tables.limited import (
+    PAGE_LIMITS,
+    TABLE_START,
+    load_table,
+    read_foreign_table,
+)
 from affiliate_site.moving.tables.mappings import SYSTEMS, guess_mapping
 from affiliate_site.moving.tables.values import NO_STYLES, Styles
 from tracking.models.imports import TableUpload
@@ -46,12 +57,37 @@ def guess_settings(kind: TableKind, table: Table, system_name: str) -> UploadSet
     )
 
 
-def read_upload(upload: TableUpload, encoding: str = "") -> Table:
-    """Return the table of a file; raise `UnreadableTable`."""
+def read_upload(upload: TableUpload) -> Table:
+    """Return the table of a file. Older releases stored the file itself."""
     data = read_content(upload)
-    if encoding:
-        data = data.decode(encoding, "replace").encode()
-    return read_table(data, upload.file_name)
+    if data.startswith(TABLE_START):
+        return load_table(data)
+    return read_foreign_table(data, upload.file_name, PAGE_LIMITS)
+
+
+def decode_again(table: Table, encoding: str) -> Table:
+    """Return a table whose encoding was guessed in another one."""
+    if not encoding or table.encoding != GUESSED_ENCODING:
+        return table
+
+    def decode(text: str) -> str:
+        return text.encode(GUESSED_ENCODING).decode(encoding, "replace")
+
+    def decode_cell(cell: Cell) -> Cell:
+        if isinstance(cell, CellError):
+            return CellError(cell.code, decode(cell.text))
+        return decode(cell) if isinstance(cell, str) else cell
+
+    def decode_cells(cells: Sequence[Cell]) -> list[Cell]:
+        return list(map(decode_cell, cells))
+
+    rows = [
+        row._replace(cells=decode_cells(row.cells), raw=decode_cells(row.raw))
+        for row in table.rows
+    ]
+    notes = [note for note in table.notes if note != GUESSED_ENCODING_NOTE]
+    header = list(map(decode, table.header))
+    return replace(table, header=header, rows=rows, encoding=encoding, notes=notes)
 
 
 def list_encoding_readings(table: Table) -> dict[str, str]:
@@ -104,5 +140,5 @@ def build_importer(
 def load_importer(upload: TableUpload, **kwargs: Any) -> TableImporter:
     """Return the import of a file with its stored settings."""
     settings = UploadSettings(**upload.settings)
-    table = read_upload(upload, settings.encoding)
+    table = decode_again(read_upload(upload), settings.encoding)
     return build_importer(upload, table, settings, **kwargs)

@@ -7,7 +7,7 @@ from typing import TypeVar
 from payouts.errors import InvalidResultsFile
 
 MAX_PIECE_BYTES = 1_000_000  # of a row, a tag, or a text between two tags
-MAX_PIECES = 4_000_000  # rows, or beginnings and ends of elements
+MAX_PIECES = 2_000_000  # rows, or beginnings and ends of elements
 Piece = TypeVar("Piece")
 
 

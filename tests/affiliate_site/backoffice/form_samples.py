@@ -35,6 +35,7 @@ from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsP
 from affiliate_site.backoffice.payouts.payment_mails_page import PaymentMailsPage
 from affiliate_site.moving.tables.files import read_table
 from affiliate_site.moving.tables.kinds import KINDS
+from affiliate_site.moving.tables.limited import dump_table
 from affiliate_site.moving.tables.uploads import guess_settings, load_importer
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.services.documents import issue_documents, list_unbilled
@@ -298,13 +299,14 @@ def create_imports(account, marker: str) -> None:
     for name in ("imported", "uploaded"):
         text = f"Customer ID,Program,Affiliate\n{marker}-{name},"
         data = f"{text}{owner.program.slug},{owner.affiliate.slug}\n".encode()
+        table = read_table(data, "")
         upload = create_table_upload(
             account,
             kind=kind.name,
             system="",
             file_name=f"{marker}.csv",
-            data=data,
-            settings=asdict(guess_settings(kind, read_table(data, ""), "")),
+            data=dump_table(table),
+            settings=asdict(guess_settings(kind, table, "")),
             at=at,
         )
         if name == "imported":
