@@ -57,25 +57,36 @@ class Sale(TypedDict):
     is_canceled: bool
 
 
-class RefundFact(TypedDict):
+class Deduction(TypedDict):
+    """An amount that is taken off a sale.
+
+    In another currency than the sale, it counts only if the shop says that `is_full`:
+    all that was paid.
+    """
+
+    at: str
+    amount: str
+    currency: NotRequired[str]  # by default that of the sale
+    is_full: NotRequired[bool]
+
+
+class RefundFact(Deduction):
     """A refund, or the sum of those of a charge.
 
     `amount` is a part of what was paid; `lines` have amounts of lines by their IDs,
     instead of it.
     """
 
-    at: str
-    amount: str
     lines: dict[str, str]
     is_canceled: bool
     charge: NotRequired[str]  # whose total a `RefundTotal` may say
+    payment: NotRequired[str]  # another ID of the charge, which others may have alone
 
 
-class RefundTotal(TypedDict):
+class RefundTotal(Deduction):
     """What was refunded of a charge in all, at a time."""
 
-    at: str
-    amount: str
+    payment: NotRequired[str]
 
 
 class RefundList(TypedDict):
@@ -89,11 +100,9 @@ class RefundList(TypedDict):
     ids: str
 
 
-class DisputeFact(TypedDict):
+class DisputeFact(Deduction):
     """A dispute (chargeback) about an amount of what was paid."""
 
-    at: str
-    amount: str
     state: Literal["open", "won", "lost"]
 
 
@@ -201,8 +210,17 @@ def is_canceled(facts: OrderFacts) -> bool:
 
 
 def is_disputed(facts: OrderFacts) -> bool:
-    """Whether a dispute about an order is open."""
-    return any(it["state"] == "open" for it in facts.get("disputes", {}).values())
+    """Whether a dispute about an order is open, or it is unclear what it took."""
+    return any(
+        is_open_dispute(dispute, facts)
+        for dispute in facts.get("disputes", {}).values()
+    )
+
+
+def is_open_dispute(dispute: DisputeFact, facts: OrderFacts) -> bool:
+    """Whether the commissions of an order wait for a dispute."""
+    unclear = "sale" in facts and _read_lost(dispute, facts["sale"]["currency"])[1]
+    return dispute["state"] == "open" or bool(unclear)
 
 
 def waits_for_sale(facts: OrderFacts) -> bool:
@@ -249,6 +267,7 @@ class _Deduction:
     key: str
     paid: Decimal = ZERO
     amounts: Mapping[str, Decimal] = field(default_factory=dict)
+    unclear: str = ""  # amounts in other currencies, which are not taken off
 
 
 def calculate_target(
@@ -335,32 +354,60 @@ def _list_deductions(facts: OrderFacts, types: Mapping[str, str]) -> list[_Deduc
 
     What was canceled or won takes nothing. A sale that was canceled is refunded whole.
     """
-    sale = facts["sale"]
-    refunds = _list_refunds(facts)
+    sale, refunds = facts["sale"], _list_refunds(facts)
+    currency = sale["currency"]
     type_of_line = {line["id"]: find_type(line, types) for line in sale["lines"]}
     found = [
         _Deduction(key)
         if refund["is_canceled"]
-        else _Deduction(key, *_read_refund(refund, type_of_line))
+        else _Deduction(key, *_read_refund(refund, type_of_line, currency))
         for key, refund in refunds.items()
         if "charge" not in refund
     ]
     totals = facts.get("refund_totals", {})
     charges = {each["charge"] for each in refunds.values() if "charge" in each}
     for charge in charges | set(totals):
-        amount = _calculate_charge_total(charge, refunds, totals.get(charge))
-        found.append(_Deduction(charge, amount))
+        paid, unclear = _read_charge(charge, refunds, totals.get(charge), currency)
+        found.append(_Deduction(charge, paid, unclear=unclear))
+    # What was counted under the ID of a payment is counted under that of its charge.
+    named = {it["charge"] for it in facts.get("refunds", {}).values() if "charge" in it}
+    others = named & _find_charges(facts).keys()
+    found += [_Deduction(payment) for payment in others if payment not in charges]
     for key, dispute in facts.get("disputes", {}).items():
-        is_lost = dispute["state"] == "lost"
-        found.append(_Deduction(key, Decimal(dispute["amount"]) if is_lost else ZERO))
+        paid, unclear = _read_lost(dispute, currency)
+        found.append(_Deduction(key, paid, unclear=unclear))
     canceled = EVERYTHING if is_canceled(facts) else ZERO
     found.append(_Deduction(f"{sale['order_id']} canceled", canceled))
     return sorted(found, key=lambda each: each.key)
 
 
+def _read_lost(dispute: DisputeFact, currency: str) -> tuple[Decimal, str]:
+    """Return what a dispute took of a sale, and what is unclear."""
+    return _read_part(dispute, currency) if dispute["state"] == "lost" else (ZERO, "")
+
+
+def list_unclear(facts: OrderFacts, skipped: Collection[str] = ()) -> dict[str, str]:
+    """Return the amounts that are not taken off, by the IDs of their refunds.
+
+    They are in another currency than the sale, and only a part of it. The refunds
+    `skipped` were applied in another way.
+    """
+    found = _list_deductions(facts, {})
+    return {it.key: it.unclear for it in found if it.unclear and it.key not in skipped}
+
+
 def _list_refunds(facts: OrderFacts) -> dict[str, RefundFact]:
-    """Return the refunds; one that the list of all no longer has is canceled."""
-    refunds = facts.get("refunds", {})
+    """Return the refunds, each with one ID of its charge.
+
+    One that the list of all no longer has is canceled.
+    """
+    charges = _find_charges(facts)
+    refunds: dict[str, RefundFact] = {
+        key: refund | {"charge": charges.get(refund["charge"], refund["charge"])}
+        if "charge" in refund
+        else refund
+        for key, refund in facts.get("refunds", {}).items()
+    }
     if (listed := facts.get("refund_list")) is None:
         return refunds
     ids = set(listed["ids"].split(","))
@@ -372,39 +419,67 @@ def _list_refunds(facts: OrderFacts) -> dict[str, RefundFact]:
     }
 
 
+def _find_charges(facts: OrderFacts) -> dict[str, str]:
+    """Return the charges of payments, which some refunds name instead of them."""
+    totals, refunds = facts.get("refund_totals", {}), facts.get("refunds", {})
+    pairs = [
+        *((total.get("payment", ""), charge) for charge, total in totals.items()),
+        *((it.get("payment", ""), it.get("charge", "")) for it in refunds.values()),
+    ]
+    return {payment: charge for payment, charge in sorted(pairs) if payment}
+
+
+def _read_part(fact: Deduction, currency: str) -> tuple[Decimal, str]:
+    """Return what a fact takes of a sale in a currency, and what is unclear."""
+    amount, own = Decimal(fact["amount"]), fact.get("currency", currency)
+    if own == currency:
+        return amount, ""
+    if fact.get("is_full"):
+        return EVERYTHING, ""
+    return ZERO, describe_amount(amount, own)
+
+
 def _read_refund(
-    refund: RefundFact, type_of_line: Mapping[str, str]
-) -> tuple[Decimal, Amounts]:
+    refund: RefundFact, type_of_line: Mapping[str, str], currency: str
+) -> tuple[Decimal, Amounts, str]:
+    paid, unclear = _read_part(refund, currency)
     amounts: Amounts = {}
-    for line, amount in refund["lines"].items():
-        name = type_of_line.get(line, DEFAULT_COMMISSION_TYPE)
-        amounts[name] = amounts.get(name, ZERO) + Decimal(amount)
-    return Decimal(refund["amount"]), amounts
+    if refund.get("currency", currency) == currency:
+        for line, amount in refund["lines"].items():
+            name = type_of_line.get(line, DEFAULT_COMMISSION_TYPE)
+            amounts[name] = amounts.get(name, ZERO) + Decimal(amount)
+    return paid, amounts, unclear
 
 
-def _calculate_charge_total(
-    charge: str, refunds: Mapping[str, RefundFact], total: RefundTotal | None
-) -> Decimal:
-    """Return what was refunded of a charge.
+def _read_charge(
+    charge: str,
+    refunds: Mapping[str, RefundFact],
+    total: RefundTotal | None,
+    currency: str,
+) -> tuple[Decimal, str]:
+    """Return what was refunded of a charge, and what is unclear.
 
     A refund that was canceled after the total was stated is taken off it. Refunds that
     are known by themselves may be newer than the total.
     """
     own = [each for each in refunds.values() if each.get("charge") == charge]
-    valid = sum(
-        (Decimal(each["amount"]) for each in own if not each["is_canceled"]), ZERO
-    )
-    if total is None:
-        return valid
-    canceled = sum(
-        (
-            Decimal(each["amount"])
-            for each in own
-            if each["is_canceled"] and each["at"] >= total["at"]
-        ),
-        ZERO,
-    )
-    return max(Decimal(total["amount"]) - canceled, valid)
+    valid = [each for each in own if not each["is_canceled"]]
+    amount = sum((_read_part(each, currency)[0] for each in valid), ZERO)
+    unclear = valid
+    if total is not None:
+        canceled = [
+            each for each in own if each["is_canceled"] and each["at"] >= total["at"]
+        ]
+        if canceled:  # no longer all that was paid
+            total = {**total, "is_full": False}
+        stated, text = _read_part(total, currency)
+        if text or stated == EVERYTHING:
+            return max(stated, amount), text
+        stated -= sum((_read_part(each, currency)[0] for each in canceled), ZERO)
+        amount = max(stated, amount)
+        unclear = [each for each in valid if each["at"] > total["at"]] + canceled
+    texts = [_read_part(each, currency)[1] for each in unclear]
+    return min(amount, EVERYTHING), ", ".join(sorted(filter(None, texts)))
 
 
 def describe_amount(amount: Decimal, currency: str) -> str:

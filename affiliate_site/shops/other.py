@@ -37,7 +37,7 @@ from affiliate_site.shops.base import (
     read_minor_units,
     sign,
 )
-from payouts.shop_facts import CustomerFacts, EventFacts, Line, format_time
+from payouts.shop_facts import CustomerFacts, EventFacts, Line, RefundFact, format_time
 from tracking.dotted_paths import find_value, list_values
 from tracking.errors import UnreadableEvent
 from tracking.models.shops import MAX_KEY_LENGTH, Connection, ConnectionKind
@@ -213,19 +213,15 @@ def read_refund(source: Source) -> EventFacts:
     value = find_value(source.body, refund["amount"])
     amount = source.read_amount("refund.amount", value, currency)
     condition = refund.get("is_canceled")
-    return EventFacts(
-        [order_id],
-        {
-            "refunds": {
-                key or digest_body(source.body): {
-                    "at": source.at,
-                    "amount": str(amount),
-                    "lines": {},
-                    "is_canceled": bool(condition and is_met(condition, source.body)),
-                }
-            }
-        },
-    )
+    fact: RefundFact = {
+        "at": source.at,
+        "amount": str(amount),
+        "lines": {},
+        "is_canceled": bool(condition and is_met(condition, source.body)),
+    }
+    if currency:
+        fact["currency"] = read_currency(currency)
+    return EventFacts([order_id], {"refunds": {key or digest_body(source.body): fact}})
 
 
 def digest_body(body: Body) -> str:

@@ -47,6 +47,7 @@ SUBSCRIPTION_STATES: dict[str, Any] = {
 }
 # A credit reduces what its transaction earned; what it pays later earns in full.
 REFUNDS = ("refund", "credit")
+FULL = "full"  # of all that a transaction charged
 # By action, the state of the dispute about a transaction.
 DISPUTE_STATES: dict[str, Any] = {
     "chargeback_warning": "open",
@@ -144,6 +145,8 @@ def read_refund(body: Body, connection: Connection, *, is_canceled: bool) -> Ord
             adjustment["id"]: {
                 "at": at,
                 "amount": str(read_minor_units(amount, currency)),
+                "currency": currency,
+                "is_full": adjustment.get("type") == FULL,
                 "lines": {
                     name: str(read_minor_units(value, currency))
                     for name, value in units.items()
@@ -170,6 +173,8 @@ def read_dispute(body: Body, *, is_canceled: bool) -> OrderFacts:
             f"{adjustment['transaction_id']} chargeback": {
                 "at": format_iso_time(changed_at),
                 "amount": str(amount),
+                "currency": currency,
+                "is_full": adjustment.get("type") == FULL,
                 "state": "won" if is_canceled else DISPUTE_STATES[adjustment["action"]],
             }
         }

@@ -19,7 +19,7 @@ from affiliate_site.shops.base import Body
 from affiliate_site.shops.kinds import SHOPS
 from payouts.services.shop_erasure import erase_for_shop
 from payouts.services.shop_orders import Outcome, apply_event
-from payouts.shop_facts import EventFacts, ShopErasure
+from payouts.shop_facts import EventFacts, ShopErasure, list_unclear
 from tracking.errors import UnreadableEvent
 from tracking.models.shops import (
     MAX_KEY_LENGTH,
@@ -136,7 +136,8 @@ def apply(event: ShopEvent, *, at: datetime) -> Outcome:
         )
     outcome = apply_event(connection, facts, reread=read, at=at)
     if outcome.order is not None and outcome.order.conversion_id is not None:
-        finish_waiting_events(outcome.order, at=at)
+        is_clear = not list_unclear(outcome.order.facts)
+        finish_waiting_events(outcome.order, is_clear=is_clear, at=at)
     return outcome
 
 
@@ -198,8 +199,11 @@ def list_ids(facts: EventFacts) -> Iterator[Any]:
     yield from (*erased.references, erased.customer_key)
     refunds = facts.order.get("refunds", {})
     yield from refunds
+    totals = facts.order.get("refund_totals", {})
     yield from (refund.get("charge", "") for refund in refunds.values())
-    yield from facts.order.get("refund_totals", {})
+    for fact in (*refunds.values(), *totals.values()):
+        yield fact.get("payment", "")
+    yield from totals
     yield from facts.order.get("disputes", {})
     yield from facts.customer.get("subscriptions", {})
 

@@ -152,17 +152,38 @@ def read_refunds(body: Body, at: str, connection: Connection) -> dict[str, Refun
     """
     found: dict[str, RefundFact] = {}
     owed, is_included = ZERO, bool(body.get("taxes_included"))
+    currency = read_currency(body["currency"])
     for refund in sorted(body.get("refunds") or [], key=lambda it: it["created_at"]):
+        if foreign := read_foreign(refund, at, body):
+            found[read_id(refund["id"])] = foreign
+            continue
         money = read_money(refund, body)
         if names_reason(refund):
             fact = read_reason(refund, at, connection, is_included=is_included)
+            fact["currency"] = currency
             if not money:
                 owed += read_value(refund, is_included=is_included)
         else:
-            fact = build_refund(at, max(money - owed, ZERO), {})
+            fact = build_refund(at, max(money - owed, ZERO), {}, currency)
             owed = max(owed - money, ZERO)
         found[read_id(refund["id"])] = fact
     return found
+
+
+def read_foreign(refund: Mapping[str, Any], at: str, order: Body) -> RefundFact | None:
+    """Return a refund in a currency that is neither the shop's nor the customer's."""
+    prices = (order.get("total_price_set") or {}).get("presentment_money") or {}
+    if not (shown := prices.get("currency_code")):
+        return None
+    known = (None, order["currency"], shown)
+    money = [it for it in refund.get("transactions") or [] if is_paid_back(it)]
+    foreign = [it for it in money if it.get("currency") not in known]
+    if not foreign:
+        return None
+    currency = read_currency(foreign[0]["currency"])
+    fact = build_refund(at, add_up(foreign, "amount"), {}, currency)
+    fact["is_full"] = order["financial_status"] == "refunded"
+    return fact
 
 
 def read_refund(body: Body, connection: Connection) -> EventFacts:
@@ -175,7 +196,16 @@ def read_refund(body: Body, connection: Connection) -> EventFacts:
         return EventFacts(ignored=ORDER_EXPLAINS)
     at = format_iso_time(body["created_at"])
     fact = read_reason(body, at, connection, is_included=is_included)
+    if currency := find_currency(body):
+        fact["currency"] = currency
     return EventFacts([order_id], {"refunds": {read_id(body["id"]): fact}})
+
+
+def find_currency(refund: Mapping[str, Any]) -> str:
+    """Return the currency of the shop if the lines of a refund say it."""
+    sets = (it.get("subtotal_set") for it in refund.get("refund_line_items") or [])
+    codes = ((it or {}).get("shop_money", {}).get("currency_code") for it in sets)
+    return next((read_currency(code) for code in codes if code), "")
 
 
 def names_reason(refund: Mapping[str, Any]) -> bool:
@@ -210,14 +240,19 @@ def read_reason(
     return build_refund(at, max(value - total, ZERO), lines)
 
 
-def build_refund(at: str, amount: Decimal, lines: Mapping[str, Decimal]) -> RefundFact:
+def build_refund(
+    at: str, amount: Decimal, lines: Mapping[str, Decimal], currency: str = ""
+) -> RefundFact:
     """Return a refund."""
-    return {
+    fact: RefundFact = {
         "at": at,
         "amount": str(amount),
         "lines": {name: str(each) for name, each in lines.items()},
         "is_canceled": False,
     }
+    if currency:
+        fact["currency"] = currency
+    return fact
 
 
 def add_up_lines(refund: Mapping[str, Any], *, is_included: bool) -> Decimal:
@@ -264,6 +299,10 @@ def guess_tax_included(refund: Mapping[str, Any]) -> bool | None:
     if not add_up(lines, "total_tax"):
         return False
     paid_back = [it for it in refund.get("transactions") or [] if is_paid_back(it)]
+    currencies = {it.get("currency") for it in paid_back} - {None}
+    own = find_currency(refund)
+    if own and currencies - {own}:  # amounts that cannot be compared
+        return None
     money = add_up(paid_back, "amount")
     fitting = [
         is_included

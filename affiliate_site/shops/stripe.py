@@ -27,7 +27,7 @@ from affiliate_site.shops.base import (
     read_minor_units,
     read_texts,
 )
-from payouts.shop_facts import EventFacts, Line, OrderFacts
+from payouts.shop_facts import EventFacts, Line, OrderFacts, RefundFact, RefundTotal
 from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
 from tracking.money import ROUNDING_CONTEXT, round_amount
 from tracking.services.inbox import Envelope
@@ -225,8 +225,14 @@ def read_charge(body: Body, connection: Connection) -> EventFacts:
     currency = read_currency(charge["currency"])
     amount = read_minor_units(charge["amount_refunded"], currency, EXPONENTS)
     references = list_ids(charge, "id", "payment_intent", "invoice")
-    total = {charge["id"]: {"at": at, "amount": str(amount)}}
-    return EventFacts(references, {"refund_totals": total})  # type: ignore[typeddict-item]
+    total: RefundTotal = {
+        "at": at,
+        "amount": str(amount),
+        "currency": currency,
+        "is_full": bool(charge.get("refunded")),
+        "payment": "".join(list_ids(charge, "payment_intent")),
+    }
+    return EventFacts(references, {"refund_totals": {charge["id"]: total}})
 
 
 def read_refund(body: Body, connection: Connection) -> EventFacts:
@@ -234,18 +240,18 @@ def read_refund(body: Body, connection: Connection) -> EventFacts:
     refund, at = body["data"]["object"], format_unix_time(body["created"])
     currency = read_currency(refund["currency"])
     amount = read_minor_units(refund["amount"], currency, EXPONENTS)
-    order: OrderFacts = {
-        "refunds": {
-            refund["id"]: {
-                "at": at,
-                "amount": str(amount),
-                "lines": {},
-                "is_canceled": refund["status"] in CANCELED_REFUNDS,
-                "charge": refund.get("charge") or refund["payment_intent"],
-            }
-        }
+    references = list_ids(refund, "charge", "payment_intent")
+    fact: RefundFact = {
+        "at": at,
+        "amount": str(amount),
+        "currency": currency,
+        "lines": {},
+        "is_canceled": refund["status"] in CANCELED_REFUNDS,
+        "charge": references[0],
     }
-    return EventFacts(list_ids(refund, "charge", "payment_intent"), order)
+    if len(references) > 1:
+        fact["payment"] = references[1]
+    return EventFacts(references, {"refunds": {refund["id"]: fact}})
 
 
 def read_dispute(body: Body, connection: Connection) -> EventFacts:
@@ -258,6 +264,7 @@ def read_dispute(body: Body, connection: Connection) -> EventFacts:
             dispute["id"]: {
                 "at": at,
                 "amount": str(amount),
+                "currency": currency,
                 "state": DISPUTE_STATES.get(dispute["status"], "won"),
             }
         }

@@ -58,7 +58,7 @@ def read_order(body: Body, connection: Connection) -> EventFacts:
     customer = read_id(body.get("customer_id") or "0").removeprefix("0")
     created_at = format_iso_time(body["date_created_gmt"])
     paid = read_amount(body["total"])
-    refunds = read_refunds(body.get("refunds") or [], at)
+    refunds = read_refunds(body.get("refunds") or [], at, currency)
     attributes = {str(it["key"]): it["value"] for it in body.get("meta_data") or []}
     values = list_referral_values(connection, attributes)
     for name in LANDING_PAGES:
@@ -105,13 +105,14 @@ def has_ended(body: Body, status: str) -> bool:
 
 
 def read_refunds(
-    refunds: Iterable[Mapping[str, Any]], at: str
+    refunds: Iterable[Mapping[str, Any]], at: str, currency: str
 ) -> dict[str, RefundFact]:
     """Return the refunds of an order by ID; their totals are below zero."""
     return {
         read_id(refund["id"]): {
             "at": at,
             "amount": str(abs(read_signed(refund["total"]))),
+            "currency": currency,
             "lines": {},
             "is_canceled": False,
         }

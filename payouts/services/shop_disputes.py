@@ -13,7 +13,7 @@ from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import lock_commissions, lock_conversion
 from payouts.services.disputes import hold_commissions
 from payouts.services.shop_refunds import get_conversion_of
-from payouts.shop_facts import OrderFacts, is_disputed
+from payouts.shop_facts import OrderFacts, is_disputed, is_open_dispute
 from tracking.models.conversions import Conversion
 from tracking.models.shops import ShopOrder
 
@@ -63,7 +63,7 @@ def end_dispute(account: Account, *, conversion_id: int, at: datetime) -> Conver
         for order in orders:
             disputes = order.facts.get("disputes", {})
             for dispute in disputes.values():
-                if dispute["state"] == "open":
+                if is_open_dispute(dispute, order.facts):
                     dispute["state"] = "won"  # as of then: a later event overrides it
             order.update_row(facts=order.facts)
         apply_disputes(orders[0], conversion, orders[0].facts, at=at)

@@ -54,6 +54,7 @@ from payouts.shop_facts import (
     group_lines,
     is_canceled,
     is_disputed,
+    list_unclear,
     merge_facts,
     waits_for_sale,
 )
@@ -75,6 +76,11 @@ CANCELED = "The order was canceled before it earned anything."
 REMOVED_BEFORE = "The sale was removed before. To count it, process the event again."
 # Why an order earns nothing so far; other reasons are final.
 REASONS_OF_NOW = ("", AGAIN, NO_REFERRAL, NOTHING_TO_EARN, CANCELED)
+UNCLEAR = (
+    "{amounts} went back ({key}), but the sale is in {currency}, and the shop does not"
+    " say that it was all of it: nothing was taken off. Find out which part of the sale"
+    " it is, and refund that by hand. If the sale is disputed, end the dispute then."
+)
 WAITS = "The sale is not known yet: this is applied when it arrives."
 
 
@@ -101,13 +107,12 @@ def apply_event(
     that it was first recorded with. Raises the errors of the services that create and
     change sales.
     """
-    outcome = Outcome(customer_key=facts.customer_key)
     if facts.ignored:
-        outcome.state, outcome.effects = ShopEventState.IGNORED, [facts.ignored]
-        return outcome
-    account = connection.account
+        state, effects = ShopEventState.IGNORED, [facts.ignored]
+        return Outcome(state, effects, customer_key=facts.customer_key)
+    outcome = Outcome(customer_key=facts.customer_key)
     with transaction.atomic():
-        rows = account.connections.filter(pk=connection.pk)
+        rows = connection.account.connections.filter(pk=connection.pk)
         list(rows.select_for_update(no_key=True).values_list("pk"))
         orders: list[ShopOrder] = []
         if facts.references:
@@ -127,8 +132,25 @@ def apply_event(
             effects = apply_order(connection, order, customer, at=at)
             outcome.effects += effects
     if outcome.order is not None:
-        outcome.state = get_state(outcome.order)
+        unclear = describe_unclear(outcome.order, facts.order)
+        outcome.effects += unclear
+        outcome.state = ShopEventState.FAILED if unclear else get_state(outcome.order)
     return outcome
+
+
+def describe_unclear(order: ShopOrder, new: OrderFacts) -> list[str]:
+    """Return what staff have to correct because of new facts of a sale."""
+    if order.conversion_id is None:
+        return []
+    sale = order.facts["sale"]
+    if not list_unclear({"sale": sale, **new}):
+        return []
+    refunds = order.account.refunds.filter(conversion=order.conversion_id)
+    unclear = list_unclear(order.facts, list_refunds_of_others(refunds))
+    return [
+        UNCLEAR.format(key=key, amounts=amounts, currency=sale["currency"])
+        for key, amounts in unclear.items()
+    ]
 
 
 def store_facts(

@@ -13,6 +13,7 @@ from payouts.shop_facts import (
     calculate_target,
     format_time,
     group_lines,
+    list_unclear,
     merge_facts,
 )
 
@@ -67,6 +68,10 @@ sales = st.fixed_dictionaries(
         "is_canceled": st.booleans(),
     }
 ).flatmap(in_any_order)
+other_currency = {
+    "currency": st.sampled_from(["EUR", "USD"]),
+    "is_full": st.booleans(),
+}
 refunds = st.fixed_dictionaries(
     {
         "at": times,
@@ -74,15 +79,23 @@ refunds = st.fixed_dictionaries(
         "lines": st.dictionaries(line_ids, amounts, max_size=2),
         "is_canceled": st.booleans(),
     },
-    optional={"charge": st.sampled_from(["c1", "c2"])},
+    optional={
+        "charge": st.sampled_from(["c1", "c2", "p1"]),
+        "payment": st.just("p1"),
+        **other_currency,
+    },
 )
-totals = st.fixed_dictionaries({"at": times, "amount": amounts})
+totals = st.fixed_dictionaries(
+    {"at": times, "amount": amounts},
+    optional={"payment": st.just("p1")} | other_currency,
+)
 disputes = st.fixed_dictionaries(
     {
         "at": times,
         "amount": amounts,
         "state": st.sampled_from(["open", "won", "lost"]),
-    }
+    },
+    optional=other_currency,
 )
 parts = {
     "refunds": st.dictionaries(ids, refunds, max_size=3),
@@ -130,6 +143,25 @@ def test_what_is_left_of_a_sale_is_never_more_than_it_or_below_zero(facts):
         assert 0 <= amount <= gross[name]
     assert all(amount >= 0 for amount in target.refunded.values())
     assert sum(target.refunded.values()) == sum(gross.values()) - target.total
+
+
+@many
+@given(st.fixed_dictionaries({"sale": sales, **parts}))
+def test_unclear_amounts_take_nothing(facts):
+    gross = group_lines(facts["sale"]["lines"], TYPES)
+    target = calculate_target(gross, facts, TYPES)
+    own = [
+        fact
+        for name in ("refunds", "refund_totals", "disputes")
+        for fact in facts[name].values()
+    ]
+    is_partly_foreign = any(
+        fact.get("currency") == "USD" and not fact.get("is_full") for fact in own
+    )
+    assert not list_unclear(facts) or is_partly_foreign
+    if all(it.get("currency") == "USD" and not it.get("is_full") for it in own):
+        is_whole = facts["sale"]["is_canceled"]
+        assert target.total == (0 if is_whole else sum(gross.values()))
 
 
 @many

@@ -126,9 +126,15 @@ def record_event_result(
     )
 
 
-def finish_waiting_events(order: ShopOrder, *, at: datetime) -> None:
-    """Mark the events that waited for the sale of an order as done."""
+def finish_waiting_events(order: ShopOrder, *, is_clear: bool, at: datetime) -> None:
+    """Mark the events that waited for the sale of an order as done.
+
+    Unless it is clear that all could be applied, they are processed again.
+    """
     rows = order.account.shop_events.filter(order=order, state=ShopEventState.WAITING)
+    if not is_clear:
+        rows.update(due_at=at)
+        return
     rows.update(
         state=ShopEventState.DONE,
         due_at=None,
