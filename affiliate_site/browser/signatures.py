@@ -41,6 +41,17 @@ def is_amount_signed(data: dict) -> bool:
     return not items or sum(it["sub_amount"] for it in items) == data.get("amount")
 
 
+def is_currency_signed(account: Account, name: str, data: dict) -> bool:
+    """Is it clear what a signed conversion counts, whatever program its visitor chose?
+
+    Without a currency it is that of the program.
+    """
+    if name != "conversion" or data.get("currency"):
+        return True
+    currencies = account.programs.order_by().values_list("currency").distinct()
+    return len(currencies[:2]) < 2
+
+
 def has_unsigned_rates(body: dict) -> bool:
     """Does a signed conversion choose rates or parts that the signature leaves out?"""
     return bool(body.get("commissions") or body.get("commission_type"))

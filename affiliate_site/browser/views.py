@@ -42,6 +42,7 @@ from affiliate_site.browser.signatures import (
     determine_trust,
     has_unsigned_rates,
     is_amount_signed,
+    is_currency_signed,
 )
 from affiliate_site.env import BASE_DIR
 from payouts.services.conversion_creation import create_conversion
@@ -73,6 +74,7 @@ NO_CONTENT = 204
 MAX_USER_AGENT_LENGTH = 1000
 RESPONSE_PACER = Pacer()
 UNKNOWN_ACCOUNT = "unknown_account"
+UNSIGNED_CURRENCY = "unsigned_currency"  # the call is stored, and waits for approval
 SCRIPT = (BASE_DIR / "affiliate_site/browser/tap.min.js").read_bytes()
 SCRIPT_ETAG = f'"{sha256(SCRIPT).hexdigest()[:32]}"'
 SCRIPT_CACHE_CONTROL = "public, max-age=300"  # a fix reaches all pages in 5 minutes
@@ -108,6 +110,9 @@ class BrowserCall:
         if trust is Trust.FACT and not is_amount_signed(data):
             if self.account.require_signatures:
                 raise InvalidSignature
+            trust = Trust.CLAIM
+        if trust is Trust.FACT and not is_currency_signed(self.account, name, data):
+            self.record_failure(UNSIGNED_CURRENCY)
             trust = Trust.CLAIM
         if trust is Trust.CLAIM:
             for item in data.get("commissions", ()):

@@ -180,6 +180,11 @@ PROBLEMS = {
         "If you do not know the visitors or orders, someone makes them up: disapprove"
         " the affiliate. Orders that your server sends with a key have no such limit.",
     ),
+    "unsigned_currency": Problem(
+        "A signed sale names no currency, and the programs have several",
+        "The sale is stored and waits for approval. Print and sign the currency, too:"
+        ' {currency: "EUR"}.',
+    ),
     "unknown_coupon": Problem("None of the coupons belongs to an affiliate"),
     "unknown_customer": Problem("The customer does not belong to an affiliate"),
     "unknown_referral_code": Problem(

@@ -20,6 +20,7 @@ from payouts.services import conversion_creation
 from payouts.services.claim_confirmation import confirm_claim
 from payouts.services.explanation import explain_conversion
 from payouts.services.reconciliation import reconcile
+from tests.factories.tracking import ProgramFactory
 from tests.ledger_checks import assert_amounts_consistent
 from tracking import claims
 from tracking.claims import Trust
@@ -658,6 +659,28 @@ def test_signed_conversion_is_a_fact(page, scenario, api):
     assert get_commissions(scenario.account) == [("minakessler", "4.99", "approved")]
     body = {"external_id": "order-1", "coupon": scenario.mallory.coupon}
     assert api.post("/conversions/", body).status_code == 400
+
+
+def test_signed_conversion_without_currency_is_a_claim_if_there_are_two(
+    page, scenario, other_account
+):
+    account = scenario.account
+    secret = create_signing_secret(account, at=NOON)
+    ProgramFactory(account=other_account, currency="JPY")  # of others: no reason
+    signature = sign(secret, "conversion", "order-1", "5000", "", "")
+    page.report(scenario.mina, amount="5000", signature=signature)
+    assert account.conversions.get().claim_status is None
+    ProgramFactory(account=account, currency="JPY")
+    for number, currency in ((2, ""), (3, "EUR")):
+        lines = ("conversion", f"order-{number}", "5000", currency, "")
+        data = {"signature": sign(secret, *lines)} | (
+            {"currency": currency} if currency else {}
+        )
+        page.report(scenario.mina, f"order-{number}", amount="5000", **data)
+    assert list(
+        account.conversions.order_by("id").values_list("external_id", "claim_status")
+    ) == [("order-1", None), ("order-2", "open"), ("order-3", None)]
+    assert account.failed_page_calls.get().reason == "unsigned_currency"
 
 
 def test_signed_conversion_confirms_a_claim(page, scenario):

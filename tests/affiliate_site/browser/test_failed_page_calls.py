@@ -209,7 +209,11 @@ def test_a_page_that_is_loaded_again_is_no_failure(call, scenario, vid):
 def test_every_reason_has_a_text_and_a_hint():
     reasons = {name.strip() for name in FAILED_CALLS} | set(STATES) | set(CLAIMS)
 
-    tested_elsewhere = {"too_many_conversion_attempts", "too_much_from_pages"}
+    tested_elsewhere = {
+        "too_many_conversion_attempts",
+        "too_much_from_pages",
+        "unsigned_currency",
+    }
     assert reasons | tested_elsewhere == set(PROBLEMS)
     assert set(PROBLEMS) >= EXPECTED_REASONS
 
