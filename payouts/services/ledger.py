@@ -140,6 +140,20 @@ class LedgerSession:
         if balance_key not in self.balance_keys:
             self.balance_keys = sorted([*self.balance_keys, balance_key])
 
+    def take_over(self, other: "LedgerSession") -> None:
+        """Post what another session has posted, which does not write it itself.
+
+        So that an import locks balances last. Raises `BalanceTooLarge`, as far as that
+        is known before they are locked.
+        """
+        changes = {key: self.changes[key] + n for key, n in other.changes.items()}
+        if any(abs(change) >= MAX_BALANCE for change in changes.values()):
+            raise BalanceTooLarge
+        self.changes |= changes
+        self.balance_keys = sorted({*self.balance_keys, *other.balance_keys})
+        self.transfers += other.transfers
+        self.commission_changes += other.commission_changes
+
     def post_commission_created(self, commission: Commission) -> None:
         """Post the amount of a new commission, according to its status."""
         self.sequence_numbers[commission.pk] = 0  # saves the query for the last number

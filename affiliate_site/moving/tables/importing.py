@@ -39,7 +39,7 @@ from affiliate_site.moving.tables.values import (
     parse_date,
     parse_number,
 )
-from payouts.services.ledger import open_ledger_session
+from payouts.services.ledger import LedgerSession, open_ledger_session
 from tracking.models.imports import TableImport
 from tracking.services.affiliates import lock_hierarchy
 from tracking.services.imports import ImportMap, ImportProblem
@@ -213,38 +213,60 @@ class TableImporter:
         return None, [Question(name, header, example, readings)]
 
     def _store_rows(self, imports: ImportMap, rows: Sequence[Row]) -> None:
-        new = iter([row for row in list_good(rows) if not row.is_known])
-        while page := list(islice(new, PAGE_SIZE)):
-            try:
-                self._store_page(imports, page)
-            except STORE_ERRORS:
-                for row in page:
-                    self._store_alone(imports, row)
+        """Store the new rows; balances are locked last, so that sales wait least."""
+        good = [row for row in list_good(rows) if not row.is_known]
+        new, keys = iter(good), list_keys(imports, self.kind.name, good)
+        with open_ledger_session(self.account, keys, at=self.at) as ledger:
+            if keys:
+                ledger.lock_balances()
+            while page := list(islice(new, PAGE_SIZE)):
+                try:
+                    self._store_page(imports, page, ledger)
+                except STORE_ERRORS:
+                    for row in page:
+                        self._store_alone(imports, row, ledger)
+            if ledger.transfers:
+                ledger.lock_balances()
         if self.kind.name == "affiliates":
             for row in list_good(rows):
                 store_parent(imports, row)
 
-    def _store_alone(self, imports: ImportMap, row: Row) -> None:
+    def _store_alone(self, imports: ImportMap, row: Row, ledger: LedgerSession) -> None:
         try:
-            self._store_page(imports, [row])
+            self._store_page(imports, [row], ledger)
         except STORE_ERRORS as error:
             problem = describe_problem(error)
             row.add_problem(problem.path, problem.code, problem.value)
 
-    def _store_page(self, imports: ImportMap, page: Sequence[Row]) -> None:
-        """Store some rows in one savepoint, or none of them."""
+    def _store_page(
+        self, imports: ImportMap, page: Sequence[Row], ledger: LedgerSession
+    ) -> None:
+        """Store some rows in one savepoint, or none of them; post them later."""
         try:
-            with (
-                transaction.atomic(),
-                open_ledger_session(self.account, [], at=self.at) as ledger,
-            ):
+            with transaction.atomic():
+                own = LedgerSession(self.account, [], [], self.at)
                 for row in page:
-                    STORES[self.kind.name](imports, row, ledger)
+                    STORES[self.kind.name](imports, row, own)
                 imports.write_page()
+                ledger.take_over(own)
         except Exception:
             imports.drop_page()
             raise
         imports.clear_page()
+
+
+def list_keys(
+    imports: ImportMap, kind: str, rows: Sequence[Row]
+) -> list[tuple[int, str]]:
+    """Return the balances that are locked before the rows are stored, in order.
+
+    Opening balances are posted one by one.
+    """
+    bodies = [row.body for row in rows] if kind == "opening_balances" else []
+    return [
+        (imports.get("affiliate", it["affiliate_id"], ""), it["currency"])
+        for it in bodies
+    ]
 
 
 def choose_example(

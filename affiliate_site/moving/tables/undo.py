@@ -17,6 +17,7 @@ from accounts.services.changes import log_event
 from affiliate_site.moving.tables.references import look_up
 from payouts.errors import OpeningBalanceNotFound
 from payouts.services.conversion_updates import delete_conversion
+from payouts.services.ledger import open_ledger_session
 from payouts.services.opening_balances import (
     is_standing,
     reverse_opening_balance,
@@ -105,6 +106,7 @@ def undo_table_import(
             if obstacles:
                 texts = "; ".join(obstacles)
                 raise TableImportBuiltUpon(id=public_id, obstacles=texts)
+            lock_rows(account, made, at=at)
             remove_rows(account, made, at=at)
             account.imported_objects.filter(source=table_import.source).delete()
             table_import.update_row(undone_at=at)
@@ -198,6 +200,24 @@ def list_where(rows: QuerySet[Any], column: str, pks: Any) -> Iterator[Any]:
     """Return the rows whose column is one of these primary keys."""
     for batch in split_into_batches(sorted(pks)):
         yield from rows.filter(**{f"{column}__in": batch}).order_by("pk")
+
+
+def lock_rows(account: Account, made: Made, *, at: datetime) -> None:
+    """Lock all that the services lock, in the order of docs/architecture.md."""
+    for kind in ("customer", "conversion"):
+        for batch in split_into_batches(sorted(made.get(kind, {}))):
+            rows = getattr(account, RELATIONS[kind]).filter(pk__in=batch)
+            locked = rows.order_by("pk").select_for_update(no_key=True)
+            list(locked.values_list("pk"))
+    keys = {row.balance_key for row in made.get("commission", {}).values()}
+    keys |= {
+        (row.affiliate_id, row.currency) for row in made.get("payment", {}).values()
+    }
+    for row in made.get("opening_balance", {}).values():
+        affiliate_id = row.debit.affiliate_id or row.credit.affiliate_id
+        keys.add((affiliate_id, row.currency))
+    with open_ledger_session(account, keys, at=at) as ledger:
+        ledger.lock_balances()
 
 
 def remove_rows(account: Account, made: Made, *, at: datetime) -> None:

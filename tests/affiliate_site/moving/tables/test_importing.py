@@ -4,11 +4,14 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from accounts.services.webhooks import create_webhook
 from affiliate_site.moving.tables import importing
 from affiliate_site.moving.tables.importing import UnknownColumn
 from affiliate_site.moving.tables.undo import undo_table_import
+from payouts.models.ledger import LedgerAccount
 from payouts.services.documents import count_unbilled, issue_documents, list_unbilled
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.affiliate_site.moving.tables.building import NOW, build, store
@@ -331,3 +334,32 @@ def test_old_codes_lead_to_their_affiliate(scenario):
     sales = "Order ID,Affiliate,Amount,Currency,Created\n1,od-2024,5,EUR,2026-03-09"
     store(account, "conversions", sales, defaults=DEFAULTS)
     assert account.conversions.get().affiliate.slug == "odette"
+
+
+def test_lock_no_balance_before_the_last_row_is_written(scenario, monkeypatch):
+    account = scenario.account
+    store(account, "affiliates", AFFILIATES)
+    monkeypatch.setattr(importing, "PAGE_SIZE", 1)
+    table = LedgerAccount._meta.db_table
+    with CaptureQueriesContext(connection) as queries:
+        store_sales(account, has_affiliates=True)
+    texts = [query["sql"] for query in queries]
+    last = max(n for n, text in enumerate(texts) if 'INTO "tracking_importedob' in text)
+    locks = [
+        n
+        for n, text in enumerate(texts)
+        if f'UPDATE "{table}"' in text or f'INTO "{table}"' in text
+    ]
+    own = [n for n in locks if n > find_start(texts, "conversions")]
+    assert own
+    assert min(own) > last
+    assert_ledger_consistent(account)
+
+
+def find_start(texts, kind):
+    """Where the import of a kind of table begins."""
+    return max(
+        n
+        for n, text in enumerate(texts)
+        if 'INTO "tracking_tableimport"' in text and f"'{kind}'" in text
+    )

@@ -11,7 +11,7 @@ from affiliate_site.moving.tables.undo import (
     TableImportUndone,
     undo_table_import,
 )
-from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.ledger import LedgerSession, get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, create_payments
 from tests.affiliate_site.moving.tables.building import NOW, store
 from tests.affiliate_site.moving.tables.test_importing import (
@@ -245,4 +245,21 @@ def test_pay_nothing_twice_after_an_undo(scenario, sell):
     order = PaymentOrder(affiliate_id=scenario.mina.slug, amount=1, currency="EUR")
     create_payments(account, orders=[order], at=LATER)
     assert not account.commissions.exclude(payment=None).exists()
+    assert_ledger_consistent(account)
+
+
+def test_lock_all_balances_at_once_before_any_is_changed(scenario, monkeypatch):
+    account = scenario.account
+    reports = store_sales(account)
+    locked = []
+    lock = LedgerSession.lock_balances
+
+    def record(ledger):
+        locked.append({affiliate for affiliate, _ in ledger.balance_keys})
+        lock(ledger)
+
+    monkeypatch.setattr(LedgerSession, "lock_balances", record)
+    undo(reports[-1], account)
+    assert len(locked) > 1
+    assert locked[0] == set.union(*locked)
     assert_ledger_consistent(account)
