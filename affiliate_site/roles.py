@@ -17,7 +17,7 @@ from tracking.services.questions import count_open_questions
 TENANT_APPS = ("accounts", "tracking", "payouts")
 # What finance writes, with payments; managers write the last three, too.
 FINANCE_ONLY_MODELS = {
-    *("payment", "payoutsettings", "payoutrun", "payoutline"),
+    *("payment", "payoutsettings", "payoutrun", "payoutline", "payoutfile"),
     *("document", "taxrule"),
 }
 FINANCE_MODELS = FINANCE_ONLY_MODELS | {"payoutminimum", "payoutmethod", "taxdata"}

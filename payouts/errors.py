@@ -275,6 +275,15 @@ class PaymentsUnanswered(Conflict):
     )
 
 
+class ReceiverErased(Conflict):
+    """A file would pay nobody, or others than it paid when it was first made."""
+
+    message = (
+        "This file cannot be made again: the name and the account of who gets {payment}"
+        " were erased"
+    )
+
+
 class PayoutRunNotConfirmed(Conflict):
     """Files are made of confirmed runs."""
 

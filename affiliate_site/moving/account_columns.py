@@ -152,6 +152,9 @@ EXPORTED = {
         " payout_kind payout_details"
     ),
     "payouts.PaymentAllocation": "payment commission",
+    "payouts.PayoutFile": (
+        "run format message_id currency payments control_sum created_at"
+    ),
     "payouts.PayoutLine": (
         "run affiliate currency amount method commission_count fingerprint state"
         " reason note receiver payment bank_reference bank_reason answered_on"

@@ -17,7 +17,7 @@ from text_unidecode import unidecode
 
 from payouts.errors import InvalidPayoutFile, PayerIncomplete
 from payouts.models.runs import PayoutLine, PayoutRun
-from payouts.services.payout_results import (
+from payouts.services.payout_files import (
     SEPA_CURRENCY,
     format_bank_reference,
     is_sepa_line,
@@ -58,6 +58,8 @@ def explain_unfit(line: PayoutLine) -> str:
     """Why a line is no SEPA credit transfer; empty if it is one."""
     if line.currency != SEPA_CURRENCY:
         return f"SEPA pays in {SEPA_CURRENCY} only"
+    if not line.receiver:
+        return ""  # it was erased: the file with it is not made again
     if not is_sepa_line(line):
         return "no IBAN"
     try:
@@ -67,10 +69,12 @@ def explain_unfit(line: PayoutLine) -> str:
     return "" if iban.in_sepa_zone else "the account is outside of SEPA"
 
 
-def write_pain001(run: PayoutRun, lines: Sequence[PayoutLine]) -> bytes:
+def write_pain001(
+    run: PayoutRun, lines: Sequence[PayoutLine], message_id: str
+) -> bytes:
     """One message with one payment information. Raises `PayerIncomplete` without a
     payer, and `InvalidPayoutFile` if the schema refuses it."""
-    content = set_identification(export_message(run, lines), run)
+    content = set_identification(export_message(run, lines), run, message_id)
     try:
         try_valid_xml(content, SCHEMA)
     except ValidationError as error:
@@ -111,9 +115,8 @@ def export_message(run: PayoutRun, lines: Sequence[PayoutLine]) -> bytes:
     return message.export(validate=False)
 
 
-def set_identification(content: bytes, run: PayoutRun) -> bytes:
+def set_identification(content: bytes, run: PayoutRun, message_id: str) -> bytes:
     """Replace what the library makes of chance and time by what the run says."""
-    message_id = format_bank_reference(run.public_id)
     moment = run.confirmed_at and run.confirmed_at.astimezone(UTC)
     texts = {
         "MsgId": message_id,

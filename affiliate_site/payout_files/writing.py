@@ -7,8 +7,11 @@ a line that its format cannot pay goes into a CSV file, which says why.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from io import BytesIO
+
+from django.db import transaction
 
 from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.lists.exports import Cell
@@ -22,11 +25,12 @@ from affiliate_site.payout_files.sepa import (
 )
 from payouts.errors import PayoutRunNotConfirmed
 from payouts.models.payments import PayoutMethodKind
-from payouts.models.runs import PayoutLine, PayoutRun, PayoutRunState
-from payouts.services.payout_results import (
+from payouts.models.runs import PayoutFile, PayoutLine, PayoutRun, PayoutRunState
+from payouts.services.payout_files import (
     BANK_METHODS,
     format_bank_reference,
     list_paid_lines,
+    record_file,
 )
 from tracking.money import get_exponent, round_amount
 
@@ -41,7 +45,7 @@ WISE_RECIPIENT_COLUMNS = ("recipientId", *WISE_COLUMNS)
 
 
 @dataclass(frozen=True)
-class PayoutFile:
+class WrittenFile:
     """A file to send to a bank or a payment service."""
 
     name: str
@@ -58,13 +62,15 @@ class FileFormat:
 
     label: str
     extension: str
-    write: Callable[[PayoutRun, Sequence[PayoutLine]], bytes]
+    # With the message id, which is empty unless `is_message`.
+    write: Callable[[PayoutRun, Sequence[PayoutLine], str], bytes]
     methods: frozenset[str] | None = None  # None: all
     explain_unfit: Callable[[PayoutLine], str] = lambda line: ""
     max_lines: int | None = None
     write_name: Callable[[PayoutLine], str] = get_receiver_name
     # Lines that cannot be in one file with others, such as two kinds of recipients.
     get_part: Callable[[PayoutLine], str] = lambda line: ""
+    is_message: bool = False  # which banks answer as a whole
 
 
 @dataclass(frozen=True)
@@ -88,25 +94,37 @@ class PlannedFile:
         names = ((it, get_receiver_name(it), write_name(it)) for it in self.lines)
         return [each for each in names if each[1] != each[2]]
 
-    def build(self, run: PayoutRun) -> PayoutFile:
-        """Write the file: the same bytes each time."""
-        return PayoutFile(
+    def record(self, run: PayoutRun, *, at: datetime) -> PayoutFile:
+        """Record whom the file pays. Raises `ReceiverErased`."""
+        is_message = FORMATS[self.format].is_message
+        return record_file(
+            run, self.lines, format_name=self.format, is_message=is_message, at=at
+        )
+
+    def build(self, run: PayoutRun, *, at: datetime) -> WrittenFile:
+        """Record and write the file: the same bytes each time."""
+        with transaction.atomic():
+            message_id = self.record(run, at=at).message_id or ""
+            content = FORMATS[self.format].write(run, self.lines, message_id)
+        return WrittenFile(
             name=self.name,
             format=self.format,
             currency=self.currency,
             line_count=len(self.lines),
             control_sum=self.control_sum,
-            content=FORMATS[self.format].write(run, self.lines),
+            content=content,
         )
 
 
-def build_files(run: PayoutRun, *, formats: Sequence[str]) -> list[PayoutFile]:
-    """Write the files of a confirmed run in these formats.
+def build_files(
+    run: PayoutRun, *, formats: Sequence[str], at: datetime
+) -> list[WrittenFile]:
+    """Record and write the files of a confirmed run in these formats.
 
     `csv` has all lines, also those of other files. Raises `PayoutRunNotConfirmed`,
-    `PayerIncomplete` and `InvalidPayoutFile`.
+    `PayerIncomplete`, `ReceiverErased` and `InvalidPayoutFile`.
     """
-    return [planned.build(run) for planned in plan_files(run, formats=formats)]
+    return [planned.build(run, at=at) for planned in plan_files(run, formats=formats)]
 
 
 def plan_files(run: PayoutRun, *, formats: Sequence[str]) -> list[PlannedFile]:
@@ -305,6 +323,12 @@ def get_wise_part(line: PayoutLine) -> str:
     return "recipients" if get_detail("recipient")(line) else ""
 
 
+def lacks(line: PayoutLine, *names: str) -> bool:
+    """Whether a receiver has none of these details, unless it was erased: the file with
+    it is not made again."""
+    return bool(line.receiver) and not any(get_detail(name)(line) for name in names)
+
+
 FORMATS: dict[str, FileFormat] = {
     "pain001": FileFormat(
         "SEPA credit transfer",
@@ -313,28 +337,29 @@ FORMATS: dict[str, FileFormat] = {
         frozenset({PayoutMethodKind.BANK}),
         explain_unfit,
         write_name=write_receiver_name,
+        is_message=True,
     ),
     "paypal": FileFormat(
         "PayPal mass payment",
         "csv",
-        write_paypal,
+        lambda run, lines, _: write_paypal(run, lines),
         frozenset({PayoutMethodKind.PAYPAL}),
-        lambda line: "" if get_detail("email")(line) else "no e-mail address",
+        lambda line: "no e-mail address" if lacks(line, "email") else "",
         MAX_PAYPAL_ROWS,
     ),
     "wise": FileFormat(
         "Wise batch",
         "csv",
-        write_wise,
+        lambda run, lines, _: write_wise(run, lines),
         frozenset({PayoutMethodKind.WISE}),
         lambda line: (
-            ""
-            if get_detail("email")(line) or get_detail("recipient")(line)
-            else "neither e-mail address nor recipient"
+            "neither e-mail address nor recipient"
+            if lacks(line, "email", "recipient")
+            else ""
         ),
         MAX_WISE_ROWS,
         get_part=get_wise_part,
     ),
-    "csv": FileFormat("CSV", "csv", write_csv),
-    "xlsx": FileFormat("Excel", "xlsx", write_xlsx),
+    "csv": FileFormat("CSV", "csv", lambda run, lines, _: write_csv(run, lines)),
+    "xlsx": FileFormat("Excel", "xlsx", lambda run, lines, _: write_xlsx(run, lines)),
 }

@@ -8,7 +8,13 @@ from payouts.models.documents import Document, DocumentSequence, TaxData, TaxRul
 from payouts.models.ledger import LedgerAccount, LedgerDigest, Transfer
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.models.refunds import Correction, Refund
-from payouts.models.runs import PayoutLine, PayoutMinimum, PayoutRun, PayoutSettings
+from payouts.models.runs import (
+    PayoutFile,
+    PayoutLine,
+    PayoutMinimum,
+    PayoutRun,
+    PayoutSettings,
+)
 
 __all__ = [
     "Bonus",
@@ -25,6 +31,7 @@ __all__ = [
     "Level",
     "Payment",
     "PaymentAllocation",
+    "PayoutFile",
     "PayoutLine",
     "PayoutMethod",
     "PayoutMinimum",

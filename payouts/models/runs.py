@@ -136,6 +136,36 @@ class PayoutRun(TenantModel):
         return self.public_id
 
 
+class PayoutFile(TenantModel):
+    """A file of a run as it was when it was first made. Answers about all of it are
+    matched with this.
+
+    `payments` are their IDs. `message_id` is what banks call the file; null: nothing.
+    """
+
+    run = models.ForeignKey(PayoutRun, models.PROTECT, related_name="+", db_index=False)
+    format = models.CharField(max_length=16)
+    message_id = models.CharField(max_length=35, null=True)  # noqa: DJ001 - unique
+    currency = models.CharField(max_length=3)
+    payments = models.JSONField(default=list)
+    control_sum = AmountField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        default_related_name = "payout_files"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "message_id"], name="one_payout_file_per_message_id"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["account", "run"], name="payout_files_by_run"),
+        ]
+
+    def __str__(self) -> str:
+        return self.message_id or f"{self.run_id}/{self.format}"
+
+
 class PayoutLineState(models.TextChoices):
     """What happens, or has happened, to a line."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -18,16 +18,20 @@ from django.db.models import Q
 
 from accounts.compiled_writes import update_each
 from accounts.db_compat import split_into_batches
-from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event, log_events
-from payouts.errors import PaymentNotFound, PayoutRunNotFound, ResultsOfOtherRun
-from payouts.models.payments import Payment, PayoutMethodKind
+from payouts.errors import PaymentNotFound, ResultsOfOtherRun
+from payouts.models.payments import Payment
 from payouts.models.runs import PayoutLine, PayoutLineState, PayoutRun
 from payouts.services.documents import issue_documents
 from payouts.services.ledger import open_ledger_session
 from payouts.services.payment_mails import queue_payment_mails
 from payouts.services.payments import cancel_payment
+from payouts.services.payout_files import (
+    find_answered_run,
+    find_payment_id,
+    list_answered_payments,
+)
 from payouts.services.payout_methods import (
     MAX_REASON_LENGTH,
     RETURNED_WITHOUT_REASON,
@@ -37,31 +41,10 @@ from payouts.services.run_states import lock_run, update_run_state
 from tracking.money import format_amount
 from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 
-SEPA_CURRENCY = "EUR"
-BANK_METHODS = {PayoutMethodKind.BANK, PayoutMethodKind.WIRE_TRANSFER}
-PAYMENT_PATTERN = re.compile(
-    r"(?<![A-Za-z0-9])pa[_-]?([A-Za-z0-9]{16})(?![A-Za-z0-9])", re.ASCII
-)
 NO_ANSWER = "no answer in this file"
 MAX_REFERENCE_LENGTH = 255
-# What a payout file needs of a line: ten thousand whole ones take 25 MB more.
-FILE_FIELDS = (
-    *("account", "run", "currency", "amount", "method", "state"),
-    *("receiver", "bank_reference"),
-)
 # Payments with their lines, if they have one, by id.
 Found = dict[str, tuple[Payment, PayoutLine | None]]
-
-
-def format_bank_reference(public_id: str) -> str:
-    """Return an id in the characters that banks accept: `pa-…` for `pa_…`."""
-    return public_id.replace("_", "-")
-
-
-def find_payment_id(text: str) -> str:
-    """Return the id of the payment that a text names in any spelling, or ""."""
-    match = PAYMENT_PATTERN.search(text)
-    return f"pa_{match[1]}" if match else ""
 
 
 class ResultState(StrEnum):
@@ -202,34 +185,6 @@ class _Answer:
         )
 
 
-def get_payout_run(account: Account, run_id: str) -> PayoutRun:
-    """Return a payout run, or raise `PayoutRunNotFound`."""
-    return get_or_raise(account.payout_runs.all(), PayoutRunNotFound, public_id=run_id)
-
-
-def list_paid_lines(run: PayoutRun) -> list[PayoutLine]:
-    """Return the lines of a confirmed run that a file may pay, in their order.
-
-    Returned ones stay, so that a file is the same each time. One that staff have
-    canceled is left out: it is owed again, and a file must not pay it.
-    """
-    lines = run.account.payout_lines.filter(run=run, payment__isnull=False)
-    return list(
-        lines.exclude(
-            ~Q(state=PayoutLineState.RETURNED), payment__canceled_at__isnull=False
-        )
-        .select_related("payment", "affiliate")
-        .only(*FILE_FIELDS, "payment__public_id", "affiliate__slug")
-        .order_by("id")
-    )
-
-
-def is_sepa_line(line: PayoutLine) -> bool:
-    """Return whether a credit transfer in euros to an IBAN pays a line."""
-    iban = line.receiver.get("details", {}).get("iban")
-    return bool(iban and line.method in BANK_METHODS and line.currency == SEPA_CURRENCY)
-
-
 @retry_on_conflict
 def apply_payout_results(
     account: Account,
@@ -277,9 +232,7 @@ def _judge(
 ) -> tuple[AppliedResults, list[_Answer], Found]:
     """Return what cannot be applied, one answer for each other payment, and all."""
     applied = AppliedResults()
-    by_name: dict[str, list[PayoutResult]] = defaultdict(list)
-    for result in dict.fromkeys(_expand_messages(account, results)):
-        by_name[find_payment_id(result.name) or result.name].append(result)
+    by_name = _group_by_payment(account, results, run, applied)
     found = _find_payments(account, list(by_name))
     if run is not None:
         _ensure_results_of_run(by_name, found, run)
@@ -302,6 +255,25 @@ def _judge(
     return applied, answers, found
 
 
+def _group_by_payment(
+    account: Account,
+    results: Sequence[PayoutResult],
+    run: PayoutRun | None,
+    applied: AppliedResults,
+) -> dict[str, list[PayoutResult]]:
+    """Return the answers by payment; those about files that cannot be, in `applied`."""
+    by_name: dict[str, list[PayoutResult]] = defaultdict(list)
+    for result in dict.fromkeys(results):
+        expanded, problem = [result], ""
+        if result.is_message:
+            expanded, problem = _expand_message(account, result, run)
+        if problem:
+            applied.unmatched.append(_report(result, reason=problem))
+        for each in expanded:
+            by_name[find_payment_id(each.name) or each.name].append(each)
+    return by_name
+
+
 def _ensure_results_of_run(
     by_name: dict[str, list[PayoutResult]],
     found: Found,
@@ -313,34 +285,26 @@ def _ensure_results_of_run(
             raise ResultsOfOtherRun(payment=name, run=run.public_id)
 
 
-def _expand_messages(
-    account: Account, results: Sequence[PayoutResult]
-) -> Iterator[PayoutResult]:
-    """Replace answers about whole bank files by one for each of their payments."""
-    for result in results:
-        if not result.is_message:
-            yield result
-            continue
-        run = account.payout_runs.filter(
-            public_id=result.name.replace("-", "_", 1)
-        ).first()
-        lines = (
-            [line for line in list_paid_lines(run) if is_sepa_line(line)] if run else []
-        )
-        total = sum((line.amount for line in lines), Decimal(0))
-        is_whole = result.count in (None, len(lines)) and result.amount in (None, total)
-        if not lines or not is_whole:
-            yield replace(result, is_message=False)
-            continue
-        for line in lines:
-            payment = line.payment
-            yield replace(
-                result,
-                name=payment.public_id if payment else "",
-                amount=None,
-                count=None,
-                is_message=False,
-            )
+def _expand_message(
+    account: Account, result: PayoutResult, run: PayoutRun | None
+) -> tuple[list[PayoutResult], str]:
+    """Return an answer for each payment of the file that one is about, or why none."""
+    answered = find_answered_run(account, result.name)
+    if run is not None and answered != run:
+        raise ResultsOfOtherRun(payment=result.name, run=run.public_id)
+    if answered is None:
+        return [], "there is no such file"
+    if result.state == ResultState.DUPLICATE:
+        return [], IS_DUPLICATE
+    payments, problem = list_answered_payments(
+        answered,
+        result.name,
+        count=result.count,
+        total=result.amount,
+        currency=result.currency,
+    )
+    single = replace(result, amount=None, currency="", count=None, is_message=False)
+    return [replace(single, name=payment) for payment in payments], problem
 
 
 def _find_payments(account: Account, names: Sequence[str]) -> Found:

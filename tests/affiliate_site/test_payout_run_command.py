@@ -41,7 +41,7 @@ def scenario(scenario):
 def payout_files(monkeypatch):
     """Files of one line per payment."""
 
-    def build_files(run, *, formats):
+    def build_files(run, *, formats, at):
         return [
             SimpleNamespace(
                 name=f"{run}-{name}.txt",

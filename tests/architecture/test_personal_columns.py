@@ -53,6 +53,7 @@ OTHER_COLUMNS = {
     "payouts.DailyLandingPageClicks": "landing_page",
     "payouts.LedgerDigest": "previous segments digest",
     "payouts.Level": "title",
+    "payouts.PayoutFile": "format message_id payments",
     "payouts.PayoutLine": "fingerprint bank_reference",
     "payouts.PayoutRun": "basis note created_by confirmed_by payer",
     "payouts.PayoutSettings": (

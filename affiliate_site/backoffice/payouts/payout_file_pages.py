@@ -11,7 +11,7 @@ from django.utils.http import urlencode
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.formatters import format_datetime, format_money
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.lists.xlsx_exports import XLSX_CONTENT_TYPE
 from affiliate_site.backoffice.object_pages import Column, Section, link_to
@@ -26,7 +26,7 @@ from affiliate_site.payout_files.writing import (
     write_csv,
     write_xlsx,
 )
-from payouts.services.payout_results import list_paid_lines
+from payouts.services.payout_files import list_paid_lines
 from payouts.services.payout_runs import record_export
 from payouts.services.payout_settings import get_payer
 
@@ -59,7 +59,7 @@ def list_file_sections(request, run) -> list[Section]:
     sections = [
         Section(
             "Files",
-            notes=list_unfit(files),
+            notes=[*list_unfit(files), *warn_of_other_files(run, files)],
             columns=(
                 Column("File"),
                 Column("Format"),
@@ -99,6 +99,27 @@ def list_unfit(files: list[PlannedFile]) -> list[str]:
         else f"{len(found):,} payments are not in a bank file but in a list: {reason}."
         for reason, found in payments.items()
     ]
+
+
+def warn_of_other_files(run, files: list[PlannedFile]) -> list[str]:
+    """Which files cannot be made again, and which a bank may have with other lines."""
+    warnings = [
+        f"{planned.name} cannot be made again: the name and the account of who gets"
+        f" {line.payment} were erased."
+        for planned in files
+        for line in planned.lines
+        if not line.receiver
+    ][:MAX_LISTED_NAMES]
+    planned_now = [{str(line.payment) for line in it.lines} for it in files]
+    for file in run.account.payout_files.filter(run=run).order_by("id"):
+        if file.message_id and set(file.payments) not in planned_now:
+            warnings.append(
+                f"On {format_datetime(file.created_at)} a bank file was made as"
+                f" {file.message_id}, with {len(file.payments):,} payments over"
+                f" {format_money(file.control_sum, file.currency)}. The bank takes the"
+                " file of now for another one and pays it, too: hand in only one."
+            )
+    return warnings
 
 
 def build_names_section(names) -> Section:
@@ -142,8 +163,8 @@ class FileForm(ServiceForm):
             *LIST_LABELS.items(),
         ]
 
-    def build_content(self) -> tuple[str, bytes]:
-        """The name and the bytes of the file."""
+    def build_content(self, at) -> tuple[str, bytes]:
+        """The name and the bytes of the file, which is recorded if it pays."""
         chosen, columns = self.cleaned_data["file"], self.cleaned_data["columns"]
         columns = [it for it in CSV_COLUMNS if it in columns] or FILE_COLUMNS
         if chosen in LISTS:
@@ -151,8 +172,9 @@ class FileForm(ServiceForm):
             return name, LISTS[chosen](self.row, list_paid_lines(self.row), columns)
         planned = self.planned[chosen]
         if planned.format in LISTS:
+            planned.record(self.row, at=at)
             return chosen, LISTS[planned.format](self.row, planned.lines, columns)
-        return chosen, planned.build(self.row).content
+        return chosen, planned.build(self.row, at=at).content
 
 
 class DownloadFilesPage(FormPage):
@@ -167,8 +189,8 @@ class DownloadFilesPage(FormPage):
     explanation = (
         "Send each of the files to its receiver once: together they pay each line of"
         " the run. They are the same however often you download them, except that"
-        " payments which staff have canceled since are left out. The lists of all"
-        " payments are for your books."
+        " payments which staff have canceled since are left out; the bank file then has"
+        " another number. The lists of all payments are for your books."
     )
 
     @classmethod
@@ -176,21 +198,22 @@ class DownloadFilesPage(FormPage):
         return run.state not in WITHOUT_FILES
 
     def list_alerts(self):
+        alerts: list[str] = warn_of_other_files(self.row, plan_default_files(self.row))
         payer = get_payer(self.row)
         if payer.get("name") and payer.get("iban"):
-            return []
+            return alerts
         text = (
             'A bank file names who pays. <a class="underline" href="{}">Enter name and'
             " IBAN</a> first."
         )
-        return [format_html(text, reverse("admin:payer_settings"))]
+        return [*alerts, format_html(text, reverse("admin:payer_settings"))]
 
     def get_initial(self):
         chosen = self.request.GET.get("file")
         return super().get_initial() | ({"file": chosen} if chosen else {})
 
     def save(self, form, at):
-        result = form.build_content()
+        result = form.build_content(at)
         record_export(self.row, at=at)
         return result
 

@@ -32,7 +32,7 @@ from affiliate_site.backoffice.payouts.run_parts import (
 from affiliate_site.payout_files.sepa import get_receiver_name, write_receiver_name
 from payouts.models.runs import LEFT_OUT_STATES, PayoutLineState, PayoutRunState
 from payouts.services.amounts_due import filter_on_hold
-from payouts.services.payout_results import BANK_METHODS, is_sepa_line
+from payouts.services.payout_files import BANK_METHODS, is_sepa_line
 from payouts.services.run_selection import build_receiver
 from tracking.amounts import ExactSum
 

@@ -10,7 +10,8 @@ from affiliate_site.payout_files.results.reading import (
     RESULT_FORMATS,
     read_results_file,
 )
-from payouts.services.payout_results import apply_payout_results, get_payout_run
+from payouts.services.payout_files import get_payout_run
+from payouts.services.payout_results import apply_payout_results
 from tracking.money import format_amount
 
 LISTS = ("settled", "failed", "unknown", "unmatched")

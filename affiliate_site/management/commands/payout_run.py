@@ -82,7 +82,7 @@ class Command(AccountCommand):
             transaction.set_rollback(not is_kept)
         files = []
         if is_kept and options["export"]:
-            files = write_files(run, options["export"], options["output"])
+            files = write_files(run, options["export"], options["output"], at=at)
             record_export(run, at=at)
         result = {
             "run": run.public_id if is_kept else None,
@@ -127,11 +127,11 @@ def list_lines(account, run):
     return paid, left_out
 
 
-def write_files(run, formats, directory):
+def write_files(run, formats, directory, *, at):
     """Write the files of a run into the directory; what they are, for JSON."""
     directory.mkdir(parents=True, exist_ok=True)
     written = []
-    for file in build_files(run, formats=formats):
+    for file in build_files(run, formats=formats, at=at):
         path = directory / file.name
         path.write_bytes(file.content)
         written.append(

@@ -11,12 +11,8 @@ from accounts.decimals import parse_decimal
 from affiliate_site.payout_files.results.bounds import BoundedFile
 from affiliate_site.payout_files.results.xml_messages import parse_day
 from payouts.errors import InvalidResultsFile
-from payouts.services.payout_results import (
-    PayoutResult,
-    ResultState,
-    find_duplicate,
-    find_payment_id,
-)
+from payouts.services.payout_files import find_payment_id
+from payouts.services.payout_results import PayoutResult, ResultState, find_duplicate
 from tracking.money import get_exponent
 
 SEPARATORS = ",;\t"

@@ -17,12 +17,8 @@ from defusedxml.ElementTree import iterparse
 from accounts.decimals import parse_decimal
 from affiliate_site.payout_files.results.bounds import BoundedFile
 from payouts.errors import InvalidResultsFile
-from payouts.services.payout_results import (
-    PayoutResult,
-    ResultState,
-    find_duplicate,
-    find_payment_id,
-)
+from payouts.services.payout_files import find_payment_id
+from payouts.services.payout_results import PayoutResult, ResultState, find_duplicate
 
 PAIN002, CAMT = XML_FORMATS = ("pain002", "camt")
 MESSAGES = {

@@ -158,11 +158,11 @@ def create_rows(account, api, marker: str) -> SampleAccount:
     record_failed_page_call(
         account, reason=marker, page=f"https://{marker}.example/", at=now
     )
+    create_document(account, marker)
     create_payout_run(account, marker)
     post_opening_balance(
         account, affiliate_id=slug, currency="USD", amount=Decimal(5), at=now
     )
-    create_document(account, marker)
     create_disputed_sale(create_shop(account, marker), sample)
     return sample
 

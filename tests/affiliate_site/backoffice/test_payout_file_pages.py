@@ -129,6 +129,62 @@ def test_downloads_a_file_and_records_it(staff_client, account, run):
     assert "file" in client.post(url, {"file": "none"}).context["form"].errors
 
 
+def test_warns_of_a_bank_file_with_other_payments(staff_client, account, run):
+    client, name = staff_client(), f"{run}-pain001-bank-EUR.xml"
+    assert client.post(page_url(run, "files"), {"file": name}).status_code == 200
+    warning = f"a bank file was made as {str(run).replace('_', '-')}, with 2 payments"
+    assert warning not in get_page(client, run)
+    first = get_lines(run)[0].payment
+    cancel_payment(account, payment_id=str(first), at=timezone.now())
+    for page in (get_page(client, run), get_page(client, run, "files")):
+        assert warning in page
+        assert "50.00 EUR. The bank takes the file of now for another one" in page
+
+
+def test_says_that_a_file_cannot_be_made_again(staff_client, account, run):
+    client, name = staff_client(), f"{run}-pain001-bank-EUR.xml"
+    line = get_lines(run)[0]
+    account.payout_lines.filter(pk=line.pk).update(receiver={})
+    assert f"{name} cannot be made again" in get_page(client, run)
+    for chosen in (name, f"{run}-rest-csv-bank-USD.csv"):
+        response = client.post(page_url(run, "files"), {"file": chosen})
+        if chosen != name:
+            assert response["Content-Disposition"]
+            continue
+        [error] = response.context["form"].non_field_errors()
+        assert error.startswith("This file cannot be made again")
+        assert str(line.payment) in error
+    assert client.post(page_url(run, "files"), {"file": "csv"}).status_code == 200
+
+
+def test_shows_why_an_answer_about_a_whole_file_is_not_applied(staff_client, run):
+    client, message = staff_client(), str(run).replace("_", "-")
+    client.post(page_url(run, "files"), {"file": f"{run}-pain001-bank-EUR.xml"})
+    report = (
+        "<Document><CstmrPmtStsRpt><OrgnlGrpInfAndSts><OrgnlMsgId>{}</OrgnlMsgId>"
+        "<OrgnlNbOfTxs>{}</OrgnlNbOfTxs><GrpSts>RJCT</GrpSts>{}</OrgnlGrpInfAndSts>"
+        "</CstmrPmtStsRpt></Document>"
+    )
+    duplicate = "<StsRsnInf><Rsn><Cd>DU01</Cd></Rsn></StsRsnInf>"
+
+    def send(number, reason=""):
+        content = report.format(message, number, reason).encode()
+        file = SimpleUploadedFile("answer.xml", content)
+        return client.post(page_url(run, "results"), {"file": file, "format": "auto"})
+
+    for shown, sentence in (
+        (send(3), "the file has 2 payments, 50.00 EUR"),
+        (send(2, duplicate), "it was ordered twice"),
+    ):
+        assert list_tables(shown)["Not applied, to check"] == [message]
+        assert sentence in shown.content.decode()
+        apply(client, run, shown)
+    assert [line.state for line in get_lines(run)] == ["unknown"] * 3
+    apply(client, run, send(2))
+    states = [line.state for line in get_lines(run)]
+    assert states == ["returned", "returned", "unknown"]
+
+
 def test_asks_for_the_payer_before_a_bank_file(staff_client, run):
     run.update_row(payer={})
     client, url = staff_client(), page_url(run, "files")

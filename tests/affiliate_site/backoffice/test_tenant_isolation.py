@@ -48,6 +48,7 @@ MODELS_WITHOUT_ADMIN = {
     "payouts.LedgerDigest": "printed by check_ledger",
     "payouts.DocumentSequence": "the last number of documents",
     "payouts.PaymentAllocation": "shown in the timeline of its customer",
+    "payouts.PayoutFile": "compared with answers of banks",
     "payouts.PayoutSettings": "one per account: the payer settings",
     "payouts.TaxData": "shown with its affiliate",
     "tracking.Asset": "part of a link, shown with its enrollment",

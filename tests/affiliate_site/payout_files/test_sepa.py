@@ -15,9 +15,10 @@ from affiliate_site.payout_files.sepa import (
     write_receiver_name,
 )
 from payouts.errors import PayerIncomplete
-from payouts.services.payout_results import find_payment_id
+from payouts.services.payout_files import find_payment_id
 from tests.payout_scenario import BANK, Paid, build_run
 
+MESSAGE_ID = "pr-AAAABBBBCCCCDDDD"
 ACCOUNT = Account(time_zone="Europe/Amsterdam")
 MESSAGE = (
     '<?xml version="1.0" encoding="UTF-8"?><Document'
@@ -50,7 +51,8 @@ MESSAGE = (
 
 
 def write(*paid, **fields):
-    return write_pain001(*build_run(*paid, account=ACCOUNT, **fields))
+    run, lines = build_run(*paid, account=ACCOUNT, **fields)
+    return write_pain001(run, lines, MESSAGE_ID)
 
 
 def test_writes_the_same_valid_message_each_time(time_machine):
@@ -72,14 +74,14 @@ def test_writes_the_same_valid_message_each_time(time_machine):
 def test_names_the_day_in_the_time_zone_of_the_account():
     run, lines = build_run(Paid(), account=Account(time_zone="Pacific/Kiritimati"))
     run.confirmed_at = run.confirmed_at.replace(hour=12)
-    assert b"<Dt>2026-04-06</Dt>" in write_pain001(run, lines)
+    assert b"<Dt>2026-04-06</Dt>" in write_pain001(run, lines, MESSAGE_ID)
 
 
 @pytest.mark.parametrize("payer", [{}, {"name": "Harbor"}, {"iban": "DE89"}])
 def test_needs_a_payer(payer, db, account):
     run, lines = build_run(Paid(), account=account, payer=payer)
     with pytest.raises(PayerIncomplete):
-        write_pain001(run, lines)
+        write_pain001(run, lines, MESSAGE_ID)
 
 
 @pytest.mark.parametrize(

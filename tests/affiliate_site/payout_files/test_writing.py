@@ -17,10 +17,11 @@ from affiliate_site.payout_files.writing import (
     write_csv,
     write_xlsx,
 )
-from payouts.errors import PayoutRunNotConfirmed
+from payouts.errors import PayerIncomplete, PayoutRunNotConfirmed, ReceiverErased
 from payouts.services.payments import cancel_payment
 from tests.payout_scenario import CONFIRMED_AT, Paid, build_run, create_run, get_lines
 
+AT = CONFIRMED_AT + timedelta(hours=1)
 PAYPAL = Paid(method="paypal", details={"email": "mina@notes.example.org"})
 WISE = Paid(method="wise", details={"email": "mina@notes.example.org"})
 
@@ -70,7 +71,7 @@ def test_reads_the_lines_once(run, capture_queries):
     """Also what the files name of payments and affiliates."""
     with capture_queries() as captured:
         for planned in plan_default_files(run):
-            planned.build(run)
+            FORMATS[planned.format].write(run, planned.lines, "pr-1")
             planned.list_written_names()
             write_csv(run, planned.lines, tuple(CSV_COLUMNS))
 
@@ -78,7 +79,7 @@ def test_reads_the_lines_once(run, capture_queries):
 
 
 def test_writes_the_formats_that_are_asked_for(run):
-    files = build_files(run, formats=["csv", "pain001"])
+    files = build_files(run, formats=["csv", "pain001"], at=AT)
     assert [(each.format, each.currency, each.line_count) for each in files] == [
         ("csv", "EUR", 1),
         ("csv", "USD", 1),
@@ -88,7 +89,7 @@ def test_writes_the_formats_that_are_asked_for(run):
         ("pain001", "EUR", 1),
     ]
     assert {each.control_sum for each in files} == {Decimal("12.5"), Decimal(25)}
-    again = build_files(run, formats=["csv", "pain001"])
+    again = build_files(run, formats=["csv", "pain001"], at=AT)
     assert [it.content for it in again] == [it.content for it in files]
 
 
@@ -98,6 +99,58 @@ def test_writes_the_rest_of_a_method_beside_its_file(run):
         ("rest-csv-bank-USD.csv", 1),
     ]
     assert describe(plan_files(run, formats=["paypal"])) == [("paypal-EUR.csv", 2)]
+
+
+def test_records_each_file_that_is_made(run):
+    [bank, paypal, *_] = plan_default_files(run)
+    first = bank.build(run, at=AT)
+    assert b"<MsgId>" + run.public_id.replace("_", "-").encode() + b"<" in first.content
+    assert bank.build(run, at=AT).content == first.content
+    paypal.build(run, at=AT)
+    rows = run.account.payout_files.order_by("id")
+    assert [
+        (row.format, row.message_id and row.message_id[:3], row.payments)
+        for row in rows
+    ] == [
+        (each.format, prefix, [str(line.payment) for line in each.lines])
+        for each, prefix in ((bank, "pr-"), (paypal, None))
+    ]
+
+
+def test_a_file_that_cannot_be_written_is_not_recorded(run):
+    run.update_row(payer={})
+    with pytest.raises(PayerIncomplete):
+        plan_default_files(run)[0].build(run, at=AT)
+    assert not run.account.payout_files.exists()
+
+
+def test_other_payments_are_another_message(run, scenario):
+    scenario.create_enrolled_affiliate("Quinn", "Quinn")
+    add_lines(run, Paid(slug="quinnquinn"))
+    before = plan_default_files(run)[0].build(run, at=AT).content
+    line = get_lines(run)[0]
+    cancel_payment(run.account, payment_id=str(line.payment), at=AT)
+    after = plan_default_files(run)[0].build(run, at=AT).content
+    name = run.public_id.replace("_", "-")
+    for content, number in ((before, ""), (after, ".2")):
+        assert f"<MsgId>{name}{number}</MsgId>" in content.decode()
+        assert f"<PmtInfId>{name}{number}-1</PmtInfId>" in content.decode()
+
+
+@pytest.mark.parametrize("index", range(5))
+def test_makes_no_file_again_whose_receiver_was_erased(run, index):
+    """It stays in its own file, whatever the file needs of a receiver."""
+    names = [each.name for each in plan_default_files(run)]
+    pk = plan_default_files(run)[index].lines[0].pk
+    run.account.payout_lines.filter(pk=pk).update(receiver={})
+    planned = plan_default_files(run)
+    assert [each.name for each in planned] == names
+    for number, each in enumerate(planned):
+        if number == index:
+            with pytest.raises(ReceiverErased):
+                each.build(run, at=AT)
+        else:
+            each.build(run, at=AT)
 
 
 def test_splits_files_at_the_limit_of_the_receiver(run, monkeypatch):
@@ -126,7 +179,7 @@ def test_leaves_out_what_staff_have_canceled_but_not_what_the_bank_returned(run)
 def test_has_no_files_of_a_draft(run, state):
     run.update_row(state=state)
     with pytest.raises(PayoutRunNotConfirmed):
-        build_files(run, formats=["csv"])
+        build_files(run, formats=["csv"], at=AT)
 
 
 def test_refuses_amounts_that_a_currency_has_not(run):
@@ -135,12 +188,12 @@ def test_refuses_amounts_that_a_currency_has_not(run):
     planned = plan_default_files(run)[2]
     assert planned.name.endswith("-rest-csv-bank-EUR.csv")
     assert "more decimals" in dict(planned.unfit)[account_line]
-    assert b'"12.3456"' in planned.build(run).content
+    assert b'"12.3456"' in planned.build(run, at=AT).content
 
 
 def test_writes_paypal_without_titles():
     paid = [PAYPAL, Paid("1250", "JPY", "paypal", {"email": "=cmd@x.example"})]
-    assert FORMATS["paypal"].write(*build_run(*paid)).decode() == (
+    assert FORMATS["paypal"].write(*build_run(*paid), "").decode() == (
         '"mina@notes.example.org","12.50","EUR","pa_0000000000000001",'
         '"Payment pa_0000000000000001"\r\n'
         '"\'=cmd@x.example","1250","JPY","pa_0000000000000002",'
@@ -149,7 +202,7 @@ def test_writes_paypal_without_titles():
 
 
 def test_writes_wise_with_its_titles():
-    assert FORMATS["wise"].write(*build_run(WISE)).decode() == (
+    assert FORMATS["wise"].write(*build_run(WISE), "").decode() == (
         '"name","recipientEmail","paymentReference","receiverType","amountCurrency",'
         '"amount","sourceCurrency","targetCurrency"\r\n'
         '"Mina Keßler","mina@notes.example.org","pa0000000000000001","PERSON","target",'
@@ -158,7 +211,7 @@ def test_writes_wise_with_its_titles():
     saved = Paid(method="wise", details={"recipient": "77"})
     assert (
         FORMATS["wise"]
-        .write(*build_run(saved))
+        .write(*build_run(saved), "")
         .decode()
         .startswith('"recipientId","name","recipientEmail"')
     )

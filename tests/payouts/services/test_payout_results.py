@@ -7,20 +7,23 @@ from unittest.mock import patch
 import pytest
 
 from accounts.errors import NotFound
-from payouts.errors import ResultsOfOtherRun
+from payouts.errors import ReceiverErased, ResultsOfOtherRun
 from payouts.services import payout_results
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
+from payouts.services.payout_files import (
+    find_payment_id,
+    get_payout_run,
+    is_sepa_line,
+    list_paid_lines,
+    record_file,
+)
 from payouts.services.payout_methods import remove_payout_method, set_payout_method
 from payouts.services.payout_results import (
     NO_ANSWER,
     PayoutResult,
     ResultState,
     apply_payout_results,
-    find_payment_id,
-    get_payout_run,
-    is_sepa_line,
-    list_paid_lines,
 )
 from payouts.services.payout_runs import record_export
 from payouts.services.run_states import list_unanswered_payments
@@ -265,6 +268,153 @@ def test_a_refusal_is_not_applied_if_another_amount_has_arrived(account, run):
     assert list_states(run) == ["unknown"] * 3
 
 
+def test_a_file_that_is_a_duplicate_is_named_once(account, run):
+    name = name_message(run)
+    result = PayoutResult(name, DUPLICATE, is_message=True)
+    [reported] = apply(account, result, run=run).unmatched
+    assert reported.payment == name
+    assert reported.reason.startswith(IS_DUPLICATE)
+
+
+def pay_german_and_emirates(account):
+    """Two lines to IBANs: the bank file has only the first one."""
+    run = create_run(
+        account,
+        Paid("20"),
+        Paid("30", slug="nilsberg", details={"iban": "AE070331234567890123456"}),
+    )
+    return run, get_lines(run)
+
+
+def record(run, lines, at=AT, **options):
+    options = {"format_name": "pain001", "is_message": True} | options
+    return record_file(run, lines, at=at, **options)
+
+
+@pytest.mark.parametrize("state", [SETTLED, FAILED])
+@pytest.mark.parametrize("sums", [{}, {"count": 1}, {"amount": Decimal(20)}])
+def test_an_answer_about_a_file_is_about_its_payments(account, run, state, sums):
+    run, [german, emirates] = pay_german_and_emirates(account)
+    file = record(run, [german])
+    record(run, [emirates], format_name="csv", is_message=False)
+
+    apply(account, PayoutResult(file.message_id, state, is_message=True, **sums))
+
+    expected = "settled" if state == SETTLED else "returned"
+    assert list_states(run) == [expected, "unknown"]
+
+
+@pytest.mark.parametrize(
+    "sums",
+    [{"count": 2}, {"amount": Decimal(50)}, {"currency": "USD"}, {"count": -1}],
+)
+def test_an_answer_with_other_sums_is_not_applied(account, run, sums):
+    run, [german, _] = pay_german_and_emirates(account)
+    file = record(run, [german])
+    result = PayoutResult(file.message_id, FAILED, is_message=True, **sums)
+
+    [reported] = apply(account, result, run=run).unmatched
+
+    assert reported.payment == file.message_id
+    assert reported.reason.endswith("but the file has 1 payment, 20.00 EUR")
+    assert list_states(run) == ["unknown"] * 2
+
+
+def test_what_happens_after_a_file_was_made_does_not_matter(account, run):
+    """A canceled line, an erased receiver, another rule of the format."""
+    run, [first, second] = pay_german_and_emirates(account)
+    file = record(run, [first, second])
+    cancel_payment(account, payment_id=first.payment.public_id, at=AT)
+    account.payout_lines.filter(pk=second.pk).update(receiver={}, method="paypal")
+    result = PayoutResult(file.message_id, SETTLED, is_message=True, count=2)
+
+    [reported] = apply(account, result).unmatched
+
+    assert reported.payment == first.payment.public_id
+    assert reported.reason == "it was canceled, but has arrived"
+    assert list_states(run) == ["canceled", "settled"]
+
+
+def test_other_payments_make_another_message(account, run):
+    first, second, _ = get_lines(run)
+    file = record(run, [first, second])
+    assert file.message_id == name_message(run)
+    assert (file.payments, file.control_sum, file.currency, file.created_at) == (
+        [str(first.payment), str(second.payment)],
+        50,
+        "EUR",
+        AT,
+    )
+    assert record(run, [second, first], at=AT + timedelta(days=1)) == file
+    other = record(run, [second])
+    assert other.message_id == f"{name_message(run)}.2"
+    assert record(run, [second]) == other
+    assert record(run, [first, second]) == file
+    by_list = record(run, [second], format_name="csv", is_message=False)
+    assert by_list.message_id is None
+
+    apply(account, PayoutResult(other.message_id, SETTLED, is_message=True, count=1))
+    assert list_states(run) == ["unknown", "settled", "unknown"]
+
+
+def test_knows_no_files_of_other_accounts(account, other_account, run):
+    other = ProgramScenario(other_account, prefix="zz-marker-")
+    other_run = create_run(other_account, Paid("7", slug=other.mina.slug))
+    file = record(other_run, get_lines(other_run))
+    result = PayoutResult(file.message_id, SETTLED, is_message=True)
+    [reported] = apply(account, result).unmatched
+    assert reported.reason == "there is no such file"
+    with pytest.raises(ResultsOfOtherRun, match=file.message_id):
+        apply(account, result, run=run)
+    assert list_states(other_run) == ["unknown"]
+
+
+@pytest.mark.parametrize(
+    ("paid", "sums", "is_applied"),
+    [
+        ([Paid("20")], {"count": 1}, True),
+        ([Paid("20")], {"amount": Decimal(20)}, True),
+        ([Paid("20")], {}, False),
+        ([Paid("20")], {"count": 2}, False),
+        ([Paid("20"), Paid("5", "USD")], {"count": 2}, False),
+        ([Paid("20"), Paid("5", "USD")], {"count": 1}, False),
+    ],
+)
+def test_a_file_of_an_earlier_release_has_all_lines_or_is_unknown(
+    scenario, account, paid, sums, is_applied
+):
+    run = create_run(account, *paid)
+    name = name_message(run)
+    applied = apply(account, PayoutResult(name, SETTLED, is_message=True, **sums))
+    assert bool(applied.settled) is is_applied
+    assert bool(applied.unmatched) is not is_applied
+    later = PayoutResult(f"{name}.2", SETTLED, is_message=True, **sums)
+    assert apply(account, later).unmatched
+
+
+@pytest.mark.parametrize(("canceled", "number"), [(False, ""), (True, ".2")])
+def test_a_file_that_an_earlier_release_made_keeps_its_number(
+    account, run, canceled, number
+):
+    """Unless a payment of it was canceled since: it may have had that, too."""
+    run.update_row(state="confirmed")
+    record_export(run, at=AT)
+    first, second, _ = get_lines(run)
+    if canceled:
+        cancel_payment(account, payment_id=first.payment.public_id, at=AT)
+    assert record(run, [second]).message_id == f"{name_message(run)}{number}"
+    following = record(run, [first]).message_id
+    assert following == f"{name_message(run)}.{3 if number else 2}"
+
+
+def test_makes_no_file_with_an_erased_receiver(account, run):
+    first, second, _ = get_lines(run)
+    account.payout_lines.filter(pk=first.pk).update(receiver={})
+    with pytest.raises(ReceiverErased, match=str(first.payment)):
+        record(run, [second, get_lines(run)[0]])
+    assert not account.payout_files.exists()
+
+
 def test_puts_the_method_on_hold_that_was_used(account, run):
     line = get_lines(run)[0]
     method = set_method(run)
@@ -472,6 +622,7 @@ def test_tries_again_if_somebody_cancels_a_payment_meanwhile(account, run):
 
 
 def test_answers_for_all_payments_of_a_message(account, run):
+    record(run, get_lines(run)[:2])
     name = run.public_id.replace("_", "-")
     whole = PayoutResult(
         name,
