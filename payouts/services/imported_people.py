@@ -242,6 +242,7 @@ def import_payout_method(
         details={str(k): str(v) for k, v in read_map(body, "details").items()},
         is_primary=bool(body.get("primary")),
         at=imports.at,
+        should_notify=False,
     )
 
 

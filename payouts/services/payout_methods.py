@@ -59,13 +59,14 @@ def set_payout_method(
     details: Mapping[str, str] | None,
     is_primary: bool,
     at: datetime,
+    should_notify: bool = True,
 ) -> PayoutMethod:
     """Create a payout method or replace its details; None leaves the details.
 
     The first payout method of an affiliate becomes the primary one. Other details end
     the hold of a method, unless the last payment to them came back. The audit log gets
     the names of what changed, and numbers and addresses only masked: nobody can erase
-    it. The affiliate gets a mail.
+    it. The affiliate gets a mail if `should_notify`.
     """
     validate_payout_method_kind(kind)
     with transaction.atomic():
@@ -103,7 +104,7 @@ def set_payout_method(
             fields=fields,
             **changes,
         )
-        if fields:
+        if fields and should_notify:
             _queue_mail(affiliate, at=at)
     return method
 
