@@ -38,6 +38,8 @@ def import_file(
         lines.append(f"IDs changed in: {', '.join(result.offsets)}")
     if result.missing_images:
         lines.append(f"{result.missing_images} images of creatives are missing.")
+    if result.rows["tracking.PortalSettings"]:
+        lines.append("A portal's own host is not moved: run set_portal_host.")
     command.write_result(
         "\n".join(lines),
         account=account,

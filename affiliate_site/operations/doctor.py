@@ -25,6 +25,7 @@ from django.utils import timezone
 from accounts.append_only import list_invalid_triggers, try_forbidden_changes
 from accounts.db_compat import get_database_time
 from accounts.encryption import WrongEncryptionKey
+from accounts.errors import DomainError
 from accounts.models.accounts import Account
 from accounts.replica import REPLICA, UnusableReplica, get_lag_bytes
 from accounts.services.command_runs import (
@@ -43,7 +44,9 @@ from affiliate_site.operations.health import (
 from affiliate_site.operations.probe import HEADER, sign_probe
 from payouts.services.encryption import has_values_to_rotate
 from payouts.services.reconciliation import APPEND_ONLY_MODELS
+from tracking.models.portal import PortalSettings
 from tracking.services.mails import count_waiting_mails
+from tracking.services.portal_settings import validate_portal_host
 
 OK = "ok"
 WARNING = "warning"
@@ -417,6 +420,25 @@ def check_ledger_result(_at: datetime) -> Finding:
     return Finding(OK, "no known discrepancy")
 
 
+def check_portal_hosts(_at: datetime) -> Finding:
+    """The own hosts of portals must be those that `set_portal_host` accepts."""
+    rows = PortalSettings.objects.exclude(host=None).select_related("account")
+    hosts, problems = [], []
+    for row in rows.order_by("account__slug"):
+        hosts.append(f"{row.account.slug} at {row.host}")
+        try:
+            validate_portal_host(row.account, row.host or "")
+        except DomainError as error:
+            problems.append(f"{hosts[-1]}: {error.text}")
+    if problems:
+        return Finding(
+            WARNING,
+            "; ".join(problems),
+            "ask the account, then run manage.py set_portal_host",
+        )
+    return Finding(OK, ", ".join(hosts) or "no portal has one")
+
+
 def check_webhook_worker(at: datetime) -> Finding:
     """A worker must run if there are webhooks, postbacks or mails to send."""
     mails = count_waiting_mails()
@@ -552,6 +574,7 @@ CHECKS: dict[str, Callable[[datetime], Finding]] = {
     "triggers": check_triggers,
     "clock": check_clock,
     "ledger": check_ledger_result,
+    "portal_hosts": check_portal_hosts,
     "webhook_worker": check_webhook_worker,
     **{name: check_nightly(name) for name in NIGHTLY_COMMANDS},
 }
@@ -568,7 +591,10 @@ REQUIRED_CHECKS = {
         ("durability", "migrations", "time_limits", "replica", "clock"), "database"
     ),
     **dict.fromkeys(
-        ("encryption_keys", "triggers", "ledger", "webhook_worker", *NIGHTLY_COMMANDS),
+        (
+            *("encryption_keys", "triggers", "ledger", "portal_hosts"),
+            *("webhook_worker", *NIGHTLY_COMMANDS),
+        ),
         "migrations",
     ),
 }

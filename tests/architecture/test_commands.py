@@ -60,6 +60,7 @@ DOCUMENTED = {
         " [--trust-browser-customers] [--no-trust-browser-customers]"
     ),
     "enable_portal": "ACCOUNT [--open | --off]",
+    "set_portal_host": "ACCOUNT [HOST | --none]",
     "invite_affiliate": "ACCOUNT AFFILIATE",
     "set_customer_email_keys": "ACCOUNT [--meta-data-key KEY]",
     "archive_program": "ACCOUNT PROGRAM",
@@ -133,7 +134,9 @@ def parse_documented_positionals(usage):
     """Parse `ACCOUNT [FILE]` into `[("ACCOUNT", True), ("FILE", False)]`."""
     bare = re.sub(r"\[?--[a-z-]+( [A-Z_]+)?\]?( \| --[a-z-]+( [A-Z_]+)?\])?", "", usage)
     return [
-        (word.strip("[]"), not word.startswith("[")) for word in bare.split() if word
+        (word.strip("[]"), not word.startswith("["))
+        for word in bare.split()
+        if word.strip("[]|")
     ]
 
 

@@ -1,5 +1,6 @@
 """The settings of an account's portal for affiliates."""
 
+import re
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -7,6 +8,8 @@ from urllib.parse import urlunsplit
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
+from django.http.request import validate_host
 
 from accounts.errors import InvalidSetting
 from accounts.models.accounts import Account
@@ -17,6 +20,7 @@ from tracking.models.portal import PortalSettings
 from tracking.services.portal_terms import publish_terms
 
 MAX_PAYOUT_DAY = 28  # every month has it
+HOST = re.compile(r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*")
 
 
 def get_portal_settings(account: Account) -> PortalSettings:
@@ -58,15 +62,11 @@ def update_portal_settings(
 ) -> PortalSettings:
     """Change columns of the settings; the audit log gets their names.
 
-    Other `terms` than the present ones are a new version. Raises `HostTaken`, and
-    `InvalidSetting` for a `payout_day` that some month does not have.
+    Other `terms` than the present ones are a new version. Raises `InvalidSetting` for a
+    `payout_day` that some month does not have. A `host` is set by `set_portal_host`.
     """
     changes = dict(changes)
     terms = changes.pop("terms", None)
-    host = changes.get("host")
-    others = PortalSettings.objects.exclude(account=account)
-    if host and others.filter(host=host).exists():
-        raise HostTaken(host=host)
     validate_payout_day(changes.get("payout_day"))
     with transaction.atomic():
         account.portal_settings.insert_or_ignore(
@@ -85,6 +85,35 @@ def update_portal_settings(
         if terms is not None:
             publish_terms(account, terms, at=at)
     return row
+
+
+def set_portal_host(
+    account: Account, host: str | None, *, at: datetime
+) -> PortalSettings:
+    """Give the portal a host of its own, or none. Only operators do.
+
+    Raises `HostTaken`, and `InvalidSetting` for what is no host of this service.
+    """
+    host = host.lower() if host else None
+    if host:
+        validate_portal_host(account, host)
+    return update_portal_settings(account, changes={"host": host}, at=at)
+
+
+def validate_portal_host(account: Account, host: str) -> None:
+    """Raise `HostTaken` or `InvalidSetting` if a portal must not have this host."""
+    rule = ""
+    if not HOST.fullmatch(host):
+        rule = "a name like partners.example.com, without scheme and port"
+    elif host == split_url(settings.PUBLIC_URL).hostname:
+        rule = f"another one than {host}, which is that of the service: give --none"
+    elif not validate_host(host, settings.ALLOWED_HOSTS):
+        rule = f"in ALLOWED_HOSTS: point {host} at this service and add it there"
+    if rule:
+        raise InvalidSetting(setting="The host", rule=rule, path="host")
+    others = PortalSettings.objects.exclude(account=account)
+    if others.filter(Q(host=host) | Q(host__startswith=f"{host}:")).exists():
+        raise HostTaken(host=host)
 
 
 def validate_payout_day(day: int | None) -> None:

@@ -4,13 +4,10 @@ from functools import partial
 from typing import cast
 
 from django import forms
-from django.conf import settings
-from django.http.request import split_domain_port, validate_host
 from django.shortcuts import redirect
 
 from accounts.models.users import User
 from accounts.services.notifications import can_send_mail
-from accounts.url_safety import split_url
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
 from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.forms import MULTI_LINE, FieldSets, ServiceForm
@@ -57,12 +54,6 @@ class PortalSettingsForm(ServiceForm):
             " again."
         ),
     )
-    host = forms.CharField(
-        label="Own host",
-        max_length=253,
-        required=False,
-        help_text="Such as partners.example.com. Your operator prepares it first.",
-    )
     sender_name = forms.CharField(
         label="Sender of mail",
         max_length=255,
@@ -99,7 +90,7 @@ class PortalSettingsForm(ServiceForm):
     )
 
     fieldsets: FieldSets = (
-        ("Access", ("is_on", "is_open", "host")),
+        ("Access", ("is_on", "is_open")),
         ("Mail", ("sender_name", "contact_email")),
         ("Pages", ("welcome_text", "terms", "payout_day")),
         ("What they see", ("order_ids", "shows_comments", "shows_recruit_sales")),
@@ -107,8 +98,11 @@ class PortalSettingsForm(ServiceForm):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        url = build_portal_url(self.account)
-        self.fields["is_on"].help_text = f"They see what they earned at {url}"
+        host = get_portal_settings(self.account).host or "none"
+        self.fields["is_on"].help_text = (
+            f"They see what they earned at {build_portal_url(self.account)} (own host:"
+            f" {host}. Your operator sets it: manage.py set_portal_host)."
+        )
 
     def clean_sender_name(self):
         """None without one."""
@@ -117,21 +111,6 @@ class PortalSettingsForm(ServiceForm):
     def clean_contact_email(self):
         """None without one."""
         return self.cleaned_data["contact_email"] or None
-
-    def clean_host(self):
-        """A host of this service, in lower case; None without one."""
-        host = self.cleaned_data["host"].strip().lower()
-        domain, _port = split_domain_port(host)  # empty if it has other parts
-        if host == split_url(settings.PUBLIC_URL).netloc.lower():
-            raise forms.ValidationError(
-                f"{host} is the host of the service: leave this empty."
-            )
-        if host and not (domain and validate_host(domain, settings.ALLOWED_HOSTS)):
-            raise forms.ValidationError(
-                f"This service does not answer at {host} yet. Your operator points the"
-                " name at it and adds it to ALLOWED_HOSTS."
-            )
-        return host or None
 
 
 NO_MAIL = "No mail can be sent from here: nobody can apply or reset a password."

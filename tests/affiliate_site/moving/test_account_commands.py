@@ -20,7 +20,8 @@ pytestmark = pytest.mark.usefixtures("db")
 def test_say_what_they_did(moved, tmp_path):
     number = moved.file.read_bytes().count(b"\n") - 2
     out = run_command("import_account", "harbor", "--file", str(moved.file))
-    assert out == f"harbor: {number:,} rows imported\n"
+    note = "A portal's own host is not moved: run set_portal_host."
+    assert out == f"harbor: {number:,} rows imported\n{note}\n"
 
     path = tmp_path / "again.jsonl"
     out = run_command("export_account", "harbor", str(path))

@@ -222,6 +222,14 @@ def test_refuses_an_unknown_column(moved, tmp_path):
     assert_refused(path, "columns of accounts.Account differ: is_free")
 
 
+def test_a_host_of_a_portal_never_comes_by_a_file(moved, tmp_path):
+    def edit(lines):
+        find(lines, "tracking.PortalSettings")["host"] = "partners.harbor.example"
+
+    path = change(moved, tmp_path, edit)
+    assert_refused(path, "tracking.PortalSettings: columns differ: host")
+
+
 @pytest.mark.parametrize("ids", [[1, 2], [1, 2, "3"], [-1, 0, 0], [1, 2**63, 2**63]])
 def test_refuses_sizes_that_are_none(moved, tmp_path, ids):
     path = change(moved, tmp_path, lambda lines: lines[0]["tables"][5].update(ids=ids))

@@ -515,3 +515,21 @@ def test_judges_the_replica(monkeypatch, found, status, detail):
 
     assert (finding.status, finding.detail) == (status, detail)
     assert bool(finding.advice) is (status != "ok")
+
+
+def test_lists_the_own_hosts_of_portals(account, other_account, settings):
+    assert get_finding("portal_hosts").detail == "no portal has one"
+    settings.PUBLIC_URL = "https://aff.example.com"
+    settings.ALLOWED_HOSTS = ["aff.example.com", "a.example"]
+    account.portal_settings.create(host="a.example")
+    finding = get_finding("portal_hosts")
+    assert (finding.status, finding.detail) == ("ok", f"{account} at a.example")
+
+    # Set before hosts were the operator's.
+    for host in ("aff.example.com:8443", "a.example", "b.example"):
+        other_account.portal_settings.all().delete()
+        other_account.portal_settings.create(host=host)
+        finding = get_finding("portal_hosts")
+        assert finding.status == "warning"
+        assert f"{other_account} at {host}: " in finding.detail
+        assert "set_portal_host" in finding.advice
