@@ -25,6 +25,7 @@ EVENT_SENTENCES = {
     "affiliate.email_change_canceled": "canceled the other e-mail address of {}",
     "affiliate.erased": "erased {}",
     "affiliate.invited": "invited {} to the portal",
+    "affiliate.invitation_shown": "saw the link that sets the portal password of {}",
     "affiliate.viewed": "saw the portal as {}",
     "affiliate.second_factor_added": "switched the second factor of {} on",
     "affiliate.second_factor_code_used": "used a recovery code of {}",

@@ -439,6 +439,15 @@ class HostTaken(InvalidInput):
     property_path = "host"
 
 
+class InvitationNotMailed(Conflict):
+    """No mail can be sent to the affiliate, and who invites may not see the link."""
+
+    message = (
+        "No mail can be sent to this affiliate. Only owners see the link instead: ask"
+        " one to invite."
+    )
+
+
 class ApplicationExpired(Conflict):
     """The link to confirm an application is unknown, used or too old."""
 

@@ -17,9 +17,7 @@ from accounts.models.users import User
 from accounts.services.api_keys import calculate_digest
 from accounts.services.changes import log_event
 from accounts.services.notifications import can_send_mail
-from tracking.errors import (
-    LinkExpired,
-)
+from tracking.errors import InvitationNotMailed, LinkExpired
 from tracking.models.affiliates import Affiliate
 from tracking.models.mails import Mail
 from tracking.models.portal import LinkPurpose, PortalLink
@@ -72,6 +70,7 @@ class PortalInvitation:
     affiliate: Affiliate
     token: str = field(repr=False)
     expires_at: datetime
+    is_mailed: bool
 
 
 def invite_affiliate(
@@ -79,12 +78,15 @@ def invite_affiliate(
     *,
     affiliate_id: str,
     mail_url: Callable[[str], str] | None = None,
+    may_show: bool = True,
     at: datetime,
 ) -> PortalInvitation:
-    """Create a link to set a password, for staff to hand out; earlier ones end.
+    """Create a link to set a password; earlier ones end.
 
-    With `mail_url`, which returns the address for a token, it is mailed, too. Raises
-    `AffiliateNotFound`.
+    With `mail_url`, which returns the address for a token, it is mailed where it can
+    be. Else the caller shows it to somebody who could sign in as the affiliate: the
+    audit log names them. Raises `AffiliateNotFound`, and `InvitationNotMailed` if the
+    caller may not show it.
     """
     purpose = LinkPurpose.SET_PASSWORD
     with transaction.atomic():
@@ -93,11 +95,16 @@ def invite_affiliate(
         earlier = account.portal_links.filter(affiliate=affiliate, used_at=None)
         earlier.filter(purpose=purpose).update(used_at=at)
         link, token = create_link(affiliate, purpose, at=at)
-        if mail_url and affiliate.email:
-            _queue_link(link, mail_url(token), at=at)
         affiliate.update_row(invited_at=at)
         log_event(account, "affiliate.invited", affiliate, at=at)
-    return PortalInvitation(affiliate, token, link.expires_at)
+        is_mailed = bool(mail_url and affiliate.email and can_send_mail())
+        if mail_url and is_mailed:
+            _queue_link(link, mail_url(token), at=at)
+        elif may_show:
+            log_event(account, "affiliate.invitation_shown", affiliate, at=at)
+        else:
+            raise InvitationNotMailed
+    return PortalInvitation(affiliate, token, link.expires_at, is_mailed)
 
 
 def create_view_link(

@@ -6,6 +6,7 @@ from typing import cast
 from django import forms
 from django.shortcuts import redirect
 
+from accounts.models.api_keys import Role
 from accounts.models.users import User
 from accounts.services.notifications import can_send_mail
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
@@ -13,6 +14,7 @@ from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.forms import MULTI_LINE, FieldSets, ServiceForm
 from affiliate_site.backoffice.secret_page import render_secret
 from affiliate_site.links import build_password_url, build_view_url
+from tracking.errors import InvitationNotMailed
 from tracking.models.portal import OrderIds
 from tracking.services.portal_links import create_view_link, invite_affiliate
 from tracking.services.portal_settings import (
@@ -145,19 +147,6 @@ def list_portal_alerts(account) -> list[str]:
     return ["The portal is off: the link works when it is switched on."]
 
 
-class InvitationForm(ServiceForm):
-    """Whether the link is mailed, too."""
-
-    send_mail = forms.BooleanField(label="Send it by e-mail", required=False)
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        if can_send_mail() and self.row.email:
-            self.fields["send_mail"].help_text = f"To {self.row.email}."
-        else:
-            del self.fields["send_mail"]
-
-
 class RemoveSecondFactorPage(AffiliatePage):
     """Remove the second factor of an affiliate who lost it."""
 
@@ -205,35 +194,47 @@ class ViewPortalPage(AffiliatePage):
 
 
 class InviteToPortalPage(AffiliatePage):
-    """Create a link by which an affiliate sets a password, and show it once."""
+    """Mail an affiliate a link that sets a password; else owners see it once."""
 
     name = "invite"
     title = button = "Invite to portal"
-    explanation = (
-        "You get a link by which the affiliate sets a password. It works once, for 7"
-        " days, and replaces an earlier one. Anybody who has it can sign in as the"
-        " affiliate."
-    )
-    form_class = InvitationForm
+    done_message = "The link is mailed to {result.affiliate.email}."
+
+    def get_explanation(self):
+        text = "The link sets a password once, within 7 days. It replaces earlier ones."
+        if self.can_mail():
+            return f"{self.row.email} gets it by mail. {text}"
+        return (
+            f"You see the link once. {text} Anybody who has it can sign in as the"
+            " affiliate: the audit log keeps that you saw it."
+        )
+
+    def can_mail(self) -> bool:
+        return bool(can_send_mail() and self.row.email)
+
+    def may_see_link(self) -> bool:
+        return cast(User, self.request.user).role == Role.OWNER
 
     def list_alerts(self):
         alerts = list_portal_alerts(self.account)
         if has_second_factor(self.row):
             alerts.append("A code of the second factor is asked for, too.")
+        if not self.can_mail() and not self.may_see_link():
+            alerts.append(InvitationNotMailed.message)
         return alerts
 
     def save(self, form, at):
-        build_url = partial(build_password_url, self.account)
         return invite_affiliate(
             self.account,
             affiliate_id=self.row.slug,
-            mail_url=build_url if form.cleaned_data.get("send_mail") else None,
+            mail_url=partial(build_password_url, self.account),
+            may_show=self.may_see_link(),
             at=at,
         )
 
     def respond(self, form, invitation):
-        is_mailed = form.cleaned_data.get("send_mail")
-        sent = f" It is also mailed to {self.row.email}." if is_mailed else ""
+        if invitation.is_mailed:
+            return super().respond(form, invitation)
         return render_secret(
             self.model_admin,
             self.request,
@@ -241,7 +242,7 @@ class InviteToPortalPage(AffiliatePage):
             secret=build_password_url(self.account, invitation.token),
             explanation=(
                 f"{self.get_subject()} sets a password for the portal at this address,"
-                f" once, within 7 days.{sent}"
+                " once, within 7 days."
             ),
             back_url=self.get_back_url(),
             back_text="Back to the affiliate",

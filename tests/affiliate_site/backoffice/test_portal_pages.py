@@ -146,38 +146,66 @@ def read_token(response):
     return response.context["secret"].removeprefix(f"{base}password/").rstrip("/")
 
 
-def test_shows_a_link_once(staff_client, account, scenario, invite_url):
-    client = staff_client("manager")
+@pytest.fixture
+def no_mail(settings):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
+
+
+def list_kinds(account):
+    entries = account.audit_log.filter(kind__startswith="affiliate.inv")
+    return list(entries.order_by("id").values_list("kind", "actor"))
+
+
+def test_owners_see_a_link_once_where_no_mail_is_set_up(
+    staff_client, account, scenario, invite_url, no_mail
+):
+    client = staff_client()
+    assert "the audit log keeps that you saw it" in client.get(invite_url).text
     response = invite(client, invite_url)
     assert "no-store" in response["Cache-Control"]
+    actor = f"staff {account.staff.get().pk}"
+    assert list_kinds(account) == [
+        ("affiliate.invited", actor),
+        ("affiliate.invitation_shown", actor),
+    ]
     token = set_portal_password(
         account, read_token(response), password="lamps-at-the-harbor", at=timezone.now()
     )
     assert find_signed_in(account, token, at=timezone.now()) == scenario.mina.affiliate
     assert not account.mails.exists()
-    assert account.audit_log.filter(kind="affiliate.invited").count() == 1
 
 
-def test_mails_the_link_on_request(staff_client, account, invite_url):
-    response = invite(staff_client(), invite_url, send_mail="on")
+@pytest.mark.parametrize("role", ["owner", "manager"])
+def test_mails_the_link_and_shows_it_to_nobody(staff_client, account, invite_url, role):
+    client = staff_client(role)
+    assert f"{EMAIL} gets it by mail." in client.get(invite_url).text
+    response = client.post(invite_url, get_form(client, invite_url), follow=True)
+    assert list_messages(response) == [f"The link is mailed to {EMAIL}."]
     mail = account.mails.get()
     assert mail.recipient == EMAIL
-    assert response.context["secret"] in mail.text
-    assert EMAIL in response.content.decode()
+    token = re.search(r"/password/([^/]+)/", mail.text)[1]
+    assert token not in response.text
+    assert [kind for kind, _ in list_kinds(account)] == ["affiliate.invited"]
 
 
 @pytest.mark.parametrize("reason", ["no address", "no mail server"])
-def test_offers_mail_where_it_can_be_sent(
-    staff_client, scenario, invite_url, settings, reason
+def test_managers_see_no_link(
+    staff_client, account, other_account, scenario, invite_url, request, reason
 ):
     if reason == "no address":
         scenario.mina.affiliate.update_row(email=None, email_folded=None)
     else:
-        settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
-    client = staff_client()
-    assert list(client.get(invite_url).context["form"].fields) == []
-    invite(client, invite_url, send_mail="on")
-    assert not scenario.account.mails.exists()
+        request.getfixturevalue("no_mail")
+    client, note = staff_client("manager"), "Only owners see the link instead"
+    assert note in client.get(invite_url).text
+    response = invite(client, invite_url, send_mail="on")
+    assert note in response.text
+    assert "/password/" not in response.text
+    for each in (account, other_account):
+        assert not each.portal_links.exists()
+        assert not each.mails.exists()
+        assert list_kinds(each) == []
+    assert staff_client().get(invite_url).text.count(note) == 0
 
 
 def test_says_that_the_portal_is_off(staff_client, account, invite_url):
@@ -193,7 +221,7 @@ def test_other_roles_invite_nobody(staff_client, invite_url, role):
 
 
 def test_shows_the_access_and_removes_the_second_factor(
-    staff_client, account, scenario, invite_url
+    staff_client, account, scenario, invite_url, no_mail
 ):
     affiliate = scenario.mina.affiliate
     page = reverse("admin:tracking_affiliate_change", args=[affiliate.pk])

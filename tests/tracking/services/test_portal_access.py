@@ -433,6 +433,8 @@ def test_staff_invite_an_affiliate(account, other_account, affiliate):
     assert set_password(account, invitation.token)
     entry = account.audit_log.get(kind="affiliate.invited")
     assert (entry.subject, entry.details) == (f"affiliate:{affiliate.pk}", {})
+    shown = account.audit_log.get(kind="affiliate.invitation_shown")
+    assert shown.subject == entry.subject
     with pytest.raises(AffiliateNotFound):
         invite_affiliate(other_account, affiliate_id=affiliate.slug, at=NOW)
 
@@ -445,6 +447,8 @@ def test_an_invitation_may_be_mailed(account, affiliate):
         at=NOW,
     )
     assert read_token(account.mails.get()) == invitation.token
+    assert invitation.is_mailed
+    assert not account.audit_log.filter(kind="affiliate.invitation_shown").exists()
 
 
 # Retention
