@@ -14,6 +14,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
 from django.http import HttpRequest
 
+from accounts.email_addresses import fold_email
 from accounts.models.accounts import Account, Plan, TenantModel
 from accounts.models.users import User
 
@@ -179,7 +180,7 @@ def find_match(model: Any, name: str, term: str, user: User) -> SearchMatch | No
     path, _, lookup = name.rpartition("__")
     relation, _, column = path.rpartition("__")
     target = model._meta.get_field(relation).related_model if relation else model
-    value = term.casefold() if column.endswith("_folded") else term
+    value = fold_email(term) if column == "email_folded" else term
     condition = models.Q(**{f"{column}__{lookup}": value})
     condition &= get_index_condition(target, column)
     try:

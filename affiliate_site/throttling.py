@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.cache.backends.base import BaseCache
 from django_ratelimit.core import get_usage
 
+from accounts.email_addresses import fold_email
 from accounts.models.users import MAX_EMAIL_LENGTH
 from accounts.services.rate_limits import (
     RateLimit,
@@ -108,7 +109,7 @@ def normalize_name(name: str) -> str:
     """
     if len(name) > MAX_EMAIL_LENGTH:
         return ""
-    return unicodedata.normalize("NFKC", name).strip().casefold()
+    return fold_email(unicodedata.normalize("NFKC", name).strip())
 
 
 def _count_hit(request, group: str, limit: ClientRate, subject: str = "") -> bool:

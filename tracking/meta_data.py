@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from decimal import Decimal
 
+from accounts.email_addresses import fold_email
 from tracking.errors import AmountTooLarge
 from tracking.money import (
     MAX_INTEGER_DIGITS,
@@ -126,5 +127,5 @@ def convert_to_text(key: str, value: object) -> str:
 
 def find_email(data: dict[str, str], keys: Iterable[str]) -> str | None:
     """Return the case-folded value of the first of these keys that has one."""
-    values = (data.get(key, "").strip().casefold() for key in keys)
+    values = (fold_email(data.get(key, "").strip()) for key in keys)
     return next(filter(None, values), None)

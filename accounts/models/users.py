@@ -9,6 +9,7 @@ from django.contrib.auth.hashers import check_password, make_password
 from django.db import models
 from django.utils import timezone
 
+from accounts.email_addresses import fold_email
 from accounts.models.accounts import Account, TenantModel
 from accounts.models.api_keys import Role
 
@@ -20,14 +21,14 @@ class UserManager(BaseUserManager["User"]):
 
     def find_for_sign_in(self, *, account: str, email: str) -> "User | None":
         """Return the staff user of the account with this slug; "": the operator."""
-        users = self.filter(email=email.casefold())
+        users = self.filter(email=fold_email(email))
         if account:
             return users.filter(account__slug=account).first()
         return users.filter(account=None).first()
 
     def create_superuser(self, email: str, password: str | None = None) -> "User":
         """Create an operator, for Django's `createsuperuser` command."""
-        operator = User(email=email.casefold(), is_superuser=True)
+        operator = User(email=fold_email(email), is_superuser=True)
         operator.set_password(password)
         operator.validate_constraints()
         operator.save(using=self._db)

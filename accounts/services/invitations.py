@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
 
+from accounts.email_addresses import fold_email
 from accounts.errors import (
     DuplicateStaffUser,
     InvitationNotFound,
@@ -40,7 +41,7 @@ def create_invitation(
 
     An earlier one to the same address is revoked.
     """
-    email = email.strip().casefold()
+    email = fold_email(email.strip())
     validate_email_address(email)
     token = generate_random_text(TOKEN_LENGTH)
     with transaction.atomic():

@@ -17,7 +17,7 @@ from django.db import IntegrityError, transaction
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext
 
-from accounts.email_addresses import validate_address
+from accounts.email_addresses import fold_email, validate_address
 from accounts.errors import (
     AmbiguousSignIn,
     DuplicateStaffUser,
@@ -63,7 +63,7 @@ def create_staff_user(
     Without a password, one is generated and returned with the user. `by` is the acting
     user, who must still be an owner of the account.
     """
-    email = email.strip().casefold()
+    email = fold_email(email.strip())
     validate_email_address(email)
     generated = generate_password() if password is None else None
     password = generated if password is None else password
@@ -119,7 +119,7 @@ def get_sign_in(email: str, *, account: str | None) -> User:
         users = [] if user is None else [user]
     else:
         users = list(
-            User.objects.filter(email=email.casefold())
+            User.objects.filter(email=fold_email(email))
             .select_related("account")
             .order_by("account__slug")
         )
@@ -243,7 +243,7 @@ def lock_staff_user(
     `by` must be an operator or an active owner of the account, and another user.
     """
     staff = lock_all_staff(account, by=by)
-    user = next((each for each in staff if each.email == email.casefold()), None)
+    user = next((each for each in staff if each.email == fold_email(email)), None)
     if user is None:
         raise StaffUserNotFound(email=email)
     if user == by:
@@ -287,7 +287,7 @@ def update_credentials(account: Account, user: User) -> None:
 def get_staff_user(account: Account, email: str) -> User:
     """Return the account's staff user with this e-mail address."""
     missing = StaffUserNotFound(email=email)
-    return get_or_raise(account.staff, missing, email=email.casefold())
+    return get_or_raise(account.staff, missing, email=fold_email(email))
 
 
 def validate_email_address(email: str) -> None:

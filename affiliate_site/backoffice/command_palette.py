@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.text import capfirst
 
+from accounts.email_addresses import fold_email
 from affiliate_site.backoffice.formatters import format_money, format_person
 from affiliate_site.backoffice.lists.search import PK_PATTERN
 from affiliate_site.backoffice.payouts.report_pages import REPORT_TITLES
@@ -69,7 +70,7 @@ class SearchField:
 SEARCH_FIELDS = (
     SearchField(Customer, "customer_id", "person", excludes_deleted=True),
     SearchField(Customer, "public_id", "person"),
-    SearchField(Customer, "email_folded", "person", normalize=str.casefold),
+    SearchField(Customer, "email_folded", "person", normalize=fold_email),
     SearchField(Payment, "public_id", "payments"),
 )
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django_countries import countries
 
-from affiliate_site.portal.forms import LineField
+from affiliate_site.portal.forms import EmailField, LineField
 from tracking.models.affiliates import CustomField, FieldType
 from tracking.models.applications import PortalTerms
 from tracking.services.portal_applications import ApplicationData
@@ -82,7 +82,7 @@ class ApplicationForm(TermsForm):
         max_length=255,
         widget=forms.TextInput({"autocomplete": "family-name"}),
     )
-    email = forms.EmailField(
+    email = EmailField(
         label=_("E-mail address"),
         max_length=254,
         widget=forms.EmailInput({"autocomplete": "email"}),

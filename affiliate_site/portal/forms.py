@@ -8,6 +8,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from accounts.days import A_DAY
+from accounts.email_addresses import validate_address
 from tracking.models.questions import MAX_TEXT_LENGTH
 from tracking.services.clicks import SUB_ID_PATTERN
 
@@ -23,10 +24,16 @@ class LineField(forms.CharField):
         return " ".join((super().to_python(value) or "").split())
 
 
+class EmailField(forms.EmailField):
+    """An e-mail address that mail can be sent to."""
+
+    default_validators = [validate_address]
+
+
 class EmailForm(forms.Form):
     """An e-mail address."""
 
-    email = forms.EmailField(
+    email = EmailField(
         label=_("E-mail address"),
         max_length=254,
         widget=forms.EmailInput({"autocomplete": "username"}),

@@ -13,7 +13,7 @@ from affiliate_site.api.person_serializers import (
     build_affiliate_changes,
 )
 from affiliate_site.portal.confirmations import ConfirmedForm
-from affiliate_site.portal.forms import LineField
+from affiliate_site.portal.forms import EmailField, LineField
 from tracking.models.affiliates import ADDRESS_COLUMNS
 
 
@@ -95,7 +95,7 @@ class ProfileForm(forms.Form):
 class EmailChangeForm(ConfirmedForm):
     """A new e-mail address."""
 
-    email = forms.EmailField(
+    email = EmailField(
         label=_("New e-mail address"),
         max_length=254,
         widget=forms.EmailInput({"autocomplete": "email"}),

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core.mail import EmailMultiAlternatives, get_connection
 from django.template.loader import render_to_string
 
-from accounts.email_addresses import ENCODED_WORD, clean_sender_name
+from accounts.email_addresses import ENCODED_WORD, clean_sender_name, encode_domain
 from tracking.models.mails import Mail
 from tracking.services.mails import MailResult, write_in_one_line
 
@@ -43,11 +43,11 @@ def send_mail(mail: Mail) -> MailResult:
         mail.subject,
         mail.text,
         format_sender(mail.sender_name or mail.account.name),
-        [mail.recipient],
         headers={"Auto-Submitted": "auto-generated"},
     )
     message.attach_alternative(render_html(mail), "text/html")
     try:
+        message.to = [encode_domain(mail.recipient)]
         try:
             connection.open()
         except (OSError, SMTPException) as error:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from django.db import models, transaction
 
+from accounts.email_addresses import list_spellings
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
 from accounts.services.changes import log_event
@@ -331,5 +332,5 @@ class _PersonTexts:
 
 def _fold(texts: Iterable[str | None]) -> set[str]:
     """The texts, case-folded, without those that are too short to name somebody."""
-    folded = {text.casefold() for text in texts if text}
+    folded = {each for text in texts if text for each in list_spellings(text)}
     return {text for text in folded if len(text) >= MIN_TEXT_LENGTH}

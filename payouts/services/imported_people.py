@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from accounts.decimals import parse_decimal
+from accounts.email_addresses import fold_email
 from accounts.ids import SLUG_PATTERN, generate_public_id
 from accounts.url_safety import split_url
 from payouts.models.payments import PayoutMethod
@@ -109,7 +110,7 @@ def import_affiliate(
     if known is not None:
         return known
     email = read_text(body, "email", 254) or None
-    folded = email.casefold() if email else None
+    folded = fold_email(email) if email else None
     taken = account.affiliates.filter(email_folded=folded, deleted_at=None)
     if folded is not None and taken.exists():
         imports.add_note("affiliate", slug, "email_in_use", "email", email)
@@ -331,7 +332,7 @@ def import_prospect(imports: ImportMap, body: Body, _: Any = None) -> Prospect:
         public_id=public_id or generate_public_id("ap"),
         program=candidates[0],
         email=email,
-        email_folded=email.casefold() if email else None,
+        email_folded=fold_email(email) if email else None,
         signup_source=signup_source,
         created_at=read_time(body, "created_at", imports.at),
         **read_person(body),

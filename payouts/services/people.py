@@ -3,9 +3,12 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from django.db.models import Q
 
+from accounts.email_addresses import fold_email, list_spellings
 from accounts.models.accounts import Account
 from payouts.errors import PersonNotFound
 from tracking.models.affiliates import Affiliate
@@ -36,7 +39,7 @@ def find_people(account: Account, identifier: str) -> People:
     it: customers by their `customer_id` or meta data. An erased affiliate is found by
     its new ID, also in a backup in which it has its old one. Raises `PersonNotFound`.
     """
-    email = identifier.casefold() if "@" in identifier else None
+    email = fold_email(identifier) if "@" in identifier else None
     by_row_id = ERASED_ID_PATTERN.fullmatch(identifier)
     affiliates = account.affiliates.filter(
         Q(email_folded=email)
@@ -49,7 +52,11 @@ def find_people(account: Account, identifier: str) -> People:
         Q(email_folded=email) if email else Q(public_id=identifier)
     )
     customers = account.customers.filter(
-        Q(email_folded=email) | Q(customer_id__iexact=identifier)
+        reduce(
+            or_,
+            (Q(customer_id__iexact=each) for each in list_spellings(identifier)),
+            Q(email_folded=email),
+        )
         if email
         else Q(public_id=identifier)
     )

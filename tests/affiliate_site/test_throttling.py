@@ -15,6 +15,7 @@ from affiliate_site.throttling import (
     count_sign_in_attempt,
     count_wrong_key,
     get_client_ip,
+    normalize_name,
 )
 
 NOON = datetime(2026, 3, 4, 12, 0, 0, tzinfo=UTC)
@@ -334,3 +335,8 @@ def test_client_ip_is_unknown_without_address():
     request = SimpleNamespace(META={})
 
     assert get_client_ip(request) == UNKNOWN_IP
+
+
+def test_spellings_of_a_domain_share_a_counter():
+    typed, encoded = "A@\uff4dünchen.example", "a@xn--mnchen-3ya.example"
+    assert normalize_name(typed) == normalize_name(f" {encoded} ") == encoded

@@ -22,6 +22,7 @@ import payouts
 import tracking
 from accounts.commands import escape_controls
 from accounts.decimals import parse_decimal
+from accounts.email_addresses import fold_email, list_spellings
 from accounts.errors import DomainError
 from accounts.url_safety import parse_url, split_url
 from affiliate_site.backoffice.forms import read_number
@@ -64,6 +65,7 @@ FUNCTIONS = (
     *(escape_controls, parse_decimal, split_url, read_number, format_cell),
     *(format_csv_cell, restore_cell, find_delimiter, normalize, normalize_ip),
     *(normalize_name, find_payment_id, fold_text, find_sub_id, normalize_url),
+    *(fold_email, list_spellings),
     normalize_page,
     lambda text: restore_cell(f"'={text}"),
     lambda text: normalize_page(f"https://a/{text}"),

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from accounts.email_addresses import fold_email
 from accounts.models.accounts import (
     TenantModel,
     TenantQuerySet,
@@ -28,7 +29,7 @@ class PersonQuerySet(TenantQuerySet[TenantRow]):
 
     def with_email(self, email: str) -> Self:
         """People with this e-mail address, case-insensitively."""
-        return self.filter(email_folded=email.casefold())
+        return self.filter(email_folded=fold_email(email))
 
 
 class Person(TenantModel):

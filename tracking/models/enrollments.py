@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 from django.db import models
 from django.utils import timezone
 
+from accounts.email_addresses import fold_email
 from accounts.models.accounts import TenantModel, TenantQuerySet, join_within_account
 from tracking.models.affiliates import Affiliate
 from tracking.models.programs import Program
@@ -37,7 +38,7 @@ class EnrollmentQuerySet(TenantQuerySet["Enrollment"]):
 
     def with_email(self, email: str) -> Self:
         """Enrollments of the affiliate with this e-mail address, case-insensitively."""
-        return self.filter(affiliate__email_folded=email.casefold())
+        return self.filter(affiliate__email_folded=fold_email(email))
 
     def newest_first(self) -> Self:
         return self.order_by("-applied_at", "-id")

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from accounts.compiled_queries import compiled
+from accounts.email_addresses import fold_email
 from accounts.errors import ErrorList, InvalidInput
 from accounts.ids import generate_random_text
 from accounts.models.accounts import Account
@@ -212,7 +213,7 @@ def insert_affiliate(
         firstname=data.firstname,
         lastname=data.lastname,
         email=data.email,
-        email_folded=data.email.casefold() if data.email else None,
+        email_folded=fold_email(data.email) if data.email else None,
         password=password_hash,
         custom_fields=data.custom_fields,
         meta_data=data.meta_data,
@@ -274,7 +275,7 @@ def _get_column_values(
 ) -> dict[str, Any]:
     values = dict(changes)
     if "email" in values:
-        values["email_folded"] = values["email"].casefold()
+        values["email_folded"] = fold_email(values["email"])
     if "custom_fields" in values:
         changed = resolve_custom_field_values(
             affiliate.account, values["custom_fields"]

@@ -12,6 +12,7 @@ from django.db import IntegrityError
 from django.db.models import Q, QuerySet
 
 from accounts.db_compat import split_into_batches
+from accounts.email_addresses import fold_email
 from accounts.encryption import list_blind_indexes
 from accounts.models.accounts import Account, TenantModel
 from accounts.models.row_counts import DailyCountedRow, record_count_changes
@@ -294,7 +295,7 @@ def erase_source_ids(account: Account, kind: str, pk: int, email: str | None) ->
                     account=account,
                     source=row.source,
                     kind=ERASED_EMAIL,
-                    source_id=list_erased_ids(email.casefold())[0],
+                    source_id=list_erased_ids(fold_email(email))[0],
                     local_id=pk,
                     fingerprint="",
                 ),

@@ -9,15 +9,19 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from babel.dates import format_date
 from babel.numbers import format_decimal
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils import translation
 from django.utils.functional import Promise
 
+from accounts.email_addresses import fold_email, list_spellings
 from accounts.models.accounts import Account
 from accounts.services.notifications import can_send_mail
 from accounts.services.retention import delete_in_batches
@@ -232,8 +236,9 @@ def delete_expired_mails(account: Account, *, at: datetime, dry_run: bool) -> in
 
 def record_bounce(recipient: str) -> None:
     """Mark an address to which mail could not be delivered, in all accounts."""
-    folded = recipient.casefold()
-    mails = Mail.objects.filter(recipient__iexact=recipient)
+    folded = fold_email(recipient)
+    conditions = (Q(recipient__iexact=each) for each in list_spellings(recipient))
+    mails = Mail.objects.filter(reduce(or_, conditions))
     for account in Account.objects.filter(pk__in=mails.values("account")):
         rows = account.affiliates.filter(email_folded=folded, deleted_at=None)
         rows.update(bounced_email=folded)

@@ -14,6 +14,7 @@ from django.db import transaction
 from django.utils import translation
 from django.utils.translation import gettext as _
 
+from accounts.email_addresses import fold_email
 from accounts.ids import SLUG_PATTERN
 from accounts.models.accounts import Account
 from accounts.services.api_keys import calculate_digest
@@ -93,7 +94,7 @@ def send_application(
     """
     program = get_open_program(account, program_slug)
     token = secrets.token_urlsafe(32)
-    folded = data.email.casefold()
+    folded = fold_email(data.email)
     with transaction.atomic():
         terms = check_version(account, terms_version)
         affiliate = find_affiliate_by_email(account, data.email)

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from accounts.email_addresses import fold_email
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from accounts.services.notifications import can_send_mail
@@ -48,7 +49,7 @@ def ask_for_email_change(
     An earlier change that waits ends. Raises `WrongPassword`, `SameEmail`,
     `MailNotSent` and `TooManyEmailChanges`.
     """
-    if email.casefold() == affiliate.email_folded:
+    if fold_email(email) == affiliate.email_folded:
         raise SameEmail
     if not can_send_mail():
         raise MailNotSent

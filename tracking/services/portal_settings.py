@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.http.request import validate_host
 
+from accounts.email_addresses import clean_sender_name
 from accounts.errors import InvalidSetting
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
@@ -63,11 +64,13 @@ def update_portal_settings(
     """Change columns of the settings; the audit log gets their names.
 
     Other `terms` than the present ones are a new version. Raises `InvalidSetting` for a
-    `payout_day` that some month does not have. A `host` is set by `set_portal_host`.
+    `payout_day` that some month does not have, and for a `sender_name` that would not
+    be sent as it is. A `host` is set by `set_portal_host`.
     """
     changes = dict(changes)
     terms = changes.pop("terms", None)
     validate_payout_day(changes.get("payout_day"))
+    validate_sender_name(changes.get("sender_name") or "")
     with transaction.atomic():
         account.portal_settings.insert_or_ignore(
             PortalSettings(account=account), unique_fields=("account",)
@@ -121,6 +124,13 @@ def validate_payout_day(day: int | None) -> None:
     if day is not None and not 1 <= day <= MAX_PAYOUT_DAY:
         rule = f"from 1 to {MAX_PAYOUT_DAY}"
         raise InvalidSetting(setting="The day", rule=rule, path="payout_day")
+
+
+def validate_sender_name(name: str) -> None:
+    """Raise `InvalidSetting` for a name that mail programs may show as another."""
+    if clean_sender_name(name) != name:
+        rule = "one line without @, =? and invisible characters"
+        raise InvalidSetting(setting="The sender", rule=rule, path="sender_name")
 
 
 def find_next_payout_day(settings: PortalSettings, *, today: date) -> date | None:

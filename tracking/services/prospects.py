@@ -6,6 +6,7 @@ from datetime import datetime
 from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, transaction
 
+from accounts.email_addresses import fold_email
 from accounts.errors import ErrorList, InvalidInput
 from accounts.ids import generate_public_id
 from accounts.lookups import get_or_raise
@@ -66,7 +67,7 @@ def create_prospect(account: Account, *, data: ProspectData, at: datetime) -> Pr
             firstname=person.firstname,
             lastname=person.lastname,
             email=person.email,
-            email_folded=person.email.casefold() if person.email else None,
+            email_folded=fold_email(person.email) if person.email else None,
             custom_fields=custom_fields,
             meta_data=person.meta_data,
             signup_source=SignupSource.API,

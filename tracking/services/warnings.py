@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from accounts.email_addresses import fold_email
 from tracking.models.affiliates import Affiliate
 
 CUSTOMER_IS_AFFILIATE = "customer_is_affiliate"
@@ -27,5 +28,5 @@ def normalize_address(text: str) -> str:
 
     Mail to `odette+1@example.org` reaches `odette@example.org`. Other text has no tag.
     """
-    local, at, domain = text.strip().casefold().rpartition("@")
+    local, at, domain = fold_email(text.strip()).rpartition("@")
     return f"{local.partition('+')[0]}{at}{domain}"

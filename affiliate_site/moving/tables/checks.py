@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from itertools import chain, count
 from typing import Any
 
+from accounts.email_addresses import fold_email
 from accounts.models.accounts import Account
 from affiliate_site.moving.tables.kinds import TableKind
 from affiliate_site.moving.tables.references import (
@@ -59,7 +60,7 @@ def check_affiliates(imports: ImportMap, rows: list[Row]) -> None:
         check_payout_method(row)
     check_custom_fields(account, rows)
     for row in list_good(rows):
-        row.values["key"] = row.values.get("id") or row.values["email"].casefold()
+        row.values["key"] = row.values.get("id") or fold_email(row.values["email"])
     find_duplicates(
         rows, ("key", "program"), ("id", "email"), code="duplicate_affiliate"
     )
@@ -145,10 +146,10 @@ def find_known_affiliates(imports: ImportMap, rows: list[Row]) -> None:
         owner = by_email.get(email)
         known = by_id.get(row.values["id"]) if row.values.get("id") else owner
         person = known[0] if known else row.values["key"]
-        address = addresses.setdefault(person, email.casefold())
+        address = addresses.setdefault(person, fold_email(email))
         if owner not in (None, known):
             row.add_problem("email", "email_in_use", email)
-        elif email and address and address != email.casefold():
+        elif email and address and address != fold_email(email):
             row.add_problem("email", "other_email", address)
         elif known is not None:
             row.body["id"] = known[1]
@@ -158,7 +159,7 @@ def find_known_affiliates(imports: ImportMap, rows: list[Row]) -> None:
             row.is_known = pk is None or (known[0], pk) in enrolled
     first: dict[str, Row] = {}
     for row in list_good(good):
-        email = (row.values.get("email") or "").casefold()
+        email = fold_email(row.values.get("email") or "")
         other = first.setdefault(email, row) if email else row
         if other.values["key"] != row.values["key"]:
             row.add_problem("email", "duplicate_affiliate", other.number)
@@ -208,7 +209,7 @@ def check_parents(imports: ImportMap, rows: list[Row]) -> None:
     pending = [row for row in list_good(rows) if row.values.get("parent")]
     for row in pending:
         text = row.values["parent"]
-        named, known = own.get(text.casefold(), {}), found.get(text)
+        named, known = own.get(fold_email(text), {}), found.get(text)
         people = {person for person, it in named.items() if not it.problems}
         people |= {known[0]} if known else set()
         if len(people) > 1 or (text in found and known is None):
@@ -233,7 +234,7 @@ def list_people_by_name(rows: list[Row]) -> dict[str, dict[Any, Row]]:
         person = row.values.get("known_pk") or row.values.get("key") or row.number
         for column in ("code", "email", "id"):
             if text := row.values.get(column):
-                names.setdefault(text.casefold(), {}).setdefault(person, row)
+                names.setdefault(fold_email(text), {}).setdefault(person, row)
     return names
 
 
@@ -284,7 +285,7 @@ def choose_ids(account: Account, rows: list[Row]) -> None:
 def refuse_erased(imports: ImportMap, rows: list[Row], names: Sequence[str]) -> None:
     """List rows of people who were imported earlier, and erased."""
     cells = [
-        (row, name, text.casefold() if name == "email" else text)
+        (row, name, fold_email(text) if name == "email" else text)
         for row in list_good(rows)
         for name in names
         if (text := row.values.get(name))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from accounts.db_compat import split_into_batches
+from accounts.email_addresses import fold_email
 from accounts.models.accounts import Account
 from tracking.models.imports import TABLE_SOURCE_PREFIX
 from tracking.services.imports import ImportMap
@@ -57,10 +58,10 @@ def find_affiliates_by_email(
 ) -> dict[str, tuple[int, str]]:
     """Map e-mail addresses to (primary key, ID)."""
     people = account.affiliates.not_deleted()
-    folded = [text.casefold() for text in texts]
-    rows = look_up(people, "email_folded", folded, "pk", "slug")
+    folded = {text: fold_email(text) for text in texts}
+    rows = look_up(people, "email_folded", folded.values(), "pk", "slug")
     emails = {key: (pk, slug) for key, pk, slug in rows}
-    return {it: emails[it.casefold()] for it in texts if it.casefold() in emails}
+    return {it: emails[key] for it, key in folded.items() if key in emails}
 
 
 def find_imported(

@@ -7,12 +7,13 @@ from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django_countries import countries
 
 from accounts.decimals import parse_decimal
+from accounts.email_addresses import validate_address
 from affiliate_site.moving.tables.files import Cell, CellError
 from payouts.models.payments import PayoutMethodKind
-from payouts.payout_details import EMAIL
 from tracking.errors import UnknownCurrency
 from tracking.models.customers import CustomerStatus
 from tracking.money import get_currency
@@ -185,8 +186,10 @@ def read_date(cell: Cell, reading: Reading) -> str:
 def read_email(cell: Cell, reading: Reading) -> str:
     """Return an e-mail address."""
     text = read_text(cell, reading)
-    if not EMAIL.fullmatch(text):
-        raise ImportProblem("invalid_email", "", text)
+    try:
+        validate_address(text)
+    except ValidationError:
+        raise ImportProblem("invalid_email", "", text) from None
     return text
 
 

@@ -337,3 +337,14 @@ def test_a_former_owner_cannot_reset_passwords_or_create_users(account):
 
     assert account.staff.get(email="first@harbor.example.org").password == password
     assert account.staff.count() == 2
+
+
+def test_two_spellings_of_a_domain_are_one_user(account, other_account):
+    user, _ = make_user(account, email="zoe@münchen.example")
+    other, _ = make_user(other_account, email="zoe@xn--mnchen-3ya.example")
+    with pytest.raises(DuplicateStaffUser):
+        make_user(account, email="ZOE@xn--mnchen-3ya.example")
+    for email in ("zoe@MÜNCHEN.example", "zoe@xn--mnchen-3ya.example"):
+        for each, known in ((account, user), (other_account, other)):
+            found = User.objects.find_for_sign_in(account=each.slug, email=email)
+            assert found == known

@@ -216,6 +216,14 @@ def test_limits_the_applications_of_a_client(account, send, time_machine):
     )
 
 
+def test_spellings_of_a_domain_share_the_limit_of_mails(account, send):
+    for domain in ("münchen", "MÜNCHEN", "münchen", "xn--mnchen-3ya"):
+        send(email=f"nora@{domain}.example.org")
+    assert account.mails.count() == 3
+    page = read(send(email="=?utf-8?q?nora?=@weld.example.org"))
+    assert "Enter a valid email address." in page
+
+
 def apply_from(client, portal, entries, number, **extra):
     return client.post(
         f"{portal}apply/",

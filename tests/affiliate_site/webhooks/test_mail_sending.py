@@ -162,3 +162,9 @@ def test_a_provider_reports_bounces(account, event_type, has_bounced):
     tracking.send(sender=None, event=event, esp_name="Postmark")
     affiliate.refresh_from_db()
     assert affiliate.has_bounced == has_bounced
+
+
+def test_writes_the_domain_in_ascii(mail_server):
+    assert send_mail(build_mail(recipient="Mina@MÜNCHEN.example")).error == ""
+    (message,) = mail_server.messages
+    assert message["To"] == "Mina@xn--mnchen-3ya.example"

@@ -210,3 +210,15 @@ def test_finds_only_present_affiliates_of_the_account(account, other_account):
     for slug in ("deleted", "foreign", "PRESENT", ""):
         with pytest.raises(AffiliateNotFound):
             get_affiliate(account, slug)
+
+
+def test_two_spellings_of_a_domain_are_one_address(account, other_account):
+    typed, encoded = "a@MÜNCHEN.example", "a@xn--mnchen-3ya.example"
+    affiliate = make_affiliate(account, email=typed)
+    assert affiliate.email == typed
+    with pytest.raises(DuplicateEmail):
+        make_affiliate(account, email=encoded)
+    for spelling in (typed, encoded):
+        assert account.affiliates.with_email(spelling).get() == affiliate
+        assert not other_account.affiliates.with_email(spelling).exists()
+    make_affiliate(other_account, email=encoded)

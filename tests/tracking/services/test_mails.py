@@ -26,6 +26,7 @@ from tracking.services.mails import (
 )
 from tracking.services.portal_settings import update_portal_settings
 
+ENCODED = "a@xn--mnchen-3ya.example"
 BUSY = MailResult("busy", can_retry=True)
 
 
@@ -188,3 +189,15 @@ def test_refuses_unknown_placeholders(name):
 
 def test_accepts_braces_that_name_nothing():
     validate_placeholders("{name} { } }{ :-{", names=["name", " "], path="text")
+
+
+def test_a_bounce_names_the_domain_in_ascii(account, other_account):
+    people = [
+        AffiliateFactory(account=each, email="a@münchen.example", email_folded=ENCODED)
+        for each in (account, other_account)
+    ]
+    queue(people[0])
+    record_bounce(ENCODED)
+    for each in people:
+        each.refresh_from_db()
+    assert [each.has_bounced for each in people] == [True, False]

@@ -61,3 +61,14 @@ def test_finds_the_next_day_of_payments(payout_day, today, expected):
 def test_refuses_a_day_that_some_month_does_not_have(account, day):
     with pytest.raises(InvalidSetting, match="The day must be from 1 to 28"):
         update_portal_settings(account, changes={"payout_day": day}, at=NOW)
+
+
+@pytest.mark.parametrize(
+    "name", ["a@b.example", "=?utf-8?q?evil?=", "Harbor\nBcc: x", "Har\u202ebor"]
+)
+def test_refuses_a_sender_that_shows_as_another(account, name):
+    with pytest.raises(InvalidSetting, match="The sender must be one line without @"):
+        update_portal_settings(account, changes={"sender_name": name}, at=NOW)
+    assert get_portal_settings(account).sender_name is None
+    update_portal_settings(account, changes={"sender_name": "Häfen & Co"}, at=NOW)
+    assert get_portal_settings(account).sender_name == "Häfen & Co"

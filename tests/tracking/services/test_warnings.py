@@ -15,6 +15,7 @@ PAIRS = [
     ("odette@notes.example.org", "Odette+a+b@Notes.example.org ", True),
     ("odette+affiliate@notes.example.org", "odette@notes.example.org", True),
     ("odette+a@notes.example.org", "odette+b@notes.example.org", True),
+    ("odette@münchen.example", "odette+1@xn--mnchen-3ya.example", True),
     ("odette@notes.example.org", "mina@notes.example.org", False),
     ("odette@notes.example.org", "mina+odette@notes.example.org", False),
     ("odette@notes.example.org", "odette@notes+1.example.org", False),

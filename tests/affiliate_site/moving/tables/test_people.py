@@ -181,3 +181,24 @@ def test_a_customer_who_was_erased_does_not_come_back(scenario):
     ).store()
     assert [each.code for each in report.problems] == ["erased"]
     assert account.customers.not_deleted().count() == 0
+
+
+def test_two_spellings_of_a_domain_are_one_address(scenario):
+    account, typed, encoded = scenario.account, "a@münchen.example", "a@xn--mnchen-3ya"
+    store(account, "affiliates", f"E-mail,First name\n{typed},Ines\n")
+    rows = f"E-mail,First name\n{encoded}.example,Ines\no=?utf-8?q?b?=@x.test,Olga\n"
+    report = build(account, "affiliates", rows, only_good=True).store()
+    assert report.counts == {"created": 0, "known": 1, "not_stored": 1}
+    assert find_problems(report) == [(3, "E-mail", "invalid_email")]
+    assert account.affiliates.with_email(typed).get().email == typed
+
+
+def test_an_erased_person_stays_out_in_the_other_spelling(scenario):
+    account, typed = scenario.account, "a@münchen.example"
+    store(account, "affiliates", f"ID,E-mail,First name\n17,{typed},Ines\n")
+    person = account.affiliates.with_email(typed).get()
+    erase_person(account, identifier="a@xn--mnchen-3ya.example", at=NOW)
+    assert person.reload().email is None
+    rows = "E-mail,First name\na@xn--mnchen-3ya.example,Ines\n"
+    report = build(account, "affiliates", rows, only_good=True).store()
+    assert find_problems(report) == [(2, "E-mail", "erased")]
