@@ -1,4 +1,4 @@
-"""Erase personal data that deliveries, stored responses and saved views contain.
+"""Erase personal data that deliveries and stored responses contain.
 
 Each function returns how many rows it changed or deleted, and is called within the
 transaction of `payouts.services.erasure`.
@@ -7,7 +7,6 @@ transaction of `payouts.services.erasure`.
 from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import deepcopy
 from typing import Any
-from urllib.parse import parse_qsl
 
 from django.db import models
 from django.db.models import Q
@@ -130,25 +129,6 @@ def erase_stored_responses(
         found = rows.alias(at=BytesPosition("body", searched)).filter(at__gt=0)
         count += found.update(body=ERASED_RESPONSE)
     return count
-
-
-def delete_saved_views(
-    account: Account, *, texts: Collection[str], words: Collection[str]
-) -> int:
-    """Delete the saved views of all staff whose search names a person.
-
-    Such a view has a name or query that contains one of the `texts`, or one of the
-    `words` as a whole word. Both are case-folded.
-    """
-    pks = []
-    for view in account.saved_views.all():
-        values = [view.name, *(value for _, value in parse_qsl(view.query))]
-        folded = [value.casefold() for value in values]
-        if any(text in value for text in texts for value in folded) or any(
-            not set(words).isdisjoint(value.split()) for value in folded
-        ):
-            pks.append(view.pk)
-    return account.saved_views.filter(pk__in=pks).delete()[0]
 
 
 def _get_json_value(text: str) -> bytes:

@@ -20,7 +20,6 @@ from accounts.services.changes import log_event
 from accounts.services.erasure import (
     change_rows,
     delete_postbacks_of,
-    delete_saved_views,
     erase_deliveries,
     erase_stored_responses,
     update_other_values,
@@ -28,22 +27,26 @@ from accounts.services.erasure import (
 from accounts.services.idempotency import RESPONSE_RETENTION
 from payouts.errors import PaymentsUnanswered
 from payouts.models.commissions import Commission
+from payouts.models.runs import PayoutLine
 from payouts.services.payables import get_payable_balances
 from payouts.services.people import People, find_people
 from payouts.services.run_states import list_unanswered_runs
 from tracking.models.affiliates import Affiliate
 from tracking.models.customers import Customer
 from tracking.models.prospects import Prospect
+from tracking.search import fold_text
 from tracking.services.affiliates import delete_affiliate, lock_hierarchy
 from tracking.services.customers import delete_customer
 from tracking.services.erasure import (
     ERASED_ID_PREFIX,
     ERASED_PERSON,
     delete_attempts,
+    delete_saved_views,
     erase_affiliate,
     erase_customer,
     erase_file_names,
     erase_prospect,
+    fold_names,
     get_erased_id,
 )
 from tracking.services.prospects import delete_prospect
@@ -213,15 +216,18 @@ def _erase_payout_details(account: Account, affiliate: Affiliate) -> int:
                 ancestor["affiliate"] = erased_id
         commission.calculation = json.dumps(calculation, sort_keys=True)
 
+    names = fold_names([affiliate.firstname, affiliate.lastname, affiliate.email])
+    lines = account.payout_lines.filter(affiliate=affiliate)
+
+    def forget_name(line: PayoutLine) -> None:
+        if any(name in fold_text(line.bank_reference) for name in names):
+            line.bank_reference = ""
+
     return (
         account.payout_methods.filter(affiliate=affiliate).delete()[0]
         + account.tax_data.filter(affiliate=affiliate).delete()[0]
-        + update_other_values(
-            account.payout_lines.filter(affiliate=affiliate),
-            receiver={},
-            note="",
-            bank_reason="",
-        )
+        + change_rows(lines, forget_name, ["bank_reference"])
+        + update_other_values(lines, receiver={}, note="", bank_reason="")
         + update_other_values(own, comment=None)
         + update_other_values(payments, cancel_reason="", payout_details="")
         + _erase_reasons(account, own.values("conversion"))

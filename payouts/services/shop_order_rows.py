@@ -7,6 +7,7 @@ from payouts.services.conversion_updates import delete_conversion
 from payouts.services.shop_refunds import get_conversion_of
 from payouts.shop_facts import Sale, get_time, merge_facts
 from tracking.models.shops import Connection, ShopOrder, ShopReference
+from tracking.services.shop_erasure import list_reference_names
 
 NO_REFERRAL = "Nobody referred this customer."
 
@@ -16,11 +17,10 @@ def get_or_create_order(
 ) -> ShopOrder:
     """Return the order that has these IDs; several that are one order are joined."""
     account = connection.account
-    rows = account.shop_references.filter(
-        connection=connection, reference__in=references
-    )
+    names = {name: it for it in references for name in list_reference_names(it)}
+    rows = account.shop_references.filter(connection=connection, reference__in=names)
     # Two queries: PostgreSQL scans all orders for one, until it has statistics.
-    known = dict(rows.values_list("reference", "order"))
+    known = {names[name]: pk for name, pk in rows.values_list("reference", "order")}
     orders = list(account.shop_orders.filter(pk__in=known.values())) if known else []
     if not orders:
         orders = [account.shop_orders.create(connection=connection, created_at=at)]

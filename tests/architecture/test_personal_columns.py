@@ -54,7 +54,7 @@ OTHER_COLUMNS = {
     "payouts.LedgerDigest": "previous segments digest",
     "payouts.Level": "title",
     "payouts.PayoutFile": "format message_id payments",
-    "payouts.PayoutLine": "fingerprint bank_reference",
+    "payouts.PayoutLine": "fingerprint",
     "payouts.PayoutRun": "basis note created_by confirmed_by payer",
     "payouts.PayoutSettings": (
         "payer_name payer_iban payer_bic payer_street payer_building"
@@ -70,9 +70,8 @@ OTHER_COLUMNS = {
     "tracking.AttributionRecord": "engine",
     "tracking.Conversion": "tracking_source warnings",
     "tracking.Connection": "name secrets source_key settings",
-    "tracking.ShopEvent": "key kind result",
-    "tracking.ShopOrder": "label lines held reason settings",
-    "tracking.ShopReference": "reference",
+    "tracking.ShopEvent": "kind result",
+    "tracking.ShopOrder": "lines held reason settings",
     "tracking.Creative": "title text file_name media_type",
     "tracking.CustomField": "slug title options",
     "tracking.Customer": "warnings",
@@ -85,7 +84,7 @@ OTHER_COLUMNS = {
     "tracking.Question": "answer_given answered_by",
     "tracking.Source": "hex",
     "tracking.TableImport": "actor kind",
-    "tracking.TableUpload": "kind system file_name settings",
+    "tracking.TableUpload": "kind system settings",
 }
 
 

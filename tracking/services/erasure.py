@@ -6,8 +6,10 @@ rows it changed or deleted, and is called within the transaction of
 """
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
+from urllib.parse import parse_qsl
 
 from django.db import models
 from django.db.models import F, Q, Value
@@ -27,8 +29,10 @@ from tracking.models.clicks import Click, parse_click_id
 from tracking.models.conversions import AttributionRecord, ConversionClaim
 from tracking.models.customers import Customer
 from tracking.models.prospects import Prospect
+from tracking.search import fold_text
 from tracking.services.attribution import serialize_canonical_json
 from tracking.services.imports import erase_source_ids
+from tracking.services.mails import APPLICATION_MAIL
 from tracking.services.search import update_suffixes
 
 ERASED = "erased"
@@ -85,11 +89,25 @@ def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
     )
     for rows in tables:
         count += rows.filter(affiliate=affiliate).delete()[0]
-    own = account.portal_applications.filter(email_folded=affiliate.email_folded)
-    count += own.delete()[0]
+    count += _erase_applications(account, affiliate)
     count += _erase_links(account.clicks.filter(affiliate=affiliate))
     update_suffixes(account, affiliate_id=affiliate.pk)
     return count
+
+
+def _erase_applications(account: Account, affiliate: Affiliate) -> int:
+    """Delete applications under the address, or under another one with the name."""
+    name = fold_text(f"{affiliate.firstname} {affiliate.lastname}")
+    pks = [
+        each.pk
+        for each in account.portal_applications.all()
+        for words in [(each.data.get("firstname", ""), each.data.get("lastname", ""))]
+        if each.email_folded == affiliate.email_folded
+        or fold_text(" ".join(words)) == name
+    ]
+    mails = account.mails.filter(kind=APPLICATION_MAIL, about__in=map(str, pks))
+    applications = account.portal_applications.filter(pk__in=pks)
+    return mails.delete()[0] + applications.delete()[0]
 
 
 def erase_prospect(account: Account, prospect: Prospect) -> int:
@@ -135,15 +153,46 @@ def erase_customer(account: Account, customer: Customer) -> int:
     )
 
 
+def fold_names(texts: Iterable[str | None]) -> set[str]:
+    """Fold texts that name somebody; what is too short for it is left out."""
+    return {name for text in texts if text and len(name := fold_text(text)) > 2}
+
+
 def erase_file_names(account: Account, *, texts: Collection[str]) -> int:
-    """Replace the names of imported files that contain one of the folded `texts`."""
+    """Replace the names of files that contain one of the `texts`, without accents."""
+    folded, count = fold_names(texts), 0
+    for files in (account.table_imports, account.table_uploads):
+        pks = [
+            pk
+            for pk, name in files.exclude(file_name=ERASED).values_list(
+                "pk", "file_name"
+            )
+            if any(text in fold_text(name) for text in folded)
+        ]
+        count += files.filter(pk__in=pks).update(file_name=ERASED)
+    return count
+
+
+def delete_saved_views(
+    account: Account, *, texts: Collection[str], words: Collection[str]
+) -> int:
+    """Delete the saved views of all staff whose search names a person.
+
+    Such a view has a name or query that contains one of the `texts`, or one of the
+    `words` as whole words; case and accents do not count.
+    """
+    parts = list(map(re.escape, fold_names(texts)))
+    parts += [rf"(?<!\w){re.escape(word)}(?!\w)" for word in fold_names(words)]
+    if not parts:
+        return 0
+    person = re.compile("|".join(parts))
     pks = [
-        pk
-        for pk, name in account.table_imports.values_list("pk", "file_name")
-        if any(text in name.casefold() for text in texts)
+        view.pk
+        for view in account.saved_views.all()
+        for values in [[view.name, *(value for _, value in parse_qsl(view.query))]]
+        if any(person.search(fold_text(value)) for value in values)
     ]
-    rows = account.table_imports.filter(pk__in=pks)
-    return rows.exclude(file_name=ERASED).update(file_name=ERASED)
+    return account.saved_views.filter(pk__in=pks).delete()[0]
 
 
 def delete_attempts(

@@ -7,7 +7,8 @@ from django.db.models import Q
 from accounts.models.accounts import Account
 from accounts.services.erasure import change_rows, update_other_values
 from tracking.models.customers import Customer
-from tracking.models.shops import ShopEvent, ShopEventState, ShopOrder
+from tracking.models.shops import ShopEvent, ShopEventState, ShopOrder, ShopReference
+from tracking.services.imports import list_erased_ids
 
 ERASED = "The body was erased with the person."
 
@@ -36,16 +37,45 @@ def erase_shop_customer(account: Account, customer: Customer) -> int:
         customers |= Q(connection=connection_id, key=key)
     events = account.shop_events.filter(own)
     count = update_other_values(events, body="", customer_key="")
+    count += change_rows(events.filter(key__contains="@"), _forget_key, ["key"])
+    references = account.shop_references.filter(
+        order__in=account.shop_orders.filter(mine), reference__contains="@"
+    )
+    count += change_rows(references, _forget_reference, ["reference"])
     count += account.shop_customers.filter(customers).delete()[0]
     return count + change_rows(
-        account.shop_orders.filter(mine), forget_person, ["facts", "customer_key"]
+        account.shop_orders.filter(mine),
+        forget_person,
+        ["facts", "customer_key", "label"],
     )
 
 
+def list_reference_names(reference: str) -> list[str]:
+    """Return what may be stored of a reference: itself, or digests of an erased one."""
+    return [reference, *(list_erased_ids(reference) if "@" in reference else ())]
+
+
+def _forget_reference(row: ShopReference) -> None:
+    """Later events of the order are still known by the digest."""
+    row.reference = list_erased_ids(row.reference)[0]
+
+
+def _forget_key(event: ShopEvent) -> None:
+    event.key = f"erased-{event.pk}"
+
+
 def forget_person(order: ShopOrder) -> None:
-    """Remove the person from an order; what its refunds depend on stays."""
+    """Remove the person from an order; what its refunds depend on stays.
+
+    An order ID stays, as that of the conversion, unless it has an e-mail address.
+    """
     order.customer_key = ""
+    if "@" in order.label:
+        order.label = f"order erased-{order.pk}"
     if sale := order.facts.get("sale"):
+        for name, text in (("order_id", "erased"), ("label", "order erased")):
+            if "@" in sale.get(name, ""):
+                sale[name] = f"{text}-{order.pk}"
         referral = sale["referral"] | {"values": [], "coupons": []}
         person = {"customer": "", "attributes": {}, "referral": referral}
         order.facts = {**order.facts, "sale": sale | person}

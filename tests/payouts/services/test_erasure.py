@@ -11,10 +11,8 @@ from decimal import Decimal
 
 import pytest
 from django.apps import apps
-from django.db import connection
 from django.utils import timezone
 
-from accounts.encryption import TOKEN_PREFIX, decrypt
 from accounts.services.saved_views import create_saved_view
 from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
@@ -35,6 +33,7 @@ from tests.ledger_checks import (
 from tests.payout_scenario import Paid, create_run
 from tests.program_scenario import ProgramScenario
 from tests.record_of_processing import list_recorded_columns
+from tests.stored_texts import find_marked_columns
 from tracking.services.affiliates import get_affiliate
 from tracking.services.custom_fields import create_custom_field
 from tracking.services.meta_data import set_meta_data_key
@@ -81,26 +80,6 @@ def send(api, method, path, body=None, **headers):
     return response.json() if response.content else None
 
 
-def find_marked_columns(*marks):
-    """Return (table, column) of all values in the database that contain a mark."""
-    found = set()
-    with connection.cursor() as cursor:
-        # SQLite's table of parts has no values of its own: its other tables have them.
-        tables = connection.introspection.table_names(cursor)
-        for table in set(tables) - {"tracking_conversion_external_id_parts"}:
-            cursor.execute(f'SELECT * FROM "{table}"')  # noqa: S608 - our own tables
-            names = [column[0] for column in cursor.description]
-            for row in cursor.fetchall():
-                for name, value in zip(names, row, strict=True):
-                    if isinstance(value, bytes | memoryview):
-                        value = bytes(value).decode(errors="replace")
-                    if str(value).strip('"').startswith(TOKEN_PREFIX):
-                        value = decrypt(value.strip('"'))
-                    if any(mark in str(value).casefold() for mark in marks):
-                        found.add((table, name))
-    return found
-
-
 def read_statistics(account):
     at = timezone.now()
     days = [at.date() - timedelta(days=1), at.date()]
@@ -117,6 +96,7 @@ def fill_payout_line(account, slug):
         receiver={"name": MARK},
         note=MARK,
         bank_reason=MARK,
+        bank_reference=f"NOTPROVIDED {MARK}",
     )
 
 
@@ -142,6 +122,9 @@ def fill_portal(account, slug):
     )
     account.table_imports.create(
         public_id="ti_1", kind="affiliates", file_name=f"{MARK}.csv", actor="staff 1"
+    )
+    account.table_uploads.create(
+        kind="affiliates", system="", file_name=f"{MARK}.csv", content="", settings={}
     )
     for kind, key in (("affiliate", MARK), ("note", f"{MARK}/1")):
         account.imported_objects.create(
@@ -187,10 +170,12 @@ def fill_shop(account, conversion_id):
         customer_key=EMAIL,
         facts={"sale": sale},
         conversion_id=conversion_id,
+        label=f"order {EMAIL}",
     )
+    account.shop_references.create(connection=shop, order=order, reference=EMAIL)
     event = {"connection": shop, "occurred_at": NOW, "kind": "invoice.paid"}
     account.shop_events.create(
-        **event, key="evt_1", order=order, customer_key=EMAIL, body=MARK
+        **event, key=f"evt_{EMAIL}", order=order, customer_key=EMAIL, body=MARK
     )
     account.shop_events.create(**event, key="evt_2", body=f'{{"mail": "{EMAIL}"}}')
 
