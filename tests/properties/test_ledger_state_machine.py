@@ -54,6 +54,7 @@ from tests.program_scenario import (
     ProgramScenario,
     build_line_items,
 )
+from tests.properties.arithmetic import allocate, calculate_commission
 from tracking.errors import ArchivedProgramReadOnly, ProgramArchived
 from tracking.services.programs import archive_program, unarchive_program
 
@@ -70,32 +71,9 @@ picks = st.integers(min_value=0, max_value=10**6)
 target_statuses = st.sampled_from(["approved", "disapproved", "pending"])
 
 
-def calculate_commission(units: int) -> int:
-    """Calculate 7.5 % of minor units, rounded half up, in whole numbers."""
-    return (units * 75 * 2 + 1000) // 2000
-
-
 def to_amount(units: int, currency: str) -> Decimal:
     """Convert minor units to an amount."""
     return Decimal(units).scaleb(-DECIMALS[currency])
-
-
-def allocate(
-    parts: list[int], *, old_total: int, new_total: int, is_complete: bool
-) -> list[int]:
-    """Scale the parts of a changed total (section 2.2.6), in whole numbers."""
-    if not old_total:
-        return [new_total, *[0] * (len(parts) - 1)] if parts else []
-    if is_complete and len(parts) == 1:
-        return [new_total]
-    scaled = [(2 * part * new_total + old_total) // (2 * old_total) for part in parts]
-    if not is_complete or sum(parts) != old_total:
-        return scaled
-    remaining, allocated = new_total, []
-    for share in scaled[:-1]:
-        allocated.append(min(share, remaining))
-        remaining -= allocated[-1]
-    return [*allocated, remaining]
 
 
 @dataclass
