@@ -17,11 +17,12 @@ from rest_framework.exceptions import ValidationError
 from unfold import widgets
 from unfold.forms import AdminForm
 
-from accounts.decimals import parse_decimal
+from accounts.decimals import MAX_NUMBER_LENGTH, parse_decimal
 from accounts.errors import DomainError, ErrorList
 from affiliate_site.api.errors import MISSING_PARAMETER, flatten_errors
 from affiliate_site.api.fields import parse_integer_id
 from affiliate_site.backoffice.formatters import format_person
+from tracking.errors import AmountTooLarge
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.programs import Program
 
@@ -99,6 +100,8 @@ class DecimalField(forms.DecimalField):
 
     def to_python(self, value):
         if isinstance(value, str) and (text := value.strip().removesuffix(self.unit)):
+            if len(text) > MAX_NUMBER_LENGTH:
+                raise forms.ValidationError(AmountTooLarge.message)
             try:
                 value = parse_decimal(read_number(text))
             except ValueError:
