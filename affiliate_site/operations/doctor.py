@@ -44,9 +44,11 @@ from affiliate_site.operations.health import (
 from affiliate_site.operations.probe import HEADER, sign_probe
 from payouts.services.encryption import has_values_to_rotate
 from payouts.services.reconciliation import APPEND_ONLY_MODELS
-from tracking.models.portal import PortalSettings
 from tracking.services.mails import count_waiting_mails
-from tracking.services.portal_settings import validate_portal_host
+from tracking.services.portal_settings import (
+    list_portals_with_host,
+    validate_portal_host,
+)
 
 OK = "ok"
 WARNING = "warning"
@@ -422,9 +424,8 @@ def check_ledger_result(_at: datetime) -> Finding:
 
 def check_portal_hosts(_at: datetime) -> Finding:
     """The own hosts of portals must be those that `set_portal_host` accepts."""
-    rows = PortalSettings.objects.exclude(host=None).select_related("account")
     hosts, problems = [], []
-    for row in rows.order_by("account__slug"):
+    for row in list_portals_with_host():
         hosts.append(f"{row.account.slug} at {row.host}")
         try:
             validate_portal_host(row.account, row.host or "")

@@ -45,6 +45,12 @@ def find_account_of_host(host: str) -> Account | None:
     return row.account if row else None
 
 
+def list_portals_with_host() -> list[PortalSettings]:
+    """Return the settings of all accounts whose portal has a host of its own."""
+    rows = PortalSettings.objects.exclude(host=None).select_related("account")
+    return list(rows.order_by("account__slug"))
+
+
 def build_portal_url(account: Account, path: str = "") -> str:
     """Return the address of a page of the portal, at the host that the account set."""
     base, host = settings.PUBLIC_URL, get_portal_settings(account).host
