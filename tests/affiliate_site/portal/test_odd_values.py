@@ -5,6 +5,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.services.rate_limits import RateLimit
 from affiliate_site.portal import urls
 from tests.affiliate_site.portal.conftest import PASSWORD
 from tracking.services.portal_settings import update_portal_settings
@@ -61,8 +62,9 @@ def list_urls(account):
 @pytest.fixture(autouse=True)
 def without_limits(monkeypatch):
     module = "affiliate_site.portal"
-    for name in ("sign_in", "profile_pages", "confirmations", "second_factor_pages"):
+    for name in ("sign_in", "second_factor_pages", "throttling"):
         monkeypatch.setattr(f"{module}.{name}.is_sign_in_throttled", lambda *_: False)
+    monkeypatch.setattr(f"{module}.throttling.PASSWORDS", RateLimit(10**6, minutes=1))
     for name, page in (("application", "apply"), ("missing_sale", "question")):
         path = f"{module}.{page}_pages.is_{name}_throttled"
         monkeypatch.setattr(path, lambda *_: False)
