@@ -163,7 +163,8 @@ def test_nobody_is_erased_whom_a_file_has_to_name(workers, scenario):
             assert results == {"done", "PaymentsUnanswered"}
             assert line.receiver["details"] == {"email": "e@x.example"}
         else:
-            assert results == {"done", "PayoutRunChanged", "PersonNotFound"}
+            # Both erasures may have found the affiliate before one of them was done.
+            assert {"done", "PayoutRunChanged"} == results - {"PersonNotFound"}
             assert line.receiver == {}
         account.payout_runs.update(state="discarded")
         account.payout_lines.filter(state="unknown").update(state="settled")
