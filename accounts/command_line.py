@@ -111,13 +111,25 @@ def describe_failure(error: BaseException) -> str | None:
 
 def describe_database_failure(error: DatabaseError | InterfaceError) -> str | None:
     """Return one line about a database that cannot be used; None for a refused row."""
-    state = getattr(error.__cause__, "sqlstate", None)
-    for sign, reason in DATABASE_FAILURES.items():
-        if sign == state or (state is None and sign in str(error)):
-            return f"{reason}: {format_on_one_line(error)}"
+    if reason := find_lasting_failure(error):
+        return f"{reason}: {format_on_one_line(error)}"
     if isinstance(error, OperationalError | InterfaceError):
         return f"Database unavailable: {format_on_one_line(error)}"
     return None
+
+
+def find_lasting_failure(error: BaseException) -> str:
+    """Return why a database refuses every such statement, as one that is read-only
+    does; empty if another one may succeed."""
+    state = getattr(error.__cause__, "sqlstate", None)
+    return next(
+        (
+            reason
+            for sign, reason in DATABASE_FAILURES.items()
+            if sign == state or (state is None and sign in str(error))
+        ),
+        "",
+    )
 
 
 def format_on_one_line(error: BaseException) -> str:

@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from accounts.actor import use_actor
-from accounts.command_line import describe_failure
+from accounts.command_line import describe_failure, find_lasting_failure
 from accounts.decimals import parse_decimal
 from accounts.errors import DomainError
 from accounts.exact_json import format_decimal, serialize_exact_json
@@ -71,12 +71,16 @@ class JsonCommand(BaseCommand, ABC):
     def go_on_after_errors(self, account: Account) -> Iterator[None]:
         """Log an error of one account, so that the work of the others goes on.
 
-        At the end, the exit code is 1. A database that is gone ends the command.
+        At the end, the exit code is 1. A database that is gone, read-only or of another
+        release ends the command.
         """
         try:
             yield
-        except Exception:
-            if not connection.is_usable():
+        except Exception as error:
+            is_lasting = isinstance(error, DatabaseError) and find_lasting_failure(
+                error
+            )
+            if is_lasting or not connection.is_usable():
                 raise
             logger.exception("%s failed for %s", self.command_name, account.slug)
             self.failed_accounts.append(account.slug)

@@ -10,7 +10,7 @@ from decimal import Decimal
 MAX_NUMBER_LENGTH = 64
 MAX_EXPONENT = 99
 NUMBER_PATTERN = re.compile(
-    r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE]([+-]?[0-9]{1,3}))?", re.ASCII
+    r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE]([+-]?[0-9]+))?", re.ASCII
 )
 
 

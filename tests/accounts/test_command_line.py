@@ -80,6 +80,7 @@ OPTIONS = {
     "import_table": ["--template"],
     "process_inbox": ["--once"],
     "set_connection_secret": ["--forget-earlier"],
+    "set_portal_host": ["--none"],
 }
 
 

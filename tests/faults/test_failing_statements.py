@@ -80,6 +80,7 @@ COMMANDS = {
     "rotate_webhook_secret": ("{webhook}",),
     "set_page_tracking": ("--require-signatures",),
     "set_plan": ("pro",),
+    "set_portal_host": ("--none",),
     "unlock_account": (),
     "unarchive_program": ("{archived_program}",),
 }

@@ -209,7 +209,8 @@ class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     def get_queryset(self, request):
         """Only the page of one delivery loads what was sent."""
         rows: Any = super().get_queryset(request)
-        has_one = request.resolver_match.kwargs.get("object_id")
+        match = request.resolver_match
+        has_one = match is not None and match.kwargs.get("object_id")
         return rows if has_one else rows.without_content()
 
     def is_waiting(self, delivery):

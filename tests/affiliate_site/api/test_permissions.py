@@ -128,7 +128,7 @@ def test_finance_pays_and_edits_payout_methods():
         for operation in ("add", "change", "delete")
         for name in (
             *("payment", "payoutmethod", "payoutminimum"),
-            *("payoutline", "payoutrun", "payoutsettings"),
+            *("payoutfile", "payoutline", "payoutrun", "payoutsettings"),
             *("document", "taxdata", "taxrule"),
         )
     }
@@ -148,7 +148,8 @@ def test_managers_may_not_change_payments_keys_staff_and_webhooks():
         *("apikey", "signingsecret", "account", "payment", "user"),
         *("connection", "tableimport", "tableupload"),
         *("invitation", "webhookendpoint"),
-        *("payoutline", "payoutrun", "payoutsettings", "document", "taxrule"),
+        *("payoutfile", "payoutline", "payoutrun", "payoutsettings"),
+        *("document", "taxrule"),
     }
     assert operations == {"add", "change", "delete"}
 

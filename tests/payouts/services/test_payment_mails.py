@@ -107,7 +107,7 @@ def test_does_not_send_the_mail_of_a_canceled_payment(account, run, is_returned)
     switch_on(account)
     answer(run)
     if is_returned:
-        answer(run, ResultState.FAILED)
+        answer(run, ResultState.RETURNED)
     else:
         payment = get_lines(run)[0].payment
         cancel_payment(account, payment_id=payment.public_id, at=AT)
@@ -119,7 +119,7 @@ def test_keeps_what_was_sent_before_the_payment_came_back(account, run):
     switch_on(account)
     answer(run)
     record_mail_result(claim_mail(account, due_before=AT), MailResult(), at=AT)
-    answer(run, ResultState.FAILED)
+    answer(run, ResultState.RETURNED)
     assert (account.mails.get().sent_at, account.mails.get().error) == (AT, "")
 
 
