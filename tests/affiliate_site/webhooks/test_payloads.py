@@ -304,7 +304,7 @@ def test_a_sale_of_many_lines_is_published_in_small_rows(account, sample_account
         account, affiliate=sample_account.enrolled_affiliate, url=url, at=NOW
     )
     # One that was created before the limits.
-    account.webhook_endpoints.update(url=url + "&l=${conversion.commissions}" * 77)
+    account.webhook_endpoints.update(url=url + "&l=${conversion.commissions}" * 60)
     comment = "abc" * 333
     for number, count in enumerate((2, 100)):
         sale = {
