@@ -17,6 +17,7 @@ from urllib.parse import parse_qs
 
 from accounts.decimals import parse_decimal
 from accounts.url_safety import split_url
+from payouts.calculation import allocate_proportionally
 from payouts.shop_facts import (
     CustomerFacts,
     EventFacts,
@@ -27,7 +28,7 @@ from payouts.shop_facts import (
 )
 from tracking.errors import UnreadableEvent
 from tracking.models.shops import MAX_KEY_LENGTH, Connection
-from tracking.money import MAX_INTEGER_DIGITS, get_currency, get_exponent
+from tracking.money import MAX_INTEGER_DIGITS, ZERO, get_currency, get_exponent
 from tracking.services.connections import DEFAULT_REFERRAL_FIELDS
 from tracking.services.inbox import Envelope
 
@@ -199,19 +200,23 @@ def read_amount(value: Any) -> Decimal:
 
 def read_signed(value: Any) -> Decimal:
     """Return an amount that may be below zero."""
-    text = str(value)
-    amount = read_amount(text.removeprefix("-"))
-    return -amount if text.startswith("-") else amount
+    if str(value).startswith("-"):
+        return -read_amount(str(value)[1:])
+    return read_amount(value)
 
 
 def read_minor_units(
-    value: Any, currency: str, exponents: Mapping[str, int] = NO_EXPONENTS
+    value: Any,
+    currency: str,
+    exponents: Mapping[str, int] = NO_EXPONENTS,
+    *,
+    is_signed: bool = False,
 ) -> Decimal:
     """Return an amount that was sent in cents, or whatever the currency has.
 
     `exponents` are the decimals of currencies that the shop treats differently.
     """
-    amount = read_amount(value)
+    amount = read_signed(value) if is_signed else read_amount(value)
     if amount != amount.to_integral_value():
         raise ValueError(f"{value!r} has no whole units")
     return amount.scaleb(-exponents.get(currency, get_exponent(currency)))
@@ -296,6 +301,8 @@ def build_sale(
     is_renewal: bool = False,
     is_canceled: bool = False,
     occurred_at: str = "",
+    rank: int = 0,
+    note: str = "",
 ) -> Sale:
     """Return a sale; `attributes` are what a connection may choose the program by.
 
@@ -303,6 +310,8 @@ def build_sale(
     """
     return {
         "at": at,
+        "rank": rank,
+        "note": note,
         "occurred_at": occurred_at or at,
         "order_id": order_id,
         "label": label,
@@ -318,30 +327,34 @@ def build_sale(
     }
 
 
-def build_lines(lines: Sequence[Line], total: Decimal) -> list[Line]:
-    """Return lines whose sum is the total; one line if theirs is another.
+def build_lines(lines: Sequence[Line], total: Decimal, currency: str) -> list[Line]:
+    """Return lines whose sum is the total, in proportion to what the shop lists.
 
-    A line below zero, such as a credit for unused time, makes it one line, too.
+    A line below zero, such as a credit for unused time, lowers all lines above zero;
+    so does what is paid in another way, and tax or shipping that earns raises them.
     """
+    total = max(total, ZERO)
     amounts = [Decimal(line["amount"]) for line in lines]
-    if lines and sum(amounts) == total and min(amounts) >= 0:
+    if lines and sum(amounts) == total and min(amounts) >= ZERO:
         return list(lines)
-    products = [name for line in lines for name in line["products"]]
-    return [{"id": "", "products": products, "amount": str(max(total, Decimal(0)))}]
-
-
-def adjust_rounding(lines: Sequence[Line], total: Decimal, currency: str) -> list[Line]:
-    """Return lines whose sum is the total if only rounding kept them from it.
-
-    Each line may be off by one of the smallest units; the greatest takes it all.
-    """
-    difference = total - sum(Decimal(line["amount"]) for line in lines)
-    unit = Decimal(1).scaleb(-get_exponent(currency))
-    if not lines or not difference or abs(difference) > unit * len(lines):
-        return list(lines)
-    greatest = max(lines, key=lambda line: Decimal(line["amount"]))
-    amount = str(Decimal(greatest["amount"]) + difference)
-    return [{**line, "amount": amount} if line is greatest else line for line in lines]
+    parts = [amount for amount in amounts if amount > ZERO]
+    if not parts:
+        products = [name for line in lines for name in line["products"]]
+        return [{"id": "", "products": products, "amount": str(total)}]
+    scaled = iter(
+        allocate_proportionally(
+            parts,
+            old_total=sum(parts, ZERO),
+            new_total=total,
+            currency=currency,
+            is_complete=True,
+        )
+    )
+    new = [next(scaled) if amount > ZERO else ZERO for amount in amounts]
+    return [
+        {**line, "amount": str(amount), "listed": line["amount"]}
+        for line, amount in zip(lines, new, strict=True)
+    ]
 
 
 def read_texts(values: Any) -> dict[str, str]:

@@ -35,6 +35,7 @@ from affiliate_site.shops.base import (
     read_amount,
     read_currency,
     read_minor_units,
+    read_signed,
     sign,
 )
 from payouts.shop_facts import CustomerFacts, EventFacts, Line, RefundFact, format_time
@@ -92,12 +93,14 @@ class Source:
         values = [value for path in paths for value in list_values(self.body, path)]
         return [format_value(it) for it in values if not isinstance(it, dict | list)]
 
-    def read_amount(self, name: str, value: Any, currency: str) -> Decimal:
+    def read_amount(
+        self, name: str, value: Any, currency: str, *, is_signed: bool = False
+    ) -> Decimal:
         """Return an amount, of whole minor units."""
         try:
             if self.mapping["sale"].get("unit") == "minor":
-                return read_minor_units(value, currency)
-            amount = read_amount(value)
+                return read_minor_units(value, currency, is_signed=is_signed)
+            amount = read_signed(value) if is_signed else read_amount(value)
         except ValueError as error:
             what = f"The event does not look as expected: {name}: {error}."
             raise UnreadableEvent(what=what[:MAX_KEY_LENGTH], path=name) from error
@@ -152,7 +155,7 @@ def read_sale(source: Source) -> EventFacts:
         order_id,
         label=f"order {order_id}"[:MAX_KEY_LENGTH],
         currency=currency,
-        lines=build_lines(read_lines(source, currency), amount),
+        lines=build_lines(read_lines(source, currency), amount, currency),
         paid=paid,
         customer=customer,
         referral=referral,
@@ -186,6 +189,7 @@ def read_lines(source: Source, currency: str) -> list[Line]:
                     f"sale.lines.amount.{number}",
                     find_value(item, lines["amount"]),
                     currency,
+                    is_signed=True,
                 )
             ),
         }

@@ -26,13 +26,7 @@ from affiliate_site.shops.base import (
     read_minor_units,
     sign,
 )
-from payouts.shop_facts import (
-    CustomerFacts,
-    EventFacts,
-    Line,
-    OrderFacts,
-    Referral,
-)
+from payouts.shop_facts import CustomerFacts, EventFacts, Line, OrderFacts, Referral
 from tracking.errors import UnreadableEvent
 from tracking.models.shops import Connection, ConnectionKind
 from tracking.services.inbox import Envelope
@@ -68,7 +62,8 @@ def read_transaction(body: Body, connection: Connection) -> EventFacts:
     currency = read_currency(transaction["currency_code"])
     details = transaction["details"]
     total = read_minor_units(details["totals"]["total"], currency)
-    earning = read_minor_units(count_units(details["totals"], connection), currency)
+    units = count_units(details["totals"], connection)
+    earning = read_minor_units(units, currency, is_signed=True)
     lines = [read_line(line, currency, connection) for line in details["line_items"]]
     attributes = transaction.get("custom_data") or {}
     referral = read_referral(transaction, at, connection)
@@ -78,7 +73,7 @@ def read_transaction(body: Body, connection: Connection) -> EventFacts:
         transaction["id"],
         label=f"transaction {transaction['id']}",
         currency=currency,
-        lines=build_lines(lines, earning) if earning else [],
+        lines=build_lines(lines, earning, currency),
         paid=total,
         customer=customer,
         referral=referral,
@@ -104,12 +99,11 @@ def read_units(value: Any) -> int:
 def read_line(line: Mapping[str, Any], currency: str, connection: Connection) -> Line:
     """Return a line as it earns commissions."""
     units = count_units(line["totals"], connection)
-    amount = read_minor_units(abs(units), currency)
     ids = (line.get("price_id"), (line.get("product") or {}).get("id"))
     return {
         "id": str(line["id"]),
         "products": [str(each) for each in ids if each],
-        "amount": str(amount if units >= 0 else -amount),
+        "amount": str(read_minor_units(units, currency, is_signed=True)),
     }
 
 
@@ -148,7 +142,7 @@ def read_refund(body: Body, connection: Connection, *, is_canceled: bool) -> Ord
                 "currency": currency,
                 "is_full": adjustment.get("type") == FULL,
                 "lines": {
-                    name: str(read_minor_units(value, currency))
+                    name: str(read_minor_units(value, currency, is_signed=True))
                     for name, value in units.items()
                 },
                 "is_canceled": is_canceled,

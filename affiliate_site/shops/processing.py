@@ -5,6 +5,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +20,8 @@ from affiliate_site.shops.base import Body
 from affiliate_site.shops.kinds import SHOPS
 from payouts.services.shop_erasure import erase_for_shop
 from payouts.services.shop_orders import Outcome, apply_event
-from payouts.shop_facts import EventFacts, ShopErasure, list_unclear
+from payouts.shop_amounts import list_unclear
+from payouts.shop_facts import EventFacts, ShopErasure, format_time, mark_received
 from tracking.errors import UnreadableEvent
 from tracking.models.shops import (
     MAX_KEY_LENGTH,
@@ -120,7 +122,13 @@ def apply(event: ShopEvent, *, at: datetime) -> Outcome:
 
     def read(connection: Connection) -> EventFacts:
         kind, body = event.kind, event.body
-        return read_event(connection, kind, body, at=event.occurred_at)
+        facts = read_event(connection, kind, body, at=event.occurred_at)
+        received = f"{format_time(event.created_at)} {event.pk:019}"
+        return replace(
+            facts,
+            order=mark_received(facts.order, received),
+            customer=mark_received(facts.customer, received),
+        )
 
     facts = read(connection)
     if facts.erasure is not None:  # also of what was only listened to

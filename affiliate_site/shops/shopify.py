@@ -29,13 +29,7 @@ from affiliate_site.shops.base import (
     read_id,
     read_signed,
 )
-from payouts.shop_facts import (
-    EventFacts,
-    Line,
-    OrderFacts,
-    RefundFact,
-    ShopErasure,
-)
+from payouts.shop_facts import EventFacts, Line, OrderFacts, RefundFact, ShopErasure
 from tracking.errors import UnreadableEvent
 from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
 from tracking.money import ROUNDING_CONTEXT, ZERO

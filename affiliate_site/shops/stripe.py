@@ -5,7 +5,6 @@ or payment intent. Older and newer versions of Stripe's API are read.
 """
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any, ClassVar
 
 from affiliate_site.shops.base import (
@@ -15,7 +14,6 @@ from affiliate_site.shops.base import (
     Shop,
     WrongSignature,
     build_customer,
-    build_lines,
     build_referral,
     build_sale,
     ensure_recent,
@@ -25,15 +23,27 @@ from affiliate_site.shops.base import (
     pick_attributes,
     read_currency,
     read_minor_units,
-    read_texts,
 )
-from payouts.shop_facts import EventFacts, Line, OrderFacts, RefundFact, RefundTotal
+from affiliate_site.shops.stripe_invoices import (
+    EXPONENTS,
+    count_earning,
+    list_discounts,
+    list_ids,
+    read_invoice,
+    read_invoice_payment,
+    read_units,
+)
+from payouts.shop_facts import (
+    EventFacts,
+    Line,
+    OrderFacts,
+    RefundFact,
+    RefundTotal,
+)
+from tracking.errors import UnreadableEvent
 from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
-from tracking.money import ROUNDING_CONTEXT, round_amount
 from tracking.services.inbox import Envelope
 
-# What Stripe calls zero-decimal differs from ISO 4217 for these.
-EXPONENTS = {"ISK": 2, "UGX": 2, "MGA": 0}
 SUBSCRIPTION_STATES: dict[str, Any] = {
     "trialing": "trial",
     "active": "active",
@@ -43,18 +53,26 @@ SUBSCRIPTION_STATES: dict[str, Any] = {
     "canceled": "canceled",
     "incomplete_expired": "canceled",
 }
-# An inquiry moves no money; it may become a dispute, which is another event.
+# While an appeal runs, it is open again who keeps the money.
 DISPUTE_STATES: dict[str, Any] = {
+    "warning_needs_response": "inquiry",
+    "warning_under_review": "inquiry",
+    "warning_closed": "won",
+    "prevented": "won",
     "needs_response": "open",
     "under_review": "open",
+    "appeal_needs_response": "open",
+    "appeal_under_review": "open",
+    "won": "won",
     "lost": "lost",
 }
 CANCELED_REFUNDS = ("failed", "canceled")
-CODE_NAMES = ("code", "name", "id")
-PRICE_NAMES = ("id", "price", "product")
-RENEWAL = "subscription_cycle"
 TEST_EVENT = "A test event: a live connection takes only events of live mode."
 UNPAID = "The payment is not complete yet."
+THIN_EVENT = (
+    "A thin event has no amounts: in Stripe, choose snapshot payloads for this"
+    " destination."
+)
 
 
 def read_checkout(body: Body, connection: Connection) -> EventFacts:
@@ -75,21 +93,17 @@ def read_checkout(body: Body, connection: Connection) -> EventFacts:
     if session["payment_status"] == "unpaid":
         return EventFacts(references=references, customer_key=customer, customer=facts)
     currency = read_currency(session["currency"])
-    totals = session.get("total_details") or {}
     paid = read_minor_units(session["amount_total"], currency, EXPONENTS)
-    left_out = [
-        totals.get(name) or 0
-        for name, setting in (
-            ("amount_tax", "includes_tax"),
-            ("amount_shipping", "includes_shipping"),
-        )
-        if not connection.settings.get(setting)
-    ]
-    total = paid - sum(read_minor_units(it, currency, EXPONENTS) for it in left_out)
+    totals = session.get("total_details") or {}
+    shipping = session.get("shipping_cost") or {
+        "amount_total": totals.get("amount_shipping")
+    }
+    tax = read_units(totals.get("amount_tax"), currency)
+    total = count_earning(paid, tax, shipping, currency, connection)
     line: Line = {
         "id": "",
         "products": list_ids(session, "payment_link"),
-        "amount": str(max(total, Decimal(0))),
+        "amount": str(total),
     }
     sale = build_sale(
         at,
@@ -103,120 +117,6 @@ def read_checkout(body: Body, connection: Connection) -> EventFacts:
         attributes=pick_attributes(connection, session.get("metadata") or {}),
     )
     return EventFacts(references, {"sale": sale}, customer, facts)
-
-
-def read_invoice(body: Body, connection: Connection) -> EventFacts:
-    """A paid invoice: the first payment of a subscription, a renewal, or any other."""
-    invoice, at = body["data"]["object"], format_unix_time(body["created"])
-    currency = read_currency(invoice["currency"])
-    parent = (invoice.get("parent") or {}).get("subscription_details") or {}
-    subscription = invoice.get("subscription") or parent.get("subscription") or ""
-    older = invoice.get("subscription_details") or {}
-    attributes = {
-        **read_texts(parent.get("metadata") or older.get("metadata")),
-        **read_texts(invoice.get("metadata")),
-    }
-    values = list_referral_values(connection, attributes)
-    referral = build_referral(at, values, list_discounts(invoice))
-    customer = invoice.get("customer") or ""
-    paid, lines = read_invoice_lines(invoice, currency, connection)
-    sale = build_sale(
-        at,
-        invoice["id"],
-        label=f"invoice {invoice['id']}",
-        currency=currency,
-        lines=lines,
-        paid=paid,
-        customer=customer,
-        referral=referral,
-        attributes=pick_attributes(connection, attributes),
-        subscription=subscription,
-        is_renewal=invoice.get("billing_reason") == RENEWAL,
-    )
-    facts = build_customer(at, referral, invoice.get("customer_email"))
-    return EventFacts(list_invoice_references(invoice), {"sale": sale}, customer, facts)
-
-
-def read_invoice_lines(
-    invoice: Mapping[str, Any], currency: str, connection: Connection
-) -> tuple[Decimal, list[Line]]:
-    """Return what was paid, and the lines as they earn commissions.
-
-    What a credit balance of the customer paid earns nothing: it did when it was paid.
-    """
-
-    def read(value: Any) -> Decimal:
-        return read_minor_units(value or 0, currency, EXPONENTS)
-
-    paid, total = read(invoice["amount_paid"]), read(max(invoice["total"], 0))
-    if not total or not paid:
-        return paid, []
-    taxes = invoice.get("total_taxes") or invoice.get("total_tax_amounts") or []
-    tax = sum((read(it["amount"]) for it in taxes), Decimal(0))
-    shipping_cost = invoice.get("shipping_cost") or {}
-    shipping = read(shipping_cost.get("amount_subtotal"))
-    earning = total
-    if not connection.settings.get("includes_tax"):
-        earning -= tax
-    else:
-        shipping += read(shipping_cost.get("amount_tax"))
-    if not connection.settings.get("includes_shipping"):
-        earning -= shipping
-    lines = [read_invoice_line(it, currency) for it in invoice["lines"]["data"]]
-    if paid < total:
-        product = ROUNDING_CONTEXT.multiply(earning, paid)
-        earning = round_amount(ROUNDING_CONTEXT.divide(product, total), currency)
-    return paid, build_lines(lines, max(earning, Decimal(0)))
-
-
-def read_invoice_line(line: Mapping[str, Any], currency: str) -> Line:
-    """Return a line after discounts and without tax that its amount includes."""
-    amount = int(line["amount"])
-    amount -= sum(int(it["amount"]) for it in line.get("discount_amounts") or [])
-    for tax in line.get("taxes") or line.get("tax_amounts") or []:
-        if tax.get("tax_behavior") == "inclusive" or tax.get("inclusive"):
-            amount -= int(tax["amount"])
-    value = read_minor_units(abs(amount), currency, EXPONENTS)
-    return {
-        "id": str(line["id"]),
-        "products": list_products(line),
-        "amount": str(value if amount >= 0 else -value),
-    }
-
-
-def list_products(line: Mapping[str, Any]) -> list[str]:
-    """Return the IDs of price and product of a line of an invoice."""
-    price = line.get("price") or line.get("plan") or {}
-    details = (line.get("pricing") or {}).get("price_details") or {}
-    ids = (
-        price.get("id"),
-        price.get("product"),
-        details.get("price"),
-        details.get("product"),
-    )
-    return [str(each) for each in dict.fromkeys(ids) if each]
-
-
-def list_invoice_references(invoice: Mapping[str, Any]) -> list[str]:
-    """Return the IDs of an invoice, its charge and its payment intents."""
-    payments = ((invoice.get("payments") or {}).get("data")) or []
-    paid = [
-        list_ids(each.get("payment") or {}, "payment_intent", "charge")
-        for each in payments
-    ]
-    return [
-        *list_ids(invoice, "id", "charge", "payment_intent"),
-        *(reference for each in paid for reference in each),
-    ]
-
-
-def read_invoice_payment(body: Body, connection: Connection) -> EventFacts:
-    """The payment of an invoice: newer invoices do not name it themselves."""
-    payment = body["data"]["object"]
-    details = payment.get("payment") or {}
-    return EventFacts(
-        [payment["invoice"], *list_ids(details, "payment_intent", "charge")]
-    )
 
 
 def read_charge(body: Body, connection: Connection) -> EventFacts:
@@ -265,7 +165,7 @@ def read_dispute(body: Body, connection: Connection) -> EventFacts:
                 "at": at,
                 "amount": str(amount),
                 "currency": currency,
-                "state": DISPUTE_STATES.get(dispute["status"], "won"),
+                "state": DISPUTE_STATES[dispute["status"]],
             }
         }
     }
@@ -292,28 +192,12 @@ def read_removed_customer(body: Body, connection: Connection) -> EventFacts:
     return EventFacts(customer_key=customer, customer={"removal": {"at": at}})
 
 
-def list_ids(source: Mapping[str, Any], *names: str) -> list[str]:
-    """Return the IDs under these names; an expanded object has its ID inside."""
-    found = [source.get(name) for name in names]
-    return [str(it["id"] if isinstance(it, Mapping) else it) for it in found if it]
-
-
-def list_discounts(source: Mapping[str, Any]) -> list[str]:
-    """Return the IDs and codes of promotion codes and coupons."""
-    discounts = [*(source.get("discounts") or []), source.get("discount")]
-    parts = [
-        discount.get(name)
-        for discount in discounts
-        if isinstance(discount, Mapping)
-        for name in ("promotion_code", "coupon")
-    ]
-    found: list[Any] = []
-    for part in parts:
-        if isinstance(part, Mapping):
-            found += [part.get(name) for name in CODE_NAMES]
-        else:
-            found.append(part)
-    return [str(each) for each in found if each]
+def read_customer_discount(body: Body, connection: Connection) -> EventFacts:
+    """A discount of a customer, which names who referred them."""
+    discount, at = body["data"]["object"], format_unix_time(body["created"])
+    referral = build_referral(at, [], list_discounts({"discount": discount}))
+    (customer,) = list_ids(discount, "customer")
+    return EventFacts(customer_key=customer, customer=build_customer(at, referral))
 
 
 class StripeShop(Shop):
@@ -331,19 +215,23 @@ class StripeShop(Shop):
         "refund.failed": read_refund,
         "charge.refund.updated": read_refund,
         "charge.dispute.created": read_dispute,
+        "charge.dispute.updated": read_dispute,
         "charge.dispute.closed": read_dispute,
+        "charge.dispute.funds_withdrawn": read_dispute,
+        "charge.dispute.funds_reinstated": read_dispute,
         "customer.subscription.created": read_subscription,
         "customer.subscription.updated": read_subscription,
         "customer.subscription.deleted": read_subscription,
+        "customer.discount.created": read_customer_discount,
         "customer.deleted": read_removed_customer,
     }
     ignored: ClassVar[Mapping[str, str]] = {
         "charge.succeeded": "The invoice or checkout of this charge counts.",
         "payment_intent.succeeded": "The invoice or checkout of this payment counts.",
         "invoice.payment_succeeded": "The event invoice.paid counts.",
-        "charge.dispute.updated": "The outcome of the dispute counts.",
-        "charge.dispute.funds_withdrawn": "The outcome of the dispute counts.",
-        "charge.dispute.funds_reinstated": "The outcome of the dispute counts.",
+        "credit_note.created": "What it pays back is an event of its own.",
+        "credit_note.updated": "What it pays back is an event of its own.",
+        "credit_note.voided": "What it pays back is an event of its own.",
         "checkout.session.async_payment_failed": "Nothing was paid.",
         "checkout.session.expired": "Nothing was paid.",
         "customer.created": "A customer counts with its first sale or trial.",
@@ -374,6 +262,8 @@ class StripeShop(Shop):
         )
 
     def identify(self, connection, headers, body: Body, raw: bytes, *, at) -> Envelope:
+        if body.get("object") == "v2.core.event":
+            raise UnreadableEvent(what=THIN_EVENT)
         occurred_at = parse_unix_time(body["created"])
         return Envelope(str(body["id"]), str(body["type"]), occurred_at, raw.decode())
 

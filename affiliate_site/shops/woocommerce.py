@@ -16,7 +16,6 @@ from affiliate_site.shops.base import (
     Headers,
     Reader,
     Shop,
-    adjust_rounding,
     build_customer,
     build_lines,
     build_referral,
@@ -39,6 +38,13 @@ from tracking.money import ZERO, round_amount
 from tracking.services.inbox import Envelope
 
 PAID = ("processing", "completed")
+# What a status comes after within one second.
+RANKS = {
+    name: rank
+    for rank, name in enumerate(
+        ("failed", "processing", "completed", "cancelled", "refunded", "trash"), 1
+    )
+}
 UNPAID = ("pending", "on-hold", "checkout-draft", "auto-draft", "draft")
 CANCELED = ("cancelled", "failed", "trash")
 REFUNDED = "refunded"
@@ -85,6 +91,7 @@ def read_order(body: Body, connection: Connection) -> EventFacts:
         is_renewal=bool(subscription),
         is_canceled=status in CANCELED or (status == REFUNDED and left > ZERO),
         occurred_at=created_at,
+        rank=RANKS.get(status, 0),
     )
     order: OrderFacts = {
         "sale": sale,
@@ -136,8 +143,8 @@ def read_lines(
     if has_shipping:
         sources += body.get("shipping_lines") or []
     lines = [read_line(source, currency, has_tax=has_tax) for source in sources]
-    total = max(round_amount(total, currency), ZERO)
-    return build_lines(adjust_rounding(lines, total, currency), total)
+    total = round_amount(total, currency)
+    return build_lines(lines, total, currency)
 
 
 def read_line(source: Mapping[str, Any], currency: str, *, has_tax: bool) -> Line:

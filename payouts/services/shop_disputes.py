@@ -13,7 +13,8 @@ from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import lock_commissions, lock_conversion
 from payouts.services.disputes import hold_commissions
 from payouts.services.shop_refunds import get_conversion_of
-from payouts.shop_facts import OrderFacts, is_disputed, is_open_dispute
+from payouts.shop_amounts import is_disputed, is_open_dispute
+from payouts.shop_facts import OrderFacts
 from tracking.models.conversions import Conversion
 from tracking.models.shops import ShopOrder
 

@@ -42,21 +42,23 @@ from payouts.services.shop_referrals import (
     refuse,
 )
 from payouts.services.shop_refunds import apply_target, get_conversion_of
-from payouts.shop_facts import (
+from payouts.shop_amounts import (
     Amounts,
-    CustomerFacts,
-    EventFacts,
-    OrderFacts,
     Target,
     calculate_target,
     describe_amount,
-    get_time,
     group_lines,
     is_canceled,
     is_disputed,
     list_unclear,
-    merge_facts,
     waits_for_sale,
+)
+from payouts.shop_facts import (
+    CustomerFacts,
+    EventFacts,
+    OrderFacts,
+    get_time,
+    merge_facts,
 )
 from tracking.attribution import TrackingParameters
 from tracking.errors import (
@@ -207,6 +209,8 @@ def get_state(order: ShopOrder) -> ShopEventState:
         return ShopEventState.DONE
     if waits_for_sale(order.facts):
         return ShopEventState.WAITING
+    if order.reason == NOTHING_TO_EARN:
+        return ShopEventState.IGNORED
     return ShopEventState.NO_REFERRAL if order.reason else ShopEventState.DONE
 
 
@@ -318,7 +322,8 @@ def create_sale(
     hold_new_commissions(conversion, rows)
     store_email(connection, conversion.customer, customer, at=at)
     amount = describe_amount(conversion.amount, conversion.currency)
-    return [f"A sale of {amount} was created."]
+    note = sale.get("note")
+    return [f"A sale of {amount} was created.", *([note] if note else [])]
 
 
 def list_refunds_of_others(refunds: Iterable[Refund]) -> set[str]:

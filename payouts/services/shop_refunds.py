@@ -18,7 +18,7 @@ from payouts.services.conversion_updates import (
     update_commission,
 )
 from payouts.services.refunds import list_refundable_commissions
-from payouts.shop_facts import Amounts, Target, describe_amount
+from payouts.shop_amounts import Amounts, Target, describe_amount
 from tracking.models.conversions import Conversion
 from tracking.models.shops import ShopOrder
 from tracking.money import ZERO

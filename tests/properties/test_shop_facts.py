@@ -9,13 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from payouts.calculation import DEFAULT_COMMISSION_TYPE
-from payouts.shop_facts import (
-    calculate_target,
-    format_time,
-    group_lines,
-    list_unclear,
-    merge_facts,
-)
+from payouts.shop_amounts import calculate_target, group_lines, list_unclear
+from payouts.shop_facts import format_time, merge_facts
 
 pytestmark = pytest.mark.integration
 
@@ -48,8 +43,10 @@ lines = st.fixed_dictionaries(
         "id": line_ids,
         "products": st.lists(st.sampled_from(["p0", *TYPES]), max_size=2),
         "amount": amounts,
-    }
+    },
+    optional={"listed": amounts},
 ).flatmap(in_any_order)
+received = st.sampled_from(["1", "2"])
 referrals = st.fixed_dictionaries(
     {
         "at": times,
@@ -66,7 +63,8 @@ sales = st.fixed_dictionaries(
         "paid": amounts,
         "referral": referrals,
         "is_canceled": st.booleans(),
-    }
+    },
+    optional={"rank": st.integers(min_value=0, max_value=2), "received": received},
 ).flatmap(in_any_order)
 other_currency = {
     "currency": st.sampled_from(["EUR", "USD"]),
@@ -87,13 +85,16 @@ refunds = st.fixed_dictionaries(
 )
 totals = st.fixed_dictionaries(
     {"at": times, "amount": amounts},
-    optional={"payment": st.just("p1")} | other_currency,
+    optional={"payment": st.just("p1"), "received": received} | other_currency,
+)
+payments = st.fixed_dictionaries(
+    {"at": times, "amount": amounts, "currency": st.sampled_from(["EUR", "USD"])}
 )
 disputes = st.fixed_dictionaries(
     {
         "at": times,
         "amount": amounts,
-        "state": st.sampled_from(["open", "won", "lost"]),
+        "state": st.sampled_from(["inquiry", "open", "won", "lost"]),
     },
     optional=other_currency,
 )
@@ -101,6 +102,7 @@ parts = {
     "refunds": st.dictionaries(ids, refunds, max_size=3),
     "refund_totals": st.dictionaries(st.sampled_from(["c1", "c2"]), totals),
     "disputes": st.dictionaries(st.sampled_from(["d1", "d2"]), disputes),
+    "payments": st.dictionaries(st.sampled_from(["p1", "p2"]), payments),
 }
 order_facts = st.fixed_dictionaries({}, optional={"sale": sales, **parts})
 customer_facts = st.fixed_dictionaries(
@@ -155,9 +157,10 @@ def test_unclear_amounts_take_nothing(facts):
         for name in ("refunds", "refund_totals", "disputes")
         for fact in facts[name].values()
     ]
+    # A refund that was canceled makes a part of a total that was all.
     is_partly_foreign = any(
         fact.get("currency") == "USD" and not fact.get("is_full") for fact in own
-    )
+    ) or any(refund["is_canceled"] for refund in facts["refunds"].values())
     assert not list_unclear(facts) or is_partly_foreign
     if all(it.get("currency") == "USD" and not it.get("is_full") for it in own):
         is_whole = facts["sale"]["is_canceled"]

@@ -4,8 +4,9 @@ from decimal import Decimal
 
 import pytest
 
+from accounts.exact_json import format_decimal
 from affiliate_site.shops.base import (
-    adjust_rounding,
+    build_lines,
     list_link_values,
     pick_attributes,
     read_id,
@@ -40,24 +41,46 @@ def test_attributes_that_no_rule_names_are_left_out():
     assert pick_attributes(connection, {"shelf": "b", "note": "x"}) == {"shelf": "b"}
 
 
-def build_lines(*amounts):
-    return [{"id": "", "products": [], "amount": amount} for amount in amounts]
+def list_amounts(listed, total, currency="EUR"):
+    lines = [{"id": "", "products": [], "amount": amount} for amount in listed]
+    built = build_lines(lines, Decimal(total), currency)
+    return [format_decimal(Decimal(line["amount"])) for line in built]
 
 
 @pytest.mark.parametrize(
-    ("amounts", "total", "currency", "expected"),
+    ("listed", "total", "currency", "expected"),
     [
-        (["84.03", "8.40"], "92.44", "EUR", ["84.04", "8.40"]),
-        (["8.40", "84.03"], "92.41", "EUR", ["8.40", "84.01"]),
-        (["8.40", "84.03"], "92.40", "EUR", ["8.40", "84.03"]),
-        (["8.40"], "8.40", "EUR", ["8.40"]),
+        (["84.03", "8.40"], "92.43", "EUR", ["84.03", "8.4"]),
+        # Rounding.
+        (["84.03", "8.40"], "92.44", "EUR", ["84.04", "8.4"]),
+        (["8.40", "84.03"], "92.41", "EUR", ["8.4", "84.01"]),
         (["8"], "9", "JPY", ["9"]),
-        ([], "9", "JPY", []),
+        # A credit lowers the lines above zero in proportion.
+        (["-5", "30"], "25", "EUR", ["0", "25"]),
+        (["30", "-5"], "25", "EUR", ["25", "0"]),
+        (["10", "20", "-3"], "27", "EUR", ["9", "18", "0"]),
+        # A part was paid in another way; tax earns.
+        (["10", "20"], "20", "EUR", ["6.67", "13.33"]),
+        (["10", "20"], "35.7", "EUR", ["11.9", "23.8"]),
+        (["10", "0"], "9.99", "EUR", ["9.99", "0"]),
+        (["1", "1", "1", "0"], "1", "EUR", ["0.33", "0.33", "0.34", "0"]),
+        (["10", "20"], "0", "EUR", ["0", "0"]),
+        (["10", "20"], "-7", "EUR", ["0", "0"]),
+        # Nothing is above zero.
+        (["0", "-2"], "9", "EUR", ["9"]),
+        ([], "9", "JPY", ["9"]),
     ],
 )
-def test_only_what_rounding_lost_is_added(amounts, total, currency, expected):
-    lines = adjust_rounding(build_lines(*amounts), Decimal(total), currency)
-    assert [line["amount"] for line in lines] == expected
+def test_lines_have_the_sum_of_the_sale(listed, total, currency, expected):
+    assert list_amounts(listed, total, currency) == expected
+
+
+def test_a_line_says_what_the_shop_listed_if_that_is_different():
+    line = {"id": "1", "products": ["LAMP"], "amount": "10"}
+    assert build_lines([line], Decimal(10), "EUR") == [line]
+    assert build_lines([line], Decimal(9), "EUR") == [
+        {"id": "1", "products": ["LAMP"], "amount": "9", "listed": "10"}
+    ]
 
 
 @pytest.mark.parametrize("value", [None, True, 1.5, Decimal(5), "", "x" * 256, [1], {}])
