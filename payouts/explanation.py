@@ -16,6 +16,7 @@ from tracking.attribution import IMPORT, STAFF, RejectionReason
 from tracking.claims import (
     CONTESTED_CLAIM,
     CONTESTED_CUSTOMER,
+    FORMER_CUSTOMER_ID,
     UNCONFIRMED_CUSTOMER,
     Trust,
 )
@@ -44,6 +45,10 @@ WARNING_TEXTS = {
     UNCONFIRMED_CUSTOMER: "Only a page has named the customer so far.",
     CONTESTED_CLAIM: "Two visitors claim this conversion.",
     CONTESTED_CUSTOMER: "Pages have named this customer for different affiliates.",
+    FORMER_CUSTOMER_ID: (
+        "A signed page named a customer ID that a customer had who was removed or has"
+        " another ID now: it may be an old call that was sent again."
+    ),
     "odd_comment": "The page sent a comment that is not text; it was dropped.",
     "odd_commission_type": (
         "The page sent an unknown commission type; the default one was used."

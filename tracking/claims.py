@@ -13,6 +13,7 @@ from enum import StrEnum
 UNCONFIRMED_CUSTOMER = "unconfirmed_customer"
 CONTESTED_CLAIM = "contested_claim"
 CONTESTED_CUSTOMER = "contested_customer"
+FORMER_CUSTOMER_ID = "former_customer_id"
 
 MAX_OPEN_CLAIMS = 10_000  # conversions, and unconfirmed customers, of one affiliate
 # Of the open conversions of one affiliate, if a page sends more than `FEW_ITEMS`.

@@ -6,9 +6,11 @@ stored without an affiliate or a prospect.
 """
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -47,7 +49,7 @@ from affiliate_site.browser.signatures import (
 from affiliate_site.env import BASE_DIR
 from payouts.services.conversion_creation import create_conversion
 from tracking.attribution import BROWSER_CONVERSION_ORDER, BROWSER_CUSTOMER_ORDER
-from tracking.claims import Trust
+from tracking.claims import FORMER_CUSTOMER_ID, Trust
 from tracking.errors import (
     DuplicateConversion,
     DuplicateCustomer,
@@ -62,6 +64,7 @@ from tracking.services.failed_page_calls import (
     get_failure_reason,
     record_failed_page_call,
 )
+from tracking.services.former_ids import FormerCustomerId
 from tracking.services.page_storage import MAX_UNSIGNED_COMMENT_LENGTH
 from tracking.services.visitors import (
     find_first_coupon,
@@ -160,6 +163,20 @@ class ValidBrowserCall(BrowserCall):
     data: dict
     trust: Trust
     warnings: tuple[str, ...]
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the call is a fact by its signature."""
+        return self.trust is Trust.FACT
+
+    def store(self, store: Callable[["ValidBrowserCall"], None]) -> None:
+        """Store the call, as a claim if the customer's ID was that of another one."""
+        try:
+            store(self)
+        except FormerCustomerId:
+            warnings = (*self.warnings, FORMER_CUSTOMER_ID)
+            store(replace(self, trust=Trust.CLAIM, warnings=warnings))
+        self.mark_stored()
 
     def mark_stored(self) -> None:
         """Note that the call took the time of one that stores something."""
@@ -267,19 +284,24 @@ def track_customer(call: ValidBrowserCall | None) -> HttpResponse:
     """Create a customer, attributed by the first known coupon or the cookie."""
     if call is not None:
         try:
-            data = build_customer_data(
-                add_tracking_parameters(call, has_customer=False),
-                order=BROWSER_CUSTOMER_ORDER,
-                trust=call.trust,
-                extra_warnings=call.warnings,
-            )
-            create_customer(call.account, data=data, at=call.at)
-            call.mark_stored()
+            call.store(create_browser_customer)
         except DuplicateCustomer:
             pass  # a page that names its customer again
         except DomainError as failure:
             call.record_failure(get_failure_reason(failure))
     return no_content_response()
+
+
+def create_browser_customer(call: ValidBrowserCall) -> None:
+    """Create the customer of a call."""
+    data = build_customer_data(
+        add_tracking_parameters(call, has_customer=False),
+        order=BROWSER_CUSTOMER_ORDER,
+        trust=call.trust,
+        is_signed=call.is_signed,
+        extra_warnings=call.warnings,
+    )
+    create_customer(call.account, data=data, at=call.at)
 
 
 @tracking_view("conversion", BrowserConversionSerializer)
@@ -298,22 +320,8 @@ def create_browser_conversion(call: ValidBrowserCall, external_id: str | None) -
     )
     try:
         attempt.ensure_allowed()
-        has_customer = not is_missing(call.data.get("customer_id"))
-        data = build_conversion_data(
-            add_tracking_parameters(call, has_customer=has_customer),
-            external_id,
-            order=BROWSER_CONVERSION_ORDER,
-            trust=call.trust,
-            is_browser_sale=call.trust is Trust.CLAIM
-            or has_unsigned_rates(call.body)
-            or can_be_repeated(call.account, external_id),
-            extra_warnings=call.warnings,
-        )
-        create_conversion(
-            call.account, data=data, is_id_free=attempt.is_id_free, at=call.at
-        )
+        call.store(partial(create_conversion_of_call, attempt=attempt))
         attempt.succeed()
-        call.mark_stored()
     except DuplicateConversion:
         return
     except TooManyConversionAttempts as failure:
@@ -326,6 +334,25 @@ def create_browser_conversion(call: ValidBrowserCall, external_id: str | None) -
     except (DatabaseError, ConcurrentUpdate) as failure:
         attempt.fail(failure)
         raise  # an unexpected failure is reported: the conversion is lost
+
+
+def create_conversion_of_call(call: ValidBrowserCall, *, attempt: Attempt) -> None:
+    """Create the conversion of a call."""
+    has_customer = not is_missing(call.data.get("customer_id"))
+    data = build_conversion_data(
+        add_tracking_parameters(call, has_customer=has_customer),
+        attempt.external_id,
+        order=BROWSER_CONVERSION_ORDER,
+        trust=call.trust,
+        is_signed=call.is_signed,
+        is_browser_sale=call.trust is Trust.CLAIM
+        or has_unsigned_rates(call.body)
+        or can_be_repeated(call.account, attempt.external_id),
+        extra_warnings=call.warnings,
+    )
+    create_conversion(
+        call.account, data=data, is_id_free=attempt.is_id_free, at=call.at
+    )
 
 
 def add_tracking_parameters(call: ValidBrowserCall, *, has_customer: bool) -> dict:

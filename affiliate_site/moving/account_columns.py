@@ -72,6 +72,7 @@ EXPORTED = {
     "tracking.Enrollment": "program affiliate approved promoted_by_claim applied_at",
     "tracking.FailedPageCall": "day reason page count first_at last_at",
     "tracking.FormerExternalId": "conversion external_id",
+    "tracking.FormerIdDigest": "digest",
     "tracking.ImportedObject": (
         "source kind source_id local_id fingerprint created_at"
     ),

@@ -77,6 +77,7 @@ class ConversionData:
     ignore_cookie_age: bool = False
     order: CandidateOrder = REST_CONVERSION_ORDER
     trust: Trust = Trust.FACT
+    is_signed: bool = False  # by a page: the call can be repeated
     is_browser_sale: bool = False  # commissions follow the program's switch for pages
     extra_warnings: tuple[str, ...] = ()  # about the call itself
     occurred_at: datetime | None = None  # when the cookie counted; None: now
@@ -166,6 +167,7 @@ def _create_conversion(
             ip=data.ip,
             at=at,
             extra_warnings=extra_warnings,
+            is_signed=data.is_signed,
             disputed_at=at if data.is_disputed else None,
         )
         if conversion.is_contested and status == CommissionStatus.APPROVED:

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from decimal import Decimal
 
+from django.test import Client
+
 from accounts.db_compat import use_snapshot
 from accounts.services.row_counts import CLOSING_DELAY, CountedList, select_rows
 from payouts.models.commissions import Commission
@@ -97,6 +99,14 @@ def delete_customer_task(account, *, customer_id):
     delete_customer(account, public_id=customer.public_id, at=AT)
 
 
+def sign_up_task(account, **body):
+    """Send what a page says of a new customer."""
+    body |= {"account": account.slug}
+    client = Client(SERVER_NAME="localhost")
+    response = client.post("/track/customer/", body, content_type="application/json")
+    return None if response.status_code == 204 else response.status_code
+
+
 def create_conversion_with_ip_task(account, *, amount, ip, **parameters):
     """Create a conversion with an IP address."""
     data = ConversionData(
@@ -157,6 +167,7 @@ CONVERSION_TASKS = {
     "delete_conversions": delete_conversions_task,
     "count_rows": count_rows_task,
     "delete_customer": delete_customer_task,
+    "sign_up": sign_up_task,
     "create_conversion_with_ip": create_conversion_with_ip_task,
     "grant_bonuses": grant_bonuses_task,
     "end_bonus": end_bonus_task,

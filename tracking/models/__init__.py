@@ -17,6 +17,7 @@ from tracking.models.conversions import (
     Conversion,
     ConversionAttempt,
     FormerExternalId,
+    FormerIdDigest,
 )
 from tracking.models.creatives import Creative
 from tracking.models.customers import Customer
@@ -53,6 +54,7 @@ __all__ = [
     "Enrollment",
     "FailedPageCall",
     "FormerExternalId",
+    "FormerIdDigest",
     "ImportedObject",
     "LateChange",
     "Mail",

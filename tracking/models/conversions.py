@@ -244,6 +244,27 @@ class FormerExternalId(TenantModel):
         return self.external_id
 
 
+class FormerIdDigest(TenantModel):
+    """The digest of an ID that a customer lost, or a conversion at its erasure.
+
+    A signed call of a page can be repeated; by this it is recognized although the ID
+    is stored no more.
+    """
+
+    digest = models.CharField(max_length=64)
+
+    class Meta:
+        default_related_name = "former_id_digests"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "digest"], name="one_digest_per_former_id"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.digest
+
+
 class AttributionRecord(TenantModel):
     """The stored, verifiable attribution of one customer or one conversion.
 

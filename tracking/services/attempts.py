@@ -15,6 +15,7 @@ from tracking.errors import DuplicateConversion, TooManyConversionAttempts
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion, ConversionAttempt
 from tracking.services.concurrency import UNAVAILABLE_ERRORS
+from tracking.services.former_ids import CONVERSION, is_former_id
 
 MIN_RETRY_INTERVAL = timedelta(seconds=10)
 
@@ -92,10 +93,14 @@ class Attempt:
 
 
 def was_external_id_used(account: Account, external_id: str) -> bool:
-    """Did a conversion have this id that is deleted, or has another id by now?"""
+    """Did a conversion have this id that is deleted, or has another or none by now?"""
     deleted = account.conversions.filter(deleted_at__isnull=False)
     former = account.former_external_ids.filter(external_id=external_id)
-    return deleted.filter(external_id=external_id).exists() or former.exists()
+    return (
+        deleted.filter(external_id=external_id).exists()
+        or former.exists()
+        or is_former_id(account, CONVERSION, external_id)
+    )
 
 
 def find_refused_affiliate(account: Account, error: Exception) -> Affiliate | None:

@@ -25,6 +25,7 @@ from tracking.attribution import TRACKING_SOURCE_NAMES
 from tracking.claims import (
     CONTESTED_CLAIM,
     CONTESTED_CUSTOMER,
+    FORMER_CUSTOMER_ID,
     UNCONFIRMED_CUSTOMER,
     ClaimStatus,
     Trust,
@@ -87,6 +88,7 @@ def write_conversion(
     ip: str | None,
     at: datetime,
     extra_warnings: Sequence[str] = (),
+    is_signed: bool = False,
     disputed_at: datetime | None = None,
 ) -> tuple[Conversion, list[Change]]:
     """Insert a conversion, its customer and its attribution record.
@@ -94,11 +96,16 @@ def write_conversion(
     Returns the changes that the caller records with those of the commissions, too.
     A `claim` is the conversion that becomes this fact; it keeps its ID and time. Raises
     `ConcurrentUpdate` if another request has taken the `external_id` or changed the
-    claim, and `TooManyConversionAttempts` if another request with this `external_id`
-    takes too long.
+    claim, `FormerCustomerId`, and `TooManyConversionAttempts` if
+    another request with this `external_id` takes too long.
     """
     customer = get_or_create_customer(
-        account, attribution, customer_id=customer_id, at=at
+        account,
+        attribution,
+        customer_id=customer_id,
+        is_signed=is_signed,
+        warnings=[it for it in extra_warnings if it == FORMER_CUSTOMER_ID],
+        at=at,
     )
     changes: list[Change] = []
     if customer is not None and attribution.customer is None:

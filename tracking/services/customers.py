@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from accounts.compiled_queries import compiled
 from accounts.ids import generate_public_id
@@ -16,6 +16,7 @@ from accounts.services.changes import log_event, mark_stale, record_change
 from tracking.attribution import REST_CUSTOMER_ORDER, CandidateOrder, TrackingParameters
 from tracking.claims import (
     CONTESTED_CUSTOMER,
+    FORMER_CUSTOMER_ID,
     MAX_OPEN_CLAIMS,
     Trust,
     can_set_paying,
@@ -45,6 +46,7 @@ from tracking.services.attribution import (
     create_attribution_record,
 )
 from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
+from tracking.services.former_ids import ensure_first_use, record_customer_id
 from tracking.services.page_storage import (
     BYTES_OF_CLAIM,
     CLAIMS,
@@ -77,6 +79,7 @@ class CustomerData:
     ignore_cookie_age: bool = False
     order: CandidateOrder = REST_CUSTOMER_ORDER
     trust: Trust = Trust.FACT
+    is_signed: bool = False  # by a page: the call can be repeated
     extra_warnings: tuple[str, ...] = ()  # stored besides those of `find_warnings`
 
 
@@ -85,7 +88,7 @@ def create_customer(account: Account, *, data: CustomerData, at: datetime) -> Cu
     """Create a customer, attributed permanently to the affiliate of the parameters.
 
     If an unconfirmed customer has this id, a fact confirms that customer, and a claim
-    for another affiliate contests it. Raises `DuplicateCustomer`,
+    for another affiliate contests it. Raises `DuplicateCustomer`, `FormerCustomerId`,
     `InvalidInitialCustomerStatus`, and the errors of the attribution.
     """
     with transaction.atomic():
@@ -132,6 +135,7 @@ def create_customer(account: Account, *, data: CustomerData, at: datetime) -> Cu
             # Read again, because PostgreSQL reorders the keys of `meta_data`.
             rows = account.customers.select_related("program", "affiliate", "click")
             customer = rows.get(pk=customer.pk)
+        ensure_first_use(account, data.customer_id, is_signed=data.is_signed)
         create_attribution_record(account, attribution, subject=customer)
         if data.trust is Trust.CLAIM:
             take_storage(
@@ -191,14 +195,20 @@ def _contest_customer(
 
 
 def get_or_create_customer(
-    account: Account, attribution: Attribution, *, customer_id: str | None, at: datetime
+    account: Account,
+    attribution: Attribution,
+    *,
+    customer_id: str | None,
+    is_signed: bool = False,
+    warnings: Sequence[str] = (),
+    at: datetime,
 ) -> Customer | None:
     """Get or create the customer of a conversion and set its status to paying.
 
     The caller records the creation. A fact with a tracking parameter of its own
     confirms an unconfirmed customer. Raises `ConcurrentUpdate` if another request has
     created or deleted the customer: the retry attributes the conversion to the
-    customer's affiliate.
+    customer's affiliate. Raises `FormerCustomerId`.
     """
     if customer_id is None:
         return None
@@ -212,9 +222,11 @@ def get_or_create_customer(
             initial_status=CustomerStatus.NEW,
             click=attribution.winning_click,
             created_at=at,
+            extra_warnings=warnings,
         )
         if not _insert_customer(account, customer, attribution):
             raise ConcurrentUpdate
+        ensure_first_use(account, customer_id, is_signed=is_signed)
         return customer
     # The lock keeps a concurrent deletion from leaving visitor data on the conversion.
     locked = locked_customer.first(account=account, pk=customer.pk)
@@ -224,6 +236,7 @@ def get_or_create_customer(
     if trust is Trust.CLAIM:
         _contest_customer(account, locked, attribution, at=at)
     elif not locked.is_confirmed and attribution.can_confirm_customer:
+        ensure_first_use(account, customer_id, is_signed=is_signed)
         confirm_customer(account, locked, owner=attribution, at=at)
     is_canceled = locked.status == CustomerStatus.CANCELED
     if can_set_paying(trust, is_canceled=is_canceled):
@@ -245,7 +258,8 @@ def confirm_customer(
     locked the row.
     """
     affiliate, previous = owner.affiliate, customer.affiliate
-    remaining = [it for it in customer.warnings or () if it != CONTESTED_CUSTOMER]
+    decided = (CONTESTED_CUSTOMER, FORMER_CUSTOMER_ID)
+    remaining = [it for it in customer.warnings or () if it not in decided]
     values: dict[str, Any] = {
         "is_confirmed": True,
         "is_contested": False,
@@ -292,7 +306,7 @@ def update_customer(
     try:
         with transaction.atomic():
             if "customer_id" in values:
-                _delete_unconfirmed_customer(account, customer, customer_id, at=at)
+                _give_up_ids(account, customer, customer_id, at=at)
             if not customer.update_row(expected={"deleted_at": None}, **values):
                 raise CustomerNotFound  # deleted concurrently
             record_change(
@@ -305,16 +319,21 @@ def update_customer(
     return customer
 
 
-def _delete_unconfirmed_customer(
+def _give_up_ids(
     account: Account, customer: Customer, customer_id: str | None, *, at: datetime
 ) -> None:
-    """Delete the unconfirmed customer that has the id, so that a fact can have it."""
-    rows = account.customers.not_deleted().exclude(pk=customer.pk)
-    unconfirmed = rows.filter(customer_id=customer_id, is_confirmed=False).first()
-    if unconfirmed is not None:
-        both = account.customers.filter(pk__in=(customer.pk, unconfirmed.pk))
-        list(both.select_for_update(no_key=True).order_by("id"))
-        delete_customer(account, public_id=unconfirmed.public_id, at=at)
+    """Record the former id of a customer that gets another one, before it does.
+
+    The unconfirmed customer that has the new id is deleted: a fact can have it.
+    """
+    rows = account.customers.not_deleted()
+    claimed = rows.filter(customer_id=customer_id, is_confirmed=False)
+    both = rows.filter(Q(pk=customer.pk) | Q(pk__in=claimed.values("pk")))
+    for row in both.select_for_update(no_key=True).order_by("id"):
+        if row.pk == customer.pk:
+            record_customer_id(row)
+        elif row.customer_id == customer_id and not row.is_confirmed:
+            delete_customer(account, public_id=row.public_id, at=at)
 
 
 def cancel_customer(account: Account, *, public_id: str, at: datetime) -> Customer:
@@ -370,6 +389,7 @@ def delete_customer(account: Account, *, public_id: str, at: datetime) -> None:
     with transaction.atomic():
         customer = get_customer(account, public_id, lock=True)
         record_change(account, "customer.deleted", customer, at=at)
+        record_customer_id(customer)
         customer.update_row(
             deleted_at=at, customer_id="", meta_data={}, user_agent=None, ip=None
         )
@@ -423,6 +443,7 @@ def _build_customer(
         program=attribution.program,
         affiliate=attribution.affiliate,
         is_confirmed=not attribution.is_contested
+        and FORMER_CUSTOMER_ID not in extra_warnings
         and is_customer_confirmed(
             attribution.trust,
             trusts_browser_customers=attribution.program.trust_browser_customers,

@@ -31,6 +31,7 @@ from tracking.models.customers import Customer
 from tracking.models.prospects import Prospect
 from tracking.search import fold_text
 from tracking.services.attribution import serialize_canonical_json
+from tracking.services.former_ids import CONVERSION, record_former_id
 from tracking.services.imports import erase_source_ids
 from tracking.services.mails import APPLICATION_MAIL
 from tracking.services.search import update_suffixes
@@ -126,7 +127,7 @@ def erase_customer(account: Account, customer: Customer) -> int:
     """Erase a customer with its conversions, clicks and tracking ids.
 
     The `external_id` of a conversion stays, so that the order is not counted twice,
-    unless it contains an e-mail address.
+    unless it contains an e-mail address: then its digest stays.
     """
     conversions = account.conversions.filter(customer=customer)
     claims = account.conversion_claims.filter(conversion__in=conversions)
@@ -145,12 +146,15 @@ def erase_customer(account: Account, customer: Customer) -> int:
     )
     count += update_other_values(conversions, meta_data={}, user_agent=None, ip=None)
     former_ids = account.former_external_ids.filter(conversion__in=conversions)
-    count += former_ids.filter(external_id__contains="@").delete()[0]
+    former_ids = former_ids.filter(external_id__contains="@")
+    addresses = conversions.filter(external_id__contains="@")
+    for rows in (former_ids, addresses.filter(claim_status=None)):
+        for row in rows:
+            record_former_id(account, CONVERSION, row.external_id or "")
+    count += former_ids.delete()[0]
     questions = account.questions.filter(conversion__in=conversions)
     count += questions.filter(order_id__contains="@").update(order_id="")
-    return count + conversions.filter(external_id__contains="@").update(
-        external_id=None
-    )
+    return count + addresses.update(external_id=None)
 
 
 def fold_names(texts: Iterable[str | None]) -> set[str]:

@@ -8,6 +8,7 @@ from payouts.models.commissions import Commission
 from tracking.claims import (
     CONTESTED_CLAIM,
     CONTESTED_CUSTOMER,
+    FORMER_CUSTOMER_ID,
     UNCONFIRMED_CUSTOMER,
     ClaimStatus,
 )
@@ -20,6 +21,7 @@ WARNING_LABELS = {
     UNCONFIRMED_CUSTOMER: "Unconfirmed customer",
     CONTESTED_CLAIM: "Contested claim",
     CONTESTED_CUSTOMER: "Contested customer",
+    FORMER_CUSTOMER_ID: "Former customer ID",
 }
 ODD_OPTION = "Odd option"
 REPORTED_BY_PAGE = "Reported by a page"

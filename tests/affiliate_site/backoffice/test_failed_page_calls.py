@@ -14,6 +14,8 @@ from affiliate_site.browser.serializers import (
     LenientFieldMixin,
 )
 from payouts.explanation import WARNING_TEXTS
+from tests.factories.tracking import CustomerFactory
+from tracking.claims import FORMER_CUSTOMER_ID
 from tracking.models.clicks import FailedPageCall
 from tracking.services.failed_page_calls import record_failed_page_call
 
@@ -117,14 +119,22 @@ def test_every_odd_option_has_a_text():
             ["odd_meta_data", "odd_coupons"],
             [WARNING_TEXTS["odd_meta_data"], WARNING_TEXTS["odd_coupons"]],
         ),
+        ([FORMER_CUSTOMER_ID], [WARNING_TEXTS[FORMER_CUSTOMER_ID]]),
         (["unheard_of"], ["unheard_of"]),
     ],
 )
 def test_shows_warnings_as_risk_indicators(staff_client, scenario, warnings, texts):
     conversion = scenario.create_conversion("10", extra_warnings=tuple(warnings))
-    url = reverse("admin:tracking_conversion_change", args=[conversion.pk])
+    customer = CustomerFactory(
+        account=scenario.account,
+        enrollment=scenario.mina.enrollment,
+        warnings=warnings,
+    )
 
-    page = unescape(staff_client().get(url).content.decode())
-
-    for text in texts:
-        assert text in page
+    client = staff_client()
+    for row in (conversion, customer):
+        name = row._meta.model_name
+        url = reverse(f"admin:tracking_{name}_change", args=[row.pk])
+        page = unescape(client.get(url).content.decode())
+        for text in texts:
+            assert text in page

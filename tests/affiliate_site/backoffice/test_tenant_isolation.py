@@ -56,6 +56,7 @@ MODELS_WITHOUT_ADMIN = {
     "tracking.Coupon": "shown with its enrollment",
     "tracking.AttributionRecord": "shown in the explanation of its conversion",
     "tracking.FormerExternalId": "recognizes repeated calls of pages",
+    "tracking.FormerIdDigest": "recognizes repeated calls of pages",
     "tracking.ImportedObject": "the map of import_account",
     "tracking.LateChange": "internal marks for grant_bonuses",
     "tracking.Mail": "shown on the page of its payment",

@@ -67,6 +67,7 @@ NOT_MARKED = {
     ("tracking.Affiliate", "country"),
     ("tracking.Prospect", "country"),
     ("tracking.Click", "dedup_key"),
+    ("tracking.FormerIdDigest", "digest"),
     ("payouts.PayoutMethod", "blind_index"),
     ("payouts.Document", "supplier"),
     ("accounts.RateWindow", "subject"),
