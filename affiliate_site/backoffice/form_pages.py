@@ -43,6 +43,7 @@ class FormPage(FormView):
     permission = ""  # such as "tracking.change_program"
     service: Any = None  # a staticmethod
     row_argument = ("pk", "pk")  # that names the object: its name, and an attribute
+    locks_account = False  # True: the service locks the account before the object
     explanation = ""  # shown above the form
     # Formats with `row`, and the message after saving also with `page` and `result`.
     subject = ""  # empty: what the object's page calls it
@@ -181,9 +182,14 @@ class FormPage(FormView):
         return redirect(self.get_done_url(result))
 
     def find_concurrent_changes(self, form) -> list[str]:
-        """Lock the object; the values that changed since the page was opened."""
-        if self.row is None or "version" not in form.data:
+        """Lock the object; the values that changed since the page was opened.
+
+        A page without values compares nothing: its service locks what it needs.
+        """
+        if self.row is None or not form.data.get("version"):
             return []
+        if self.locks_account:
+            self.account.lock_row()
         present = self.get_unlocked_initial(self.lock_row(timezone.now()))
         seen = dict(zip(sorted(present), form.data["version"].split(), strict=False))
         changed = {

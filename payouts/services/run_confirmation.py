@@ -62,8 +62,7 @@ def confirm_run(
     `SecondPersonRequired`, `PayoutRunEmpty` and `PayoutRunNotDraft`.
     """
     with transaction.atomic():
-        locked = _lock_affiliates(account, pk)
-        run = lock_run(account, pk)
+        run, locked = lock_with_affiliates(account, pk)
         if run.state not in (PayoutRunState.DRAFT, PayoutRunState.DISCARDED):
             return run
         ensure_draft(run)
@@ -92,12 +91,16 @@ def confirm_run(
     return run
 
 
-def _lock_affiliates(account: Account, run_pk: int) -> set[int]:
-    """Lock who is paid, before the run: nobody is erased, renamed or withheld now."""
-    lines = account.payout_lines.filter(run=run_pk, state=PayoutLineState.INCLUDED)
+def lock_with_affiliates(account: Account, pk: int) -> tuple[PayoutRun, set[int]]:
+    """Lock who is paid, then the run; return the run and the affiliates.
+
+    Nobody of them is erased, renamed or withheld now. Raises `PayoutRunNotFound`.
+    """
+    lines = account.payout_lines.filter(run=pk, state=PayoutLineState.INCLUDED)
     rows = account.affiliates.filter(pk__in=lines.values("affiliate"))
     locked = rows.select_for_update(no_key=True).order_by("pk")
-    return set(locked.values_list("pk", flat=True))
+    affiliates = set(locked.values_list("pk", flat=True))
+    return lock_run(account, pk), affiliates
 
 
 def describe_changes(run: PayoutRun) -> str:

@@ -130,6 +130,8 @@ def update_enrollment(
     coupon, code = changes.get("coupon"), changes.get("referral_code")
     try:
         with transaction.atomic():
+            if code is not None or changes.get("aliases") is not None:
+                account.lock_row()  # two tables have codes: one writer at a time
             enrollment = get_enrollment(account, program, affiliate_id, lock=True)
             if program.archived_at is not None:
                 ensure_codes_available(account, enrollment, coupon=coupon, code=code)
@@ -302,7 +304,6 @@ def _set_codes(
     if "coupon" in changes:
         _set_coupon(account, enrollment, changes["coupon"])
     if code is not None or aliases is not None:
-        account.lock_row()  # two tables have codes: one writer at a time
         ensure_codes_available(
             account, enrollment, coupon=None, code=code, aliases=aliases
         )

@@ -16,7 +16,6 @@ from payouts.services.payables import get_payable_balances
 from tracking.models.affiliates import Affiliate
 from tracking.services.affiliates import (
     delete_affiliate,
-    lock_hierarchy,
     update_affiliate,
 )
 from tracking.services.hierarchy import set_group, set_parent
@@ -150,6 +149,7 @@ class SetParentPage(AffiliatePage, MoneyFormPage):
     )
     form_class = ParentForm
     button = "Save"
+    locks_account = True
     service = staticmethod(set_parent)
 
     @classmethod
@@ -158,10 +158,6 @@ class SetParentPage(AffiliatePage, MoneyFormPage):
 
     def get_unlocked_initial(self, affiliate):
         return {"affiliate_id": affiliate.parent_id}
-
-    def find_concurrent_changes(self, form):
-        lock_hierarchy(self.account)  # before the affiliate, as the service does
-        return super().find_concurrent_changes(form)
 
     def get_values(self, form):
         parent = form.values["affiliate_id"]

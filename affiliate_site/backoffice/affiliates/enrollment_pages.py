@@ -290,6 +290,7 @@ class EditCodesPage(EnrollmentPage):
 
     name = "codes"
     title = "Change coupon or code"
+    locks_account = True
     form_class = CodesForm
     explanation = (
         "A replaced coupon or code stops working at once. Links with the old code that"

@@ -54,10 +54,6 @@ class ConfirmClaimPage(MoneyFormPage):
     def get_subject(self):
         return self.model_admin.get_object_title(self.row)
 
-    def lock_row(self, at):
-        """Not locked: the service locks customer and conversion first."""
-        return self.row
-
     def list_facts(self, form, conversion):
         return [
             ("Affiliate", format_affiliate(self.row.affiliate)),

@@ -36,10 +36,6 @@ class UndoImportPage(RemovePage):
     def is_offered(cls, table_import):
         return table_import.undone_at is None
 
-    def lock_row(self, at):
-        """Not locked: the service locks affiliates first."""
-        return self.row
-
     @cached_property
     def obstacles(self) -> list[str]:
         """What keeps the import, each once."""

@@ -89,6 +89,7 @@ class EditMinimumPage(MinimumPage, EditPage):
     title = "Edit"
     permission = "payouts.change_payoutminimum"
     explanation = WAITS
+    locks_account = True
     form_class = AmountForm
     service = staticmethod(set_minimum)
     done_message = "The minimum of {result} was saved."
@@ -127,6 +128,7 @@ class SetOwnMinimumPage(AffiliatePage):
     title = "Set payout minimum"
     permission = "payouts.change_payoutminimum"
     explanation = WAITS
+    locks_account = True
     form_class = OwnMinimumForm
 
     def get_unlocked_initial(self, affiliate):

@@ -155,10 +155,6 @@ class ImportResultsPage(MoneyFormPage):
     def is_offered(cls, run):
         return run.state not in WITHOUT_FILES
 
-    def lock_row(self, at):
-        """Not locked: the service locks the lines first."""
-        return self.row
-
     def must_be_confirmed(self, form):
         return True
 

@@ -33,6 +33,7 @@ from payouts.services.payout_runs import (
 from payouts.services.run_confirmation import (
     confirm_run,
     describe_changes,
+    lock_with_affiliates,
     needs_second_person,
 )
 
@@ -144,6 +145,9 @@ class ConfirmRunPage(DraftPage):
 
     def get_unlocked_initial(self, run):
         return {"payments": describe_totals(run)}
+
+    def lock_row(self, at):
+        return lock_with_affiliates(self.account, self.row.pk)[0]
 
     def get_explanation(self):
         return (
