@@ -382,7 +382,7 @@ def _set_commission_status(
             review_claim_of(conversion, status=status, at=at)
             rows = account.conversions.filter(pk=conversion.pk)
             locked = rows.select_for_update(no_key=True)
-            (conversion.disputed_at,) = locked.values_list("disputed_at").get()
+            _, conversion.disputed_at = locked.values_list("pk", "disputed_at").get()
         balance_key = commission.balance_key
         with open_ledger_session(account, [balance_key], at=at) as ledger:
             ledger.lock_balances()

@@ -82,6 +82,7 @@ class ConversionData:
     extra_warnings: tuple[str, ...] = ()  # about the call itself
     occurred_at: datetime | None = None  # when the cookie counted; None: now
     is_disputed: bool = False  # the shop has an open dispute about it
+    locks_balances: bool = False  # all at once: the transaction goes on with them
 
 
 def create_conversion(
@@ -181,6 +182,7 @@ def _create_conversion(
             is_browser_sale=data.is_browser_sale or attribution.awaits_fact,
             replaces_claim=claim is not None,
             status=status,
+            locks_balances=data.locks_balances,
             at=at,
         )
         take_storage_of_claim(account, attribution, data, len(commissions))
@@ -222,6 +224,7 @@ def write_commissions(
     replaces_claim: bool = False,
     is_extra: bool = False,
     status: str | None = None,
+    locks_balances: bool = False,
     at: datetime,
 ) -> list[Commission]:
     """Create the commissions of a new conversion, or extra ones, which no cap limits.
@@ -244,7 +247,9 @@ def write_commissions(
         balance_keys |= {
             row.balance_key for row in list_claimed_commissions(conversion)
         }
-    with open_ledger_session(account, balance_keys, at=at) as ledger:
+    with open_ledger_session(
+        account, balance_keys, is_locked=locks_balances, at=at
+    ) as ledger:
         if replaces_claim:
             delete_claimed_commissions(conversion, ledger=ledger, at=at)
         commissions = create_commissions(

@@ -12,10 +12,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from accounts.db_compat import split_into_batches
 from accounts.models.accounts import Account
 from payouts.calculation import InitialStatusReason
 from payouts.models.commissions import Commission, CommissionStatus
-from payouts.models.payments import Payment
 from payouts.services.commissions import set_status
 from payouts.services.held_commissions import forget_held, remember_held
 from payouts.services.ledger import LedgerSession
@@ -54,11 +54,22 @@ def hold_new_commissions(
     remember_held(conversion, [*sorted(held), *levels])
 
 
-def lock_disputed_sales(account: Account, payment: Payment) -> list[Conversion]:
-    """Lock the disputed conversions that a payment pays commissions of."""
-    paid = account.commissions.filter(payment=payment).values("conversion")
-    rows = _filter_disputed(account, paid).order_by("pk")
-    return list(rows.select_for_update(no_key=True))
+def lock_disputed_sales(
+    account: Account, payment_ids: Sequence[str]
+) -> list[Conversion]:
+    """Lock the disputed conversions that payments pay commissions of, by their ids."""
+    pks: set[int] = set()
+    for batch in split_into_batches(payment_ids):
+        payments = account.payments.filter(public_id__in=batch)
+        paid = account.commissions.filter(payment__in=payments).values("conversion")
+        pks.update(_filter_disputed(account, paid).values_list("pk", flat=True))
+    return [
+        row
+        for batch in split_into_batches(sorted(pks))
+        for row in _filter_disputed(account, batch)
+        .order_by("pk")
+        .select_for_update(no_key=True)
+    ]
 
 
 def hold_unpaid_commissions(

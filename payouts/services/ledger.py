@@ -132,6 +132,7 @@ class LedgerSession:
         self.transfers: list[
             tuple[tuple[LedgerAccountKey, LedgerAccountKey], dict[str, Any]]
         ] = []
+        self.written: list[Transfer] = []
         self.commission_changes: list[CommissionChange] = []
 
     def add_balance_key(self, balance_key: BalanceKey, *, at: datetime) -> None:
@@ -362,7 +363,7 @@ class LedgerSession:
             self._ensure_ledger_account(key)
         actor = get_actor().name
         for batch in split_into_batches(self.transfers, is_large=True):
-            self.account.transfers.bulk_create(
+            self.written += self.account.transfers.bulk_create(
                 Transfer(
                     account=self.account,
                     currency=debit.currency,
@@ -545,13 +546,16 @@ def open_ledger_session(
     *,
     at: datetime,
     funding_currencies: Iterable[str] = (),
+    is_locked: bool = False,
 ) -> Iterator[LedgerSession]:
     """Open a ledger session for these balances; write its transfers after the block.
 
-    The session also has the payout balances in `funding_currencies`. An error in the
-    block leaves nothing written.
+    With `is_locked` they are locked before it. The session also has the payout balances
+    in `funding_currencies`. An error in the block leaves nothing written.
     """
     ledger = LedgerSession(account, balance_keys, funding_currencies, at)
+    if is_locked:
+        ledger.lock_balances()
     yield ledger
     ledger.write_transfers()
     if (recorded := RECORDED_SESSIONS.get()) is not None:

@@ -156,8 +156,8 @@ def cancel_payment(
     """
     with transaction.atomic():
         payment = get_payment(account, payment_id)
+        disputed = lock_disputed_sales(account, [payment_id])
         line = lock_line_of_payment(account, payment)
-        disputed = lock_disputed_sales(account, payment)
         with open_ledger_session(
             account, [(payment.affiliate_id, payment.currency)], at=at
         ) as ledger:

@@ -23,6 +23,7 @@ from accounts.services.changes import log_event, log_events
 from payouts.errors import PaymentNotFound, ResultsOfOtherRun
 from payouts.models.payments import Payment
 from payouts.models.runs import PayoutLine, PayoutLineState, PayoutRun
+from payouts.services.disputes import lock_disputed_sales
 from payouts.services.documents import issue_documents
 from payouts.services.ledger import open_ledger_session
 from payouts.services.payment_mails import queue_payment_mails
@@ -308,7 +309,11 @@ def _expand_message(
 
 
 def _find_payments(account: Account, names: Sequence[str]) -> Found:
-    """Lock the runs of these payments; return them and their lines by their ids."""
+    """Lock the runs of these payments; return them and their lines by their ids.
+
+    Disputed sales are locked before: the cancellation of a payment changes them.
+    """
+    lock_disputed_sales(account, names)
     # Encrypted columns of payments and lines are not read: no answer depends on them.
     batches = [
         account.payments.filter(public_id__in=batch).defer("payout_details")
@@ -400,7 +405,8 @@ def _return(account: Account, answers: Sequence[_Answer], *, at: datetime) -> No
     # One session locks all balances in their order before the first one changes.
     with open_ledger_session(account, keys, at=at) as ledger:
         ledger.lock_balances()
-        for answer in answers:
+        # In the order in which documents are issued, which also locks payments.
+        for answer in sorted(answers, key=_get_age):
             reason = answer.result.reason or RETURNED_WITHOUT_REASON
             try:
                 cancel_payment(
@@ -412,6 +418,11 @@ def _return(account: Account, answers: Sequence[_Answer], *, at: datetime) -> No
             except PaymentNotFound:  # somebody canceled it meanwhile
                 raise ConcurrentUpdate from None
             _hold_method(account, answer, reason)
+
+
+def _get_age(answer: _Answer) -> tuple[datetime, int]:
+    """Return what the payments of answers are sorted by, oldest first."""
+    return answer.payment.created_at, answer.payment.pk
 
 
 def _hold_method(account: Account, answer: _Answer, reason: str) -> None:

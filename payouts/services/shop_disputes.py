@@ -44,7 +44,8 @@ def apply_disputes(
         log_event(account, "conversion.dispute_ended", conversion, at=at)
     if conversion.deleted_at is not None:
         return []  # a removed sale may come back, and its commissions with it
-    return approve_held(orders, at=at)
+    with lock_commissions(conversion, at=at):  # all balances, before one changes
+        return approve_held(orders, at=at)
 
 
 def end_dispute(account: Account, *, conversion_id: int, at: datetime) -> Conversion:

@@ -310,6 +310,7 @@ def create_sale(
         currency=sale["currency"],
         occurred_at=datetime.fromisoformat(get_time(sale)),
         is_disputed=is_disputed(order.facts),
+        locks_balances=True,  # refunds may follow, and further orders
     )
     try:
         conversion = create_conversion(account, data=data, at=at)
