@@ -51,6 +51,7 @@ MONEY_ROWS = {
 }
 LOADERS: dict[str, Callable[[ImportMap, Collection[Row]], None]] = {
     "customer": people.load_customers,
+    "enrollment": people.lock_affiliates,
     "commission": sales.load_conversions,
 }
 Store = Callable[[ImportMap, Row, Any], Any]  # the last: an owner, else the ledger

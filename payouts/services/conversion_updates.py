@@ -103,14 +103,20 @@ def delete_conversion(account: Account, *, conversion_id: int, at: datetime) -> 
     """
     with transaction.atomic():
         conversion = get_conversion(account, conversion_id, lock=True)
-        with lock_commissions(conversion, at=at) as (ledger, commissions):
-            for commission in commissions:
-                ensure_not_final(commission)
+        delete_conversions([conversion], at=at)
+
+
+def delete_conversions(conversions: Sequence[Conversion], *, at: datetime) -> None:
+    """Delete locked conversions as `delete_conversion` does, in one ledger session."""
+    with lock_commissions(*conversions, at=at) as (ledger, commissions):
+        for commission in commissions:
+            ensure_not_final(commission)
+        for conversion in conversions:
             soft_delete_conversion(conversion, at=at)
-            mark_stale(account, commissions, at)
-            for commission in commissions:
-                commission.update_locked(at=at, deleted_at=at, payment=None)
-                ledger.post_commission_deleted(commission)
+        mark_stale(conversions[0].account, commissions, at)
+        for commission in commissions:
+            commission.update_locked(at=at, deleted_at=at, payment=None)
+            ledger.post_commission_deleted(commission)
 
 
 def restore_conversion(

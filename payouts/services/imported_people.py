@@ -5,12 +5,13 @@ object of the API 1.6 and returns its row; raises `ImportProblem` for what canno
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qs
 
+from accounts.db_compat import split_into_batches
 from accounts.decimals import parse_decimal
 from accounts.email_addresses import fold_email
 from accounts.ids import SLUG_PATTERN, generate_public_id
@@ -154,6 +155,16 @@ def import_parent(imports: ImportMap, body: Body) -> None:
     if parent is not None and own is not None and parent != own:
         rows = imports.account.affiliates.filter(pk=own, parent=None)
         rows.update(parent=parent)
+
+
+def lock_affiliates(imports: ImportMap, bodies: Iterable[Body]) -> None:
+    """Lock the known affiliates of enrollments, in the order of their ids."""
+    ids = [(read_map(body, "affiliate") or body).get("id") for body in bodies]
+    found = (imports.find("affiliate", each) for each in ids)
+    pks = {pk for pk in found if pk is not None}
+    for batch in split_into_batches(sorted(pks)):
+        rows = imports.account.affiliates.filter(pk__in=batch).order_by("pk")
+        list(rows.select_for_update(no_key=True).values_list("pk"))
 
 
 def import_enrollment(imports: ImportMap, body: Body, program: Program) -> Enrollment:

@@ -24,11 +24,12 @@ from payouts.models.commissions import BalanceKey
 from payouts.models.ledger import Transfer, TransferType
 from payouts.models.payments import Payment
 from payouts.services.imported_people import Body, read_amount
-from payouts.services.ledger import open_ledger_session
+from payouts.services.ledger import LedgerSession, open_ledger_session
 from tracking.amounts import ExactSum
 from tracking.errors import AffiliateNotFound, AmountTooLarge, UnknownCurrency
 from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO, get_currency, validate_amount
+from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.imports import ImportMap, ImportProblem, read_text, read_time
 
 # Of `_list_by_side`: the column of the affiliate's balance, and the sign.
@@ -42,11 +43,9 @@ def post_opening_balance(
     currency: str,
     amount: Decimal,
     at: datetime,
-    logged_at: datetime | None = None,
 ) -> Transfer:
     """Post what an affiliate is owed, or owes (negative); return the transfer.
 
-    `at` is the date of the balance, `logged_at` when it is posted, by default the same.
     Affiliates may be deleted. Raises `AffiliateNotFound`, `UnknownCurrency`,
     `InvalidSetting`, `BalanceTooLarge` and `DuplicateOpeningBalance`.
     """
@@ -64,7 +63,7 @@ def post_opening_balance(
                     currency=currency,
                 )
             ledger.post_opening_balance(key, amount)
-            _log("opening_balance.posted", affiliate, currency, amount, logged_at or at)
+            _log("opening_balance.posted", affiliate, currency, amount, at)
         [transfer] = _list_own(affiliate, currency)
     return transfer
 
@@ -101,25 +100,44 @@ def reverse_opening_balance(
 
 
 def import_opening_balance(
-    imports: ImportMap, body: Body, _: object = None
-) -> Transfer:
+    imports: ImportMap, body: Body, ledger: LedgerSession
+) -> None:
     """Post the opening balance of a row: `affiliate_id` (ours), `currency`, `amount`
-    and `date`, by default the time of the import. Raises `ImportProblem`."""
+    and `date`, by default the time of the import.
+
+    Before the session is written, the caller locks its balances and calls
+    `ensure_none_stands`. Raises `ImportProblem`.
+    """
     amount, at = read_amount(body, "amount"), read_time(body, "date", imports.at)
-    names = {name: read_text(body, name) for name in ("affiliate_id", "currency")}
     try:
-        return post_opening_balance(
-            imports.account, amount=amount, at=at, logged_at=imports.at, **names
-        )
+        currency = get_currency(read_text(body, "currency"))
+        _validate(amount, currency)
+        affiliate = _get_affiliate(imports.account, read_text(body, "affiliate_id"))
     except AffiliateNotFound:
         path, code = "affiliate_id", "unknown_affiliate"
     except UnknownCurrency:
         path, code = "currency", "unknown_currency"
     except InvalidSetting:
         path, code = "amount", "invalid_amount" if amount else "zero_amount"
-    except DuplicateOpeningBalance:
+    else:
+        key = (affiliate.pk, currency)
+        if key not in ledger.balance_keys and not _list_own(affiliate, currency):
+            ledger.add_balance_key(key, at=at)
+            ledger.post_opening_balance(key, amount)
+            _log("opening_balance.posted", affiliate, currency, amount, imports.at)
+            return
         path, code = "affiliate_id", "duplicate_opening_balance"
     raise ImportProblem(code, path, body.get(path))
+
+
+def ensure_none_stands(account: Account, keys: Collection[BalanceKey]) -> None:
+    """Raise `ConcurrentUpdate` if one of these locked balances has an opening balance.
+
+    Somebody else has posted it after the caller looked.
+    """
+    sums = sum_opening_balances(account, {affiliate_id for affiliate_id, _ in keys})
+    if any(sums.get(key) for key in keys):
+        raise ConcurrentUpdate
 
 
 def list_opening_balances(affiliate: Affiliate) -> list[Transfer]:

@@ -77,6 +77,7 @@ def main() -> None:
     from payouts.services.conversion_creation import ConversionData, create_conversion
     from tests.concurrency.affiliate_tasks import AFFILIATE_TASKS
     from tests.concurrency.conversion_tasks import CONVERSION_TASKS
+    from tests.concurrency.import_tasks import IMPORT_TASKS
     from tests.concurrency.payment_tasks import PAYMENT_TASKS
     from tests.concurrency.portal_tasks import PORTAL_TASKS
     from tests.concurrency.staff_tasks import STAFF_TASKS
@@ -109,6 +110,7 @@ def main() -> None:
         CONVERSION_TASKS,
         STAFF_TASKS,
         PORTAL_TASKS,
+        IMPORT_TASKS,
     )
     connection.ensure_connection()
     sys.stdout.write("ready\n")

@@ -39,9 +39,12 @@ from affiliate_site.moving.tables.values import (
     parse_date,
     parse_number,
 )
+from payouts.services.imported_people import lock_affiliates
 from payouts.services.ledger import LedgerSession, open_ledger_session
+from payouts.services.opening_balances import ensure_none_stands
 from tracking.models.imports import TableImport
 from tracking.services.affiliates import lock_hierarchy
+from tracking.services.concurrency import retry_on_conflict
 from tracking.services.imports import ImportMap, ImportProblem
 
 PAGE_SIZE = 100  # rows of one savepoint
@@ -133,6 +136,7 @@ class TableImporter:
         """Say what would happen to each row; nothing is written, nor locked."""
         return self._check(ImportMap(self.account, "", self.at))
 
+    @retry_on_conflict
     def store(self) -> TableReport:
         """Store the rows in one transaction, or nothing; raise `UnansweredQuestions`.
 
@@ -213,13 +217,25 @@ class TableImporter:
         return None, [Question(name, header, example, readings)]
 
     def _store_rows(self, imports: ImportMap, rows: Sequence[Row]) -> None:
-        """Store the new rows; balances are locked last, so that sales wait least."""
+        """Store the new rows."""
         good = [row for row in list_good(rows) if not row.is_known]
-        new, keys = iter(good), list_keys(imports, self.kind.name, good)
-        with open_ledger_session(self.account, keys, at=self.at) as ledger:
-            if keys:
-                ledger.lock_balances()
-            while page := list(islice(new, PAGE_SIZE)):
+        if self.kind.name == "affiliates":
+            lock_affiliates(imports, [row.body for row in good])
+        ledger = self._store_pages(imports, good)
+        if self.kind.name == "opening_balances":
+            stored = [row for row in good if not row.problems]
+            for row, transfer in zip(stored, ledger.written, strict=True):
+                imports.remember("opening_balance", row.number, transfer, row.body)
+            imports.write_page()
+        if self.kind.name == "affiliates":
+            for row in list_good(rows):
+                store_parent(imports, row)
+
+    def _store_pages(self, imports: ImportMap, rows: Sequence[Row]) -> LedgerSession:
+        """Store the rows; balances are locked last, so that sales wait least."""
+        remaining = iter(rows)
+        with open_ledger_session(self.account, [], at=self.at) as ledger:
+            while page := list(islice(remaining, PAGE_SIZE)):
                 try:
                     self._store_page(imports, page, ledger)
                 except STORE_ERRORS:
@@ -227,9 +243,9 @@ class TableImporter:
                         self._store_alone(imports, row, ledger)
             if ledger.transfers:
                 ledger.lock_balances()
-        if self.kind.name == "affiliates":
-            for row in list_good(rows):
-                store_parent(imports, row)
+            if self.kind.name == "opening_balances":
+                ensure_none_stands(self.account, ledger.balance_keys)
+        return ledger
 
     def _store_alone(self, imports: ImportMap, row: Row, ledger: LedgerSession) -> None:
         try:
@@ -253,20 +269,6 @@ class TableImporter:
             imports.drop_page()
             raise
         imports.clear_page()
-
-
-def list_keys(
-    imports: ImportMap, kind: str, rows: Sequence[Row]
-) -> list[tuple[int, str]]:
-    """Return the balances that are locked before the rows are stored, in order.
-
-    Opening balances are posted one by one.
-    """
-    bodies = [row.body for row in rows] if kind == "opening_balances" else []
-    return [
-        (imports.get("affiliate", it["affiliate_id"], ""), it["currency"])
-        for it in bodies
-    ]
 
 
 def choose_example(

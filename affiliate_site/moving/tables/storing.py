@@ -118,9 +118,8 @@ def store_payment(imports: ImportMap, row: Row, ledger: LedgerSession) -> None:
 
 
 def store_opening_balance(imports: ImportMap, row: Row, ledger: LedgerSession) -> None:
-    """Post an opening balance."""
-    transfer = import_opening_balance(imports, row.body, None)
-    imports.remember("opening_balance", row.number, transfer, row.body)
+    """Post an opening balance; its transfer is remembered when it is written."""
+    import_opening_balance(imports, row.body, ledger)
 
 
 STORES: dict[str, Callable[[ImportMap, Row, LedgerSession], None]] = {

@@ -16,7 +16,7 @@ from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from affiliate_site.moving.tables.references import look_up
 from payouts.errors import OpeningBalanceNotFound
-from payouts.services.conversion_updates import delete_conversion
+from payouts.services.conversion_updates import delete_conversions
 from payouts.services.ledger import open_ledger_session
 from payouts.services.opening_balances import (
     is_standing,
@@ -203,12 +203,19 @@ def list_where(rows: QuerySet[Any], column: str, pks: Any) -> Iterator[Any]:
 
 
 def lock_rows(account: Account, made: Made, *, at: datetime) -> None:
-    """Lock all that the services lock, in the order of docs/architecture.md."""
-    for kind in ("customer", "conversion"):
-        for batch in split_into_batches(sorted(made.get(kind, {}))):
-            rows = getattr(account, RELATIONS[kind]).filter(pk__in=batch)
-            locked = rows.order_by("pk").select_for_update(no_key=True)
-            list(locked.values_list("pk"))
+    """Lock all that the services lock, in the order of docs/architecture.md.
+
+    Customers have only their deleted sales beside those of the import.
+    """
+    customers = made.get("customer", {})
+    pks = set(made.get("conversion", {}))
+    pks |= {
+        row.pk for row in list_where(account.conversions.all(), "customer", customers)
+    }
+    for relation, own in (("customers", customers), ("conversions", pks)):
+        for batch in split_into_batches(sorted(own)):
+            rows = getattr(account, relation).filter(pk__in=batch).order_by("pk")
+            list(rows.select_for_update(no_key=True).values_list("pk"))
     keys = {row.balance_key for row in made.get("commission", {}).values()}
     keys |= {
         (row.affiliate_id, row.currency) for row in made.get("payment", {}).values()
@@ -224,8 +231,9 @@ def remove_rows(account: Account, made: Made, *, at: datetime) -> None:
     """Remove the rows of an import, those first that use others."""
     for row in made.get("payment", {}).values():
         cancel_payment(account, payment_id=row.public_id, at=at, reason="import undone")
-    for pk in made.get("conversion", {}):
-        delete_conversion(account, conversion_id=pk, at=at)
+    for batch in split_into_batches(sorted(made.get("conversion", {}))):
+        rows = account.conversions.select_related("program", "affiliate")
+        delete_conversions(list(rows.filter(pk__in=batch).order_by("pk")), at=at)
     for row in made.get("customer", {}).values():
         delete_customer(account, public_id=row.public_id, at=at)
     for row in made.get("opening_balance", {}).values():

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import transaction
 
 from accounts.actor import use_actor
 from accounts.errors import InvalidSetting
@@ -16,7 +17,10 @@ from payouts.services.amounts_due import get_amounts_due
 from payouts.services.bookkeeping import get_period_closings
 from payouts.services.documents import issue_documents
 from payouts.services.erasure import erase_person
-from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.ledger import (
+    get_payable_balances_by_slug,
+    open_ledger_session,
+)
 from payouts.services.opening_balances import (
     import_opening_balance,
     list_opening_balances,
@@ -505,18 +509,31 @@ class TestImport:
     def imports(self, account):
         return ImportMap(account, "table", AT)
 
+    @pytest.fixture
+    def store(self, account, imports):
+        """Post one row as an import does; return its transfer."""
+
+        def store(body):
+            with transaction.atomic():
+                with open_ledger_session(account, [], at=AT) as ledger:
+                    import_opening_balance(imports, body, ledger)
+                [transfer] = ledger.written
+            return transfer
+
+        return store
+
     def build(self, **changes):
         body = {"affiliate_id": MINA, "currency": "EUR", "amount": "50.00"}
         return body | {"date": "2026-01-31"} | changes
 
-    def test_posts_a_row(self, scenario, account, imports):
-        transfer = import_opening_balance(imports, self.build())
+    def test_posts_a_row(self, scenario, account, store):
+        transfer = store(self.build())
 
         assert describe(transfer)[3:] == (50, MOVED_AT)
         assert account.audit_log.latest("id").created_at == AT
 
-    def test_takes_the_time_of_the_import_without_a_date(self, scenario, imports):
-        transfer = import_opening_balance(imports, self.build(date="", amount=-3))
+    def test_takes_the_time_of_the_import_without_a_date(self, scenario, store):
+        transfer = store(self.build(date="", amount=-3))
 
         assert describe(transfer)[1:] == ("payable", "expense", 3, AT)
 
@@ -533,21 +550,21 @@ class TestImport:
             ({"date": "31.01.2026"}, "invalid_time", "date"),
         ],
     )
-    def test_says_what_is_wrong(self, account, imports, changes, code, path):
+    def test_says_what_is_wrong(self, account, store, changes, code, path):
         body = self.build(**changes)
 
         with assert_unchanged(account), pytest.raises(ImportProblem) as caught:
-            import_opening_balance(imports, body)
+            store(body)
 
         problem = caught.value
         value = "" if code == "missing" else str(body[path])
         assert (problem.code, problem.path, problem.value) == (code, path, value)
 
-    def test_names_a_second_balance(self, scenario, imports):
-        import_opening_balance(imports, self.build())
+    def test_names_a_second_balance(self, scenario, store):
+        store(self.build())
 
         with pytest.raises(ImportProblem) as caught:
-            import_opening_balance(imports, self.build(amount="7"))
+            store(self.build(amount="7"))
 
         assert caught.value.code == "duplicate_opening_balance"
         assert caught.value.value == MINA
