@@ -115,6 +115,21 @@ def count_by_the_clock_of_the_test(monkeypatch):
     )
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Refuse a test whose code locks rows in another order than all other code.
+
+    Those marked `another_transaction` run it in the middle of a transaction.
+    """
+    from tests.lock_order import record_locks
+
+    with record_locks() as order:
+        result = yield
+    if not item.get_closest_marker("another_transaction"):
+        assert order.violations == []
+    return result
+
+
 OWN_MODELS = ("accounts.", "payouts.", "tracking.")
 
 

@@ -494,6 +494,7 @@ def test_grants_no_lower_all_time_bonus_when_a_conversion_is_deleted(scenario, a
     assert make_bonuses(account, at=MAY) == []
 
 
+@pytest.mark.another_transaction
 def test_reads_earned_bonuses_again_after_locking(scenario, account, monkeypatch):
     scenario.create_bonus(goal="1", value="50", title="One")
     scenario.create_bonus(goal="2", value="90", title="Two")

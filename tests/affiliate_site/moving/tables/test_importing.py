@@ -267,6 +267,7 @@ o-3,mina@notes.example.org,100,EUR,10,paid,2026-03-08
 """
 
 
+@pytest.mark.another_transaction
 def test_pay_sales_whose_page_is_stored_again(scenario, monkeypatch):
     """Somebody reports one of the sales after the checks."""
     account = scenario.account
