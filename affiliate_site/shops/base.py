@@ -276,14 +276,20 @@ def build_customer(
 
 
 def build_referral(
-    at: str, values: Sequence[Any], coupons: Sequence[Any] = ()
+    at: str,
+    values: Sequence[Any],
+    coupons: Sequence[Any] = (),
+    *,
+    ids: Sequence[Any] = (),
 ) -> Referral | None:
     """Return a referral, or None if there is nothing in it."""
-    texts = [str(each) for each in values if each]
-    codes = [str(each) for each in coupons if each]
-    if not texts and not codes:
+    texts, codes, names = (
+        [str(each) for each in found if each] for found in (values, coupons, ids)
+    )
+    if not texts and not codes and not names:
         return None
-    return {"at": at, "values": texts, "coupons": codes}
+    referral: Referral = {"at": at, "values": texts, "coupons": codes}
+    return referral | {"ids": names} if names else referral
 
 
 def build_sale(

@@ -164,8 +164,7 @@ def read_sale(source: Source) -> EventFacts:
     facts: CustomerFacts = {}
     if customer and referral:
         facts["referral"] = referral
-    wants_email = customer and source.connection.settings.get("stores_email")
-    if wants_email and (email := source.find_text("sale", "email")):
+    if email := source.find_text("sale", "email"):
         facts["email"] = {"at": source.at, "email": email}
     return EventFacts([order_id], {"sale": fact}, customer, facts)
 

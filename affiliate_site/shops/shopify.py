@@ -84,7 +84,7 @@ def read_order(body: Body, connection: Connection) -> EventFacts:
     )
     refunds = read_refunds(body, at, connection)
     order: OrderFacts = {"sale": sale, "refunds": refunds}
-    facts = build_customer(at, referral, email) if customer else {}
+    facts = build_customer(at, referral, email)
     return EventFacts([order_id], order, customer, facts)
 
 

@@ -42,6 +42,7 @@ from payouts.shop_facts import (
 )
 from tracking.errors import UnreadableEvent
 from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
+from tracking.services.connections import REFERENCE_MAY_BE_CODE
 from tracking.services.inbox import Envelope
 
 SUBSCRIPTION_STATES: dict[str, Any] = {
@@ -79,11 +80,14 @@ def read_checkout(body: Body, connection: Connection) -> EventFacts:
     """A checkout: a sale once it is paid, and who referred the customer."""
     session, at = body["data"]["object"], format_unix_time(body["created"])
     customer = session.get("customer") or ""
-    values = [
-        session.get("client_reference_id"),
-        *list_referral_values(connection, session.get("metadata") or {}),
-    ]
-    referral = build_referral(at, values, list_discounts(session))
+    reference = [session.get("client_reference_id")]
+    values = list_referral_values(connection, session.get("metadata") or {})
+    coupons = list_discounts(session)
+    # It may be the shop's own ID of a customer, which happens to be a referral code.
+    if connection.settings.get(REFERENCE_MAY_BE_CODE, True):
+        referral = build_referral(at, [*reference, *values], coupons)
+    else:
+        referral = build_referral(at, values, coupons, ids=reference)
     facts = build_customer(
         at, referral, (session.get("customer_details") or {}).get("email")
     )

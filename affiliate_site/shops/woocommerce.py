@@ -72,7 +72,7 @@ def read_order(body: Body, connection: Connection) -> EventFacts:
     coupons = [it["code"] for it in body.get("coupon_lines") or []]
     referral = build_referral(created_at, values, coupons)
     email = (body.get("billing") or {}).get("email")
-    facts = build_customer(at, referral, email) if customer else {}
+    facts = build_customer(at, referral, email)
     if not has_ended(body, status):
         return EventFacts(customer_key=customer, ignored=NOT_PAID)
     subscription = str(attributes.get(RENEWAL) or "")

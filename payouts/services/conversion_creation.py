@@ -83,6 +83,7 @@ class ConversionData:
     occurred_at: datetime | None = None  # when the cookie counted; None: now
     is_disputed: bool = False  # the shop has an open dispute about it
     locks_balances: bool = False  # all at once: the transaction goes on with them
+    email: str = ""  # of the buyer, to compare with the affiliate's; it is not stored
 
 
 def create_conversion(
@@ -167,6 +168,7 @@ def _create_conversion(
             user_agent=data.user_agent,
             ip=data.ip,
             at=at,
+            email=data.email,
             extra_warnings=extra_warnings,
             is_signed=data.is_signed,
             disputed_at=at if data.is_disputed else None,

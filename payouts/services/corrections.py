@@ -88,7 +88,7 @@ def reattribute_conversion(
         customer = conversion.customer
         warnings = find_warnings(
             affiliate,
-            customer_id=customer.customer_id if customer else None,
+            buyer=[customer.customer_id, customer.email_folded] if customer else [],
             extra_warnings=[
                 each
                 for each in conversion.warnings or ()

@@ -130,8 +130,9 @@ def apply_event(
             customer = read_customer(connection, orders[0].customer_key)
         if key and customer.get("referral"):
             orders += list_orders_without_sale(connection, key, but=outcome.order)
+        email = facts.customer.get("email", {}).get("email", "")
         for order in orders:
-            effects = apply_order(connection, order, customer, at=at)
+            effects = apply_order(connection, order, customer, email=email, at=at)
             outcome.effects += effects
     if outcome.order is not None:
         unclear = describe_unclear(outcome.order, facts.order)
@@ -215,9 +216,17 @@ def get_state(order: ShopOrder) -> ShopEventState:
 
 
 def apply_order(
-    connection: Connection, order: ShopOrder, customer: CustomerFacts, *, at: datetime
+    connection: Connection,
+    order: ShopOrder,
+    customer: CustomerFacts,
+    *,
+    email: str,
+    at: datetime,
 ) -> list[str]:
-    """Make the sale, its refunds and its disputes agree with what is known."""
+    """Make the sale, its refunds and its disputes agree with what is known.
+
+    `email` is the buyer's, if the event has it; an affiliate may be the buyer.
+    """
     account, facts = order.account, order.facts
     if "sale" not in facts:
         return [WAITS] if waits_for_sale(facts) else []
@@ -227,7 +236,7 @@ def apply_order(
     if order.conversion_id is None and order.reason not in REASONS_OF_NOW:
         return [order.reason]  # decided; staff can process the event again
     if order.conversion_id is None:
-        effects += create_sale(connection, order, customer, gross, at=at)
+        effects += create_sale(connection, order, customer, gross, email=email, at=at)
         if order.conversion_id is None:
             return effects
     conversion = get_conversion_of(order)
@@ -266,6 +275,7 @@ def create_sale(
     customer: CustomerFacts,
     gross: Amounts,
     *,
+    email: str,
     at: datetime,
 ) -> list[str]:
     """Create the conversion of an order, or say why there is none."""
@@ -311,6 +321,7 @@ def create_sale(
         occurred_at=datetime.fromisoformat(get_time(sale)),
         is_disputed=is_disputed(order.facts),
         locks_balances=True,  # refunds may follow, and further orders
+        email=email,
     )
     try:
         conversion = create_conversion(account, data=data, at=at)

@@ -1,5 +1,6 @@
 """Who referred a sale or a customer of a shop, by what its events say."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from accounts.errors import DomainError
@@ -22,7 +23,8 @@ from tracking.services.visitors import find_first_coupon
 
 # Who referred the customer is known, but earns nothing: no error of the shop.
 REFUSALS = (AffiliateDeleted, AffiliateNotApproved, CookieExpired, ProgramArchived)
-VALUE_NAMES = ("referral_code", "click_id", "tracking_id")
+ID_NAMES = ("click_id", "tracking_id")
+VALUE_NAMES = ("referral_code", *ID_NAMES)
 # Events of one checkout have different times; the referral may come last.
 CHECKOUT_DURATION = timedelta(hours=1)
 MAX_VALUES = 20  # of one event that are looked up
@@ -42,10 +44,9 @@ def find_parameters(
     if "referral" in customer and is_in_time(customer["referral"]["at"], sale):
         referrals.append(customer["referral"])
     values = [value for referral in referrals for value in referral["values"]]
-    codes: dict[str, str] = connection.settings.get("coupons", {})
-    coupons = [
-        codes.get(code, code) for referral in referrals for code in referral["coupons"]
-    ]
+    ids = [value for referral in referrals for value in referral.get("ids", [])]
+    sent = [code for referral in referrals for code in referral["coupons"]]
+    coupons = map_codes(connection, sent)
     coupon = find_first_coupon(account, coupons) if coupons else None
     candidates = [{"customer_id": key}, {"coupon": coupon or ""}]
     for value in values[:MAX_VALUES]:
@@ -55,6 +56,7 @@ def find_parameters(
             if source
             else [{name: value} for name in VALUE_NAMES]
         )
+    candidates += [{name: value} for value in ids[:MAX_VALUES] for name in ID_NAMES]
     found: dict[str, str] = {}
     for candidate in candidates:
         if not all(candidate.values()):
@@ -67,6 +69,17 @@ def find_parameters(
     if not found:
         return None
     return TrackingParameters(**({"customer_id": key or None} | found))
+
+
+def map_codes(connection: Connection, codes: Sequence[str]) -> list[str]:
+    """Return the coupons of affiliates that codes of the shop stand for.
+
+    Case and outer white space do not matter, as for coupons.
+    """
+    known: dict[str, str] = connection.settings.get("coupons", {})
+    same = {code.strip().casefold(): coupon for code, coupon in known.items()}
+    names = [code.strip() for code in codes]
+    return [known.get(name) or same.get(name.casefold(), name) for name in names]
 
 
 def is_in_time(referred_at: str, sale: Sale | None) -> bool:

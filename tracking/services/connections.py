@@ -8,6 +8,8 @@
   `currency`, `product` or the name of an attribute of the sale
 - `referral_fields`: names of the metadata and attributes that hold a referral
 - `includes_tax`, `includes_shipping`: whether they earn commissions
+- `reference_may_be_code`: whether Stripe's `client_reference_id` may be a referral
+  code; older connections do not say so, and there it may
 - `id_prefix`: before the IDs of orders and customers, where two shops of an account
   have the same ones
 - `stores_email`: whether customers get their e-mail address as meta data
@@ -53,6 +55,7 @@ KEY_EXAMPLES: Mapping[str, str] = {
     ConnectionKind.WOOCOMMERCE: "ck_…:cs_…",
     ConnectionKind.SHOPIFY: "shpat_…",
 }
+REFERENCE_MAY_BE_CODE = "reference_may_be_code"
 SHOPIFY_HOST_PATTERN = re.compile(r"[a-z0-9-]+\.myshopify\.com")
 SHOPIFY_ADDRESS = "Enter the address that ends with .myshopify.com."
 # The names under which shops hand through what a link has; others can be added.
@@ -84,6 +87,7 @@ def create_connection(
     if kind not in ConnectionKind.values:
         kinds = ", ".join(ConnectionKind.values)
         raise UnknownConnectionKind(kind=kind, kinds=kinds)
+    defaults = {REFERENCE_MAY_BE_CODE: False} if kind == ConnectionKind.STRIPE else {}
     title = name or str(ConnectionKind(kind).label)
     validate_name("name", title, path="name")
     validate_settings(settings or {})
@@ -95,7 +99,7 @@ def create_connection(
             program=program,
             mode=ConnectionMode(mode),
             secrets=[validate_secret(secret)] if secret else [],
-            settings=dict(settings or {}),
+            settings={**defaults, **(settings or {})},
             created_at=at,
         )
         log_event(account, "connection.created", connection, at=at, kind=kind)

@@ -87,6 +87,7 @@ def write_conversion(
     user_agent: str | None,
     ip: str | None,
     at: datetime,
+    email: str = "",
     extra_warnings: Sequence[str] = (),
     is_signed: bool = False,
     disputed_at: datetime | None = None,
@@ -94,10 +95,11 @@ def write_conversion(
     """Insert a conversion, its customer and its attribution record.
 
     Returns the changes that the caller records with those of the commissions, too.
-    A `claim` is the conversion that becomes this fact; it keeps its ID and time. Raises
-    `ConcurrentUpdate` if another request has taken the `external_id` or changed the
-    claim, `FormerCustomerId`, and `TooManyConversionAttempts` if
-    another request with this `external_id` takes too long.
+    `email` is the buyer's, which is only compared. A `claim` is the conversion that
+    becomes this fact; it keeps its ID and time. Raises `ConcurrentUpdate` if another
+    request has taken the `external_id` or changed the claim, `FormerCustomerId`, and
+    `TooManyConversionAttempts` if another request with this `external_id` takes too
+    long.
     """
     customer = get_or_create_customer(
         account,
@@ -124,7 +126,9 @@ def write_conversion(
         "is_amount_claimed": is_claim,
         "is_contested": attribution.is_contested,
         "disputed_at": disputed_at,
-        "warnings": list_warnings(attribution, customer, customer_id, extra_warnings),
+        "warnings": list_warnings(
+            attribution, customer, [customer_id, email], extra_warnings
+        ),
         "user_agent": user_agent,
         "ip": parse_client_ip(ip),
     }
@@ -217,20 +221,20 @@ def _serialize_audited(value: Any) -> Any:
 def list_warnings(
     attribution: Attribution,
     customer: Customer | None,
-    customer_id: str | None,
+    buyer: Sequence[str | None],
     extra_warnings: Sequence[str],
 ) -> list[str] | None:
     """The warnings of a new conversion, or of a claim that becomes a fact."""
     warnings = list(extra_warnings)
+    if customer is not None:
+        buyer = [*buyer, customer.email_folded]
     if attribution.trust is Trust.FACT and attribution.is_doubtful:
         warnings.append(UNCONFIRMED_CUSTOMER)
     if customer is not None and customer.is_contested:
         warnings.append(CONTESTED_CUSTOMER)
     if attribution.is_contested:
         warnings.append(CONTESTED_CLAIM)  # the fact does not say which visitor bought
-    return find_warnings(
-        attribution.affiliate, customer_id=customer_id, extra_warnings=warnings
-    )
+    return find_warnings(attribution.affiliate, buyer=buyer, extra_warnings=warnings)
 
 
 def lock_claim(account: Account, claim: Conversion) -> Conversion:

@@ -271,7 +271,9 @@ def confirm_customer(
             "program": owner.program,
             "affiliate": affiliate,
             "click": owner.click,
-            "warnings": find_warnings(affiliate, customer_id=customer.customer_id),
+            "warnings": find_warnings(
+                affiliate, buyer=[customer.customer_id, customer.email_folded]
+            ),
         }
     if is_other or owner.program.recurring_period_days is not None:
         mark_stale(account, [customer], at)
@@ -435,10 +437,11 @@ def _build_customer(
     **values: object,
 ) -> Customer:
     meta_data = meta_data or {}
+    email = find_email(meta_data, account.customer_email_keys)
     return Customer(
         account=account,
         meta_data=meta_data,
-        email_folded=find_email(meta_data, account.customer_email_keys),
+        email_folded=email,
         public_id=generate_public_id("cu"),
         program=attribution.program,
         affiliate=attribution.affiliate,
@@ -450,7 +453,7 @@ def _build_customer(
         ),
         warnings=find_warnings(
             attribution.affiliate,
-            customer_id=str(values["customer_id"]),
+            buyer=[str(values["customer_id"]), email],
             extra_warnings=extra_warnings,
         ),
         **values,

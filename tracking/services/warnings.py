@@ -1,6 +1,6 @@
 """Warnings about conversions and customers, for review; they reject nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from accounts.email_addresses import fold_email
 from tracking.models.affiliates import Affiliate
@@ -10,15 +10,19 @@ ODD_COMMISSION_TYPE = "odd_commission_type"
 
 
 def find_warnings(
-    affiliate: Affiliate, *, customer_id: str | None, extra_warnings: Sequence[str] = ()
+    affiliate: Affiliate,
+    *,
+    buyer: Iterable[str | None],
+    extra_warnings: Sequence[str] = (),
 ) -> list[str] | None:
     """The warnings of docs/api-contract.md, section 7.11; None if there are none.
 
-    `extra_warnings` are those about the call itself.
+    `buyer` are the ID of the customer and addresses of the buyer. `extra_warnings` are
+    those about the call itself.
     """
     warnings = []
-    email, customer = affiliate.email or "", customer_id or ""
-    if email and normalize_address(customer) == normalize_address(email):
+    own = normalize_address(affiliate.email or "")
+    if own and own in {normalize_address(name or "") for name in buyer}:
         warnings.append(CUSTOMER_IS_AFFILIATE)
     return list(dict.fromkeys([*warnings, *extra_warnings])) or None
 

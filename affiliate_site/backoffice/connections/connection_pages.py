@@ -28,6 +28,7 @@ from affiliate_site.backoffice.forms import (
 from affiliate_site.shops.kinds import SHOPS
 from tracking.models.shops import ConnectionKind, ConnectionMode
 from tracking.services.connections import (
+    REFERENCE_MAY_BE_CODE,
     SECRET_LENGTHS,
     create_connection,
     forget_earlier_secret,
@@ -38,7 +39,13 @@ from tracking.services.connections import (
 CHANGE = "tracking.change_connection"
 RULE_SEPARATOR = "="
 MAX_PREFIX_LENGTH = 32
-SWITCHES = ("includes_tax", "includes_shipping", "stores_email", "takes_tests")
+SWITCHES = (
+    "includes_tax",
+    "includes_shipping",
+    "stores_email",
+    "takes_tests",
+    REFERENCE_MAY_BE_CODE,
+)
 MAPS = ("commission_types", "coupons")
 
 
@@ -249,6 +256,13 @@ class ShopSettingsForm(ServiceForm):
         help_text="Where they differ from the coupon of the affiliate. One per line,"
         " such as “SUMMER10: mina-10”.",
     )
+    reference_may_be_code = forms.BooleanField(
+        label="client_reference_id may be a referral code",
+        required=False,
+        help_text="Leave it off if your server puts its own IDs of customers there: one"
+        " that happens to be a code would pay an affiliate. Click and tracking IDs"
+        " always count.",
+    )
     stores_email = forms.BooleanField(
         label="Keep e-mail addresses of customers",
         required=False,
@@ -263,9 +277,20 @@ class ShopSettingsForm(ServiceForm):
     fieldsets: FieldSets = (
         (None, ("name", "program", "programs", "id_prefix")),
         ("What counts", ("includes_tax", "includes_shipping", "commission_types")),
-        ("Who is referred", ("referral_fields", "coupons")),
+        ("Who is referred", ("referral_fields", "coupons", REFERENCE_MAY_BE_CODE)),
         ("Customers and tests", ("stores_email", "takes_tests")),
     )
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if self.row.kind != ConnectionKind.STRIPE:
+            del self.fields[REFERENCE_MAY_BE_CODE]
+
+    def get_fieldsets(self):
+        return [
+            (title, {"fields": [name for name in names if name in self.fields]})
+            for title, names in self.fieldsets
+        ]
 
     def clean_programs(self) -> list[dict[str, str]]:
         """The rules, whose programs exist."""
@@ -333,6 +358,7 @@ class ShopSettingsPage(ConnectionPage):
             "id_prefix": settings.get("id_prefix", ""),
             "referral_fields": "\n".join(settings.get("referral_fields", [])),
             **{name: settings.get(name, False) for name in SWITCHES},
+            REFERENCE_MAY_BE_CODE: settings.get(REFERENCE_MAY_BE_CODE, True),
             **{name: settings.get(name, {}) for name in MAPS},
         }
 

@@ -30,7 +30,7 @@ from tracking.models.shops import (
     ShopEvent,
     ShopEventState,
 )
-from tracking.services.connections import MAX_REFUSED_COUNT
+from tracking.services.connections import MAX_REFUSED_COUNT, REFERENCE_MAY_BE_CODE
 
 NUMBERS_AGE = timedelta(days=30)
 LISTED_EVENTS = 10
@@ -155,6 +155,12 @@ def list_connection_facts(connection: Connection) -> list[tuple[str, object]]:
         ("Signing secret", secret_texts[len(connection.secrets)]),
         ("What earns", f"The sale {tax} tax and {shipping} shipping, after discounts"),
         ("E-mail addresses", settings.get("stores_email") and "kept with customers"),
+        (
+            "client_reference_id",
+            connection.kind == ConnectionKind.STRIPE
+            and settings.get(REFERENCE_MAY_BE_CODE, True)
+            and "may be a referral code",
+        ),
         ("Test events", settings.get("takes_tests") and "count like others"),
         ("Shop's address", settings.get("shop_url")),
         ("Key for catching up", connection.source_key and "set"),

@@ -230,6 +230,7 @@ def test_saves_what_counts(staff_client, scenario, shop):
         "includes_shipping": False,
         "stores_email": False,
         "takes_tests": True,
+        "reference_may_be_code": True,
         "commission_types": {"prod_1": "addon"},
         "referral_fields": ["partner", "tap"],
         "coupons": {"SUMMER": scenario.mina.coupon},
@@ -249,7 +250,7 @@ def test_names_what_settings_lead_to_nothing(staff_client, shop, name, entry, er
     client, url = staff_client(), url_of(shop, "settings")
     form = client.post(url, get_form(client, url) | {name: entry}).context["form"]
     assert error in form.errors[name][0]
-    assert shop.reload().settings == {}
+    assert shop.reload().settings == {"reference_may_be_code": False}
 
 
 @pytest.mark.parametrize(

@@ -325,3 +325,27 @@ def test_a_credit_note_says_what_counts_instead(connect):
     event = deliver(connect(), build_event("credit_note.created", note))
     assert event.state == ShopEventState.IGNORED
     assert event.result == ["What it pays back is an event of its own."]
+
+
+def test_a_reference_that_happens_to_be_a_code_pays_nobody(connect, scenario):
+    checkout = build_checkout(client_reference_id=scenario.mina.code)
+    event = deliver(connect(), checkout)
+    assert event.state == ShopEventState.NO_REFERRAL
+    connection = connect(reference_may_be_code=True)
+    event = deliver(connection, checkout)
+    assert event.state == ShopEventState.DONE
+
+
+def test_an_older_connection_takes_codes_as_references(connect, scenario):
+    connection = connect()
+    connection.update_row(settings={})
+    deliver(connection, build_checkout(client_reference_id=scenario.mina.code))
+    assert connection.account.conversions.count() == 1
+
+
+@pytest.mark.parametrize("code", ["SUMMER10", "summer10", " Summer10 "])
+def test_codes_of_the_shop_are_known_in_any_case(code, connect, scenario):
+    connection = connect(coupons={"SUMMER10": scenario.mina.coupon})
+    discounts = [{"promotion_code": {"id": "promo_1", "code": code}}]
+    deliver(connection, build_checkout(discounts=discounts))
+    assert connection.account.conversions.get().tracking_source == "coupon"

@@ -37,6 +37,6 @@ PAIRS = [
 def test_warns_if_the_customer_is_the_affiliate(account, email, customer_id, is_warned):
     affiliate = AffiliateFactory(account=account, email=email)
 
-    warnings = find_warnings(affiliate, customer_id=customer_id)
+    warnings = find_warnings(affiliate, buyer=["c-1", customer_id])
 
     assert warnings == (["customer_is_affiliate"] if is_warned else None)
