@@ -43,13 +43,13 @@ class Referral(Fact):
     """What an event says of who referred the customer.
 
     `values` may be click IDs, tracking IDs and referral codes, or an asset and a source
-    with a space between them. `ids` are values that are no referral codes. `coupons`
-    are the codes of discounts. The first referral that a shop knew of a customer
-    counts.
+    with a space between them. `tracking_ids` are click and tracking IDs, never
+    referral codes. `coupons` are the codes of discounts. The first referral that a shop
+    knew of a customer counts.
     """
 
     values: list[str]
-    ids: NotRequired[list[str]]
+    tracking_ids: NotRequired[list[str]]
     coupons: list[str]
 
 

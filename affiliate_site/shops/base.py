@@ -280,16 +280,17 @@ def build_referral(
     values: Sequence[Any],
     coupons: Sequence[Any] = (),
     *,
-    ids: Sequence[Any] = (),
+    tracking_ids: Sequence[Any] = (),
 ) -> Referral | None:
     """Return a referral, or None if there is nothing in it."""
     texts, codes, names = (
-        [str(each) for each in found if each] for found in (values, coupons, ids)
+        [str(each) for each in found if each]
+        for found in (values, coupons, tracking_ids)
     )
     if not texts and not codes and not names:
         return None
     referral: Referral = {"at": at, "values": texts, "coupons": codes}
-    return referral | {"ids": names} if names else referral
+    return referral | {"tracking_ids": names} if names else referral
 
 
 def build_sale(

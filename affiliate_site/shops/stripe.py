@@ -87,7 +87,7 @@ def read_checkout(body: Body, connection: Connection) -> EventFacts:
     if connection.settings.get(REFERENCE_MAY_BE_CODE, True):
         referral = build_referral(at, [*reference, *values], coupons)
     else:
-        referral = build_referral(at, values, coupons, ids=reference)
+        referral = build_referral(at, values, coupons, tracking_ids=reference)
     facts = build_customer(
         at, referral, (session.get("customer_details") or {}).get("email")
     )

@@ -44,7 +44,9 @@ def find_parameters(
     if "referral" in customer and is_in_time(customer["referral"]["at"], sale):
         referrals.append(customer["referral"])
     values = [value for referral in referrals for value in referral["values"]]
-    ids = [value for referral in referrals for value in referral.get("ids", [])]
+    ids = [
+        value for referral in referrals for value in referral.get("tracking_ids", [])
+    ]
     sent = [code for referral in referrals for code in referral["coupons"]]
     coupons = map_codes(connection, sent)
     coupon = find_first_coupon(account, coupons) if coupons else None

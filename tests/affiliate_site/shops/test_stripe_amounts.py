@@ -336,6 +336,15 @@ def test_a_reference_that_happens_to_be_a_code_pays_nobody(connect, scenario):
     assert event.state == ShopEventState.DONE
 
 
+def test_two_references_of_one_time_are_compared(connect, click):
+    connection = connect()
+    for number in (1, 2):
+        checkout = build_subscription_checkout(client_reference_id=click)
+        deliver(connection, checkout | {"id": f"evt_{number}"})
+    deliver(connection, build_invoice(1))
+    assert list_commissions(connection) == ("100", ["10"])
+
+
 def test_an_older_connection_takes_codes_as_references(connect, scenario):
     connection = connect()
     connection.update_row(settings={})
