@@ -25,6 +25,7 @@ def create_recovery_codes(user: User, *, at: datetime) -> list[str]:
     """Replace the recovery codes of a user; return the new ones."""
     codes, digests = generate_codes()
     with transaction.atomic():
+        lock_user(user)
         _store_digests(user, digests)
         log_second_factor_change(user, "staff.second_factor_codes_created", at=at)
     return codes
