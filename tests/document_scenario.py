@@ -46,3 +46,25 @@ def set_rule(account, rate="19", *, is_business=True, **values):
 def settle(run, *, at=AT, state=ResultState.SETTLED):
     results = [PayoutResult(it.payment.public_id, state) for it in get_lines(run)]
     return apply_payout_results(run.account, results, at=at)
+
+
+def bill(payment, first_day, last_day):
+    """Store a document of a payment that bills these days."""
+    return payment.account.documents.create(
+        kind="self_billing",
+        year=2026,
+        number=1,
+        label="SB-2026-00001",
+        affiliate=payment.affiliate,
+        payment=payment,
+        issued_on=AT.date(),
+        first_day=first_day,
+        last_day=last_day,
+        currency=payment.currency,
+        net=payment.amount,
+        vat=0,
+        total=payment.amount,
+        vat_rate=0,
+        issuer={},
+        supplier={},
+    )

@@ -13,11 +13,17 @@ from itertools import islice
 from typing import Any
 
 from django.db import DataError, IntegrityError, transaction
+from django.db.models import Max
 
 from accounts.actor import use_actor
 from accounts.errors import DomainError
 from accounts.models.accounts import Account, TenantModel
 from affiliate_site.moving.balances import compare_balances
+from affiliate_site.moving.billed_months import (
+    describe_added,
+    format_added,
+    list_added,
+)
 from affiliate_site.moving.source import Row, Source
 from payouts.services import imported_people as people
 from payouts.services import imported_programs as programs
@@ -90,6 +96,7 @@ class AccountImport:
         """Read everything; raise `SourceError` where the source cannot be read on."""
         with use_actor(self.actor), self.undo_if_dry():
             self.imports.load()
+            last = self.account.transfers.aggregate(last=Max("pk"))["last"] or 0
             if self.is_mirror:
                 self.imports.mark_mirror()
             self.import_rules()
@@ -98,12 +105,28 @@ class AccountImport:
             self.import_all_belongings()
             if self.is_mirror:
                 self.end_what_is_gone()
+            self.note_billed_months(last)
             if not self.is_dry_run:
                 self.differences = compare_balances(self.account, self.source)
             if self.can_switch():
                 self.switch()
         self.report.notes = self.imports.notes
         return self.report
+
+    def note_billed_months(self, last: int) -> None:
+        """Note who got entries after `last` in months that documents have billed."""
+        entries = self.account.transfers.filter(pk__gt=last, actor=self.actor)
+        names = ("debit__affiliate", "credit__affiliate", "created_at")
+        rows = {  # a sale has several entries
+            (debit or credit, at, *source)
+            for debit, credit, at, *source in entries.values_list(
+                *names, "commission", "payment"
+            ).iterator()
+        }
+        for added in list_added(self.account, (row[:2] for row in rows)):
+            slug, month, _ = added
+            text = describe_added(format_added(added))
+            self.imports.add_note("affiliate", slug, "already_billed", month, text)
 
     def can_switch(self) -> bool:
         """Whether the run is the final one, and nothing is missing or differs."""

@@ -6,7 +6,7 @@ of the account and year is locked, after all other rows, until the document is s
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from django.db import models, transaction
@@ -145,6 +145,31 @@ def correct_document(
     _store(sequence, get_payout_settings(account), [correction])
     log_event(account, "document.corrected", correction, at=at, document=str(document))
     return correction
+
+
+def find_billed_months(
+    account: Account, affiliate_ids: Collection[int]
+) -> set[tuple[int, str]]:
+    """Return affiliates and the months, as `2026-03`, that documents of theirs bill.
+
+    Corrected documents do not count. One of an opening balance alone bills the month of
+    its issue.
+    """
+    months = set()
+    for batch in split_into_batches(sorted(affiliate_ids)):
+        rows = account.documents.filter(
+            affiliate__in=batch, kind=DocumentKind.SELF_BILLING
+        )
+        corrections = account.documents.filter(corrects=OuterRef("pk"))
+        columns = ("affiliate", "first_day", "last_day", "issued_on")
+        for pk, first, last, issued_on in rows.exclude(Exists(corrections)).values_list(
+            *columns
+        ):
+            day, end = first or issued_on, last or issued_on
+            while day <= end:
+                months.add((pk, day.strftime("%Y-%m")))
+                day = (day.replace(day=1) + timedelta(days=32)).replace(day=1)
+    return months
 
 
 def _list_payments(

@@ -3,14 +3,20 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection
 from decimal import Decimal
+from typing import Any
 
 from accounts.exact_json import format_decimal
 from accounts.models.accounts import Account
+from affiliate_site.moving.billed_months import (
+    describe_added,
+    format_added,
+    list_added,
+)
 from affiliate_site.moving.tables.references import look_up
 from affiliate_site.moving.tables.rows import Row, list_good
 from payouts.models.commissions import CommissionStatus
 from payouts.services.opening_balances import sum_opening_balances
-from tracking.services.imports import ImportMap
+from tracking.services.imports import ImportMap, read_time
 
 MAX_NAMED = 10
 Owed = set[tuple[str, str]]  # IDs of affiliates, and currencies
@@ -19,7 +25,34 @@ Owed = set[tuple[str, str]]  # IDs of affiliates, and currencies
 def list_notes(kind: str, imports: ImportMap, rows: list[Row]) -> list[str]:
     """Return sentences about the rows of a checked table; reads only."""
     new = [row for row in list_good(rows) if not row.is_known]
-    return NOTES[kind](imports, new) if new and kind in NOTES else []
+    notes = NOTES[kind](imports, new) if new and kind in NOTES else []
+    return notes + list_notes_of_months(imports, new)
+
+
+def list_notes_of_months(imports: ImportMap, new: list[Row]) -> list[str]:
+    """Who gets money in months that documents have billed already."""
+    dated = [
+        (
+            imports.find("affiliate", slug) or 0,
+            read_time(
+                row.body, "date" if "date" in row.body else "created_at", imports.at
+            ),
+        )
+        for row in new
+        if (slug := find_earner(row.body))
+    ]
+    added = list_added(imports.account, dated)
+    return [describe_added(name_some([*map(format_added, added)]))] if added else []
+
+
+def find_earner(body: dict[str, Any]) -> str:
+    """Return the ID of the affiliate whose balance a row changes; empty without one."""
+    if "affiliate_id" in body:  # an opening balance
+        return str(body["affiliate_id"])
+    if "commission" in body and not body["commission"]:
+        return ""  # a sale that earns nothing
+    affiliate = body.get("affiliate") if "amount" in body else None
+    return str(affiliate["id"]) if affiliate else ""
 
 
 def list_notes_of_balances(imports: ImportMap, new: list[Row]) -> list[str]:

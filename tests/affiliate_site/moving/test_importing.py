@@ -1,6 +1,6 @@
 """An account comes over from another server of the API 1.6, to the cent."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import httpx
@@ -9,6 +9,7 @@ from django.test import Client
 
 from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
+from affiliate_site.management.commands.import_account import format_report
 from affiliate_site.moving.balances import compare_balances
 from affiliate_site.moving.importing import AccountImport
 from affiliate_site.moving.source import Source
@@ -20,6 +21,7 @@ from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_methods import set_payout_method
 from tests.conftest import ApiClient
+from tests.document_scenario import bill
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
@@ -190,6 +192,33 @@ def test_a_dry_run_reports_the_same_and_writes_nothing(target, make_import):
     dry = make_import(target, is_dry_run=True).run()
     assert snapshot_account(target) == before
     assert dry.created == make_import(target).run().created
+
+
+@pytest.mark.parametrize("is_dry_run", [True, False])
+def test_says_what_is_added_to_a_month_with_a_document(
+    source_account, scenario, target, make_import, is_dry_run
+):
+    """Documents are never imported: this one was made here, before the next sale."""
+    make_import(target).run()
+    payment = target.payments.filter(affiliate__slug="minakessler").earliest("pk")
+    bill(payment, date(2026, 3, 1), date(2026, 3, 31))
+    sale = scenario.create_conversion("100", at=CONVERSION_CREATED_AT)
+    scenario.set_status(sale.commissions.get(kind="regular"), "approved")
+
+    report = make_import(target, is_mirror=True, is_dry_run=is_dry_run).run()
+
+    (note,) = [it for it in report.notes if it["code"] == "already_billed"]
+    assert note == {
+        "kind": "affiliate",
+        "id": "minakessler",
+        "code": "already_billed",
+        "path": "2026-03",
+        "value": "Documents were issued for these months already: minakessler 2026-03"
+        " (1). What is added there is not in them.",
+    }
+    assert note["value"] in format_report(
+        vars(report) | {"differences": [], "switched_at": None}, is_dry_run=is_dry_run
+    )
 
 
 def test_says_that_the_source_decided(target, make_import):

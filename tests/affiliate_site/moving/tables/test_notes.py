@@ -1,11 +1,13 @@
 """A report warns of what may be paid twice."""
 
+from datetime import date
 from decimal import Decimal
 
 import pytest
 
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.affiliate_site.moving.tables.building import build, store
+from tests.document_scenario import bill
 from tests.ledger_checks import assert_ledger_consistent
 
 pytestmark = pytest.mark.django_db
@@ -98,3 +100,27 @@ def test_some_of_many(scenario):
     [note] = build(account, "conversions", sales, defaults=defaults).preview().notes
     assert "p00 (EUR), p01 (EUR), p02 (EUR)" in note
     assert "p09 (EUR) and 2 more. If" in note
+
+
+MARCH = date(2026, 3, 1), date(2026, 3, 31)
+
+
+BILLED = (
+    "Documents were issued for these months already: minakessler 2026-03 (1). What is"
+    " added there is not in them."
+)
+
+
+def test_rows_of_months_with_documents(scenario, sell):
+    scenario.set_status(scenario.create_conversion("100").commissions.get(), "approved")
+    bill(scenario.pay("1"), *MARCH)
+    account = scenario.account
+    payment = PAYMENTS.replace("2026-04-01", "2026-03-31")
+    assert sell().preview().notes == [BILLED]
+    assert sell(commission="0").preview().notes == []
+    assert build(account, "payments", PAYMENTS).preview().notes == []
+    assert build(account, "payments", payment).preview().notes == [BILLED]
+    balances = BALANCE.replace("Currency", "Currency,Date").replace("EUR", "EUR,{}")
+    march, april = balances.format("2026-03-02"), balances.format("2026-04-02")
+    assert build(account, "opening_balances", march).preview().notes == [BILLED]
+    assert build(account, "opening_balances", april).preview().notes == []
