@@ -67,6 +67,10 @@ class Account(models.Model):
     require_second_factor = models.BooleanField(default=False, db_default=False)
     # Days until `prune` cuts the addresses of visitors and drops their user agents.
     visitor_data_days = models.PositiveSmallIntegerField(default=90, db_default=90)
+    # Days until `prune` removes clicks of pages that nothing names, and until when it
+    # has removed them.
+    click_days = models.PositiveSmallIntegerField(default=1095, db_default=1095)
+    clicks_pruned_until = models.DateTimeField(null=True)
     locked_at = models.DateTimeField(null=True)
     # Of the moments and days that staff see, an IANA name; times are stored in UTC.
     time_zone = models.CharField(max_length=64, default="UTC", db_default="UTC")

@@ -26,6 +26,8 @@ from accounts.services.changes import log_event
 MAX_TEXT_LENGTH = 255
 MAX_INTEGER = 2**31 - 1
 MAX_VISITOR_DATA_DAYS = 365
+# Above the longest cookie time of a program (365), and the age of tracking ids (400).
+MIN_CLICK_DAYS, MAX_CLICK_DAYS = 400, 3650
 COLOR_PATTERN = re.compile(r"#[0-9a-f]{6}")
 MIN_CONTRAST = 4.5  # of QR codes with white
 
@@ -185,6 +187,16 @@ def validate_settings(changes: Mapping[str, Any]) -> None:
             setting="The days of visitor data",
             rule=f"a whole number from 1 to {MAX_VISITOR_DATA_DAYS}",
             path="visitor_data_days",
+        )
+    if (
+        not MIN_CLICK_DAYS
+        <= changes.get("click_days", MAX_CLICK_DAYS)
+        <= MAX_CLICK_DAYS
+    ):
+        raise InvalidSetting(
+            setting="The days of clicks",
+            rule=f"a whole number from {MIN_CLICK_DAYS} to {MAX_CLICK_DAYS}",
+            path="click_days",
         )
 
 

@@ -9,8 +9,9 @@ EXPORTED = {
         "slug name uses_payouts pending_as_null uses_webhooks require_signatures"
         " max_browser_amount customer_email_keys default_currency"
         " default_auto_approve_affiliates default_auto_approve_commissions link_color"
-        " require_second_factor visitor_data_days locked_at time_zone"
-        " onboarding_dismissed_at reconciled_at discrepancy_count created_at"
+        " require_second_factor visitor_data_days click_days clicks_pruned_until"
+        " locked_at time_zone onboarding_dismissed_at reconciled_at discrepancy_count"
+        " created_at"
     ),
     "accounts.ApiKey": "digest prefix name role created_at last_used_at revoked_at",
     "accounts.AuditLogEntry": "kind subject details actor trace_id created_at",
@@ -98,6 +99,9 @@ EXPORTED = {
         " address address_two postal_code city state country meta_data created_at"
         " promoted_at deleted_at public_id program group custom_fields signup_source"
         " affiliate promotion_method"
+    ),
+    "tracking.PrunedClickCount": (
+        "quarter program affiliate prospect landing_page referrer_host sub_id clicks"
     ),
     "tracking.Question": (
         "public_id affiliate order_id day answer_given text conversion state"

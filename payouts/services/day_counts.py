@@ -9,9 +9,9 @@ from functools import cache
 from itertools import groupby
 from typing import Any
 
-from django.db import models, router
+from django.db import connections, models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Case, Count, F, OuterRef, QuerySet, Value, When
+from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Coalesce
 from django.db.models.sql.compiler import SQLCompiler
 
@@ -24,7 +24,7 @@ from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
 from payouts.models.payments import Payment
 from payouts.statistics import MAX_PAGES, OTHER_PAGES
 from tracking.amounts import MAX_SCALED_AMOUNT, SCALE, ExactSum
-from tracking.models.clicks import Click
+from tracking.models.clicks import OTHER_TEXTS, Click, PrunedClickCount
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 
@@ -81,9 +81,7 @@ def cut_query(url: F) -> TextBefore:
 
 def group_landing_pages(clicks: Rows, _keys: Keys) -> Groups:
     """The `MAX_PAGES` most visited pages: URL without query and fragment, clicks."""
-    rows = clicks.filter(landing_page__isnull=False)
-    rows = rows.annotate(page=cut_query(F("landing_page")))
-    groups = rows.values_list("page").annotate(number=Count("*"))
+    groups = _group_pages(clicks, cut_query(F("landing_page")), Count("*"))
     return groups.order_by("-number", "page")[:MAX_PAGES]
 
 
@@ -118,6 +116,38 @@ def group_payments(payments: Rows, keys: Keys) -> Groups:
     rows = payments.filter(canceled_at=None)
     groups = rows.values_list(*keys[:-1], "affiliate", "currency")
     return groups.annotate(ExactSum("amount"))
+
+
+def group_removed_clicks(counts: Rows, keys: Keys) -> Groups:
+    """What `group_clicks` returns for clicks of which only the counts are left."""
+    has_page = Q(landing_page__isnull=False)
+    pages = Coalesce(Sum("clicks", filter=has_page), 0)
+    groups = counts.values_list(*keys, "affiliate")
+    return groups.annotate(number=Sum("clicks"), pages=pages)
+
+
+def _group_pages(rows: Rows, page: Any, number: Any) -> Groups:
+    rows = rows.filter(landing_page__isnull=False).annotate(page=page)
+    return rows.values_list("page").annotate(number=number)
+
+
+def sum_most_frequent(clicks: Groups, removed: Groups, most: int) -> list[Any]:
+    """Add up the numbers of each text in the groups of clicks and of removed ones.
+
+    Both are querysets of a text and a number. One statement reads both, so that no
+    click is missing or counted twice that is removed meanwhile. Returns the texts with
+    the highest numbers, and their numbers.
+    """
+    union = clicks.union(removed, all=True)
+    sql, values = union.query.sql_with_params()
+    with connections[union.db].cursor() as cursor:
+        cursor.execute(
+            f"WITH texts (text, number) AS ({sql})"  # noqa: S608 - the ORM's own SQL
+            " SELECT text, CAST(SUM(number) AS BIGINT) AS total FROM texts"
+            f" GROUP BY text ORDER BY total DESC, text LIMIT {most}",
+            values,
+        )
+        return list(cursor.fetchall())
 
 
 GROUPS: dict[str, tuple[Any, Callable[[Rows, Keys], Groups]]] = {
@@ -174,6 +204,12 @@ def _list_rows(model: Any, account: Any, since: Any, until: Any) -> Rows:
     """Return the rows that were created in a period."""
     rows = model.objects.of(account).order_by()
     return rows.filter(created_at__gte=since, created_at__lt=until)  # type: ignore[no-any-return]
+
+
+def _list_removed_clicks(account: Any, since: Any, until: Any) -> Rows:
+    """Return the counts of the clicks of a period that were removed."""
+    rows = PrunedClickCount.objects.of(account).order_by()
+    return rows.filter(quarter__gte=since, quarter__lt=until)
 
 
 class DayCounter:
@@ -251,7 +287,7 @@ class DayCounter:
 
     def add_clicks(self, groups: Any) -> None:
         for *key, number, pages in groups:
-            self.row(*key).clicks = number
+            self.row(*key).clicks += number
             self.clicks_with_page += pages
 
     def add_customers(self, groups: Any) -> None:
@@ -274,8 +310,10 @@ class DayCounter:
     def list_landing_page_clicks(self) -> list[DailyLandingPageClicks]:
         """Return the clicks of each landing page; of all others as `OTHER_PAGES`."""
         pages = dict(self.page_clicks)
-        others = self.clicks_with_page - sum(pages.values())
-        if others and len(pages) == MAX_PAGES:
+        others = pages.pop(OTHER_TEXTS, 0)  # of removed clicks
+        if len(self.page_clicks) == MAX_PAGES:
+            others = self.clicks_with_page - sum(pages.values())
+        if others:
             pages[OTHER_PAGES] = others
         return [
             DailyLandingPageClicks(
@@ -300,24 +338,31 @@ def count_day(
 
 
 def count_days(account: Account, days: Iterable[date]) -> list[CountedDay]:
-    """Count the rows of days; of consecutive ones together."""
+    """Count the rows of days, and clicks that were removed; of consecutive days
+    together."""
     runs = groupby(enumerate(sorted(days)), lambda pair: pair[1] - A_DAY * pair[0])
-    counted: list[CountedDay] = []
-    for _, pairs in runs:
-        run = [day for _, day in pairs]
-        counted += _count_run(account, run) if run[1:] else [count_day(account, *run)]
-    return counted
+    return [
+        counted
+        for _, pairs in runs
+        for counted in _count_run(account, [day for _, day in pairs])
+    ]
 
 
 def _count_run(account: Account, days: Sequence[date]) -> list[CountedDay]:
     """Count consecutive days with one statement for each kind of row, but one for the
     landing pages of each day."""
     starts = [start_of_day(day, account.zone) for day in (*days, days[-1] + A_DAY)]
-    ends = zip(days, starts[1:], strict=True)
-    day_of_row = Case(
-        *(When(created_at__lt=end, then=Value(day)) for day, end in ends),
-        output_field=models.DateField(),
+    day_of_row, day_of_quarter = (
+        Case(
+            *(
+                When(**{f"{column}__lt": end}, then=Value(day))
+                for day, end in zip(days, starts[1:], strict=True)
+            ),
+            output_field=models.DateField(),
+        )
+        for column in ("created_at", "quarter")
     )
+    removed = _list_removed_clicks(account, starts[0], starts[-1])
     counters = {day: DayCounter(account, day, by_program=True) for day in days}
     for kind in COUNTED_KINDS[1:]:
         model, group = GROUPS[kind]
@@ -325,11 +370,27 @@ def _count_run(account: Account, days: Sequence[date]) -> list[CountedDay]:
         program = find_program_of_commission(account) if is_commission else "program"
         rows = _list_rows(model, account, starts[0], starts[-1])
         groups = defaultdict(list)
-        for day, *rest in group(rows.annotate(day=day_of_row), ("day", program)):
+        counts = group(rows.annotate(day=day_of_row), ("day", program))
+        if model is Click:
+            counts = counts.union(
+                group_removed_clicks(
+                    removed.annotate(day=day_of_quarter), ("day", program)
+                ),
+                all=True,
+            )
+        for day, *rest in counts:
             groups[day].append(rest)
         for day in groups:
             counters[day].add(kind, groups[day])
-    return [
-        counter.count(COUNTED_KINDS[:1] if counter.clicks_with_page else ())
-        for counter in counters.values()
-    ]
+    for number, counter in enumerate(counters.values()):
+        if counter.clicks_with_page:
+            period = (account, *starts[number : number + 2])
+            clicks, removed = _list_rows(Click, *period), _list_removed_clicks(*period)
+            counter.add_landing_pages(
+                sum_most_frequent(
+                    _group_pages(clicks, cut_query(F("landing_page")), Count("*")),
+                    _group_pages(removed, F("landing_page"), Sum("clicks")),
+                    MAX_PAGES,
+                )
+            )
+    return [counter.count(()) for counter in counters.values()]

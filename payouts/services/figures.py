@@ -18,6 +18,7 @@ from django.db.models import (
     OuterRef,
     Q,
     QuerySet,
+    Sum,
 )
 
 from accounts.days import A_DAY, start_of_day
@@ -29,12 +30,13 @@ from payouts.models.commissions import (
 )
 from payouts.models.runs import PayoutLine, PayoutLineState
 from payouts.services.amounts_due import filter_on_hold
-from payouts.services.day_counts import cut_query
+from payouts.services.day_counts import cut_query, sum_most_frequent
 from payouts.services.statistics import load_statistics
 from payouts.statistics import Amounts, Period, Totals, add_totals
 from tracking.amounts import ExactSum
 from tracking.attribution import COUPON
 from tracking.models.affiliates import Affiliate
+from tracking.models.clicks import OTHER_TEXTS
 
 KINDS = ("clicks", "customers", "conversions", "commissions")
 MAX_ROWS = 100  # of a breakdown
@@ -239,10 +241,20 @@ def break_down_by_click(
     account, is_of_period = affiliate.account, is_of_days(affiliate.account, period)
     clicks = account.clicks.filter(is_of_period, affiliate=affiliate)
     groups = clicks.order_by().annotate(part=get_value("")).exclude(part=None)
-    counts = groups.values_list("part").annotate(number=Count("*"))
+    removed = account.pruned_click_counts.filter(
+        quarter__gte=start_of_day(period.first, account.zone),
+        quarter__lt=start_of_day(period.last + A_DAY, account.zone),
+        affiliate=affiliate,
+    )
+    counts = removed.order_by().annotate(part=get_value("")).exclude(part=None)
+    numbers = sum_most_frequent(
+        groups.values_list("part").annotate(number=Count("*")),
+        counts.exclude(part=OTHER_TEXTS).values_list("part").annotate(Sum("clicks")),
+        MAX_ROWS,
+    )
     parts = {
         label: Part(label, clicks=number, revenue=Amounts())
-        for label, number in counts.order_by("-number", "part")[:MAX_ROWS]
+        for label, number in numbers
     }
     sales = account.conversions.not_deleted().filter(is_of_period, affiliate=affiliate)
     # The click may be that of another affiliate, whose link a coupon has beaten.

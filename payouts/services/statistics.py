@@ -248,6 +248,8 @@ def find_first_day(account: Account) -> date | None:
         models.Subquery(some.order_by("created_at").values("created_at")[:1])
         for some in rows
     ]
+    removed = account.pruned_click_counts.order_by("quarter").values("quarter")
+    firsts.append(models.Subquery(removed[:1]))
     moments = Account.objects.filter(pk=account.pk).values_list(*firsts).get()
     first = min((at for at in moments if at is not None), default=None)
     return first and min(list_days_anywhere(first))

@@ -37,6 +37,7 @@ NOT_LOGGED = {
     "tracking.Asset",
     "tracking.AttributionRecord",
     "tracking.ConversionClaim",
+    "tracking.PrunedClickCount",
     "tracking.ShopCustomer",
     "tracking.ShopOrder",
     "tracking.Source",

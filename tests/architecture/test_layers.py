@@ -385,6 +385,9 @@ UPDATES_WITHOUT_COUNTS = {
     ("tracking/services/prospects.py", "clicks"): (
         "nobody can have counted the clicks of an affiliate created just now"
     ),
+    ("tracking/services/prospects.py", "removed"): (
+        "the counts of removed clicks are in no list"
+    ),
     ("payouts/services/payments.py", "account.commissions.filter(pk__in=batch)"): (
         "within `keep_counts`"
     ),

@@ -11,7 +11,7 @@ from tracking.models.applications import (
     PortalTerms,
     TermsAcceptance,
 )
-from tracking.models.clicks import Click, FailedPageCall
+from tracking.models.clicks import Click, FailedPageCall, PrunedClickCount
 from tracking.models.conversions import (
     AttributionRecord,
     Conversion,
@@ -66,6 +66,7 @@ __all__ = [
     "PortalTerms",
     "Program",
     "Prospect",
+    "PrunedClickCount",
     "Question",
     "ReferralCode",
     "ReferralCodeAlias",

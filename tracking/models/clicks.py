@@ -1,4 +1,4 @@
-"""Clicks, visitors, and calls of pages that were not stored."""
+"""Clicks, counts of removed ones, visitors, and calls that were not stored."""
 
 from __future__ import annotations
 
@@ -134,6 +134,52 @@ class Click(CountedRow):
         return str(self.public_id)
 
 
+OTHER_TEXTS = ""  # of removed clicks, if they are not counted apart
+
+
+class PrunedClickCount(TenantModel):
+    """The removed clicks of a link in a quarter of an hour, counted.
+
+    They have the landing page without query, the host of the referrer and the sub-ID
+    in common, or `OTHER_TEXTS`. Days of every time zone begin
+    with a quarter of an hour, so statistics add rows as they count clicks.
+    """
+
+    quarter = models.DateTimeField()
+    program = models.ForeignKey(
+        Program, models.PROTECT, related_name="+", db_index=False
+    )
+    affiliate = models.ForeignKey(
+        Affiliate, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    prospect = models.ForeignKey(
+        Prospect, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    landing_page = models.CharField(max_length=2048, null=True)  # noqa: DJ001
+    referrer_host = models.CharField(max_length=255, null=True)  # noqa: DJ001
+    sub_id = models.CharField(max_length=64, null=True)  # noqa: DJ001 - none
+    clicks = models.PositiveIntegerField()
+
+    class Meta:
+        default_related_name = "pruned_click_counts"
+        # The texts are too long for a unique index.
+        indexes = [
+            models.Index(fields=["account", "quarter"], name="pruned_clicks_by_time"),
+            models.Index(
+                fields=["account", "affiliate", "quarter"],
+                name="pruned_clicks_of_affiliate",
+            ),
+            models.Index(
+                fields=["account", "prospect"],
+                condition=models.Q(prospect__isnull=False),
+                name="pruned_clicks_of_prospect",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.quarter} {self.program_id} {self.affiliate_id}"
+
+
 class VisitorQuerySet(TenantQuerySet["Visitor"]):
     """Visitors of one account."""
 
@@ -154,6 +200,7 @@ class Visitor(TenantModel):
                 fields=["account", "tracking_id"], name="one_visitor_per_id"
             )
         ]
+        indexes = [models.Index(fields=["click"], name="visitors_of_click")]
 
     def __str__(self) -> str:
         return self.tracking_id

@@ -107,6 +107,11 @@ class Conversion(DailyCountedRow):
                 name="conversions_of_customer",
             ),
             models.Index(
+                fields=["click"],
+                condition=Q(click__isnull=False),
+                name="conversions_of_click",
+            ),
+            models.Index(
                 fields=["account", "affiliate"],
                 condition=Q(claim_status=ClaimStatus.OPEN.value, deleted_at=None),
                 name="open_claims_of_affiliate",
@@ -172,6 +177,11 @@ class ConversionClaim(TenantModel):
         ]
         indexes = [
             models.Index(fields=["account", "conversion"], name="claims_of_conversion"),
+            models.Index(
+                fields=["click"],
+                condition=Q(click__isnull=False),
+                name="claims_of_click",
+            ),
             models.Index(
                 fields=["account", "-created_at", "-id"], name="claims_newest_first"
             ),

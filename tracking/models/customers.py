@@ -114,6 +114,11 @@ class Customer(DailyCountedRow):
                 condition=Q(is_confirmed=False),
                 name="unconfirmed_customers",
             ),
+            models.Index(
+                fields=["click"],
+                condition=Q(click__isnull=False),
+                name="customers_of_click",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -92,6 +92,8 @@ def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
         count += rows.filter(affiliate=affiliate).delete()[0]
     count += _erase_applications(account, affiliate)
     count += _erase_links(account.clicks.filter(affiliate=affiliate))
+    removed = account.pruned_click_counts.filter(affiliate=affiliate)
+    count += update_other_values(removed, referrer_host=None, sub_id=None)
     update_suffixes(account, affiliate_id=affiliate.pk)
     return count
 
@@ -120,6 +122,11 @@ def erase_prospect(account: Account, prospect: Prospect) -> int:
         + update_other_values(rows, **ERASED_PERSON)
         + _erase_codes(account, Q(prospect=prospect))
         + _erase_links(account.clicks.filter(prospect=prospect))
+        + update_other_values(
+            account.pruned_click_counts.filter(prospect=prospect),
+            referrer_host=None,
+            sub_id=None,
+        )
     )
 
 

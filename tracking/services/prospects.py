@@ -147,6 +147,11 @@ def promote_prospect(
     times = clicks.values_list("created_at", flat=True)
     mark_days_stale(account, times.iterator(), at)
     clicks.update(affiliate=affiliate, enrollment=enrollment)
+    # Those that were removed meanwhile are counted here.
+    removed = account.pruned_click_counts.filter(prospect=prospect)
+    quarters = removed.values_list("quarter", flat=True)
+    mark_days_stale(account, quarters.iterator(), at)
+    removed.update(affiliate=affiliate)
     record_change(
         account,
         "affiliate.added_to_program",

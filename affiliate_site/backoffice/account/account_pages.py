@@ -83,6 +83,15 @@ class AccountSettingsForm(ServiceForm):
             " customers and conversions and deletes their user agents."
         ),
     )
+    click_days = forms.IntegerField(
+        label="Days until clicks of pages are removed",
+        help_text=(
+            "400 to 3650. Then the nightly clean-up removes each click of the tracking"
+            " script or a short link that no customer, conversion or claim names."
+            " All statistics stay the same; the lists of clicks lose it. Clicks"
+            " reported through the API are never removed."
+        ),
+    )
     require_second_factor = forms.BooleanField(
         label="Require two-factor authentication",
         required=False,
@@ -104,7 +113,7 @@ class AccountSettingsForm(ServiceForm):
         ),
         ("Links", ("link_color", "logo", "remove_logo")),
         ("What pages may report", ("require_signatures", "max_browser_amount")),
-        ("Privacy", ("visitor_data_days",)),
+        ("Privacy", ("visitor_data_days", "click_days")),
         ("Sign-in", ("require_second_factor",)),
     )
 

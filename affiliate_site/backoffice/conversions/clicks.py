@@ -7,7 +7,11 @@ from django.contrib import admin
 from django.contrib.admin.utils import lookup_field
 
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
-from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_key_values
+from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
+    format_datetime,
+    format_key_values,
+)
 from affiliate_site.backoffice.lists.columns import AFFILIATE, PROGRAM_TITLE, ListColumn
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import (
@@ -44,6 +48,18 @@ class ClickAdmin(ReadOnlyBackOfficeAdmin):
     ordering = ("-created_at", "-id")
     exclude = ("dedup_key", "meta_data", "enrollment", "user_agent")
     readonly_fields = ("browser", "full_user_agent", "formatted_meta_data")
+
+    def changelist_view(self, request, extra_context=None):
+        """Say which clicks are missing because they were removed."""
+        account = request.user.account
+        if account and account.clicks_pruned_until:
+            until = format_datetime(account.clicks_pruned_until)
+            note = (
+                f"Clicks of pages before {until} were removed, unless a customer,"
+                " conversion or claim names them. Statistics still count them."
+            )
+            extra_context = {"list_note": note} | (extra_context or {})
+        return super().changelist_view(request, extra_context)
 
     def get_fields(self, request, obj=None):
         """Those that this click has."""

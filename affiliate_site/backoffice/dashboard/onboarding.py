@@ -130,6 +130,7 @@ def get_onboarding(request) -> Onboarding:
     """The checklist of the user's account, read by one statement."""
     account = request.user.account
     done = {name: Q(Exists(step.find_rows(account))) for name, step in STEPS.items()}
+    done["click"] |= Q(Exists(account.pruned_click_counts.all()))
     done["script"] |= Q(Exists(account.failed_page_calls.all()))
     done["integration"] |= Q(Exists(account.webhook_endpoints.all()))
     done["activity"] = (

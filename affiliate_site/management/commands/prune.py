@@ -13,6 +13,7 @@ from payouts.services.erasure import erase_again
 from payouts.services.sale_digests import queue_sale_digests
 from payouts.services.statistics import store_recent_days
 from payouts.services.stored_days import refresh_stale_days
+from tracking.services.click_retention import delete_expired_clicks
 from tracking.services.inbox import delete_expired_events
 from tracking.services.mails import delete_expired_mails
 from tracking.services.portal_access import delete_expired_portal_rows
@@ -69,6 +70,7 @@ class Command(JsonCommand):
             "sign_ins": delete_expired_sessions(**kwargs),
             "visitors": sum_up(delete_expired_visitors),
             "refused_claims": sum_up(delete_refused_claims),
+            "clicks": sum_up(delete_expired_clicks),
             "traces": sum_up(anonymize_visitor_data),
             "erased": sum_up(erase_again),
         }

@@ -184,6 +184,7 @@ def iterate_people_in_use(account: Account, made: Made) -> Iterator[str]:
         account.commissions.not_deleted(),
         account.payments.not_canceled(),
         account.clicks.all(),
+        account.pruned_click_counts.all(),
     ):
         for row in list_where(
             rows.select_related("affiliate"), "affiliate", affiliates

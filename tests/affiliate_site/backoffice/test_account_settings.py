@@ -36,6 +36,7 @@ def test_saves_the_settings_and_logs_what_changed(account, staff_client):
         "default_auto_approve_commissions": "on",
         "max_browser_amount": "500",
         "visitor_data_days": "30",
+        "click_days": "400",
     }
 
     response = client.post(URL, sent, follow=True)
@@ -53,6 +54,7 @@ def test_saves_the_settings_and_logs_what_changed(account, staff_client):
         "link_color": ["#000000", "#14532d"],
         "max_browser_amount": [100000, 500],
         "visitor_data_days": [90, 30],
+        "click_days": [1095, 400],
     }
 
 
@@ -155,6 +157,8 @@ INVALID_SETTINGS = [
     ({"max_browser_amount": "9" * 30}, "max_browser_amount", "from 1 to"),
     ({"visitor_data_days": "0"}, "visitor_data_days", "from 1 to 365"),
     ({"visitor_data_days": "366"}, "visitor_data_days", "from 1 to 365"),
+    ({"click_days": "399"}, "click_days", "from 400 to 3650"),
+    ({"click_days": "3651"}, "click_days", "from 400 to 3650"),
     ({"max_browser_amount": "a lot"}, "max_browser_amount", "whole number"),
     ({"require_signatures": "on"}, "require_signatures", "signing secret first"),
 ]

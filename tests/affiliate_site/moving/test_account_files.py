@@ -344,6 +344,7 @@ def test_refuses_lines_that_are_no_rows(moved, tmp_path, text):
         ("accounts.Account", {"time_zone": "Mars/Base"}, "time_zone: 'Mars/Base' is"),
         ("accounts.Account", {"link_color": "}*{x:y"}, "written as #rrggbb"),
         ("accounts.Account", {"visitor_data_days": 0}, "The days of visitor data"),
+        ("accounts.Account", {"click_days": 30}, "The days of clicks must be"),
         ("accounts.Account", {"created_at": "9999-12-31T00:00:00+00:00"}, "the year"),
         ("accounts.Account", {"customer_email_keys": {}}, "a JSON array expected"),
         ("accounts.Account", {"default_currency": "eu!"}, "default_currency: 'eu!'"),

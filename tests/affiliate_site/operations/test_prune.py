@@ -41,6 +41,7 @@ NOTHING = {
     "sign_ins": 0,
     "visitors": 0,
     "refused_claims": 0,
+    "clicks": 0,
     "traces": 0,
     "erased": 0,
 }
@@ -127,6 +128,7 @@ EXPIRED = {
     "sign_ins": 0,
     "visitors": 2,
     "refused_claims": 0,
+    "clicks": 0,
     "traces": 2,
     "erased": 0,
 }
