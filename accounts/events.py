@@ -17,6 +17,8 @@ EVENT_SENTENCES = {
     "affiliate.added_to_program": "added {} to program {program}: {approved}",
     "affiliate.applied": "applied for program {program} at the portal",
     "affiliate.approved": "approved {} for program {program}",
+    "affiliate.balance_lifted": "stopped withholding the {currency} balance of {}",
+    "affiliate.balance_withheld": "withheld the {currency} balance of {}",
     "affiliate.created": "created {}",
     "affiliate.deleted": "removed {}",
     "affiliate.deletion_asked": "asked to remove {}",

@@ -18,7 +18,7 @@ TENANT_APPS = ("accounts", "tracking", "payouts")
 # What finance writes, with payments; managers write the last three, too.
 FINANCE_ONLY_MODELS = {
     *("payment", "payoutsettings", "payoutrun", "payoutline", "payoutfile"),
-    *("document", "taxrule"),
+    *("document", "taxrule", "withheldbalance"),
 }
 FINANCE_MODELS = FINANCE_ONLY_MODELS | {"payoutminimum", "payoutmethod", "taxdata"}
 # Keys and staff; webhooks too, as they send out what a key could read; shops, whose

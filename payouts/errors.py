@@ -207,6 +207,12 @@ class PayoutLineNotIncluded(Conflict):
     message = "{affiliate} is {state} in this payout run"
 
 
+class BalanceNotWithheld(NotFound):
+    """Nobody withholds the balance, or somebody has lifted it."""
+
+    message = "The {currency} balance of {affiliate} is not withheld"
+
+
 class CommissionTypeNotFound(NotFound):
     """The account has no such commission type."""
 

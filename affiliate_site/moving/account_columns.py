@@ -189,6 +189,7 @@ EXPORTED = {
         "currency kind debit credit amount commission sequence_number payment"
         " reversal_of actor created_at"
     ),
+    "payouts.WithheldBalance": "affiliate currency reason created_by created_at",
 }
 
 # Tables of an account, and columns of exported tables.

@@ -72,6 +72,7 @@ ACTORS = (
     "payouts.PayoutRun.created_by",
     "payouts.Refund.actor",
     "payouts.Transfer.actor",
+    "payouts.WithheldBalance.created_by",
     "tracking.Question.answered_by",
     "tracking.TableImport.actor",
 )

@@ -135,6 +135,11 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             .order_by("pk")
             .values("amount", "currency", *PAYOUT_LINE_TEXTS)
         ),
+        "withheld_balances": list(
+            account.withheld_balances.filter(**own)
+            .order_by("currency")
+            .values("currency", "reason", "created_at")
+        ),
         "tax_data": list(account.tax_data.filter(**own).values(*TAX_COLUMNS)),
         "documents": list(
             account.documents.filter(**own)

@@ -14,6 +14,7 @@ from payouts.models.runs import (
     PayoutMinimum,
     PayoutRun,
     PayoutSettings,
+    WithheldBalance,
 )
 
 __all__ = [
@@ -41,4 +42,5 @@ __all__ = [
     "TaxData",
     "TaxRule",
     "Transfer",
+    "WithheldBalance",
 ]

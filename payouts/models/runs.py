@@ -84,6 +84,30 @@ class PayoutMinimum(TenantModel):
         return format_amount(self.amount, self.currency)
 
 
+class WithheldBalance(TenantModel):
+    """A balance that no payout run pays until staff lift it."""
+
+    affiliate = models.ForeignKey(
+        Affiliate, models.PROTECT, related_name="+", db_index=False
+    )
+    currency = models.CharField(max_length=3)
+    reason = models.CharField(max_length=MAX_NOTE_LENGTH, blank=True)
+    created_by = models.CharField(max_length=255)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        default_related_name = "withheld_balances"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "affiliate", "currency"],
+                name="one_withheld_balance_per_balance",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.affiliate_id}/{self.currency}"
+
+
 class PayoutRunState(models.TextChoices):
     """How far a payout run is."""
 
@@ -171,7 +195,7 @@ class PayoutLineState(models.TextChoices):
 
     INCLUDED = "included"
     LEFT_OUT = "left_out"  # by a rule: `reason`
-    TAKEN_OUT = "taken_out"  # by staff: `note`
+    TAKEN_OUT = "taken_out"  # withheld by staff: `note`
     UNKNOWN = "unknown", "no answer yet"  # confirmed; no answer says that it arrived
     SETTLED = "settled"
     RETURNED = "returned", "refused or returned"
@@ -191,7 +215,7 @@ class LeftOutReason(models.TextChoices):
     METHOD_INCOMPLETE = "method_incomplete", "payout method incomplete"
     METHOD_ON_HOLD = "method_on_hold", "payout method to check"
     NEGATIVE_BALANCE = "negative_balance", "negative balance"
-    WITHHELD = "withheld", "taken out by staff"
+    WITHHELD = "withheld", "withheld by staff"
 
 
 class PayoutLine(TenantModel):

@@ -45,9 +45,9 @@ def load_payable_balances(
 def list_payable_accounts(
     account: Account, affiliate: Affiliate
 ) -> list[LedgerAccount]:
-    """List the positive payable balances of an affiliate, one per currency."""
+    """List the payable balances of an affiliate, one per currency."""
     rows = account.ledger_accounts.filter(
-        kind=LedgerAccountType.PAYABLE, affiliate=affiliate, balance__gt=ZERO
+        kind=LedgerAccountType.PAYABLE, affiliate=affiliate
     )
     return list(rows.order_by("currency"))
 

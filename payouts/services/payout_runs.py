@@ -1,7 +1,8 @@
 """Payout runs: from the commissions that are due to the payments of many affiliates.
 
 A draft has a line for each balance of its basis, included or left out with a reason. It
-pays nothing and locks nothing; `run_confirmation.py` confirms it.
+pays nothing and locks nothing; `run_confirmation.py` confirms it. What staff take out
+is withheld until they lift that: see `withheld_balances.py`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -42,6 +43,11 @@ from payouts.services.payout_settings import (
 )
 from payouts.services.run_selection import Recipients, Selection, calculate_fingerprint
 from payouts.services.run_states import ensure_draft, lock_run
+from payouts.services.withheld_balances import (
+    get_withheld_balances,
+    lift_if_withheld,
+    withhold_balance,
+)
 from tracking.amounts import ExactSum
 from tracking.errors import UnknownReference
 from tracking.money import ZERO
@@ -107,15 +113,11 @@ def create_draft(
 
 
 def remake_draft(account: Account, *, pk: int, at: datetime) -> PayoutRun:
-    """Select again what the draft pays. Who was taken out by staff stays out."""
+    """Select again what the draft pays."""
     with transaction.atomic():
         run = _lock_draft(account, pk)
         rows = account.payout_lines.filter(run=run)
-        noted = rows.exclude(note="").values_list("affiliate_id", "currency", "note")
-        notes = {(affiliate, currency): note for affiliate, currency, note in noted}
         lines = _list_lines(run)
-        for line in lines:
-            _take_out(line, notes.get((line.affiliate_id, line.currency), ""))
         rows.delete()
         account.payout_lines.bulk_create(lines)
         payer = build_payer(get_payout_settings(account))
@@ -124,17 +126,11 @@ def remake_draft(account: Account, *, pk: int, at: datetime) -> PayoutRun:
     return run
 
 
-def _take_out(line: PayoutLine, note: str) -> None:
-    line.note = note
-    if note and line.state == PayoutLineState.INCLUDED:
-        line.state, line.reason = PayoutLineState.TAKEN_OUT, LeftOutReason.WITHHELD
-
-
 def _list_lines(run: PayoutRun) -> list[PayoutLine]:
     """Return the lines of a draft, sorted by affiliate and currency."""
     account, selection = run.account, Selection(run)
     recipients = Recipients(account)
-    minimums = get_minimums(account)
+    minimums, withheld = get_minimums(account), get_withheld_balances(account)
     of_run = {currency: Decimal(n) for currency, n in run.basis["minimums"].items()}
     lines = []
     balances = load_payable_balances(account, **selection.conditions)
@@ -158,6 +154,11 @@ def _list_lines(run: PayoutRun) -> list[PayoutLine]:
             reason, amount = LeftOutReason.ON_HOLD, candidate.on_hold
         if reason is None or amount is None:
             continue
+        state = PayoutLineState.LEFT_OUT if reason else PayoutLineState.INCLUDED
+        note = ""
+        if not reason and candidate.balance_key in withheld:
+            state, reason = PayoutLineState.TAKEN_OUT, LeftOutReason.WITHHELD
+            note = withheld[candidate.balance_key].reason
         lines.append(
             PayoutLine(
                 account=account,
@@ -168,8 +169,9 @@ def _list_lines(run: PayoutRun) -> list[PayoutLine]:
                 method=kind,
                 commission_count=candidate.count,
                 fingerprint=calculate_fingerprint(candidate, recipients),
-                state=PayoutLineState.LEFT_OUT if reason else PayoutLineState.INCLUDED,
+                state=state,
                 reason=reason,
+                note=note,
             )
         )
     lines.sort(key=lambda line: (line.affiliate_id, line.currency))
@@ -177,26 +179,32 @@ def _list_lines(run: PayoutRun) -> list[PayoutLine]:
 
 
 def take_out(account: Account, *, pk: int, reason: str, at: datetime) -> PayoutLine:
-    """Leave an affiliate out of a draft, for a reason that staff give."""
+    """Leave a balance out of a draft and withhold it, for a reason that staff give.
+
+    No other draft that includes it can be confirmed.
+    """
     with transaction.atomic():
         line = _lock_line(account, pk, PayoutLineState.INCLUDED)
-        _take_out(line, reason)
-        line.update_row(state=line.state, reason=line.reason, note=reason)
-        affiliate = line.affiliate_id
+        affiliate, currency = line.affiliate, line.currency
+        withhold_balance(account, affiliate, currency=currency, reason=reason, at=at)
+        line.update_row(
+            state=PayoutLineState.TAKEN_OUT, reason=LeftOutReason.WITHHELD, note=reason
+        )
         log_event(
-            account, "payout_run.taken_out", line.run, at=at, affiliate_id=affiliate
+            account, "payout_run.taken_out", line.run, at=at, affiliate_id=affiliate.pk
         )
     return line
 
 
 def put_back(account: Account, *, pk: int, at: datetime) -> PayoutLine:
-    """Include an affiliate again that staff had taken out of a draft."""
+    """Include a balance in a draft again, and no longer withhold it."""
     with transaction.atomic():
         line = _lock_line(account, pk, PayoutLineState.TAKEN_OUT)
+        affiliate = line.affiliate
+        lift_if_withheld(account, affiliate, currency=line.currency, at=at)
         line.update_row(state=PayoutLineState.INCLUDED, reason="", note="")
-        affiliate = line.affiliate_id
         log_event(
-            account, "payout_run.put_back", line.run, at=at, affiliate_id=affiliate
+            account, "payout_run.put_back", line.run, at=at, affiliate_id=affiliate.pk
         )
     return line
 
@@ -251,8 +259,9 @@ def _lock_draft(account: Account, pk: int) -> PayoutRun:
 
 
 def _lock_line(account: Account, pk: int, expected: PayoutLineState) -> PayoutLine:
-    """Return a line in this state, with its draft locked."""
+    """Return a line in this state, with its affiliate and its draft locked."""
     line = get_or_raise(account.payout_lines, PayoutRunNotFound, pk=pk)
+    get_or_raise(account.affiliates, PayoutRunNotFound, pk=line.affiliate_id, lock=True)
     run = _lock_draft(account, line.run_id)
     # A draft that was made again has other lines.
     rows = account.payout_lines.select_related("affiliate")

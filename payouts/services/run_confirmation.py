@@ -45,6 +45,7 @@ from payouts.services.run_selection import (
     calculate_fingerprint,
 )
 from payouts.services.run_states import ensure_draft, lock_run
+from payouts.services.withheld_balances import get_withheld_balances
 from tracking.money import ZERO
 from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 
@@ -137,11 +138,15 @@ def _check_lines(
         if candidate.balance_key in keys
     }
     changes = [(0, text) for text in _list_payer_changes(run)]
+    withheld = get_withheld_balances(run.account)
     for line in lines:
         key = line.affiliate_id, line.currency
         candidate = candidates.get(key) or Candidate(key, ZERO)
         texts = _list_changes(line, candidate, recipients)
         changes += [(line.affiliate_id, text) for text in texts]
+        if key in withheld:
+            text = f"the {line.currency} balance is withheld, lift that to pay it"
+            changes.append((line.affiliate_id, text))
     if changes:
         first = changes[:MAX_NAMED_CHANGES]
         affiliates = run.account.affiliates.in_bulk({pk for pk, _ in first})

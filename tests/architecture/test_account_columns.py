@@ -34,6 +34,7 @@ NOT_LOGGED = {
     "payouts.PayoutMethod",
     "payouts.Refund",
     "payouts.TaxData",
+    "payouts.WithheldBalance",
     "tracking.Asset",
     "tracking.AttributionRecord",
     "tracking.ConversionClaim",

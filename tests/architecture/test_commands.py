@@ -71,6 +71,7 @@ DOCUMENTED = {
         "ACCOUNT --until DAY [--minimum EUR] [--program P] [--method METHOD]"
         " [--dry-run] [--confirm] [--export FORMAT] [--output DIR]"
     ),
+    "withheld_balances": "ACCOUNT [--lift BALANCE]",
     "import_payout_results": ("ACCOUNT FILE [--run RUN] [--format FORMAT] [--dry-run]"),
     # read-only without --note
     "check_ledger": "[--account ACCOUNT | --expect DIGEST] [--note]",

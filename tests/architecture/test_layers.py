@@ -75,6 +75,7 @@ MODULES_USING_ACTOR = {
     "payouts/services/payout_runs.py",  # who drafted
     "payouts/services/run_confirmation.py",  # and who confirmed
     "payouts/services/shop_refunds.py",  # who refunded
+    "payouts/services/withheld_balances.py",  # who withholds
     "tracking/services/portal_access.py",  # an affiliate, known by a link
     "tracking/services/questions.py",  # who answered
 }

@@ -64,6 +64,7 @@ OTHER_COLUMNS = {
     "payouts.Correction": "actor",
     "payouts.Refund": "actor lines",
     "payouts.Transfer": "actor",
+    "payouts.WithheldBalance": "created_by",
     "tracking.Affiliate": "language notices promotion_method",
     "tracking.AffiliateGroup": "title",
     "tracking.Asset": "hex",

@@ -16,6 +16,7 @@ from payouts.services.payout_results import (
     ResultState,
     apply_payout_results,
 )
+from payouts.services.payout_runs import take_out
 from payouts.services.run_confirmation import confirm_run
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
@@ -101,6 +102,10 @@ def confirm_payout_run(account, *, run):
     return run_and_report(confirm_run, account, pk=run)
 
 
+def take_out_of_run(account, *, line):
+    return run_and_report(take_out, account, pk=line, reason="asked")
+
+
 def toggle_approval(account, *, commission, times):
     """Approve and disapprove one commission of an earlier day repeatedly."""
     for _ in range(times):
@@ -128,5 +133,6 @@ PAYMENT_TASKS = {
     "set_minimums": set_minimums,
     "load_statistics": load_statistics,
     "confirm_payout_run": confirm_payout_run,
+    "take_out_of_run": take_out_of_run,
     "toggle_approval": toggle_approval,
 }

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from payouts.errors import PayoutRunEmpty
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payout_runs import create_draft
 from payouts.services.run_confirmation import confirm_run
@@ -91,6 +92,52 @@ def test_two_runs_pay_a_balance_once(workers, scenario):
         expected = ["PayoutRunChanged"] * (PROCESSES - 1)
         assert sorted(results) == [*expected, "done"]
         assert account.payments.count() == number * len(scenario.people)
+        assert get_payable_balances_by_slug(account) == {}
+
+
+def find_line(run, person):
+    lines = run.account.payout_lines.filter(run=run, currency="EUR")
+    return lines.get(affiliate=person.affiliate)
+
+
+@pytest.mark.parametrize("is_other", [False, True], ids=["same draft", "another"])
+def test_who_is_taken_out_is_not_paid_or_was_paid_before(workers, scenario, is_other):
+    """Mina is taken out of the draft that is confirmed, or of another one."""
+    account, mina = scenario.account, scenario.mina
+    for number in range(2 * ROUNDS):
+        for person in scenario.people:
+            earn(scenario, "20", affiliate=person)
+        run = draft(scenario)
+        line = find_line(draft(scenario) if is_other else run, mina)
+        taking_out = build_task(scenario, "take_out_of_run", line=line.pk)
+        confirming = build_confirmation(scenario, run)
+        tasks = [taking_out, *[confirming] * (PROCESSES - 1)]
+        step = -1 if number % 2 else 1  # both begin first sometimes
+        taken_out, *confirmed = workers.run(*tasks[::step])[::step]
+
+        paid = [find_line(run, each).payment is not None for each in scenario.people]
+        withheld = account.withheld_balances.filter(affiliate=mina.affiliate)
+        assert withheld.exists() == (taken_out == "done")
+        if is_other:
+            assert taken_out == "done"
+            assert paid == [confirmed[0] == "done"] * 3
+            assert set(confirmed) in ({"done"}, {"PayoutRunChanged"})
+        else:
+            assert taken_out in ("done", "PayoutRunNotDraft")
+            assert paid == [taken_out != "done", True, True]
+            assert set(confirmed) == {"done"}
+
+        earn(scenario, "1", affiliate=mina)
+        expected = get_balance(scenario, mina) if taken_out == "done" else 0
+        try:
+            confirm_run(account, pk=draft(scenario).pk, at=AT)
+        except PayoutRunEmpty:
+            assert expected  # nobody else is left to pay
+            assert all(paid[1:])
+        assert get_balance(scenario, mina) == expected
+        if expected:
+            scenario.pay(expected, to=mina.slug)
+        withheld.delete()
         assert get_payable_balances_by_slug(account) == {}
 
 

@@ -24,9 +24,11 @@ from affiliate_site.moving.tables.undo import (
 from affiliate_site.payout_files.results.reading import read_results
 from affiliate_site.payout_files.writing import build_files
 from payouts.errors import (
+    BalanceNotWithheld,
     DuplicateOpeningBalance,
     OpeningBalanceNotFound,
     PaymentNotFound,
+    PayoutLineNotIncluded,
     PayoutMethodNotFound,
     PayoutRunEmpty,
 )
@@ -39,10 +41,17 @@ from payouts.services.opening_balances import (
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.payout_methods import release_payout_method, set_payout_method
 from payouts.services.payout_results import apply_payout_results
-from payouts.services.payout_runs import create_draft, record_export, remake_draft
+from payouts.services.payout_runs import (
+    create_draft,
+    put_back,
+    record_export,
+    remake_draft,
+    take_out,
+)
 from payouts.services.payout_settings import update_payout_settings
 from payouts.services.refunds import refund_conversion
 from payouts.services.run_confirmation import confirm_run
+from payouts.services.withheld_balances import lift_withheld_balance
 from tests.affiliate_site.moving.tables.building import store
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent
@@ -115,6 +124,7 @@ class History:
     payments: dict[str, PaymentModel] = field(default_factory=dict)
     opening: dict[tuple[str, str], int] = field(default_factory=dict)
     method_holds: set[str] = field(default_factory=set)
+    withheld: set[tuple[str, str]] = field(default_factory=set)
     refunds: int = 0
     names: int = 0
     kills: int = 0
@@ -351,11 +361,7 @@ class History:
         run = self.send(lambda: create_draft(account, due_until=day, at=self.at))
         if self.dice.random() < 0.3:
             self.send(lambda: remake_draft(account, pk=run.pk, at=self.at))
-        expected = {
-            key: units
-            for key in self.list_keys()
-            if (units := self.get_balance(*key)) > 0 and key[0] not in self.method_holds
-        }
+        expected = self.list_payable()
         try:
             self.send(lambda: confirm_run(account, pk=run.pk, at=self.at))
         except PayoutRunEmpty:
@@ -373,6 +379,46 @@ class History:
         assert not expected
         run.refresh_from_db()
         self.upload(run, names)
+
+    def list_payable(self) -> dict[tuple[str, str], int]:
+        """What the next run pays."""
+        return {
+            key: units
+            for key in self.list_keys()
+            if (units := self.get_balance(*key)) > 0
+            and key[0] not in self.method_holds
+            and key not in self.withheld
+        }
+
+    def withhold(self) -> None:
+        """Take a balance out of a draft, or put it back there at once."""
+        account = self.account
+        if key := self.choose(self.list_payable()):
+            run = create_draft(account, due_until=self.at.date(), at=self.at)
+            lines = account.payout_lines.filter(run=run, currency=key[1])
+            pk = lines.get(affiliate__slug=key[0]).pk
+            reason = "asked"
+            self.send(
+                lambda: take_out(account, pk=pk, reason=reason, at=self.at),
+                PayoutLineNotIncluded,
+            )
+            self.withheld.add(key)
+            if self.dice.random() < 0.2:
+                self.send(
+                    lambda: put_back(account, pk=pk, at=self.at), PayoutLineNotIncluded
+                )
+                self.withheld.remove(key)
+
+    def lift(self) -> None:
+        if key := self.choose(self.withheld):
+            slug, currency = key
+            self.send(
+                lambda: lift_withheld_balance(
+                    self.account, affiliate_id=slug, currency=currency, at=self.at
+                ),
+                BalanceNotWithheld,
+            )
+            self.withheld.remove(key)
 
     def upload(self, run: Any, names: dict[str, tuple[str, str]]) -> None:
         for file in build_files(run, formats=["pain001", "paypal"], at=self.at):
@@ -498,6 +544,10 @@ class History:
                 expected.setdefault(slug, {})[currency] = to_amount(units)
         balances = get_payable_balances_by_slug(self.account)
         assert balances == expected
+        withheld = self.account.withheld_balances.values_list(
+            "affiliate__slug", "currency"
+        )
+        assert set(withheld) == self.withheld
         rows = self.account.commissions.not_deleted().order_by("id")
         stored: dict[str, list[tuple[Any, ...]]] = {
             name: [] for name in self.account.conversions.filter(deleted_at=None)
@@ -543,6 +593,8 @@ STEPS = {
     "import_sale": 5,
     "undo_import": 2,
     "pay_run": 6,
+    "withhold": 3,
+    "lift": 2,
     "upload_again": 2,
     "process": 6,
     "send_back": 2,

@@ -16,8 +16,14 @@ from payouts.services.opening_balances import (
     reverse_opening_balance,
 )
 from payouts.services.payments import cancel_payment
-from payouts.services.payout_runs import create_draft, list_totals, remake_draft
+from payouts.services.payout_runs import (
+    create_draft,
+    list_totals,
+    remake_draft,
+    take_out,
+)
 from payouts.services.run_confirmation import confirm_run
+from payouts.services.withheld_balances import lift_withheld_balance
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT as AT
@@ -39,6 +45,7 @@ steps = st.lists(
         st.tuples(st.just("delete"), picks),
         st.tuples(st.just("change"), picks, cents),
         st.tuples(st.just("cancel"), picks),
+        st.tuples(st.just("withhold"), affiliates, days),
         st.tuples(st.just("run"), days, st.booleans()),
     ),
     max_size=25,
@@ -50,6 +57,7 @@ class History:
 
     def __init__(self) -> None:
         self.account = AccountFactory()
+        self.withheld: set[str] = set()
         self.scenario = ProgramScenario(self.account)
         self.scenario.create_commission_type("all", 100)
         self.people = [
@@ -110,6 +118,20 @@ class History:
         if payment := self.pick(self.account.payments.not_canceled(), number):
             cancel_payment(self.account, payment_id=payment.public_id, at=AT)
 
+    def withhold(self, number, until):
+        """Take an affiliate out of a draft, if it is in there; or lift that."""
+        account, slug = self.account, self.people[number].slug
+        if slug in self.withheld:
+            lift_withheld_balance(account, affiliate_id=slug, currency="EUR", at=AT)
+            self.withheld.remove(slug)
+            return
+        day = (AT + timedelta(days=until)).date()
+        run = create_draft(account, due_until=day, at=AT)
+        lines = account.payout_lines.filter(run=run, state=PayoutLineState.INCLUDED)
+        if line := lines.filter(affiliate__slug=slug).first():
+            take_out(account, pk=line.pk, reason="asked", at=AT)
+            self.withheld.add(slug)
+
     def run(self, until, remakes):
         """Check what a run pays against the balances before and after."""
         account, day = self.account, (AT + timedelta(days=until)).date()
@@ -131,7 +153,8 @@ class History:
         )
         for slug, balances in before.items():
             due = balances["EUR"] - held.get(slug, 0)
-            assert included.get(slug, 0) == max(due, 0) <= max(balances["EUR"], 0)
+            due = 0 if slug in self.withheld else max(due, 0)
+            assert included.get(slug, 0) == due <= max(balances["EUR"], 0)
         assert included.keys() <= before.keys()
         assert {line.affiliate.slug for line in lines} == before.keys() | held.keys()
         assert list_totals(run) == ({"EUR": sum(included.values())} if included else {})

@@ -51,6 +51,10 @@ from affiliate_site.backoffice.payouts.payout_texts import (
     list_method_facts,
     mark_unanswered,
 )
+from affiliate_site.backoffice.payouts.withheld_pages import (
+    LiftPage,
+    find_withheld_texts,
+)
 from affiliate_site.qr_codes import get_link_style
 from payouts.services.amounts_due import get_amounts_due
 from payouts.services.opening_balances import (
@@ -135,6 +139,7 @@ def build_affiliate_context(request, affiliate) -> dict:
             for row in list_opening_balances(affiliate)
         ],
         "pay_links": list_pay_links(request, affiliate, balances),
+        "withheld": list_withheld(request.user, affiliate),
         "cards": build_cards(affiliate, by_day, at),
         "months": [build_month(month, by_day) for month in months],
         "period_days": PERIOD_DAYS,
@@ -176,13 +181,29 @@ def list_pay_links(request, affiliate, balances) -> list[tuple[str, str]]:
         amount > 0 for amount in balances.values()
     ):
         return []
-    rows = list_payable_accounts(affiliate.account, affiliate)
+    accounts = list_payable_accounts(affiliate.account, affiliate)
+    rows = [row for row in accounts if row.balance and row.balance > 0]
     return [
         (
             f"Pay {row.currency}" if len(rows) > 1 else "Pay",
             reverse("admin:payouts_ledgeraccount_pay", args=[row.pk]),
         )
         for row in rows
+    ]
+
+
+def list_withheld(user, affiliate) -> list[tuple[str, str]]:
+    """What is withheld, with the form that lifts it for those who may: texts, URLs."""
+    account, urls = affiliate.account, {}
+    texts = find_withheld_texts(user, account=account, affiliate=affiliate)
+    if texts and LiftPage.is_allowed(user):
+        urls = {
+            row.currency: reverse("admin:payouts_ledgeraccount_lift", args=[row.pk])
+            for row in list_payable_accounts(account, affiliate)
+        }
+    return [
+        (f"The {currency} balance is {text}", urls.get(currency, ""))
+        for (_, currency), text in texts.items()
     ]
 
 

@@ -365,7 +365,8 @@ class BalanceFilter(FormFilter):
 class ZeroBalanceFilter(SelectFilter):
     """Leaves out balances of zero, unless it is set.
 
-    Not from the rows of an action, which says what became zero meanwhile.
+    Not from the rows of an action, which says what became zero meanwhile, nor from
+    those that are withheld.
     """
 
     title = "balances of zero"
@@ -376,7 +377,8 @@ class ZeroBalanceFilter(SelectFilter):
         return [("shown", "Shown")]
 
     def queryset(self, request, queryset):
-        if not self.value() and request.method != "POST":
+        shows_all = request.method == "POST" or "is_withheld" in request.GET
+        if not self.value() and not shows_all:
             return queryset.exclude(balance=0)
         return super().queryset(request, queryset)
 

@@ -47,6 +47,14 @@ class PaidFilter(StateFilter):
     texts = {"True": "Not paid", "False": "Paid or sent"}
 
 
+class WithheldFilter(StateFilter):
+    """Balances that staff withhold, with those of zero."""
+
+    title = "withheld"
+    parameter_name = "is_withheld"
+    texts = {"True": "Withheld"}
+
+
 class OnHoldFilter(StateFilter):
     """Commissions that are approved, unpaid and not due yet."""
 

@@ -6,10 +6,9 @@ from decimal import Decimal
 
 from django.contrib import admin
 from django.contrib.admin import ModelAdmin
-from django.db.models import BooleanField, ExpressionWrapper, Q
+from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
 from django.utils.http import urlencode
 
 from accounts.tenant_admin import SearchMatch
@@ -51,7 +50,10 @@ from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,
     AffiliateSearchMixin,
 )
-from affiliate_site.backoffice.lists.state_filters import CanceledFilter
+from affiliate_site.backoffice.lists.state_filters import (
+    CanceledFilter,
+    WithheldFilter,
+)
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
@@ -83,10 +85,15 @@ from affiliate_site.backoffice.payouts.payout_texts import (
     mark_unanswered,
     warn_of_missing_methods,
 )
+from affiliate_site.backoffice.payouts.run_lines import add_subtext
 from affiliate_site.backoffice.payouts.run_pages import AddPayoutRunPage
+from affiliate_site.backoffice.payouts.withheld_pages import (
+    LiftPage,
+    warn_of_withheld,
+)
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.models.payments import Payment, PayoutMethod
-from payouts.models.runs import PayoutMinimum, PayoutRun
+from payouts.models.runs import PayoutMinimum, PayoutRun, WithheldBalance
 from payouts.services.commission_history import list_payments_of_order
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from tracking.amounts import ExactSum
@@ -97,9 +104,9 @@ AFFILIATE_COLUMN = (("Affiliate", lambda row: format_affiliate(row.affiliate)),)
 def format_balance(ledger_account) -> str:
     """What is due, or that more was paid."""
     amount = format_money(ledger_account.balance, ledger_account.currency)
-    if ledger_account.balance >= 0:
-        return amount
-    return format_html('{} <span class="subtext">overpaid</span>', amount)
+    overpaid = "overpaid" if ledger_account.balance < 0 else ""
+    withheld = "withheld" if ledger_account.is_withheld else ""
+    return add_subtext(amount, overpaid, withheld)
 
 
 NAME = ListColumn(
@@ -189,6 +196,7 @@ class BalanceAdmin(
         AffiliateFilter,
         AffiliateGroupFilter,
         CurrencyFilter,
+        WithheldFilter,
         BalanceFilter,
         ZeroBalanceFilter,
     )
@@ -196,12 +204,17 @@ class BalanceAdmin(
     ordering = ("currency", "-balance", "id")
     # An index of balances would make each sale slower, whose balances change in place.
     ordering_of_long_list = ("affiliate", "-id")
-    row_pages = (PayBalancePage,)
+    row_pages = (PayBalancePage, LiftPage)
     actions = ("pay_selected",)
     manage_permission = "payouts.add_payment"
 
     def get_queryset(self, request):
-        return super().get_queryset(request).filter(kind=LedgerAccountType.PAYABLE)
+        rows = super().get_queryset(request).filter(kind=LedgerAccountType.PAYABLE)
+        names = ("account", "affiliate", "currency")
+        same = WithheldBalance.objects.filter(
+            **{name: OuterRef(name) for name in names}
+        )
+        return rows.annotate(is_withheld=Exists(same))
 
     def format_sums(self, rows):
         """Add what is due and what was overpaid, which the dashboard shows."""
@@ -243,10 +256,10 @@ class BalanceAdmin(
 
         rows = rows.select_related("affiliate")
         selected = list(rows[:MAX_ROWS])
-        add_payout_texts(selected, request.user)
-        add_amounts_due(selected, at=timezone.now())
+        self.prepare_rows(request, selected)
         payable = [row for row in selected if not get_skip_reason(row)]
-        alerts = (warn_of_missing_methods(payable), warn_of_holds(payable))
+        warnings = (warn_of_missing_methods, warn_of_holds, warn_of_withheld)
+        alerts = [warn(payable) for warn in warnings]
         payout_texts = {row.pk: row.payout_text for row in selected}
 
         def get_payout_text(row):

@@ -5,6 +5,7 @@ from typing import Any
 from django.db.models import Count
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.text import capfirst
 
 from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.formatters import (
@@ -27,6 +28,7 @@ from affiliate_site.backoffice.payouts.due_texts import (
 )
 from affiliate_site.backoffice.payouts.minimum_pages import describe_minimum
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
+from affiliate_site.backoffice.payouts.withheld_pages import add_withheld_texts
 from payouts.models.commissions import CommissionStatus
 from tracking.amounts import ExactSum
 from tracking.money import ZERO
@@ -54,9 +56,12 @@ def get_balance_details(request, ledger_account) -> Details:
     unpaid = commissions.order_by("created_at", "id")
     sums = unpaid.aggregate(number=Count("pk"), total=ExactSum("amount"))
     payout_text = get_payout_text(ledger_account, request.user)
+    add_withheld_texts([ledger_account], request.user)
+    withheld = ledger_account.withheld_text
     return Details(
         headline=format_money(balance, ledger_account.currency),
         labels=[label_status("overpaid")] if balance < 0 else [],
+        alerts=[capfirst(withheld)] if withheld else [],
         sections=[
             build_sum_section(
                 ledger_account, balance, sums["total"] or ZERO, payout_text

@@ -21,6 +21,7 @@ from affiliate_site.backoffice.payouts.run_parts import (
     describe_age,
     list_changed_methods,
 )
+from affiliate_site.backoffice.payouts.withheld_pages import add_withheld_texts
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.documents import DocumentKind
 from payouts.models.payments import PayoutMethodKind
@@ -95,7 +96,9 @@ class PayBalancePage(MoneyFormPage):
 
     def list_method_alerts(self) -> list[str]:
         """What a payout run would not pay, or would have somebody else confirm."""
-        alerts = []
+        add_withheld_texts([self.row], self.request.user)
+        withheld = self.row.withheld_text
+        alerts = [f"This balance is {withheld}"] if withheld else []
         if get_payout_settings(self.account).requires_second_person:
             alerts.append(
                 "Payout runs are confirmed by a second person; a payment by hand is"

@@ -36,6 +36,7 @@ from affiliate_site.backoffice.payouts.run_parts import (
     build_totals_section,
     list_failures,
 )
+from affiliate_site.backoffice.payouts.withheld_pages import add_withheld_texts
 from payouts.models.runs import LeftOutReason, PayoutLineState, PayoutRunState
 from payouts.services.payout_runs import list_totals
 from tracking.amounts import ExactSum
@@ -125,7 +126,7 @@ def build_left_out_section(request, run, reason, number, totals) -> Section:
     rows = run.account.payout_lines.filter(run=run, reason=reason)
     rows = rows.select_related("affiliate").defer("receiver")
     lines = list(rows.order_by("affiliate_id", "currency")[:MAX_LEFT_OUT])
-    why = explain_left_out(run, reason, lines)
+    why = explain_left_out(request.user, run, reason, lines)
     more = number - len(lines)
     more_url = build_lines_url(run, reason__exact=reason)
     columns = [Column("Affiliate"), Column("Amount", is_amount=True), Column("Method")]
@@ -155,10 +156,16 @@ def build_left_out_section(request, run, reason, number, totals) -> Section:
     )
 
 
-def explain_left_out(run, reason, lines) -> dict[int, str]:
+def explain_left_out(user, run, reason, lines) -> dict[int, str]:
     """More words than those of the reason, by line; empty if there are none."""
     if reason == LeftOutReason.WITHHELD:
-        return {line.pk: line.note for line in lines}
+        if run.state != PayoutRunState.DRAFT:
+            return {line.pk: line.note for line in lines}
+        add_withheld_texts(lines, user)
+        return {
+            line.pk: capfirst(line.withheld_text) or "No longer withheld"
+            for line in lines
+        }
     if reason != LeftOutReason.METHOD_ON_HOLD:
         return {}
     methods = run.account.payout_methods.filter(

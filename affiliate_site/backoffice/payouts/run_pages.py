@@ -124,7 +124,7 @@ class DraftPage(FormPage):
 
 
 def describe_totals(run) -> str:
-    """`3 payments to 2 affiliates: 40.00 EUR and 20.00 USD`."""
+    """`3 payments to 2 affiliates: 40.00 EUR and 20.00 USD; 1 withheld`."""
     rows = run.account.payout_lines.filter(run=run, state=PayoutLineState.INCLUDED)
     numbers = rows.aggregate(Count("pk"), Count("affiliate", distinct=True))
     payments, affiliates = (
@@ -132,7 +132,9 @@ def describe_totals(run) -> str:
         for number, noun in zip(numbers.values(), ("payment", "affiliate"), strict=True)
     )
     totals = [format_money(total, code) for code, total in list_totals(run).items()]
-    return f"{payments} to {affiliates}: {' and '.join(totals) or 'none'}"
+    lines = run.account.payout_lines.filter(run=run, state=PayoutLineState.TAKEN_OUT)
+    withheld = f"; {number:,} withheld" if (number := lines.count()) else ""
+    return f"{payments} to {affiliates}: {' and '.join(totals) or 'none'}{withheld}"
 
 
 class ConfirmRunPage(DraftPage):
@@ -195,8 +197,8 @@ class RemakeRunPage(DraftPage):
     button = "Re-make draft"
     service = staticmethod(remake_draft)
     explanation = (
-        "Selects again, by the commissions, balances and payout methods of now. Whom"
-        " you took out stays out."
+        "Selects again, by the commissions, balances and payout methods of now. What"
+        " is withheld stays out."
     )
     done_message = "The draft was made again."
 
@@ -256,26 +258,31 @@ class TakeOutForm(ServiceForm):
     reason = forms.CharField(
         max_length=MAX_NOTE_LENGTH,
         widget=MULTI_LINE({"rows": 3, "autofocus": True}),
-        help_text="Such as: asked to wait. Kept with the run, for staff.",
+        help_text="Such as: asked to wait. For staff: kept with the run, and shown"
+        " while it is withheld.",
     )
 
 
 class TakeOutPage(LinePage):
-    """Leave an affiliate out of a draft."""
+    """Withhold the balance of an affiliate."""
 
     name = "take_out"
     title = button = "Take out"
     form_class = TakeOutForm
     service = staticmethod(take_out)
-    explanation = "The amount stays due, and is in the next draft."
-    done_message = "{row.affiliate} was taken out."
+    explanation = (
+        "The balance is withheld: it stays due, and no payout run pays it until"
+        " somebody puts it back here, or lifts that on the page of the affiliate."
+    )
+    done_message = "{row.affiliate} was taken out; {row.currency} is withheld."
 
 
 class PutBackPage(LinePage):
-    """Include an affiliate again."""
+    """Include an affiliate again, and lift the withholding."""
 
     name = "put_back"
     title = button = "Put back"
+    explanation = "This run pays the balance, and it is no longer withheld."
     state = PayoutLineState.TAKEN_OUT
     service = staticmethod(put_back)
     done_message = "{row.affiliate} was put back."

@@ -127,7 +127,7 @@ def test_finance_pays_and_edits_payout_methods():
         f"payouts.{operation}_{name}"
         for operation in ("add", "change", "delete")
         for name in (
-            *("payment", "payoutmethod", "payoutminimum"),
+            *("payment", "payoutmethod", "payoutminimum", "withheldbalance"),
             *("payoutfile", "payoutline", "payoutrun", "payoutsettings"),
             *("document", "taxdata", "taxrule"),
         )
@@ -149,7 +149,7 @@ def test_managers_may_not_change_payments_keys_staff_and_webhooks():
         *("connection", "tableimport", "tableupload"),
         *("invitation", "webhookendpoint"),
         *("payoutfile", "payoutline", "payoutrun", "payoutsettings"),
-        *("document", "taxrule"),
+        *("document", "taxrule", "withheldbalance"),
     }
     assert operations == {"add", "change", "delete"}
 

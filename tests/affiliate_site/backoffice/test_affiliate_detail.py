@@ -19,7 +19,7 @@ from tracking.services.hierarchy import create_group, set_group, set_parent
 from tracking.services.notes import create_note
 
 TABS = ("programs", "conversions", "commissions", "payments", "notes", "activity")
-MAX_QUERIES = 31
+MAX_QUERIES = 32
 
 
 def page_url(affiliate):

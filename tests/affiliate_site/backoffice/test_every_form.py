@@ -69,6 +69,7 @@ OWNER_PAGES = {
     "ErasePersonPage",
     "ForgetSecretPage",
     "GoLivePage",
+    "LiftPage",
     "ListenPage",
     "MappingPage",
     "SetSecretPage",
@@ -98,7 +99,7 @@ FINANCE_PAGES = {
     *("AddMinimumPage", "EditMinimumPage", "RemoveMinimumPage", "SetOwnMinimumPage"),
     *("AddPayoutRunPage", "ConfirmRunPage", "DiscardRunPage", "RemakeRunPage"),
     *("DownloadFilesPage", "ImportResultsPage", "PaymentMailsPage", "RunNotePage"),
-    *("PutBackPage", "TakeOutPage"),
+    *("LiftPage", "PutBackPage", "TakeOutPage"),
     *("AddTaxRulePage", "IssueDocumentsPage", "RemoveTaxRulePage", "SelfBillingPage"),
     "SetTaxDataPage",
 }

@@ -115,7 +115,7 @@ def test_query_count_does_not_depend_on_the_number_of_programs(
     with capture_queries() as queries:
         page = get_page(client, shop.mina.affiliate)
 
-    assert len(queries) <= 28
+    assert len(queries) <= 29
     assert len(list_copyable_links(page)) == 2 * number
     assert page.count("<svg viewBox") == 2 * min(number, links.MAX_QR_CODES)
     with capture_queries() as queries:

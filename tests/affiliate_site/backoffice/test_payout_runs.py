@@ -252,8 +252,9 @@ def test_takes_out_and_puts_back(staff_client, scenario):
     assert page.request["PATH_INFO"] == reverse(
         "admin:payouts_payoutrun_change", args=[run.pk]
     )
-    section = get_section(page.content.decode(), "Left out: taken out by staff")
-    assert "Mina Kessler minakessler 20.00 EUR PayPal Asked to wait Put back" in section
+    section = get_section(page.content.decode(), "Left out: withheld by staff")
+    assert "Mina Kessler minakessler 20.00 EUR PayPal Withheld by owner@" in section
+    assert f"since {timezone.localdate()}: Asked to wait Put back" in section
     assert "affiliate: minakessler" in page.content.decode()
 
     url = reverse("admin:payouts_payoutline_put_back", args=[line.pk])

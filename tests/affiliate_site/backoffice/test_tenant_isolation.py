@@ -51,6 +51,7 @@ MODELS_WITHOUT_ADMIN = {
     "payouts.PayoutFile": "compared with answers of banks",
     "payouts.PayoutSettings": "one per account: the payer settings",
     "payouts.TaxData": "shown with its affiliate",
+    "payouts.WithheldBalance": "a filter of balances, and shown with its affiliate",
     "tracking.Asset": "part of a link, shown with its enrollment",
     "tracking.ConversionAttempt": "explained to affiliates, and in the request log",
     "tracking.Coupon": "shown with its enrollment",

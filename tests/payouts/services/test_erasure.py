@@ -99,6 +99,12 @@ def fill_payout_line(account, slug):
         bank_reason=MARK,
         bank_reference=f"NOTPROVIDED {MARK}",
     )
+    account.withheld_balances.create(
+        affiliate=account.affiliates.get(slug=slug),
+        currency="EUR",
+        reason=MARK,
+        created_by="staff 1",
+    )
 
 
 def fill_mail(account, slug):
