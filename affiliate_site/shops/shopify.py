@@ -29,15 +29,17 @@ from affiliate_site.shops.base import (
     read_id,
     read_signed,
 )
+from payouts.calculation import allocate_proportionally
 from payouts.shop_facts import EventFacts, Line, OrderFacts, RefundFact, ShopErasure
 from tracking.errors import UnreadableEvent
 from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
-from tracking.money import ROUNDING_CONTEXT, ZERO
+from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
 from tracking.services.inbox import Envelope
 
 PAID = ("paid", "partially_refunded", "refunded")
 ENDED_UNPAID = ("voided", "expired")
-RENEWAL = "subscription_contract"  # the source of orders that subscriptions make
+# The sources of orders that subscriptions make; the first order is one of a checkout.
+RENEWALS = ("subscription_contract", "subscription_contract_checkout_one")
 SHIPPING = "shipping"  # the ID of the line
 SHIPPING_REFUND, DISCREPANCY = "shipping_refund", "refund_discrepancy"
 NOT_PAID = "The order is not paid yet."
@@ -78,7 +80,7 @@ def read_order(body: Body, connection: Connection) -> EventFacts:
         customer=customer,
         referral=referral,
         attributes=pick_attributes(connection, attributes),
-        is_renewal=body.get("source_name") == RENEWAL,
+        is_renewal=body.get("source_name") in RENEWALS,
         is_canceled=is_canceled,
         occurred_at=created_at,
     )
@@ -153,10 +155,12 @@ def read_refunds(body: Body, at: str, connection: Connection) -> dict[str, Refun
             continue
         money = read_money(refund, body)
         if names_reason(refund):
-            fact = read_reason(refund, at, connection, is_included=is_included)
+            fact = read_reason(
+                refund, at, connection, currency, is_included=is_included
+            )
             fact["currency"] = currency
             if not money:
-                owed += read_value(refund, is_included=is_included)
+                owed += read_whole_value(refund, is_included=is_included)
         else:
             fact = build_refund(at, max(money - owed, ZERO), {}, currency)
             owed = max(owed - money, ZERO)
@@ -188,9 +192,14 @@ def read_refund(body: Body, connection: Connection) -> EventFacts:
     order_id, is_included = read_id(body["order_id"]), guess_tax_included(body)
     if is_included is None or not names_reason(body):
         return EventFacts(ignored=ORDER_EXPLAINS)
-    at = format_iso_time(body["created_at"])
-    fact = read_reason(body, at, connection, is_included=is_included)
-    if currency := find_currency(body):
+    at, currency = format_iso_time(body["created_at"]), find_currency(body)
+    is_less = read_value(body, is_included=is_included) < add_up_lines(
+        body, is_included=is_included
+    )
+    if is_less and not currency:  # whose decimals round the parts
+        return EventFacts(ignored=ORDER_EXPLAINS)
+    fact = read_reason(body, at, connection, currency, is_included=is_included)
+    if currency:
         fact["currency"] = currency
     return EventFacts([order_id], {"refunds": {read_id(body["id"]): fact}})
 
@@ -203,12 +212,18 @@ def find_currency(refund: Mapping[str, Any]) -> str:
 
 
 def names_reason(refund: Mapping[str, Any]) -> bool:
-    """Whether a refund names lines, or amounts that are not of lines."""
-    return bool(refund.get("refund_line_items") or refund.get("order_adjustments"))
+    """Whether a refund names lines, shipping, duties or other amounts."""
+    names = ("refund_line_items", "order_adjustments", "refund_shipping_lines")
+    return any(refund.get(name) for name in names) or bool(add_up_duties(refund))
 
 
 def read_reason(
-    refund: Mapping[str, Any], at: str, connection: Connection, *, is_included: bool
+    refund: Mapping[str, Any],
+    at: str,
+    connection: Connection,
+    currency: str,
+    *,
+    is_included: bool,
 ) -> RefundFact:
     """Return a refund by its lines and the difference between them and the money.
 
@@ -225,11 +240,19 @@ def read_reason(
     total = add_up_lines(refund, is_included=is_included)
     value = read_value(refund, is_included=is_included)
     if value < total:
-        for name, amount in lines.items():
-            product = ROUNDING_CONTEXT.multiply(amount, value)
-            lines[name] = ROUNDING_CONTEXT.divide(product, total)
+        earning = sum(lines.values(), ZERO)
+        product = ROUNDING_CONTEXT.multiply(earning, value)
+        new_total = round_amount(ROUNDING_CONTEXT.divide(product, total), currency)
+        parts = allocate_proportionally(
+            list(lines.values()),
+            old_total=earning,
+            new_total=new_total,
+            currency=currency,
+            is_complete=True,
+        )
+        lines = dict(zip(lines, parts, strict=True))
     if connection.settings.get("includes_shipping"):
-        amount, tax = add_up_adjustments(refund, SHIPPING_REFUND)
+        amount, tax = add_up_shipping(refund, is_included=is_included)
         lines[SHIPPING] = max(amount + tax if has_tax else amount, ZERO)
     return build_refund(at, max(value - total, ZERO), lines)
 
@@ -258,10 +281,47 @@ def add_up_lines(refund: Mapping[str, Any], *, is_included: bool) -> Decimal:
 
 def add_up_adjustments(refund: Mapping[str, Any], kind: str) -> tuple[Decimal, Decimal]:
     """Return what adjustments of a kind take off the order, and the tax of that."""
-    found = [it for it in refund.get("order_adjustments") or [] if it["kind"] == kind]
+    adjustments = refund.get("order_adjustments") or []
+    found = [it for it in adjustments if get_adjustment_kind(it) == kind]
     amounts = [read_signed(it["amount"]) for it in found]
     taxes = [read_signed(it.get("tax_amount") or 0) for it in found]
     return -sum(amounts, ZERO), -sum(taxes, ZERO)
+
+
+def get_adjustment_kind(adjustment: Mapping[str, Any]) -> str:
+    """Return the kind of an adjustment; since 2024-10 it has only a reason."""
+    if kind := adjustment.get("kind"):
+        return str(kind)
+    is_shipping = "shipping" in str(adjustment.get("reason")).lower()
+    return SHIPPING_REFUND if is_shipping else DISCREPANCY
+
+
+def add_up_shipping(
+    refund: Mapping[str, Any], *, is_included: bool
+) -> tuple[Decimal, Decimal]:
+    """Return the refunded shipping without tax, and its tax, in the shop's currency.
+
+    Since 2024-10 it has lines of its own, before that adjustments.
+    """
+    if not (lines := refund.get("refund_shipping_lines")):
+        return add_up_adjustments(refund, SHIPPING_REFUND)
+    amount = add_up((it["subtotal_amount_set"]["shop_money"] for it in lines), "amount")
+    taxes = [it["tax_amount_set"] for it in lines if it.get("tax_amount_set")]
+    tax = add_up((it["shop_money"] for it in taxes), "amount")
+    return (amount - tax if is_included else amount), tax
+
+
+def add_up_duties(refund: Mapping[str, Any]) -> Decimal:
+    """Return the refunded duties, which are no value of products."""
+    money = (refund.get("total_duties_set") or {}).get("shop_money")
+    return read_amount(money["amount"]) if money else ZERO
+
+
+def read_whole_value(refund: Mapping[str, Any], *, is_included: bool) -> Decimal:
+    """Return what a refund takes off an order, with tax, shipping and duties."""
+    shipping = sum(add_up_shipping(refund, is_included=is_included), ZERO)
+    value = read_value(refund, is_included=is_included)
+    return value + shipping + add_up_duties(refund)
 
 
 def read_value(refund: Mapping[str, Any], *, is_included: bool) -> Decimal:
@@ -301,7 +361,7 @@ def guess_tax_included(refund: Mapping[str, Any]) -> bool | None:
     fitting = [
         is_included
         for is_included in (False, True)
-        if read_value(refund, is_included=is_included) == money
+        if read_whole_value(refund, is_included=is_included) == money
     ]
     return fitting[0] if money and len(fitting) == 1 else None
 

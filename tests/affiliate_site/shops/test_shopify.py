@@ -1,5 +1,6 @@
 """Orders and refunds of Shopify: what they do to sales and customers, to the cent."""
 
+from decimal import Decimal
 from itertools import count
 
 import pytest
@@ -14,6 +15,7 @@ from tests.shopify_events import (
     SECRET,
     build_amount_refund,
     build_line,
+    build_money,
     build_order,
     build_refund,
     format_local,
@@ -224,6 +226,62 @@ def test_refunded_shipping_counts_if_shipping_does(
     assert list_sales(connection.account)[0][1] == left
 
 
+@pytest.mark.parametrize("kind", [{"kind": "refund_discrepancy"}, {}])
+@pytest.mark.parametrize(
+    ("back", "left"),
+    [
+        ("100.00", "15.97"),  # 100 * 100 / 119 = 84.0336…
+        ("50.00", "57.98"),  # 100 * 50 / 119 = 42.0168…
+        ("0.01", "99.99"),  # 100 * 0.01 / 119 = 0.0084…
+    ],
+)
+def test_a_refund_below_its_lines_takes_whole_cents(
+    back, left, kind, connection, attributes
+):
+    send(connection, build_order(note_attributes=attributes))
+    difference = str(Decimal(119) - Decimal(back))
+    adjustment = {"amount": difference, "tax_amount": "0.00", "reason": "Restock"}
+    refund = build_refund(
+        51,
+        lines=[(LINE, "100.00", "19.00")],
+        money=back,
+        order_adjustments=[adjustment | kind],
+    )
+    event = send(connection, build_order(1, refunds=[refund]), hours=1)
+    assert list_sales(connection.account)[0][1] == left
+    taken = Decimal(event.order.reload().facts["refunds"]["51"]["lines"][str(LINE)])
+    assert taken == 100 - Decimal(left)
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+@pytest.mark.parametrize(
+    ("settings", "left"), [({}, "100"), ({"includes_shipping": 1}, "102")]
+)
+def test_refunded_shipping_has_lines_of_its_own_since_2024_10(
+    settings, left, is_alone, connection, attributes
+):
+    set_up(connection, **settings)
+    send(connection, build_order(note_attributes=attributes))
+    line = {
+        "subtotal_amount_set": build_money("3.00"),
+        "tax_amount_set": build_money("0.57"),
+    }
+    refund = build_refund(51, money="3.57", refund_shipping_lines=[line])
+    if is_alone:
+        send(connection, refund, "refunds/create", 1)
+    else:
+        send(connection, build_order(1, refunds=[refund]), hours=1)
+    assert list_sales(connection.account)[0][1] == left
+
+
+def test_refunded_duties_are_no_value_of_products(connection, attributes):
+    send(connection, build_order(note_attributes=attributes))
+    duties = {"total_duties_set": build_money("8.00"), "duties": [{"duty_id": 1}]}
+    refund = build_refund(51, money="8.00", **duties)
+    send(connection, build_order(1, refunds=[refund]), hours=1)
+    assert list_sales(connection.account) == WHOLE
+
+
 def test_what_an_edit_removed_is_not_counted_again_when_it_is_paid_back(
     connection, attributes
 ):
@@ -386,13 +444,16 @@ def test_a_discount_code_of_an_affiliate_counts(scenario, connection):
     assert connection.account.conversions.get().tracking_source == "coupon"
 
 
-def test_a_renewal_belongs_to_the_customer(connection, attributes):
+@pytest.mark.parametrize(
+    "source", ["subscription_contract", "subscription_contract_checkout_one"]
+)
+def test_a_renewal_belongs_to_the_customer(source, connection, attributes):
     send(connection, build_order(note_attributes=attributes))
     renewal = {
         "id": ORDER + 1,
         "name": "#10000",
         "created_at": format_local(700),
-        "source_name": "subscription_contract",
+        "source_name": source,
     }
     event = send(connection, build_order(700, **renewal), "orders/paid", 700)
     assert event.order.label == "order #10000, renewal 1"
