@@ -188,6 +188,8 @@ class FormPage(FormView):
         """
         if self.row is None or not form.data.get("version"):
             return []
+        if not self.get_unlocked_initial(self.row):  # whatever the request says
+            return []
         if self.locks_account:
             self.account.lock_row()
         present = self.get_unlocked_initial(self.lock_row(timezone.now()))

@@ -141,8 +141,8 @@ class PrunedClickCount(TenantModel):
     """The removed clicks of a link in a quarter of an hour, counted.
 
     They have the landing page without query, the host of the referrer and the sub-ID
-    in common, or `OTHER_TEXTS`. Days of every time zone begin
-    with a quarter of an hour, so statistics add rows as they count clicks.
+    in common, or `OTHER_TEXTS`. Days of every time zone begin with a quarter of an
+    hour, so statistics add rows as they count clicks.
     """
 
     quarter = models.DateTimeField()

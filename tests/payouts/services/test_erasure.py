@@ -124,6 +124,15 @@ def fill_mail(account, slug):
 def fill_portal(account, slug):
     own = {"affiliate": account.affiliates.get(slug=slug), "token_hash": MARK}
     account.portal_sessions.create(**own, expires_at=NOW)
+    account.pruned_click_counts.create(
+        affiliate=own["affiliate"],
+        program=account.programs.first(),
+        quarter=NOW,
+        landing_page="https://shop.example.net/",
+        referrer_host=f"{MARK}.example",
+        sub_id=MARK,
+        clicks=1,
+    )
     account.portal_second_factors.create(
         affiliate=own["affiliate"], secret=MARK, recovery_codes=[MARK]
     )
