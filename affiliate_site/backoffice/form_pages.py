@@ -186,7 +186,8 @@ class FormPage(FormView):
 
         A page without values compares nothing: its service locks what it needs.
         """
-        if self.row is None or not form.data.get("version"):
+        has_values = type(self).get_unlocked_initial != FormPage.get_unlocked_initial
+        if self.row is None or not has_values or "version" not in form.data:
             return []
         if not self.get_unlocked_initial(self.row):  # whatever the request says
             return []

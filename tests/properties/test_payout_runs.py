@@ -30,7 +30,7 @@ from tests.program_scenario import CONVERSION_CREATED_AT as AT
 from tests.program_scenario import ProgramScenario
 from tracking.amounts import ExactSum
 
-pytestmark = [pytest.mark.integration, pytest.mark.another_transaction]
+pytestmark = pytest.mark.integration
 
 cents = st.integers(min_value=1, max_value=10_000)
 days = st.integers(min_value=0, max_value=5)

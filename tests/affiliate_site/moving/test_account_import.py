@@ -209,7 +209,6 @@ GIVEN = {"tracking.Coupon.code", "tracking.SearchSuffix.suffix"}  # by the scena
 
 
 @pytest.mark.engine_independent
-@pytest.mark.another_transaction
 def test_texts_and_json_name_no_ids_but_those_that_are_declared(db, tmp_path):
     """The IDs of each table are in a range of their own, so that texts show them."""
     tables = list(list_tables().values())

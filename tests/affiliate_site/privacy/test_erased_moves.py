@@ -63,7 +63,6 @@ def list_left():
     return sorted(find_marked_columns(FOLDED) - set(KEPT))
 
 
-@pytest.mark.another_transaction
 def test_who_came_with_an_account_is_in_no_table(settings, tmp_path):
     with rolled_back():
         write(fill(settings)[0], tmp_path / "file")
@@ -102,7 +101,6 @@ def mirror():
     return run
 
 
-@pytest.mark.another_transaction
 def test_who_came_with_a_mirror_is_in_no_table(settings, mirror):
     with rolled_back():
         key = fill(settings)[1]

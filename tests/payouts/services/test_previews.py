@@ -228,6 +228,7 @@ def test_another_change_invalidates_a_confirmation_even_if_it_moves_no_money(
 
 
 @pytest.mark.parametrize("status", ["approved", "disapproved", "pending"])
+@pytest.mark.another_transaction  # a preview of several
 def test_status_of_many_commissions_as_if_it_were_set(account, scenario, status):
     commissions = [
         scenario.get_commission(scenario.create_conversion(amount))
