@@ -192,7 +192,8 @@ def ensure_storable(facts: EventFacts) -> None:
         if not is_text or len(key) > MAX_KEY_LENGTH:
             raise UnreadableEvent(what=ODD_ID)
     try:
-        text = json.dumps([facts.order, facts.customer], ensure_ascii=False)
+        known = [facts.order, facts.customer]
+        text = json.dumps(known, ensure_ascii=False, allow_nan=False)
         text.encode()  # not half of a surrogate pair
     except (TypeError, ValueError):
         raise UnreadableEvent(what=ODD_TEXT) from None

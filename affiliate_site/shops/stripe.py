@@ -111,7 +111,7 @@ def read_checkout(body: Body, connection: Connection) -> EventFacts:
     }
     sale = build_sale(
         at,
-        session.get("invoice") or session.get("payment_intent") or session["id"],
+        list_ids(session, "invoice", "payment_intent", "id")[0],
         label=f"checkout {session['id']}",
         currency=currency,
         lines=[line],

@@ -106,6 +106,7 @@ OTHER_COMMANDS = {
     "import_payout_results": "tests/payouts/services/test_payout_results.py",
     "rotate_encryption": "commits each batch: tests/payouts/services/test_encryption",
     "statement": "reads",
+    "withheld_balances": "one row and its entry in the audit log",
     "export_openapi": "reads",
     "export_person": "reads",
     "grant_bonuses": "commits each bonus: tests/payouts/services/test_bonuses.py",

@@ -115,7 +115,7 @@ class Shop:
             program=scenario.program,
             secret=secret,
             mode=ConnectionMode.LIVE,
-            settings={"other": MAPPING} if kind == "other" else {},
+            settings={"other": MAPPING, "reference_may_be_code": True},
             at=timezone.now(),
         )
 

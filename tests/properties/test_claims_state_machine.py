@@ -55,7 +55,7 @@ from tracking.services.customers import (
 )
 from tracking.services.visitors import record_visit
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.another_transaction]
 
 affiliates = st.sampled_from(["mina", "mallory"])
 order_ids = st.sampled_from(["order-1", "order-2", None])

@@ -58,7 +58,7 @@ from tests.properties.arithmetic import allocate, calculate_commission
 from tracking.errors import ArchivedProgramReadOnly, ProgramArchived
 from tracking.services.programs import archive_program, unarchive_program
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.another_transaction]
 
 DECIMALS = {"EUR": 2, "JPY": 0, "KWD": 3}
 RATE = Decimal("7.5")

@@ -104,7 +104,7 @@ def connection(request, scenario):
         kind=request.param,
         program=scenario.program,
         mode=ConnectionMode.LIVE,
-        settings={"stores_email": True}
+        settings={"stores_email": True, "reference_may_be_code": True}
         | ({"other": MAPPING} if request.param == "other" else {}),
         at=CONVERSION_CREATED_AT,
     )

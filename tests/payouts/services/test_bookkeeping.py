@@ -96,6 +96,7 @@ def test_tells_corrections_from_what_was_earned(scenario):
     }
 
 
+@pytest.mark.another_transaction
 @settings(
     max_examples=25,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -227,6 +227,7 @@ def test_another_change_invalidates_a_confirmation_even_if_it_moves_no_money(
     assert account.commissions.get().status == "disapproved"
 
 
+@pytest.mark.another_transaction
 @pytest.mark.parametrize("status", ["approved", "disapproved", "pending"])
 @pytest.mark.another_transaction  # a preview of several
 def test_status_of_many_commissions_as_if_it_were_set(account, scenario, status):

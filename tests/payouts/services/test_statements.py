@@ -210,6 +210,7 @@ def test_refuses_periods_that_are_none(scenario, start, end):
         get_statement(scenario.account, scenario.mina.affiliate, start=start, end=end)
 
 
+@pytest.mark.another_transaction
 @settings(
     max_examples=25,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
