@@ -173,7 +173,7 @@ def test_pays_a_month(walk):
         walk.load(row.get_by_role("link", name="Take out"))
         walk.fill({"Reason": "Asked to wait for a new account."})
         text = walk.press("Take out")
-    assert "Left out: taken out by staff" in text
+    assert "lenavarga was taken out; EUR is withheld" in text
     assert "Asked to wait for a new account." in text
     with walk.job("confirm", clicks=2):
         assert "3 payments to 3 affiliates: 195.01 EUR" in walk.follow("Confirm")
