@@ -188,11 +188,8 @@ def validate_settings(changes: Mapping[str, Any]) -> None:
             rule=f"a whole number from 1 to {MAX_VISITOR_DATA_DAYS}",
             path="visitor_data_days",
         )
-    if (
-        not MIN_CLICK_DAYS
-        <= changes.get("click_days", MAX_CLICK_DAYS)
-        <= MAX_CLICK_DAYS
-    ):
+    click_days = changes.get("click_days", MAX_CLICK_DAYS)
+    if not MIN_CLICK_DAYS <= click_days <= MAX_CLICK_DAYS:
         raise InvalidSetting(
             setting="The days of clicks",
             rule=f"a whole number from {MIN_CLICK_DAYS} to {MAX_CLICK_DAYS}",

@@ -163,13 +163,15 @@ def read_dispute(body: Body, connection: Connection) -> EventFacts:
     dispute, at = body["data"]["object"], format_unix_time(body["created"])
     currency = read_currency(dispute["currency"])
     amount = read_minor_units(dispute["amount"], currency, EXPONENTS)
+    if (status := dispute["status"]) not in DISPUTE_STATES:
+        raise ValueError(f"the state {status!r} of a dispute is unknown")
     order: OrderFacts = {
         "disputes": {
             dispute["id"]: {
                 "at": at,
                 "amount": str(amount),
                 "currency": currency,
-                "state": DISPUTE_STATES[dispute["status"]],
+                "state": DISPUTE_STATES[status],
             }
         }
     }

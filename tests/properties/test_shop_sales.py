@@ -45,7 +45,7 @@ def draw_orders(draw):
 
 
 @st.composite
-def draw_stories(draw):
+def draw_sales(draw):
     """An order, its refunds by line and by amount, and the events in some order."""
     listed, worth, paid = draw(draw_orders())
     named = {
@@ -110,9 +110,9 @@ def compute_model(listed, worth, paid, named, refunds):
 
 
 @settings(max_examples=300, deadline=None)
-@given(draw_stories())
-def test_any_split_in_any_order_leaves_what_the_model_computes(story):
-    *case, order = story
+@given(draw_sales())
+def test_any_split_in_any_order_leaves_what_the_model_computes(sale):
+    *case, order = sale
     listed, worth, paid, named, refunds = case
     events = build_events(*case)
     facts = {}

@@ -260,7 +260,7 @@ def remove_people(account: Account, made: Made, *, at: datetime) -> None:
     for batch in split_into_batches(list(people)):
         account.affiliates.filter(pk__in=batch).update(parent=None, group=None)
     known = find_people_with_history(account, people)
-    for pk in known:
+    for pk in sorted(known):
         delete_affiliate(account, affiliate_id=people[pk].slug, at=at)
     affiliates = [pk for pk in people if pk not in known]
     enrolled = made.get("enrollment", {}).values()

@@ -273,13 +273,14 @@ def test_an_appeal_keeps_a_dispute_open(status, expected, connect, click):
     assert list_sales(connection.account) == expected
 
 
-def test_a_state_of_a_dispute_that_is_unknown_is_told(connect, click):
+def test_an_unknown_state_of_a_dispute_fails_with_a_sentence(connect, click):
     connection = connect()
     deliver(connection, build_checkout(client_reference_id=click))
     event = deliver(connection, build_dispute("reopened", hours=1))
     assert event.state == ShopEventState.FAILED
     assert event.result == [
-        "The event does not look as expected: KeyError: 'reopened'."
+        "The event does not look as expected: ValueError: the state 'reopened' of a"
+        " dispute is unknown."
     ]
 
 

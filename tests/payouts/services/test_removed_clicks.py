@@ -112,8 +112,8 @@ def make_clicks(scenario, number, rng, *, affiliates, prospect=None):
 
 
 @pytest.fixture
-def history(scenario, account):
-    rng = random.Random(7)  # noqa: S311 - a history that can be repeated
+def visits(scenario, account):
+    rng = random.Random(7)  # noqa: S311 - clicks that can be repeated
     mina, odette = scenario.mina, scenario.create_enrolled_affiliate("Odette", "Varga")
     other = ProgramScenario(account, "second", prefix="b", email=None)
     person = PersonData(firstname="Ida", lastname="Roth")
@@ -134,21 +134,21 @@ def history(scenario, account):
 
 @pytest.mark.parametrize("size", [7, 1000])
 def test_statistics_stay_the_same_in_every_zone(
-    scenario, account, history, monkeypatch, size
+    scenario, account, visits, monkeypatch, size
 ):
     monkeypatch.setattr(click_retention, "DELETE_BATCH_SIZE", size)
-    before = read_statistics(account, history)
+    before = read_statistics(account, visits)
     removable = account.clicks.filter(dedup_key__isnull=False).count()
 
     removed = delete_expired_clicks(account, at=NOW, dry_run=False)
 
     assert removable - 20 <= removed < removable
-    after = read_statistics(account, history)
+    after = read_statistics(account, visits)
     assert after == before
     assert before["UTC", "stored"]["days"][date(2022, 11, 1)].clicks > 0
 
 
-def test_no_stored_day_becomes_stale(scenario, account, history):
+def test_no_stored_day_becomes_stale(scenario, account, visits):
     load_statistics(account, PERIOD.days, at=NOW)
     stored = list(account.daily_stats.order_by("pk").values())
 
@@ -159,7 +159,7 @@ def test_no_stored_day_becomes_stale(scenario, account, history):
     assert not account.stale_days.exists()
 
 
-def test_the_first_day_is_that_of_a_removed_click(scenario, account, history):
+def test_the_first_day_is_that_of_a_removed_click(scenario, account, visits):
     """Earlier days are not counted."""
     account.clicks.filter(dedup_key=None).update(created_at=NOW)
     before = account.clicks.order_by("created_at").first()
@@ -203,8 +203,8 @@ def test_days_begin_with_a_quarter_of_an_hour(account, zone):
         assert (start.minute % 15, start.second) == (0, 0)
 
 
-def test_tracking_by_a_removed_click_finds_nothing(scenario, account, history):
-    click = account.clicks.filter(dedup_key__isnull=False, affiliate=history[0]).last()
+def test_tracking_by_a_removed_click_finds_nothing(scenario, account, visits):
+    click = account.clicks.filter(dedup_key__isnull=False, affiliate=visits[0]).last()
     account.conversions.filter(click=click).update(click=None)
     delete_expired_clicks(account, at=NOW, dry_run=False)
     parameters = TrackingParameters(click_id=str(click.public_id))

@@ -81,8 +81,6 @@ def test_remove_affiliates_and_what_belongs_to_them(scenario):
 BALANCES = "Affiliate,Balance,Currency,Date\nodette,12.5,EUR,2026-05-01\n"
 
 
-# Once on PostgreSQL, among all tests, an affiliate was locked after a later one.
-@pytest.mark.another_transaction
 def test_delete_affiliates_whose_balances_and_sales_are_undone(scenario):
     """The entries of the ledger stay, so they do, too, and their IDs."""
     account = scenario.account
