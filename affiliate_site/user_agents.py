@@ -2,9 +2,11 @@
 
 from functools import lru_cache
 
+from crawleruseragents import is_crawler
 from ua_parser import parse
 
 PREFETCH_HEADERS = ("Sec-Purpose", "Purpose", "X-Moz")
+BROWSERS = ("Mozilla/", "Opera/")  # with which user agents of browsers begin
 BOT = "Spider"  # the device of crawlers and of previews of links
 
 
@@ -35,9 +37,14 @@ def exclude_other(family: str) -> str | None:
     return None if family == "Other" else family
 
 
+@lru_cache(maxsize=2048)
 def is_bot(user_agent: str) -> bool:
-    """Whether a crawler or a preview calls; also without a user agent."""
-    return not user_agent or parse_user_agent(user_agent)["device"] == BOT
+    """Whether no browser calls, but a crawler, a preview of links or a program."""
+    return (
+        not user_agent.startswith(BROWSERS)
+        or is_crawler(user_agent, case_sensitive=False)
+        or parse_user_agent(user_agent)["device"] == BOT
+    )
 
 
 def is_prefetch(request) -> bool:

@@ -15,7 +15,7 @@ from django.utils import timezone
 from accounts.errors import DomainError
 from accounts.models.accounts import Account
 from affiliate_site import http_errors, throttling
-from affiliate_site.browser.views import MAX_USER_AGENT_LENGTH
+from affiliate_site.browser.views import MAX_USER_AGENT_LENGTH, record_failure
 from affiliate_site.links import (
     append_query_parameters,
     build_referral_link,
@@ -31,6 +31,7 @@ from tracking.services.clicks import (
     get_link_program,
     record_click,
 )
+from tracking.services.failed_page_calls import BOT
 from tracking.services.page_storage import take_storage_of_click
 
 PAGE = "document"  # the `Sec-Fetch-Dest` of a page that a browser opens
@@ -66,7 +67,9 @@ def follow(request, account: Account, code: str) -> HttpResponse | None:
     if not SUB_ID_PATTERN.fullmatch(sub_id):
         sub_id = ""
     target = build_referral_link(page, code, sub_id=sub_id)
-    if is_visit(request):
+    if is_page_load(request) and is_bot(get_user_agent(request)):
+        record_failure(request, account, BOT, at=at)
+    elif is_page_load(request):
         visit = build_visit(request, code, target)
         with suppress(TooMuchFromPages), transaction.atomic():
             click: Click = record_click(account, visit=visit, at=at, deduplicate=True)
@@ -76,15 +79,13 @@ def follow(request, account: Account, code: str) -> HttpResponse | None:
     return redirect(target)
 
 
-def is_visit(request) -> bool:
-    """Whether a person follows the link, and no image, frame or script loads it.
+def is_page_load(request) -> bool:
+    """Whether the link is followed, and no image, frame or script loads it.
 
     Browsers inside of apps and old ones do not send `Sec-Fetch-Dest`.
     """
-    agent = get_user_agent(request)
     is_page = request.headers.get("Sec-Fetch-Dest", PAGE) == PAGE
-    is_wanted = request.method == "GET" and is_page and not is_prefetch(request)
-    return is_wanted and not is_bot(agent)
+    return request.method == "GET" and is_page and not is_prefetch(request)
 
 
 def build_visit(request: Any, code: str, landing_page: str) -> Visit:

@@ -47,6 +47,7 @@ from affiliate_site.browser.signatures import (
     is_currency_signed,
 )
 from affiliate_site.env import BASE_DIR
+from affiliate_site.user_agents import is_bot
 from payouts.services.conversion_creation import create_conversion
 from tracking.attribution import BROWSER_CONVERSION_ORDER, BROWSER_CUSTOMER_ORDER
 from tracking.claims import FORMER_CUSTOMER_ID, Trust
@@ -61,6 +62,7 @@ from tracking.services.attempts import Attempt, was_external_id_used
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.customers import create_customer
 from tracking.services.failed_page_calls import (
+    BOT,
     get_failure_reason,
     record_failed_page_call,
 )
@@ -91,6 +93,18 @@ def serve_script(request) -> HttpResponse:
     response["ETag"] = SCRIPT_ETAG
     response["Cache-Control"] = SCRIPT_CACHE_CONTROL
     return response
+
+
+def record_failure(
+    request: Any, account: Account, reason: str, *, page: str = "", at: datetime
+) -> None:
+    """Count what is not stored for staff, and add it to the log line of the request.
+
+    A database error while doing so is ignored.
+    """
+    request.failed_page_call = {"account": account.slug, "reason": reason}
+    with suppress(DatabaseError):
+        record_failed_page_call(account, reason=reason, page=page, at=at)
 
 
 @dataclass(frozen=True)
@@ -140,17 +154,12 @@ class BrowserCall:
         )
 
     def record_failure(self, reason: str) -> None:
-        """Count the failure for staff and add it to the log line of the request.
-
-        A database error while doing so is ignored.
-        """
-        self.request.failed_page_call = {"account": self.account.slug, "reason": reason}
+        """Count the failure for staff and add it to the log line of the request."""
         # A click names its page; of other calls browsers send the origin only.
         page = self.body.get("landing_page") or self.request.headers.get("Referer")
-        with suppress(DatabaseError):
-            record_failed_page_call(
-                self.account, reason=reason, page=str(page or ""), at=self.at
-            )
+        record_failure(
+            self.request, self.account, reason, page=str(page or ""), at=self.at
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,6 +274,10 @@ def no_content_response() -> HttpResponse:
 def track_click(call: ValidBrowserCall | None) -> HttpResponse:
     """Record a click; return a new tracking id even if nothing is stored."""
     if call is None:
+        return JsonResponse({"vid": generate_tracking_id()})
+    user_agent = call.data["user_agent"]  # None: a proxy of the shop may drop it
+    if user_agent and is_bot(user_agent):
+        record_failure(call.request, call.account, BOT, at=call.at)
         return JsonResponse({"vid": generate_tracking_id()})
     recorded = record_visit(
         call.account,

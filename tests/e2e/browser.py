@@ -11,6 +11,8 @@ CHROMIUM_FLAGS = [
     *("--disable-component-update", "--disable-sync"),
     # Pages are too short-lived for optimizing compilers: a tenth of the CPU time.
     "--js-flags=--no-opt --no-maglev",
+    # Its own name, HeadlessChrome, is that of a bot.
+    "--user-agent=Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/131.0.0.0",
 ]
 # A busy test machine answers late; only a test that fails waits so long.
 TIMEOUT_MS = 60_000

@@ -124,13 +124,15 @@ def report_customer_of_mina(client, scenario, name):
     return post_json(client, "/track/customer/", body | {"vid": scenario.visitor})
 
 
-def follow_link(client, scenario, name, agent="Firefox"):
+def follow_link(client, scenario, name, agent="Mozilla/5.0 Firefox"):
     address = f"/r/{scenario.account.slug}/{name}/"
     return client.get(address, headers={"User-Agent": agent})
 
 
 def follow_link_of_mina(client, scenario, name):
-    return follow_link(client, scenario, scenario.mina.code, f"Firefox {name}")
+    return follow_link(
+        client, scenario, scenario.mina.code, f"Mozilla/5.0 Firefox {name}"
+    )
 
 
 def use_wrong_connection(client, scenario, name):

@@ -16,11 +16,13 @@ from accounts.models.accounts import Account
 from accounts.url_safety import MAX_URL_LENGTH, split_url
 from tracking.models.clicks import FailedPageCall
 
+BOT = "bot"  # the visit of a link by a crawler or preview, which is no click
 MAX_PAGES_PER_DAY = 200
 MAX_PAGE_LENGTH = 255
 # Reasons of correct snippets: a sale without an affiliate, or one that came too late.
 EXPECTED_REASONS = frozenset(
     {
+        BOT,
         "cookie_expired",
         "too_many_conversion_attempts",
         "unknown_coupon",
@@ -91,6 +93,12 @@ def get_failure_reason(error: DomainError) -> str:
     if isinstance(error, ErrorList):
         error = error.errors[0]
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).lower()
+
+
+def count_bots(account: Account, *, since: date) -> int:
+    """Count the visits of bots, which are no clicks."""
+    visits = account.failed_page_calls.filter(reason=BOT, day__gte=since)
+    return visits.aggregate(number=Sum("count"))["number"] or 0
 
 
 def count_page_problems(account: Account, *, since: date) -> tuple[int, int]:

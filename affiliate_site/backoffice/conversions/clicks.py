@@ -1,11 +1,15 @@
 """Clicks, and calls of pages that were not stored."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import lookup_field
+from django.utils import timezone
 
+from accounts.models.accounts import Account
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
@@ -21,6 +25,27 @@ from affiliate_site.backoffice.lists.filters import (
 )
 from affiliate_site.user_agents import parse_user_agent
 from tracking.models.clicks import Click, FailedPageCall
+from tracking.services.failed_page_calls import count_bots
+
+BOT_PERIOD = timedelta(days=30)
+
+
+def iterate_notes(account: Account | None) -> Iterator[str]:
+    """Say which clicks the list of an account does not have."""
+    if account is None:
+        return
+    bots = count_bots(account, since=account.get_day(timezone.now()) - BOT_PERIOD)
+    if bots:
+        yield (
+            f"Left out in the last {BOT_PERIOD.days} days:"
+            f" {bots:,} {'visit' if bots == 1 else 'visits'} by bots."
+        )
+    if account.clicks_pruned_until:
+        until = format_datetime(account.clicks_pruned_until)
+        yield (
+            f"Clicks of pages before {until} were removed, unless a customer,"
+            " conversion or claim names them. Statistics still count them."
+        )
 
 
 def get_browser(user_agent: str | None) -> str:
@@ -50,14 +75,9 @@ class ClickAdmin(ReadOnlyBackOfficeAdmin):
     readonly_fields = ("browser", "full_user_agent", "formatted_meta_data")
 
     def changelist_view(self, request, extra_context=None):
-        """Say which clicks are missing because they were removed."""
-        account = request.user.account
-        if account and account.clicks_pruned_until:
-            until = format_datetime(account.clicks_pruned_until)
-            note = (
-                f"Clicks of pages before {until} were removed, unless a customer,"
-                " conversion or claim names them. Statistics still count them."
-            )
+        """Say which clicks are missing: those of bots, and those that were removed."""
+        note = " ".join(iterate_notes(request.user.account))
+        if note:
             extra_context = {"list_note": note} | (extra_context or {})
         return super().changelist_view(request, extra_context)
 
@@ -123,6 +143,9 @@ PROBLEMS = {
         "The currency is not the program's",
         "Report the amount in the program's currency, sign the call, or report the"
         " sale through the API.",
+    ),
+    "bot": Problem(
+        "A crawler or a preview followed an affiliate link, which is no click"
     ),
     "cookie_expired": Problem("The click is older than the program's cookie time"),
     "invalid_amount": Problem("The amount is not a number of 0 or more", AMOUNT_HINT),

@@ -1,7 +1,7 @@
 """The page of failed page calls, and the risk indicators of odd options."""
 
 import csv
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html import escape, unescape
 
 import pytest
@@ -138,3 +138,12 @@ def test_shows_warnings_as_risk_indicators(staff_client, scenario, warnings, tex
         page = unescape(client.get(url).content.decode())
         for text in texts:
             assert text in page
+
+
+def test_clicks_say_how_many_bots_were_left_out(staff_client, account, time_machine):
+    time_machine.move_to(NOON, tick=False)
+    for days in (31, 30, 0, 0):
+        at = NOON - timedelta(days=days)
+        record_failed_page_call(account, reason="bot", page="", at=at)
+    page = staff_client().get("/admin/tracking/click/").content.decode()
+    assert "Left out in the last 30 days: 3 visits by bots." in page

@@ -210,6 +210,7 @@ def test_every_reason_has_a_text_and_a_hint():
     reasons = {name.strip() for name in FAILED_CALLS} | set(STATES) | set(CLAIMS)
 
     tested_elsewhere = {
+        "bot",
         "too_many_conversion_attempts",
         "too_much_from_pages",
         "unsigned_currency",

@@ -9,6 +9,7 @@ from django.test import Client
 
 from accounts.services.accounts import lock_account
 from tests.conftest import NOW
+from tests.user_agents import BOTS
 from tracking.services.affiliates import PersonData
 from tracking.services.enrollments import set_approval
 from tracking.services.programs import archive_program
@@ -106,8 +107,7 @@ def test_a_click_within_a_minute_is_the_same(browser, scenario):
     [
         ({}, "HEAD"),
         ({"Sec-Purpose": "prefetch"}, "GET"),
-        ({"User-Agent": "facebookexternalhit/1.1"}, "GET"),
-        ({"User-Agent": "Mozilla/5.0 (compatible; Googlebot/2.1)"}, "GET"),
+        *(({"User-Agent": agent}, "GET") for agent in BOTS),
         ({"User-Agent": ""}, "GET"),
         ({"Sec-Fetch-Dest": "image"}, "GET"),
         ({"Sec-Fetch-Dest": "iframe"}, "GET"),
@@ -121,6 +121,8 @@ def test_counts_people_only(browser, scenario, headers, method):
     target = f"https://shop.example.net/?ref={scenario.mina.code}"
     assert browser.get_target(method=method) == target
     assert scenario.account.clicks.count() == 0
+    bots = scenario.account.failed_page_calls.filter(reason="bot", page="", count=1)
+    assert bots.count() == ("User-Agent" in headers)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from django.test import Client
 from affiliate_site.browser import views
 from tests.ledger_checks import assert_amounts_consistent
 from tests.program_scenario import ProgramScenario
+from tests.user_agents import BOTS, PEOPLE
 from tracking.services.affiliates import PersonData
 from tracking.services.attempts import record_failed_attempt
 from tracking.services.concurrency import ConcurrentUpdate
@@ -111,16 +112,28 @@ def test_each_click_returns_a_new_tracking_id(page, scenario):
     assert scenario.account.visitors.count() == 2
 
 
-def test_shows_user_agent_of_a_bot(page, scenario, api):
-    page.headers["User-Agent"] = (
-        "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
-    )
-
+@pytest.mark.parametrize("agent", PEOPLE)
+def test_visits_of_people_are_clicks(page, scenario, agent):
+    page.headers["User-Agent"] = agent
     page.click()
+    assert scenario.account.clicks.get().user_agent == agent
 
-    (click,) = api.get("/clicks/").json()
-    details = click["details"]
-    assert (details["browser"], details["device"]) == ("Googlebot 2", "Spider")
+
+def test_a_visit_is_a_click_if_a_proxy_drops_the_user_agent(page, scenario):
+    del page.headers["User-Agent"]
+    page.click()
+    assert scenario.account.clicks.get().user_agent is None
+
+
+@pytest.mark.parametrize("agent", BOTS)
+def test_a_bot_gets_a_tracking_id_that_refers_to_nothing(page, scenario, agent):
+    page.headers["User-Agent"] = agent
+
+    assert re.fullmatch("[0-9a-f]{32}", page.click())
+
+    assert scenario.account.clicks.count() == scenario.account.visitors.count() == 0
+    (bots,) = scenario.account.failed_page_calls.all()
+    assert (bots.reason, bots.page, bots.count) == ("bot", "", 1)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +156,7 @@ def test_does_not_deduplicate_other_links_or_browsers(page, scenario):
     page.click()
     page.click(referral_code=scenario.odette.code)
     page.click(asset_id=scenario.mina.asset_id, source_id=scenario.mina.source_id)
-    page.headers |= {"User-Agent": "curl/8"}
+    page.headers |= {"User-Agent": f"{AGENT} Other/1"}
     page.click()
 
     assert scenario.account.clicks.count() == 4

@@ -144,7 +144,7 @@ class Doors:
                 {"account": self.account.slug} | data,
                 content_type="application/json",
                 headers={
-                    "User-Agent": FOLDED,
+                    "User-Agent": f"Mozilla/5.0 {FOLDED}",
                     "Origin": "https://shop.example.net",
                     "Referer": PAGE.replace("ä", "a"),
                 },
