@@ -30,12 +30,16 @@ from tracking.models.shops import (
     ShopEvent,
     ShopEventState,
 )
-from tracking.services.concurrency import UNAVAILABLE_ERRORS
+from tracking.services.concurrency import (
+    UNAVAILABLE_ERRORS,
+    ensure_transaction_usable,
+)
 from tracking.services.inbox import (
     Envelope,
     claim_events,
     finish_waiting_events,
     list_accounts_with_due_events,
+    postpone_event,
     record_event_result,
     release_events,
     store_event,
@@ -44,7 +48,7 @@ from tracking.services.inbox import (
 logger = logging.getLogger(__name__)
 
 OUR_FAULT = "The event could not be processed; see the log for trace {name} {pk}."
-UNAVAILABLE = "The database was busy."
+BUSY = "The database was not available for event %s of a shop; it is tried again"
 SWITCHED_OFF = "The connection is off."
 LISTENS_ONLY = "Listen only, so nothing was changed. Live, this would happen:"
 ODD_ID = (
@@ -61,11 +65,15 @@ def receive_envelope(
 ) -> ShopEvent | None:
     """Store an event; return None if it was stored before.
 
-    The worker processes it, on the embedded database this call.
+    The worker processes it, on the embedded database this call, unless the database
+    is busy: the event is stored, so the worker does it then.
     """
     event = store_event(connection, envelope, at=at)
     if event is not None and database.vendor == "sqlite":
-        process_event(event, at=at)
+        try:
+            process_event(event, at=at)
+        except UNAVAILABLE_ERRORS:
+            logger.warning(BUSY, event.pk, exc_info=True)
     return event
 
 
@@ -82,14 +90,21 @@ def process_due_events(*, due_before: datetime) -> Generator[ShopEvent]:
             try:
                 while claimed:
                     event = claimed.popleft()
-                    process_event(event, at=timezone.now())
+                    try:
+                        process_event(event, at=timezone.now())
+                    except UNAVAILABLE_ERRORS:
+                        logger.warning(BUSY, event.pk, exc_info=True)
+                        postpone_event(event, at=timezone.now())
                     yield event
             finally:
                 release_events(claimed, at=at)
 
 
 def process_event(event: ShopEvent, *, at: datetime) -> None:
-    """Process one event; what it does and that it is done are one transaction."""
+    """Process one event; what it does and that it is done are one transaction.
+
+    Raises `UNAVAILABLE_ERRORS`, which say nothing about the event: nothing is changed.
+    """
     with use_actor(f"connection {event.connection}"):
         try:
             with transaction.atomic():
@@ -106,7 +121,7 @@ def process_event(event: ShopEvent, *, at: datetime) -> None:
         except DomainError as error:
             fail(event, error.text, at=at)
         except UNAVAILABLE_ERRORS:
-            fail(event, UNAVAILABLE, at=at)
+            raise
         except Exception:
             logger.exception("Event %s of a shop could not be processed", event.pk)
             fail(event, OUR_FAULT.format(name="event", pk=event.pk), at=at)
@@ -161,6 +176,7 @@ def preview_event(
         try:
             outcome = apply_event(connection, facts, reread=reread, at=at)
         except DomainError as error:
+            ensure_transaction_usable()
             outcome = Outcome(ShopEventState.FAILED, [error.text])
     outcome.order = None  # it does not exist any more
     return outcome
@@ -232,6 +248,7 @@ def parse_body(text: str | bytes) -> Body:
 
 def fail(event: ShopEvent, reason: str, *, at: datetime) -> None:
     """Record a failure; the event is tried again."""
+    ensure_transaction_usable()
     with transaction.atomic():
         record_event_result(
             event,

@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connection
 
 MAX_ATTEMPTS = 4
 
@@ -19,6 +19,16 @@ class ConcurrentUpdate(Exception):
 
 # Interfaces answer 503. Which of them need a repair, `db_compat.is_temporary` says.
 UNAVAILABLE_ERRORS = (OperationalError, InterfaceError, ConcurrentUpdate)
+
+
+def ensure_transaction_usable() -> None:
+    """Raise `OperationalError` if what failed could not be undone.
+
+    To be called before an error is recorded in the transaction around it: then it is
+    the database that failed.
+    """
+    if connection.needs_rollback:
+        raise OperationalError("a savepoint could not be rolled back")
 
 
 def retry_on_conflict(operation: Callable[Params, Result]) -> Callable[Params, Result]:

@@ -96,6 +96,16 @@ def release_events(events: Sequence[ShopEvent], *, at: datetime) -> None:
         event.update_row(expected={"due_at": event.due_at}, due_at=at)
 
 
+def postpone_event(event: ShopEvent, *, at: datetime) -> None:
+    """Try an event later that the database was not available for: no attempt counts.
+
+    The wait grows with the age of the event, from a minute to an hour.
+    """
+    shortest, _, longest, *_ = RETRY_DELAYS
+    wait = min(max(at - event.created_at, shortest), longest)
+    event.update_row(due_at=at + wait)
+
+
 def record_event_result(
     event: ShopEvent,
     *,

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 
 from django import forms
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 from django.db import connection as database
 from django.utils import timezone
 
@@ -27,6 +27,7 @@ from affiliate_site.shops.processing import (
 from affiliate_site.shops.views import MAX_EVENT_SIZE
 from payouts.services.shop_orders import Outcome
 from tracking.models.shops import Connection, ShopEvent, ShopEventState
+from tracking.services.concurrency import UNAVAILABLE_ERRORS
 from tracking.services.inbox import process_again
 
 MAX_CHOICES = 25  # events, the newest
@@ -36,9 +37,10 @@ READ_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError, AttributeErr
 
 def run_again(event: ShopEvent, *, at: datetime) -> None:
     """Let an event be processed by the worker, on the embedded database at once."""
-    process_again(event, at=at)
-    if database.vendor == "sqlite":
-        process_event(event, at=at)
+    with transaction.atomic():
+        process_again(event, at=at)
+        if database.vendor == "sqlite":
+            process_event(event, at=at)
 
 
 class ProcessAgainPage(FormPage):
@@ -148,10 +150,12 @@ class TryEventForm(SampleForm):
 def preview_body(
     connection: Connection, kind: str, body: str, *, at: datetime
 ) -> Outcome:
-    """What an event would do; raises `DomainError`."""
+    """What an event would do; raises `DomainError` and `UNAVAILABLE_ERRORS`."""
     try:
         read = partial(read_event, kind=kind, body=body)
         return preview_event(connection, read(connection), reread=read, at=at)
+    except UNAVAILABLE_ERRORS:
+        raise
     except (DatabaseError, *READ_ERRORS) as error:
         text = f"The event could not be processed: {describe(error)}."
         return Outcome(ShopEventState.FAILED, [text])

@@ -6,13 +6,16 @@ from datetime import timedelta
 from itertools import islice
 
 import pytest
+from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from affiliate_site.shops.processing import process_due_events
+from affiliate_site.shops import processing
+from affiliate_site.shops.processing import process_due_events, receive_envelope
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tests.shop_inbox import list_sales
 from tests.stripe_events import build_charge, build_checkout
 from tracking.models.shops import ConnectionMode, ShopEventState
+from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.connections import create_connection
 from tracking.services.inbox import (
     LEASE,
@@ -105,3 +108,54 @@ def test_a_sale_and_its_refund_need_few_statements(scenario, capture_queries):
             counts.append(len(captured))
     assert max(counts[2:]) <= MAX_STATEMENTS  # without what is read once
     assert len(list_sales(scenario.account)) == 2
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Let the database fail while an event is applied."""
+
+    def fail(error):
+        def apply(event, *, at):
+            raise error
+
+        monkeypatch.setattr(processing, "apply", apply)
+
+    return fail
+
+
+def get_attempt(account):
+    columns = ("state", "result", "attempts")
+    return account.shop_events.values_list(*columns).get()
+
+
+@pytest.mark.parametrize(
+    "error", [OperationalError("busy"), InterfaceError("closed"), ConcurrentUpdate()]
+)
+@pytest.mark.parametrize(
+    ("age", "wait"),
+    [
+        (timedelta(), timedelta(minutes=1)),
+        (timedelta(minutes=7), timedelta(minutes=7)),
+        (timedelta(days=2), timedelta(hours=1)),
+    ],
+)
+def test_an_error_of_the_database_counts_no_attempt(
+    account, failing, time_machine, error, age, wait
+):
+    fill_inbox(account, 1)
+    time_machine.move_to(AT + age, tick=False)
+    before = get_attempt(account)
+    failing(error)
+    [event] = process_due_events(due_before=AT + age)
+    assert event.state == ShopEventState.RECEIVED
+    assert get_attempt(account) == before
+    assert list_due(account) == [AT + age + wait]
+
+
+def test_an_event_that_arrives_while_the_database_fails_stays_due(account, failing):
+    connection = create_connection(account, kind="stripe", at=AT)
+    failing(OperationalError("busy"))
+    envelope = Envelope("evt_1", "customer.created", AT, "{}")
+    assert receive_envelope(connection, envelope, at=AT) is not None
+    assert get_attempt(account)[0::2] == (ShopEventState.RECEIVED, 0)
+    assert list_due(account) == [AT]
