@@ -13,7 +13,8 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
-from urllib.parse import SplitResult, urlsplit
+from typing import Any
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from accounts.errors import InvalidUrl
 
@@ -22,6 +23,7 @@ INVALID_URL_REASON = "start with https://; it is not like https://host/path"
 MAX_HOST_LENGTH = 253
 MAX_LABEL_LENGTH = 63
 MAX_URL_LENGTH = 8192
+MAX_PARAMETERS = 100
 VISIBLE_ASCII_PATTERN = re.compile(r"[!-~]+", re.ASCII)
 HOST_PATTERN = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?|[0-9a-f:.]+", re.ASCII)
 
@@ -50,6 +52,19 @@ def split_url(url: str) -> SplitResult:
     with the square of the combining marks in the host.
     """
     return urlsplit(url[:MAX_URL_LENGTH])
+
+
+def read_parameters(address: Any) -> dict[str, str]:
+    """Return the parameters of an address, of repeated ones the last.
+
+    There are none if it cannot be read, or has more than `MAX_PARAMETERS`.
+    """
+    try:
+        query = split_url(str(address or "")).query
+        found = parse_qs(query, max_num_fields=MAX_PARAMETERS)
+    except ValueError:
+        return {}
+    return {name: values[-1].strip() for name, values in found.items()}
 
 
 def parse_url(url: str, *, allowed_hosts: Collection[str]) -> ParsedUrl:

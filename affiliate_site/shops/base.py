@@ -7,16 +7,16 @@ nothing are in `ignored`, each with the reason.
 
 import hashlib
 import hmac
+import json
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, ClassVar
-from urllib.parse import parse_qs
 
 from accounts.decimals import parse_decimal
-from accounts.url_safety import split_url
+from accounts.url_safety import read_parameters
 from payouts.calculation import allocate_proportionally
 from payouts.shop_facts import (
     CustomerFacts,
@@ -73,6 +73,10 @@ class Shop(ABC):
     ) -> None:
         """Raise `WrongSignature` unless one of the secrets signed the body."""
 
+    def parse(self, raw: bytes, content_type: str) -> Body:
+        """Parse a body. Raises `UnreadableEvent` and `ValueError`, if it is no JSON."""
+        return parse_body(raw)
+
     @abstractmethod
     def identify(
         self,
@@ -107,6 +111,19 @@ class Shop(ABC):
         except ODDITIES as error:
             what = f"The event does not look as expected: {describe(error)}."
             raise UnreadableEvent(what=what) from error
+
+
+def parse_body(text: str | bytes) -> Body:
+    """Parse the JSON object of an event with exact numbers; raise `ValueError`."""
+    try:
+        # As stored: `loads` itself would also take UTF-16 and a byte order mark.
+        decoded = text.decode() if isinstance(text, bytes) else text
+        body: Any = json.loads(decoded, parse_float=parse_decimal)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(body, dict):
+        raise ValueError("no JSON object")
+    return body
 
 
 def describe(error: Exception) -> str:
@@ -239,11 +256,7 @@ def list_link_values(connection: Connection, address: Any) -> list[str]:
 
     `tap_a` and `tap_s` are one value together, an asset and a source.
     """
-    try:
-        query = parse_qs(split_url(str(address or "")).query, max_num_fields=100)
-    except ValueError:
-        return []
-    found = {name: values[0].strip() for name, values in query.items()}
+    found = read_parameters(address)
     names = [*connection.settings.get("referral_fields", []), *LINK_PARAMETERS]
     values = [found[name] for name in dict.fromkeys(names) if name in found]
     if "tap_a" in found and "tap_s" in found:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, ClassVar
+from urllib.parse import parse_qsl
 
 from standardwebhooks.webhooks import (
     EmptyWebhookSecretError,
@@ -31,6 +32,8 @@ from affiliate_site.shops.base import (
     build_sale,
     ensure_recent,
     ensure_signed,
+    list_link_values,
+    parse_body,
     parse_iso_time,
     read_amount,
     read_currency,
@@ -39,17 +42,28 @@ from affiliate_site.shops.base import (
     sign,
 )
 from payouts.shop_facts import CustomerFacts, EventFacts, Line, RefundFact, format_time
-from tracking.dotted_paths import find_value, list_values
+from tracking.dotted_paths import (
+    EACH,
+    MINUS,
+    find_constant,
+    find_value,
+    list_values,
+    split_terms,
+)
 from tracking.errors import UnreadableEvent
 from tracking.models.shops import MAX_KEY_LENGTH, Connection, ConnectionKind
-from tracking.money import round_amount
+from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
 from tracking.services.inbox import Envelope
 
 NO_MAPPING = "This connection has no mapping of sales yet."
 NOTHING_MEANT = "The conditions of neither a sale nor a refund are met."
 NO_SIGNATURE = "This connection does not say yet how its events are signed."
 WRONG_SIGNATURE = "The signature does not match the secret of this connection."
+FORM_TYPE = "application/x-www-form-urlencoded"
+MAX_FORM_FIELDS = 1000
+NO_FORM = f"The body is no form of at most {MAX_FORM_FIELDS} fields in UTF-8."
 DEFAULT_KIND = "event"
+ALL_PARAMETERS = "?*"  # of an address, those that name a referral
 FIRST_MILLISECONDS = 10**11  # a larger number is no time in seconds
 MAX_UNIX_TIME = 10**14
 
@@ -69,10 +83,20 @@ class Source:
     at: str
 
     def find_text(self, part: str, name: str) -> str:
-        """Return the text or number at a path of the mapping, or an empty text."""
-        value = find_value(self.body, self.mapping[part].get(name, ""))
-        text = format_value(value)
-        if isinstance(value, dict | list) or len(text) > MAX_KEY_LENGTH:
+        """Return the text that an expression of the mapping says; empty without one.
+
+        If one of its paths leads nowhere, there is none.
+        """
+        expression = self.mapping[part].get(name, "")
+        values: list[Any] = []
+        for _, operand in split_terms(expression) if expression else ():
+            constant = find_constant(operand)
+            values.append(
+                find_value(self.body, operand) if constant is None else constant
+            )
+        texts = [format_value(value) for value in values]
+        text = "".join(texts) if all(texts) else ""
+        if not all(map(is_text, values)) or len(text) > MAX_KEY_LENGTH:
             raise UnreadableEvent(
                 what=f"Of the event, {part}.{name} is no text of at most"
                 f" {MAX_KEY_LENGTH} characters.",
@@ -88,23 +112,82 @@ class Source:
         raise UnreadableEvent(what=what, path=f"{part}.{name}")
 
     def list_texts(self, part: str, name: str) -> list[str]:
-        """Return the texts and numbers at the paths of a list."""
-        paths: Sequence[str] = self.mapping[part].get(name, [])
-        values = [value for path in paths for value in list_values(self.body, path)]
-        return [format_value(it) for it in values if not isinstance(it, dict | list)]
+        """Return the texts and numbers at the paths of a list.
+
+        `landing_page?*` are the parameters that name a referral.
+        """
+        texts: list[str] = []
+        for path in self.mapping[part].get(name, []):
+            if path.endswith(ALL_PARAMETERS):
+                address = find_value(self.body, path.removesuffix(ALL_PARAMETERS))
+                texts += list_link_values(self.connection, address)
+            else:
+                values = list_values(self.body, path)
+                texts += [format_value(it) for it in values if is_text(it)]
+        return texts
 
     def read_amount(
-        self, name: str, value: Any, currency: str, *, is_signed: bool = False
+        self,
+        name: str,
+        body: Any,
+        expression: str,
+        currency: str,
+        *,
+        is_signed: bool = False,
     ) -> Decimal:
-        """Return an amount, of whole minor units."""
+        """Return the amount that an expression of the field `name` says.
+
+        Its paths begin at `body`. It is rounded to whole minor units if the currency is
+        known. Raises `UnreadableEvent`.
+        """
+        terms = split_terms(expression)
+        has_signs = is_signed or len(terms) > 1
+        total = ZERO
+        for operator, operand in terms:
+            values = find_summands(body, operand)
+            if values is None:
+                what = f"The event has no {name} at {operand}."
+                raise UnreadableEvent(what=what, path=name)
+            for value in values:
+                number = self.read_number(name, value, currency, is_signed=has_signs)
+                change = number.copy_negate() if operator == MINUS else number
+                total = ROUNDING_CONTEXT.add(total, change)
+        if total < ZERO and not is_signed:
+            what = f"Of the event, {name} is below zero: {expression}."
+            raise UnreadableEvent(what=what[:MAX_KEY_LENGTH], path=name)
+        return round_amount(total, currency) if currency else total
+
+    def read_number(
+        self, name: str, value: Any, currency: str, *, is_signed: bool
+    ) -> Decimal:
+        """Return an amount at a path, in the major unit."""
         try:
             if self.mapping["sale"].get("unit") == "minor":
                 return read_minor_units(value, currency, is_signed=is_signed)
-            amount = read_signed(value) if is_signed else read_amount(value)
+            return read_signed(value) if is_signed else read_amount(value)
         except ValueError as error:
             what = f"The event does not look as expected: {name}: {error}."
             raise UnreadableEvent(what=what[:MAX_KEY_LENGTH], path=name) from error
-        return round_amount(amount, currency) if currency else amount
+
+
+def find_summands(body: Any, operand: str) -> list[Any] | None:
+    """Return what an operand of an amount adds up, with `*` each item of a list.
+
+    Without a value there is None.
+    """
+    values = [value for value in list_values(body, operand) if value is not None]
+    return values if EACH in operand.split(".") else values[:1] or None
+
+
+def has_amount(body: Body, expression: str) -> bool:
+    """Whether each path of an expression leads to a value."""
+    operands = [operand for _, operand in split_terms(expression)]
+    return all(find_summands(body, operand) is not None for operand in operands)
+
+
+def is_text(value: Any) -> bool:
+    """Whether a JSON value is a text or a number."""
+    return not isinstance(value, dict | list)
 
 
 def format_value(value: Any) -> str:
@@ -117,10 +200,16 @@ def format_value(value: Any) -> str:
 
 
 def is_met(condition: Mapping[str, Any], body: Body) -> bool:
-    """Whether one of the values at the path of a condition equals its value."""
-    expected = format_value(condition["equals"])
+    """Whether one of the values at the path of a condition equals its value.
+
+    With `differs` none may equal it; with `any` one of several conditions must be met.
+    """
+    if "any" in condition:
+        return any(is_met(each, body) for each in condition["any"])
+    is_negated = "differs" in condition
+    expected = format_value(condition["differs" if is_negated else "equals"])
     values = list_values(body, condition["path"])
-    return any(format_value(value) == expected for value in values)
+    return any(format_value(value) == expected for value in values) != is_negated
 
 
 def find_part(mapping: Mapping[str, Any], body: Body) -> str | None:
@@ -138,12 +227,10 @@ def read_sale(source: Source) -> EventFacts:
     sale = source.mapping["sale"]
     order_id = source.get_text("sale", "order_id")
     currency = read_currency(source.get_text("sale", "currency"))
-    value = find_value(source.body, sale["amount"])
-    amount = source.read_amount("sale.amount", value, currency)
-    paid_value = find_value(source.body, sale.get("paid", ""))
+    amount = source.read_amount("sale.amount", source.body, sale["amount"], currency)
     paid = amount
-    if paid_value is not None:
-        paid = source.read_amount("sale.paid", paid_value, currency)
+    if "paid" in sale and has_amount(source.body, sale["paid"]):
+        paid = source.read_amount("sale.paid", source.body, sale["paid"], currency)
     customer = source.find_text("sale", "customer")
     referral = build_referral(
         source.at,
@@ -186,7 +273,8 @@ def read_lines(source: Source, currency: str) -> list[Line]:
             "amount": str(
                 source.read_amount(
                     f"sale.lines.amount.{number}",
-                    find_value(item, lines["amount"]),
+                    item,
+                    lines["amount"],
                     currency,
                     is_signed=True,
                 )
@@ -213,8 +301,11 @@ def read_refund(source: Source) -> EventFacts:
     currency = source.find_text("sale", "currency")
     if currency or source.mapping["sale"].get("unit") == "minor":
         currency = read_currency(source.get_text("sale", "currency"))
-    value = find_value(source.body, refund["amount"])
-    amount = source.read_amount("refund.amount", value, currency)
+    amount = abs(
+        source.read_amount(
+            "refund.amount", source.body, refund["amount"], currency, is_signed=True
+        )
+    )
     condition = refund.get("is_canceled")
     fact: RefundFact = {
         "at": source.at,
@@ -248,8 +339,33 @@ def find_time(body: Body, mapping: Mapping[str, Any]) -> datetime | None:
         return None
 
 
+def is_json(raw: bytes) -> bool:
+    """Whether a body is meant as JSON; some shops send it with the type of a form."""
+    return raw.lstrip().startswith(b"{")
+
+
+def parse_form(raw: bytes) -> Body:
+    """Parse the fields of a form, of repeated ones the last.
+
+    Raises `UnreadableEvent`.
+    """
+    try:
+        pairs = parse_qsl(
+            raw.decode(),
+            keep_blank_values=True,
+            strict_parsing=True,
+            errors="strict",
+            max_num_fields=MAX_FORM_FIELDS,
+        )
+    except ValueError:
+        pairs = []
+    if not pairs:
+        raise UnreadableEvent(what=NO_FORM)
+    return dict(pairs)
+
+
 class OtherShop(Shop):
-    """Any shop that posts JSON."""
+    """Any shop that posts JSON or the fields of a form."""
 
     kind = ConnectionKind.OTHER
     part_readers: ClassVar[Mapping[str, Callable[[Source], EventFacts]]] = {
@@ -279,6 +395,10 @@ class OtherShop(Shop):
             lambda secret: prefix + encode(sign(secret, raw)),
         )
 
+    def parse(self, raw: bytes, content_type: str) -> Body:
+        is_form = content_type == FORM_TYPE and not is_json(raw)
+        return parse_form(raw) if is_form else parse_body(raw)
+
     def identify(self, connection, headers, body: Body, raw: bytes, *, at) -> Envelope:
         mapping = connection.settings["other"]
         source = Source(body, {"event": {}} | mapping, connection, "")
@@ -287,7 +407,8 @@ class OtherShop(Shop):
             key = headers["webhook-id"]
         kind = source.find_text("event", "kind") or DEFAULT_KIND
         key = key or hashlib.sha256(raw).hexdigest()
-        return Envelope(key, kind, find_time(body, mapping) or at, raw.decode())
+        text = raw.decode() if is_json(raw) else json.dumps(body, ensure_ascii=False)
+        return Envelope(key, kind, find_time(body, mapping) or at, text)
 
     def read(
         self, kind: str, body: Body, connection: Connection, *, at=None

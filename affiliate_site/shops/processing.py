@@ -14,9 +14,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from accounts.actor import use_actor
-from accounts.decimals import parse_decimal
 from accounts.errors import DomainError
-from affiliate_site.shops.base import Body
+from affiliate_site.shops.base import parse_body
 from affiliate_site.shops.kinds import SHOPS
 from payouts.services.shop_erasure import erase_for_shop
 from payouts.services.shop_orders import Outcome, apply_event
@@ -231,19 +230,6 @@ def list_ids(facts: EventFacts) -> Iterator[Any]:
     yield from totals
     yield from facts.order.get("disputes", {})
     yield from facts.customer.get("subscriptions", {})
-
-
-def parse_body(text: str | bytes) -> Body:
-    """Parse the JSON object of an event with exact numbers; raise `ValueError`."""
-    try:
-        # As stored: `loads` itself would also take UTF-16 and a byte order mark.
-        decoded = text.decode() if isinstance(text, bytes) else text
-        body: Any = json.loads(decoded, parse_float=parse_decimal)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    if not isinstance(body, dict):
-        raise ValueError("no JSON object")
-    return body
 
 
 def fail(event: ShopEvent, reason: str, *, at: datetime) -> None:

@@ -9,7 +9,7 @@ from accounts.exact_json import serialize_exact_json
 from affiliate_site import http_errors
 from affiliate_site.shops.base import WrongSignature
 from affiliate_site.shops.kinds import SHOPS
-from affiliate_site.shops.processing import parse_body, receive_envelope
+from affiliate_site.shops.processing import receive_envelope
 from tracking.errors import UnreadableEvent
 from tracking.models.shops import Connection
 from tracking.services.connections import (
@@ -67,7 +67,7 @@ def open_envelope(request, connection: Connection, *, at: datetime) -> Envelope:
         raise WrongSignature(NO_SECRET)
     shop.verify(connection, request.headers, raw, at=at)
     try:
-        body = parse_body(raw)
+        body = shop.parse(raw, request.content_type)
     except ValueError:
         raise UnreadableEvent(what=NOT_JSON) from None
     try:

@@ -3,17 +3,20 @@
 - `signature`: `kind` is `standard_webhooks`, `hmac` (SHA-256 of the body) or `header`
   (the secret itself); the last two name a `header` and may have a `prefix`, and `hmac`
   an `encoding`, `hex` or `base64`
-- `event`: paths of `id`, `kind` and `time`, each optional
-- `sale`: paths of `order_id`, `amount` (what earns commissions), `currency`, and
-  optionally `paid` (what refunds are a part of), `customer`, `email`; `referral` and
-  `coupons` are lists of paths; `lines` has the path of the `items`, and in each of them
-  those of `amount` and `product`; `unit` is `major` or `minor` (cents)
-- `refund`: paths of `order_id`, `amount`, and optionally `refund_id`; `is_canceled` is
-  a condition
+- `event`: `id`, `kind` and the path of its `time`, each optional
+- `sale`: `order_id`, `amount` (what earns commissions), `currency`, and optionally
+  `paid` (what refunds are a part of), `customer`, `email`; `referral` and `coupons` are
+  lists of paths; `lines` has the path of the `items`, and in each of them `amount` and
+  the path of the `product`; `unit` is `major` or `minor` (cents)
+- `refund`: `order_id`, `amount`, and optionally `refund_id`; `is_canceled` is a
+  condition
 
-`when` of a sale or refund is a list of conditions, `{path, equals}`, which must all be
-met; a refund has at least one. Paths are those of `tracking.dotted_paths`. Until there
-is a `sale`, events are only stored, so that one can be looked at.
+IDs and the currency are expressions of texts, amounts are expressions of amounts, both
+of `tracking.dotted_paths`; `*` in an amount adds up each item. `when` of a sale or
+refund is a list of conditions, which must all be met; a refund has at least one. A
+condition is `{path, equals}`, `{path, differs}`, or `{any}`, a list of such of which
+one must be met. Until there is a `sale`, events are only stored, so that one can be
+looked at.
 """
 
 import re
@@ -22,7 +25,14 @@ from functools import partial
 from typing import Any
 
 from accounts.errors import run_checks
-from tracking.dotted_paths import MAX_PATH_LENGTH, MAX_PATH_PARTS, is_path
+from tracking.dotted_paths import (
+    MAX_EXPRESSION_LENGTH,
+    MAX_PATH_LENGTH,
+    MAX_PATH_PARTS,
+    MAX_TERMS,
+    is_expression,
+    is_path,
+)
 from tracking.errors import InvalidMapping
 
 SIGNATURE_KINDS = ("standard_webhooks", "hmac", "header")
@@ -73,7 +83,7 @@ def _validate_signature(name: str, value: Any) -> None:
 
 
 def _validate_event(name: str, value: Any) -> None:
-    fields = dict.fromkeys(("id", "kind", "time"), _validate_path)
+    fields = {"id": _validate_text, "kind": _validate_text, "time": _validate_path}
     _validate_object(name, value, fields)
 
 
@@ -81,7 +91,8 @@ def _validate_sale(name: str, value: Any) -> None:
     required = ("order_id", "amount", "currency")
     fields: dict[str, Validator] = {
         "when": _validate_conditions,
-        **dict.fromkeys((*required, "paid", "customer", "email"), _validate_path),
+        **dict.fromkeys(("order_id", "currency", "customer", "email"), _validate_text),
+        **dict.fromkeys(("amount", "paid"), _validate_amount),
         "referral": _validate_paths,
         "coupons": _validate_paths,
         "lines": _validate_lines,
@@ -91,14 +102,19 @@ def _validate_sale(name: str, value: Any) -> None:
 
 
 def _validate_lines(name: str, value: Any) -> None:
-    fields = dict.fromkeys(("items", "amount", "product"), _validate_path)
+    fields = {
+        "items": _validate_path,
+        "amount": _validate_amount,
+        "product": _validate_path,
+    }
     _validate_object(name, value, fields, required=tuple(fields))
 
 
 def _validate_refund(name: str, value: Any) -> None:
     fields: dict[str, Validator] = {
         "when": _validate_conditions,
-        **dict.fromkeys(("order_id", "refund_id", "amount"), _validate_path),
+        **dict.fromkeys(("order_id", "refund_id"), _validate_text),
+        "amount": _validate_amount,
         "is_canceled": _validate_condition,
     }
     _validate_object(name, value, fields, required=("when", "order_id", "amount"))
@@ -145,6 +161,25 @@ def _validate_path(name: str, value: Any) -> None:
         )
 
 
+def _validate_text(name: str, value: Any) -> None:
+    if not is_expression(value, is_text=True):
+        _refuse_expression(name, 'a path such as data.id, a text such as "EUR"', "+")
+
+
+def _validate_amount(name: str, value: Any) -> None:
+    if not is_expression(value):
+        _refuse_expression(name, "a path such as data.total", "+ and -")
+
+
+def _refuse_expression(name: str, example: str, operators: str) -> None:
+    raise InvalidMapping(
+        what=f"Make {name} {example}, or several of at most {MAX_TERMS} with"
+        f" {operators} between them, in spaces; at most {MAX_EXPRESSION_LENGTH}"
+        " characters.",
+        path=name,
+    )
+
+
 def _validate_paths(name: str, value: Any) -> None:
     if not isinstance(value, list) or len(value) > MAX_PATHS:
         what = f"Make {name} a list of at most {MAX_PATHS} paths."
@@ -162,8 +197,25 @@ def _validate_conditions(name: str, value: Any) -> None:
 
 
 def _validate_condition(name: str, value: Any) -> None:
-    fields = {"path": _validate_path, "equals": _validate_value}
-    _validate_object(name, value, fields, required=("path", "equals"))
+    if isinstance(value, Mapping) and "any" in value:
+        _validate_object(name, value, {"any": _validate_alternatives})
+    else:
+        _validate_comparison(name, value)
+
+
+def _validate_alternatives(name: str, value: Any) -> None:
+    if not isinstance(value, list) or not 0 < len(value) <= MAX_CONDITIONS:
+        what = f"Make {name} a list of at most {MAX_CONDITIONS} conditions."
+        raise InvalidMapping(what=what, path=name)
+    for number, each in enumerate(value):
+        _validate_comparison(f"{name}.{number}", each)
+
+
+def _validate_comparison(name: str, value: Any) -> None:
+    is_negated = isinstance(value, Mapping) and "differs" in value
+    operator = "differs" if is_negated else "equals"
+    fields = {"path": _validate_path, operator: _validate_value}
+    _validate_object(name, value, fields, required=("path", operator))
 
 
 def _validate_value(name: str, value: Any) -> None:

@@ -1,5 +1,7 @@
 """Process an event of a shop again, and try one without a change."""
 
+import json
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
@@ -16,22 +18,23 @@ from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_datetime, format_status
 from affiliate_site.backoffice.forms import MULTI_LINE, ServiceForm
 from affiliate_site.backoffice.object_pages import Section
-from affiliate_site.shops.base import WrongSignature, describe
+from affiliate_site.shops.base import WrongSignature, describe, parse_body
 from affiliate_site.shops.kinds import SHOPS
+from affiliate_site.shops.other import parse_form
 from affiliate_site.shops.processing import (
-    parse_body,
     preview_event,
     process_event,
     read_event,
 )
 from affiliate_site.shops.views import MAX_EVENT_SIZE
 from payouts.services.shop_orders import Outcome
-from tracking.models.shops import Connection, ShopEvent, ShopEventState
+from tracking.models.shops import Connection, ConnectionKind, ShopEvent, ShopEventState
 from tracking.services.concurrency import UNAVAILABLE_ERRORS
 from tracking.services.inbox import process_again
 
 MAX_CHOICES = 25  # events, the newest
 NO_SAMPLE = "Paste the JSON object that the shop sends."
+FORM_PATTERN = re.compile(r"[^\s{}\[\]\"']+=")  # how the fields of a form begin
 READ_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 
 
@@ -90,9 +93,20 @@ class SampleForm(ServiceForm):
                 required=False,
                 max_length=MAX_EVENT_SIZE,
                 widget=MULTI_LINE({"rows": 12, "spellcheck": "false"}),
-                help_text="The JSON that the shop sends. Nothing of it is stored.",
+                help_text="What the shop sends, as it is. Nothing of it is stored.",
             ),
         }
+
+    def clean_body(self) -> str:
+        """What was pasted, as JSON; other shops may also send the fields of a form."""
+        text: str = self.cleaned_data["body"]
+        is_form = self.row.kind == ConnectionKind.OTHER and FORM_PATTERN.match(text)
+        if not is_form:
+            return text
+        try:
+            return json.dumps(parse_form(text.encode()), ensure_ascii=False)
+        except (DomainError, ValueError):
+            raise forms.ValidationError(NO_SAMPLE) from None
 
     @property
     def sample_name(self) -> str:

@@ -17,10 +17,9 @@ from affiliate_site.backoffice.forms import (
     PATH_SEPARATOR,
     FieldSets,
 )
-from affiliate_site.shops.base import Body
+from affiliate_site.shops.base import Body, parse_body
 from affiliate_site.shops.other import format_value
-from affiliate_site.shops.processing import parse_body
-from tracking.dotted_paths import MAX_PATH_LENGTH
+from tracking.dotted_paths import MAX_EXPRESSION_LENGTH, MAX_PATH_LENGTH
 from tracking.errors import InvalidMapping
 from tracking.services.shop_mappings import (
     MAX_CONDITIONS,
@@ -31,6 +30,8 @@ from tracking.services.shop_mappings import (
 )
 
 EQUALS = "="
+NOT = "!"  # before the sign
+OR = " or "
 CONDITION_LENGTH = MAX_PATH_LENGTH + MAX_VALUE_LENGTH + 3
 CONDITION_LISTS = ("sale__when", "refund__when")
 CONDITION = "refund__is_canceled"
@@ -62,6 +63,17 @@ def build_path_field(label: str, help_text: str):
     """A path; browsers offer those of the sample."""
     return build_text_field(
         label, help_text, MAX_PATH_LENGTH, list=PATHS_ID, autocapitalize="none"
+    )
+
+
+def build_expression_field(label: str, help_text: str):
+    """Paths, joined by signs."""
+    return build_text_field(
+        label,
+        help_text,
+        MAX_EXPRESSION_LENGTH,
+        list=PATHS_ID,
+        autocapitalize="none",
     )
 
 
@@ -110,49 +122,61 @@ class MappingForm(SampleForm):
         "What the header has before it, such as sha256=. Mostly nothing.",
         MAX_PREFIX_LENGTH,
     )
-    event__id = build_path_field(
+    event__id = build_expression_field(
         "Event ID",
         "Such as id. Unique for each event, so not the ID of the order. Without it,"
         " equal bodies are one event.",
     )
-    event__kind = build_path_field("Kind", "Such as type. Shown in lists.")
+    event__kind = build_expression_field("Kind", "Such as type. Shown in lists.")
     event__time = build_path_field(
         "Time", "Such as created. Without it, when the event arrived."
     )
     sale__when = build_condition_field(
         "Conditions",
-        "Such as type = order.paid, one per line; all must be met. Without any, each"
-        " event that is no refund is a sale.",
+        "Such as type = order.paid, one per line; all must be met. A line may have"
+        " several with or: type = order.paid or type = order.renewed. With != the value"
+        " must differ: test != true. Without any, each event that is no refund is a"
+        " sale.",
     )
-    sale__order_id = build_path_field("Order ID", "Such as data.order.id")
-    sale__amount = build_path_field(
+    sale__order_id = build_expression_field(
+        "Order ID",
+        "Such as data.order.id. Join several with +, and texts in quotes:"
+        ' order + "-" + payment_number',
+    )
+    sale__amount = build_expression_field(
         "Amount",
-        "Such as data.order.net. What earns commissions, mostly without tax and"
-        " shipping.",
+        "What earns commissions, mostly without tax and shipping: such as"
+        " data.order.net, or data.order.total - data.order.tax, with spaces around + or"
+        " -. With * it is the sum: data.items.*.net",
     )
-    sale__paid = build_path_field(
+    sale__paid = build_expression_field(
         "Paid",
         "Such as data.order.total. Refunds are a part of it. Without it, the amount.",
     )
-    sale__currency = build_path_field("Currency", "Such as data.order.currency")
+    sale__currency = build_expression_field(
+        "Currency",
+        "Such as data.order.currency. If events do not have it, write it in quotes:"
+        ' "EUR"',
+    )
     sale__unit = forms.ChoiceField(
         label="Unit of amounts",
         choices=[("major", "49.90"), ("minor", "4990, in cents")],
         required=False,
         help_text="Also of refunds.",
     )
-    sale__customer = build_path_field(
+    sale__customer = build_expression_field(
         "Customer",
         "Such as data.customer.id. Renewals are known by it.",
     )
-    sale__email = build_path_field(
+    sale__email = build_expression_field(
         "E-mail address",
         "Such as data.customer.email. Only kept if the settings say so.",
     )
     sale__referral = build_lines_field(
         "Referral",
         "Such as data.metadata.ref: where click IDs, tracking IDs or referral codes"
-        " are. One per line.",
+        " are. One per line. Of a landing page, data.landing_page?ref is the parameter"
+        " ref, and data.landing_page?* is each that names a referral.",
         (MAX_PATH_LENGTH + 2) * MAX_PATHS,
     )
     sale__coupons = build_lines_field(
@@ -166,7 +190,9 @@ class MappingForm(SampleForm):
         " their own.",
     )
     sale__lines__amount = build_text_field(
-        "Amount of a line", "Within a line, such as net", MAX_PATH_LENGTH
+        "Amount of a line",
+        "Within a line, such as net, or price - tax",
+        MAX_EXPRESSION_LENGTH,
     )
     sale__lines__product = build_text_field(
         "Product of a line", "Within a line, such as sku", MAX_PATH_LENGTH
@@ -174,19 +200,20 @@ class MappingForm(SampleForm):
     refund__when = build_condition_field(
         "Conditions", "Such as type = order.refunded, one per line; all must be met."
     )
-    refund__order_id = build_path_field(
+    refund__order_id = build_expression_field(
         "Order ID", "Such as data.refund.order. The same as that of the sale."
     )
-    refund__refund_id = build_path_field(
+    refund__refund_id = build_expression_field(
         "Refund ID", "Such as data.refund.id. Without it, each event is a refund."
     )
-    refund__amount = build_path_field(
-        "Amount", "Such as data.refund.amount. A part of what was paid."
+    refund__amount = build_expression_field(
+        "Amount",
+        "Such as data.refund.amount. A part of what was paid; below zero is the same.",
     )
     refund__is_canceled = build_text_field(
         "Canceled if",
         "Such as data.refund.status = failed: then the refund does not count.",
-        CONDITION_LENGTH,
+        CONDITION_LENGTH * MAX_CONDITIONS,
     )
 
     fieldsets: FieldSets = (
@@ -293,12 +320,20 @@ def parse_entry(name: str, text: str) -> Any:
     return parse_condition(name, text) if name == CONDITION else text
 
 
-def parse_condition(name: str, text: str) -> dict[str, str]:
+def parse_condition(name: str, text: str) -> dict[str, Any]:
+    """`type = order.paid or live != false` as a condition; raises `InvalidMapping`."""
+    parts = [parse_comparison(name, part) for part in text.split(OR)]
+    return {"any": parts} if len(parts) > 1 else parts[0]
+
+
+def parse_comparison(name: str, text: str) -> dict[str, str]:
     """`type = order.paid` as a condition; raises `InvalidMapping`."""
     path, separator, value = (part.strip() for part in text.partition(EQUALS))
     if not separator:
         what = f"Write {text[:80]} as path = value, such as type = order.paid."
         raise InvalidMapping(what=what, path=name.replace(PATH_SEPARATOR, "."))
+    if path.endswith(NOT):
+        return {"path": path.removesuffix(NOT).strip(), "differs": value}
     return {"path": path, "equals": value}
 
 
@@ -321,4 +356,8 @@ def format_entry(name: str, mapping: Mapping[str, Any]) -> str:
 
 def format_condition(condition: Mapping[str, Any]) -> str:
     """A condition as `parse_condition` reads it."""
-    return f"{condition['path']} {EQUALS} {format_value(condition['equals'])}"
+    if "any" in condition:
+        return OR.join(map(format_condition, condition["any"]))
+    is_negated = "differs" in condition
+    value = format_value(condition["differs" if is_negated else "equals"])
+    return f"{condition['path']} {NOT if is_negated else ''}{EQUALS} {value}"

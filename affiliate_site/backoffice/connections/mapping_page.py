@@ -19,9 +19,9 @@ from affiliate_site.backoffice.connections.mapping_form import (
     format_mapping,
 )
 from affiliate_site.backoffice.formatters import format_datetime
-from affiliate_site.shops.base import Body
+from affiliate_site.shops.base import Body, parse_body
 from affiliate_site.shops.other import DEFAULT_KIND, find_time, format_value
-from affiliate_site.shops.processing import parse_body, read_event
+from affiliate_site.shops.processing import read_event
 from payouts.shop_facts import EventFacts
 from tracking.dotted_paths import find_value
 from tracking.models.shops import Connection, ConnectionKind

@@ -148,6 +148,40 @@ def test_a_form_without_changes_is_the_same_mapping():
     assert build_mapping(format_mapping(saved)) == saved
 
 
+def test_conditions_may_be_alternatives_or_negated():
+    text = "type = sale or type = renewal\ntest != true"
+    mapping = build_mapping(ENTRIES | {"sale__when": text})
+    assert mapping["sale"]["when"] == [
+        {
+            "any": [
+                {"path": "type", "equals": "sale"},
+                {"path": "type", "equals": "renewal"},
+            ]
+        },
+        {"path": "test", "differs": "true"},
+    ]
+    assert format_mapping(mapping)["sale__when"] == text
+
+
+def test_a_form_can_be_pasted(client, scenario, shop):
+    entries = ENTRIES | {
+        "sale__when": "",
+        "sale__order_id": "sale_id",
+        "sale__amount": "price - tax",
+        "sale__paid": "",
+        "sale__currency": '"EUR"',
+        "sale__referral": "url_params[ref]",
+        "sale__lines__items": "",
+        "sale__lines__amount": "",
+        "sale__lines__product": "",
+    }
+    body = f"sale_id=abc&price=1190&tax=190&url_params%5Bref%5D={scenario.mina.code}"
+    notes, facts, errors = preview(client, shop, body=body, **entries)
+    assert (notes, errors) == (["A sale of 10 EUR was created."], {})
+    assert (facts["Order ID"], facts["Amount"]) == ("abc", "10.00 EUR")
+    assert facts["Referral"] == scenario.mina.code
+
+
 @pytest.mark.parametrize("kind", ["standard_webhooks", "header"])
 def test_leaves_out_what_a_kind_of_signature_does_not_use(kind):
     entries = {"signature__kind": kind, "signature__header": "X", "sale__unit": "major"}
@@ -221,6 +255,8 @@ def test_says_when_neither_is_meant(client, shop):
         ({"signature__header": ""}, "signature__header", "Enter signature.header."),
         ({"signature__header": "X Y"}, "signature__header", "the name of a header"),
         ({"event__id": "a..b"}, "event__id", "Make event.id a path such as"),
+        ({"sale__amount": "a -"}, "sale__amount", "Make sale.amount a path such as"),
+        ({"sale__when": "a = 1 or 2"}, "sale__when", "Write 2 as path = value"),
         ({"sale__amount": ""}, "sale__amount", "Enter sale.amount."),
         ({"sale__when": "type: sale"}, "sale__when", "as path = value"),
         ({"sale__when": "a..b = 1"}, "sale__when", "Make sale.when.0.path a path"),
