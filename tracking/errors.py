@@ -201,6 +201,13 @@ class InvalidConnectionSecret(InvalidInput):
     property_path = "secret"
 
 
+class SecretOfAnotherKind(InvalidInput):
+    """What was entered is no signing secret, but for example an API key."""
+
+    message = "{what}"
+    property_path = "secret"
+
+
 class InvalidSourceKey(InvalidInput):
     """What was missed is read from a shop with a key."""
 

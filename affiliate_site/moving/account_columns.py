@@ -211,6 +211,7 @@ LEFT_OUT = {
     "tracking.Connection.source_key": "a secret",
     "tracking.Connection.refused_count": "of the secret that is not moved",
     "tracking.Connection.refused_since": "of the secret that is not moved",
+    "tracking.RefusedRequest": "of the secret that is not moved",
     "payouts.PayoutMethod.blind_index": "depends on the keys; calculated again",
 }
 

@@ -26,14 +26,18 @@ from payouts.shop_facts import (
     Sale,
     format_time,
 )
-from tracking.errors import UnreadableEvent
-from tracking.models.shops import MAX_KEY_LENGTH, Connection
+from tracking.errors import UnknownCurrency, UnreadableEvent
+from tracking.models.shops import MAX_KEY_LENGTH, Connection, RefusalReason
 from tracking.money import MAX_INTEGER_DIGITS, ZERO, get_currency, get_exponent
 from tracking.services.connections import DEFAULT_REFERRAL_FIELDS
 from tracking.services.inbox import Envelope
 
 CLOCK_TOLERANCE = timedelta(minutes=5)
+MAX_SHOWN_LENGTH, MAX_REASON_LENGTH = 80, 200  # of odd values, in sentences
 NO_EXPONENTS: Mapping[str, int] = {}
+BUYS_GIFT_CARDS = "A gift card earns when it is used, not when it is bought."
+PAID_BY_GIFT_CARDS = "It was paid by gift cards, which earned when they were bought."
+NOT_AS_EXPECTED = "The event does not look as expected"
 UNKNOWN_KIND = "This kind of event does nothing."
 # What a reader raises if a body is not as expected.
 ODDITIES = (
@@ -54,6 +58,12 @@ Reader = Callable[[Body, Connection], EventFacts]
 
 class WrongSignature(Exception):
     """The text is the sentence for the sender."""
+
+    def __init__(
+        self, text: str, reason: RefusalReason = RefusalReason.SIGNATURE
+    ) -> None:
+        super().__init__(text)
+        self.reason = reason
 
 
 class Shop(ABC):
@@ -109,7 +119,7 @@ class Shop(ABC):
         try:
             return reader(body, connection)
         except ODDITIES as error:
-            what = f"The event does not look as expected: {describe(error)}."
+            what = f"{NOT_AS_EXPECTED}: {describe(error)}."
             raise UnreadableEvent(what=what) from error
 
 
@@ -126,9 +136,32 @@ def parse_body(text: str | bytes) -> Body:
     return body
 
 
+class OddValue(ValueError):
+    """A value that cannot be read; the text says why, as a part of a sentence."""
+
+
 def describe(error: Exception) -> str:
-    """`KeyError: 'currency'`, in one line."""
-    return f"{type(error).__name__}: {error}"[:200]
+    """Return why a body cannot be read, for staff: `“ten” is no amount`."""
+    if isinstance(error, OddValue):
+        return str(error)[:MAX_REASON_LENGTH]
+    if isinstance(error, KeyError) and error.args:
+        return f"it has no {show_value(error.args[0])}"
+    if isinstance(error, IndexError):
+        return "a list in it is empty"
+    return "a value in it has another form than the shop documents"
+
+
+def show_value(value: Any) -> str:
+    """Return a JSON value as a sentence names it before “is no …”."""
+    if value is None:
+        return "there"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    text = "".join(each for each in text[:MAX_SHOWN_LENGTH] if each.isprintable())
+    return f"“{text}”"
 
 
 def sign(secret: str, raw: bytes) -> bytes:
@@ -160,9 +193,11 @@ def ensure_recent(timestamp: str, *, at: datetime) -> None:
     try:
         signed_at = parse_unix_time(timestamp)
     except (ValueError, OverflowError, OSError):
-        raise WrongSignature("The signature has no time.") from None
+        text, reason = "The signature has no time.", RefusalReason.TIME
+        raise WrongSignature(text, reason) from None
     if abs(at - signed_at) > CLOCK_TOLERANCE:
-        raise WrongSignature("The signature is too old, or the clocks differ.")
+        text = "The signature is too old, or the clocks differ."
+        raise WrongSignature(text, RefusalReason.TIME)
 
 
 def parse_unix_time(value: Any) -> datetime:
@@ -172,11 +207,14 @@ def parse_unix_time(value: Any) -> datetime:
 
 def parse_iso_time(text: str) -> datetime:
     """Return the time of an ISO text in UTC, which is its zone if it names none."""
-    at = datetime.fromisoformat(text)
+    try:
+        at = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        raise OddValue(f"{show_value(text)} is no time") from None
     try:
         return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
     except OverflowError:
-        raise ValueError("the time is out of range") from None
+        raise OddValue("a time is out of range") from None
 
 
 def format_unix_time(value: Any) -> str:
@@ -193,25 +231,29 @@ def read_id(value: Any) -> str:
     """Return the ID of something as text; raise `ValueError` if it is odd."""
     is_id = isinstance(value, int | str) and not isinstance(value, bool)
     if not is_id or not 0 < len(str(value)) <= MAX_KEY_LENGTH:
-        raise ValueError(f"{value!r} is no ID")
+        raise OddValue(f"{show_value(value)} is no ID")
     return str(value)
 
 
 def read_currency(code: Any) -> str:
     """Return an ISO 4217 code in upper case."""
-    return get_currency(str(code))
+    try:
+        return get_currency(str(code))
+    except UnknownCurrency:
+        what = f"{NOT_AS_EXPECTED}: {show_value(code)} is no currency."
+        raise UnreadableEvent(what=what) from None
 
 
 def read_amount(value: Any) -> Decimal:
     """Return an amount that was sent as a number or text; raise `ValueError` if odd."""
     if isinstance(value, bool) or not isinstance(value, int | str | float | Decimal):
-        raise ValueError(f"{value!r} is no amount")
+        raise OddValue(f"{show_value(value)} is no amount")
     try:
         amount = parse_decimal(str(value).strip())
     except ValueError:
-        raise ValueError(f"{str(value)[:100]!r} is no amount") from None
+        raise OddValue(f"{show_value(value)} is no amount") from None
     if amount < 0 or amount.adjusted() >= MAX_INTEGER_DIGITS:
-        raise ValueError(f"{value!r} is no amount of a sale")
+        raise OddValue(f"{show_value(value)} is no amount of a sale")
     return amount
 
 
@@ -235,7 +277,7 @@ def read_minor_units(
     """
     amount = read_signed(value) if is_signed else read_amount(value)
     if amount != amount.to_integral_value():
-        raise ValueError(f"{value!r} has no whole units")
+        raise OddValue(f"{show_value(value)} is no whole number, as cents are")
     return amount.scaleb(-exponents.get(currency, get_exponent(currency)))
 
 
@@ -375,6 +417,14 @@ def build_lines(lines: Sequence[Line], total: Decimal, currency: str) -> list[Li
         {**line, "amount": str(amount), "listed": line["amount"]}
         for line, amount in zip(lines, new, strict=True)
     ]
+
+
+def take_from_sale(line: Line) -> Line:
+    """Return a line that earns nothing, such as a gift card or a tip.
+
+    Its refunds, which have the amount that the shop lists, take nothing then.
+    """
+    return {**line, "amount": "0", "listed": line.get("listed", line["amount"])}
 
 
 def read_texts(values: Any) -> dict[str, str]:

@@ -18,7 +18,7 @@ from accounts.decimals import parse_decimal
 from accounts.errors import InvalidUrl
 from accounts.url_safety import split_url
 from affiliate_site.safe_http import FetchedResponse, RequestFailed, fetch
-from affiliate_site.shops.base import ODDITIES, describe
+from affiliate_site.shops.base import ODDITIES, OddValue, describe
 from affiliate_site.shops.processing import receive_envelope
 from affiliate_site.shops.sources import SOURCES, Source, Window
 from tracking.errors import CatchUpFailed
@@ -167,7 +167,7 @@ def read_page(
         next_cursor = source.find_cursor(answer, response.headers, items, cursor)
         envelopes = [source.identify(item) for item in items]
         if not all((each.key + each.kind).isprintable() for each in envelopes):
-            raise ValueError("an ID is no text")
+            raise OddValue("an ID is no text")
     except (*ODDITIES, OSError) as error:
         raise CatchUpFailed(what=ODD.format(what=describe(error))) from error
     return envelopes, next_cursor

@@ -13,7 +13,13 @@ from urllib.parse import parse_qs, urlencode
 
 from accounts.exact_json import serialize_exact_json
 from accounts.url_safety import split_url
-from affiliate_site.shops.base import Body, parse_iso_time, parse_unix_time, read_id
+from affiliate_site.shops.base import (
+    Body,
+    OddValue,
+    parse_iso_time,
+    parse_unix_time,
+    read_id,
+)
 from affiliate_site.shops.stripe import StripeShop
 from tracking.models.shops import Connection, ConnectionKind
 from tracking.services.inbox import Envelope
@@ -113,7 +119,7 @@ class WooCommerceSource(Source):
 
     def list_items(self, answer: Any) -> list[Body]:
         if not isinstance(answer, list):
-            raise TypeError("it is no list of orders")
+            raise OddValue("it is no list of orders")
         return answer
 
     def find_cursor(

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from affiliate_site.shops.base import (
     Body,
     Headers,
+    OddValue,
     Reader,
     Shop,
     WrongSignature,
@@ -23,6 +24,7 @@ from affiliate_site.shops.base import (
     pick_attributes,
     read_currency,
     read_minor_units,
+    show_value,
 )
 from affiliate_site.shops.stripe_invoices import (
     EXPONENTS,
@@ -164,7 +166,7 @@ def read_dispute(body: Body, connection: Connection) -> EventFacts:
     currency = read_currency(dispute["currency"])
     amount = read_minor_units(dispute["amount"], currency, EXPONENTS)
     if (status := dispute["status"]) not in DISPUTE_STATES:
-        raise ValueError(f"the state {status!r} of a dispute is unknown")
+        raise OddValue(f"{show_value(status)} is no known state of a dispute")
     order: OrderFacts = {
         "disputes": {
             dispute["id"]: {

@@ -11,7 +11,7 @@ from affiliate_site.shops.base import WrongSignature
 from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.processing import receive_envelope
 from tracking.errors import UnreadableEvent
-from tracking.models.shops import Connection
+from tracking.models.shops import Connection, RefusalReason
 from tracking.services.connections import (
     count_refusal,
     find_connection,
@@ -32,20 +32,23 @@ def receive_event(request, connection_id: str) -> HttpResponse:
 
     The worker processes it, on the embedded database this request.
     """
-    if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_EVENT_SIZE:
-        return http_errors.error_response(request, 413)
+    is_too_large = int(request.META.get("CONTENT_LENGTH") or 0) > MAX_EVENT_SIZE
     connection = find_connection(connection_id)
     if connection is None:
-        return http_errors.error_response(request, 404)
+        return http_errors.error_response(request, 413 if is_too_large else 404)
     at = timezone.now()
+    if is_too_large:
+        count_refusal(connection, RefusalReason.TOO_LARGE, at=at)
+        return http_errors.error_response(request, 413)
     if SHOPS[connection.kind].is_ping(request.headers, request.body):
         return answer({"stored": False})
     try:
         envelope = open_envelope(request, connection, at=at)
     except WrongSignature as error:
-        count_refusal(connection, at=at)
+        count_refusal(connection, error.reason, at=at)
         return refuse(request, str(error))
     except UnreadableEvent as error:
+        count_refusal(connection, RefusalReason.UNREADABLE, at=at)
         return refuse(request, error.text)
     forget_refusals(connection)
     event = receive_envelope(connection, envelope, at=at)
@@ -64,7 +67,7 @@ def open_envelope(request, connection: Connection, *, at: datetime) -> Envelope:
     """
     shop, raw = SHOPS[connection.kind], request.body
     if not connection.secrets:
-        raise WrongSignature(NO_SECRET)
+        raise WrongSignature(NO_SECRET, RefusalReason.NO_SECRET)
     shop.verify(connection, request.headers, raw, at=at)
     try:
         body = shop.parse(raw, request.content_type)

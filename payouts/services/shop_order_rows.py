@@ -7,9 +7,7 @@ from payouts.services.conversion_updates import delete_conversion
 from payouts.services.shop_refunds import get_conversion_of
 from payouts.shop_facts import Sale, get_time, merge_facts
 from tracking.models.shops import Connection, ShopOrder, ShopReference
-from tracking.services.shop_erasure import list_reference_names
-
-NO_REFERRAL = "Nobody referred this customer."
+from tracking.services.shop_erasure import NO_REFERRAL, list_reference_names
 
 
 def get_or_create_order(

@@ -30,7 +30,6 @@ from payouts.services.shop_customers import (
 )
 from payouts.services.shop_disputes import apply_disputes
 from payouts.services.shop_order_rows import (
-    NO_REFERRAL,
     describe_sale,
     get_or_create_order,
     list_orders_without_sale,
@@ -38,6 +37,7 @@ from payouts.services.shop_order_rows import (
 from payouts.services.shop_referrals import (
     REFUSALS,
     add_prefix,
+    describe_unknown_codes,
     find_parameters,
     refuse,
 )
@@ -57,6 +57,7 @@ from payouts.shop_facts import (
     CustomerFacts,
     EventFacts,
     OrderFacts,
+    Sale,
     get_time,
     merge_facts,
 )
@@ -71,6 +72,7 @@ from tracking.models.shops import Connection, ShopEventState, ShopOrder
 from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
 from tracking.services.connections import pick_pricing, with_pricing
 from tracking.services.inbox import AGAIN
+from tracking.services.shop_erasure import NO_REFERRAL
 
 CONNECTION_ACTOR = "connection "  # how the names of actors begin that are shops
 NOTHING_TO_EARN = "The sale has no amount."
@@ -82,6 +84,9 @@ UNCLEAR = (
     "{amounts} went back ({key}), but the sale is in {currency}, and the shop does not"
     " say that it was all of it: nothing was taken off. Find out which part of the sale"
     " it is, and refund that by hand. If the sale is disputed, end the dispute then."
+)
+OTHER_CURRENCY = (
+    "The program is in {own}, and this sale is in {currency}: so are its commissions."
 )
 WAITS = "The sale is not known yet: this is applied when it arrives."
 
@@ -282,7 +287,7 @@ def create_sale(
     account, sale = connection.account, order.facts["sale"]
     if not any(gross.values()):
         order.update_row(reason=NOTHING_TO_EARN)
-        return [NOTHING_TO_EARN]
+        return add_note(NOTHING_TO_EARN, sale)
     external_id = add_prefix(connection, sale["order_id"])
     known = account.conversions.not_deleted().filter(external_id=external_id)
     reported = known.first()
@@ -309,7 +314,7 @@ def create_sale(
     if parameters is None:
         refuse(account, external_id, MissingTrackingParameter())
         order.update_row(reason=NO_REFERRAL)
-        return [NO_REFERRAL]
+        return [describe_unknown_codes(connection, sale, customer)]
     data = ConversionData(
         parameters=parameters,
         line_items=[
@@ -333,9 +338,22 @@ def create_sale(
     store_lines(order, conversion, dict(zip(gross, list_lines(rows), strict=True)))
     hold_new_commissions(conversion, rows)
     store_email(connection, conversion.customer, customer, at=at)
+    return describe_created(conversion, sale)
+
+
+def describe_created(conversion: Conversion, sale: Sale) -> list[str]:
+    """Return that a sale was created, and what staff should know of it."""
     amount = describe_amount(conversion.amount, conversion.currency)
+    effects = add_note(f"A sale of {amount} was created.", sale)
+    if conversion.currency != (own := conversion.program.currency):
+        effects.append(OTHER_CURRENCY.format(own=own, currency=conversion.currency))
+    return effects
+
+
+def add_note(effect: str, sale: Sale) -> list[str]:
+    """Return what was done, and what staff should know of the lines of the sale."""
     note = sale.get("note")
-    return [f"A sale of {amount} was created.", *([note] if note else [])]
+    return [effect, note] if note else [effect]
 
 
 def list_refunds_of_others(refunds: Iterable[Refund]) -> set[str]:

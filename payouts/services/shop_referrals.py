@@ -5,7 +5,13 @@ from datetime import datetime, timedelta
 
 from accounts.errors import DomainError
 from accounts.models.accounts import Account
-from payouts.shop_facts import CustomerFacts, Sale, format_time, get_time
+from payouts.shop_facts import (
+    CustomerFacts,
+    Referral,
+    Sale,
+    format_time,
+    get_time,
+)
 from tracking.attribution import TrackingParameters
 from tracking.errors import (
     AffiliateDeleted,
@@ -19,6 +25,7 @@ from tracking.models.shops import Connection
 from tracking.services.attempts import find_refused_affiliate, record_failed_attempt
 from tracking.services.candidates import resolve_candidates
 from tracking.services.programs import get_program
+from tracking.services.shop_erasure import NO_REFERRAL, UNKNOWN_CODES
 from tracking.services.visitors import find_first_coupon
 
 # Who referred the customer is known, but earns nothing: no error of the shop.
@@ -28,6 +35,7 @@ VALUE_NAMES = ("referral_code", *ID_NAMES)
 # Events of one checkout have different times; the referral may come last.
 CHECKOUT_DURATION = timedelta(hours=1)
 MAX_VALUES = 20  # of one event that are looked up
+MAX_NAMED_CODES, MAX_CODE_LENGTH = 5, 60  # in the sentence that nobody has them
 
 
 def find_parameters(
@@ -40,9 +48,7 @@ def find_parameters(
     """
     account, program = connection.account, choose_program(connection, sale)
     key = add_prefix(connection, sale["customer"] if sale else "")
-    referrals = [sale["referral"]] if sale else []
-    if "referral" in customer and is_in_time(customer["referral"]["at"], sale):
-        referrals.append(customer["referral"])
+    referrals = list_referrals(sale, customer)
     values = [value for referral in referrals for value in referral["values"]]
     ids = [
         value for referral in referrals for value in referral.get("tracking_ids", [])
@@ -71,6 +77,33 @@ def find_parameters(
     if not found:
         return None
     return TrackingParameters(**({"customer_id": key or None} | found))
+
+
+def list_referrals(sale: Sale | None, customer: CustomerFacts) -> list[Referral]:
+    """Return what counts of who referred a sale, the sale's own first."""
+    referrals = [sale["referral"]] if sale else []
+    if "referral" in customer and is_in_time(customer["referral"]["at"], sale):
+        referrals.append(customer["referral"])
+    return referrals
+
+
+def describe_unknown_codes(
+    connection: Connection, sale: Sale, customer: CustomerFacts
+) -> str:
+    """Return that nobody referred a sale, with the codes that named nobody."""
+    referrals = list_referrals(sale, customer)
+    codes = [code for each in referrals for code in each["coupons"]]
+    for referral in referrals:
+        codes += [*referral["values"], *referral.get("tracking_ids", [])]
+    if not (texts := list(dict.fromkeys(codes))):
+        return NO_REFERRAL
+    named = [f"“{text[:MAX_CODE_LENGTH]}”" for text in texts[:MAX_NAMED_CODES]]
+    if more := len(texts) - len(named):
+        named.append(f"{more} more")
+    listed = " or ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
+    program = choose_program(connection, sale)
+    of_program = f" of {program.title}" if program else ""
+    return UNKNOWN_CODES.format(program=of_program, codes=listed)
 
 
 def map_codes(connection: Connection, codes: Sequence[str]) -> list[str]:

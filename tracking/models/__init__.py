@@ -31,6 +31,7 @@ from tracking.models.prospects import Prospect
 from tracking.models.questions import Question
 from tracking.models.shops import (
     Connection,
+    RefusedRequest,
     ShopCustomer,
     ShopEvent,
     ShopOrder,
@@ -70,6 +71,7 @@ __all__ = [
     "Question",
     "ReferralCode",
     "ReferralCodeAlias",
+    "RefusedRequest",
     "ShopCustomer",
     "ShopEvent",
     "ShopOrder",

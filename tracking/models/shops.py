@@ -75,6 +75,43 @@ class Connection(TenantModel):
         return self.public_id
 
 
+class RefusalReason(models.TextChoices):
+    """Why a request to the address of a connection was refused."""
+
+    NO_SECRET = "no_secret", "No signing secret was set"
+    SIGNATURE = "signature", "The signature did not match the secret"
+    TIME = "time", "The signature was more than five minutes old, or had no time"
+    UNREADABLE = "unreadable", "The body was no event of this kind of shop"
+    TOO_LARGE = "too_large", "The body was too large"
+
+
+class RefusedRequest(TenantModel):
+    """The requests to a connection that were refused for one reason on one day.
+
+    Days are those of the account's time zone. `count` ends at `MAX_REFUSED_COUNT`.
+    """
+
+    connection = models.ForeignKey(
+        Connection, models.PROTECT, related_name="+", db_index=False
+    )
+    day = models.DateField()
+    reason = models.CharField(max_length=16, choices=RefusalReason)
+    count = models.SmallIntegerField(default=1)
+    last_at = models.DateTimeField()
+
+    class Meta:
+        default_related_name = "refused_requests"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "connection", "day", "reason"],
+                name="one_refused_request_per_reason",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.reason}"
+
+
 class ShopOrder(TenantModel):
     """An order, invoice or transaction of a shop, with all that its events say of it.
 

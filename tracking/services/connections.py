@@ -8,6 +8,8 @@
   `currency`, `product` or the name of an attribute of the sale
 - `referral_fields`: names of the metadata and attributes that hold a referral
 - `includes_tax`, `includes_shipping`: whether they earn commissions
+- `includes_gift_cards`: whether a gift card earns when it is bought, and what it pays
+  does not; otherwise the reverse
 - `reference_may_be_code`: whether Stripe's `client_reference_id` may be a referral
   code; older connections do not say so, and there it may
 - `id_prefix`: before the IDs of orders and customers, where two shops of an account
@@ -20,12 +22,12 @@
 import re
 from collections.abc import Mapping
 from copy import copy
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.conf import settings as site_settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Sum
 from django.db.models.functions import Coalesce
 
 from accounts.errors import InvalidUrl
@@ -34,22 +36,57 @@ from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.accounts import validate_name
 from accounts.services.changes import log_event
+from accounts.services.retention import delete_in_batches
 from accounts.url_safety import parse_url, split_url
 from tracking.errors import (
     ConnectionNotFound,
     InvalidConnectionSecret,
     InvalidShopAddress,
     InvalidSourceKey,
+    SecretOfAnotherKind,
     UnknownConnectionKind,
 )
 from tracking.models.programs import Program
-from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
+from tracking.models.shops import (
+    Connection,
+    ConnectionKind,
+    ConnectionMode,
+    RefusalReason,
+    RefusedRequest,
+)
 from tracking.services.shop_mappings import validate_mapping
 
 SECRET_LENGTHS = (8, 255)
-MAX_REFUSED_COUNT = 100  # so that strangers cause no more writes
+# How signing secrets of a kind of shop begin, where all of them do.
+SECRET_PREFIXES: Mapping[str, str] = {
+    ConnectionKind.STRIPE: "whsec_",
+    ConnectionKind.PADDLE: "pdl_ntfset_",
+}
+# How keys begin that a shop shows beside its signing secret.
+KEY_PREFIXES: Mapping[str, tuple[str, ...]] = {
+    ConnectionKind.WOOCOMMERCE: ("ck_", "cs_"),
+    ConnectionKind.SHOPIFY: ("shpat_", "shpca_", "shppa_", "shpua_"),
+}
+WRONG_PREFIX = (
+    "The signing secret of a webhook of {shop} begins with {prefix}. Keys for its API"
+    " are none: copy the secret from the page of the webhook."
+)
+IS_KEY = (
+    "What begins with {prefix} is a key for the API of {shop}. Enter the secret of the"
+    " webhook."
+)
+# Of each reason and day, so that strangers cause no more writes.
+MAX_REFUSED_COUNT = 100
+REFUSAL_RETENTION = timedelta(days=30)
+# Reasons that mean that no secret of the connection signed a request.
+UNSIGNED = (RefusalReason.NO_SECRET, RefusalReason.SIGNATURE, RefusalReason.TIME)
 MAX_ADDRESS_LENGTH = 255
-PRICING_SETTINGS = ("commission_types", "includes_tax", "includes_shipping")
+PRICING_SETTINGS = (
+    "commission_types",
+    "includes_tax",
+    "includes_shipping",
+    "includes_gift_cards",
+)
 KEY_EXAMPLES: Mapping[str, str] = {
     ConnectionKind.STRIPE: "rk_live_…",
     ConnectionKind.WOOCOMMERCE: "ck_…:cs_…",
@@ -82,7 +119,8 @@ def create_connection(
 ) -> Connection:
     """Connect a shop. Without a `secret` it answers 400 until one is set.
 
-    Raises `UnknownConnectionKind`, `InvalidConnectionSecret` and `InvalidMapping`.
+    Raises `UnknownConnectionKind`, `InvalidConnectionSecret`, `SecretOfAnotherKind`
+    and `InvalidMapping`.
     """
     if kind not in ConnectionKind.values:
         kinds = ", ".join(ConnectionKind.values)
@@ -98,7 +136,7 @@ def create_connection(
             name=title,
             program=program,
             mode=ConnectionMode(mode),
-            secrets=[validate_secret(secret)] if secret else [],
+            secrets=[validate_secret(kind, secret)] if secret else [],
             settings={**defaults, **(settings or {})},
             created_at=at,
         )
@@ -141,10 +179,13 @@ def validate_settings(settings: Mapping[str, Any]) -> None:
 def set_connection_secret(
     account: Account, *, connection_id: str, secret: str, at: datetime
 ) -> Connection:
-    """Set the secret that the shop signs with; the one before stays valid, too."""
+    """Set the secret that the shop signs with; the one before stays valid, too.
+
+    Raises `InvalidConnectionSecret` and `SecretOfAnotherKind`.
+    """
     with transaction.atomic():
         connection = get_connection(account, connection_id, lock=True)
-        new = validate_secret(secret)
+        new = validate_secret(connection.kind, secret)
         if new in connection.secrets[:1]:
             return connection
         earlier = [each for each in connection.secrets if each != new]
@@ -236,12 +277,23 @@ def validate_shop_url(kind: str, url: str) -> str:
     return text
 
 
-def validate_secret(secret: str) -> str:
-    """Return the secret without surrounding space; raise `InvalidConnectionSecret`."""
+def validate_secret(kind: str, secret: str) -> str:
+    """Return the secret without surrounding space.
+
+    Raises `InvalidConnectionSecret`, and `SecretOfAnotherKind` for what is none of this
+    kind of shop.
+    """
     text = secret.strip()
     shortest, longest = SECRET_LENGTHS
     if not shortest <= len(text) <= longest or not text.isprintable():
         raise InvalidConnectionSecret
+    shop = ConnectionKind(kind).label
+    prefix = SECRET_PREFIXES.get(kind, "")
+    if not text.startswith(prefix):
+        raise SecretOfAnotherKind(what=WRONG_PREFIX.format(shop=shop, prefix=prefix))
+    for prefix in KEY_PREFIXES.get(kind, ()):
+        if text.startswith(prefix):
+            raise SecretOfAnotherKind(what=IS_KEY.format(shop=shop, prefix=prefix))
     return text
 
 
@@ -259,9 +311,27 @@ def find_connection(connection_id: str) -> Connection | None:
     return rows.select_related("account").filter(public_id=connection_id).first()
 
 
-def count_refusal(connection: Connection, *, at: datetime) -> None:
-    """Count a request without a valid signature; nothing of its content is stored."""
-    if connection.refused_count >= MAX_REFUSED_COUNT:
+def count_refusal(
+    connection: Connection, reason: RefusalReason, *, at: datetime
+) -> None:
+    """Count a request that was refused; nothing of its content is stored."""
+    account = connection.account
+    day = account.get_day(at)
+    counts = account.refused_requests.filter(
+        connection=connection, day=day, reason=reason
+    )
+    known = counts.values_list("count", flat=True).first()
+    if known is None:
+        row = RefusedRequest(
+            account=account, connection=connection, day=day, reason=reason, last_at=at
+        )
+        unique_fields = ("account", "connection", "day", "reason")
+        with transaction.atomic():
+            account.refused_requests.insert_or_ignore(row, unique_fields=unique_fields)
+    elif known < MAX_REFUSED_COUNT:
+        below = counts.filter(count__lt=MAX_REFUSED_COUNT)
+        below.update(count=F("count") + 1, last_at=at)
+    if reason not in UNSIGNED or connection.refused_count >= MAX_REFUSED_COUNT:
         return
     rows = connection.account.connections.filter(
         pk=connection.pk, refused_count__lt=MAX_REFUSED_COUNT
@@ -276,6 +346,25 @@ def forget_refusals(connection: Connection) -> None:
     """Begin to count again, because a request had a valid signature."""
     if connection.refused_count:
         connection.update_row(refused_count=0, refused_since=None)
+
+
+def list_refused_requests(connection: Connection) -> list[RefusedRequest]:
+    """List what was refused of a connection by day and reason, the newest first."""
+    rows = connection.account.refused_requests.filter(connection=connection)
+    return list(rows.order_by("-day", "-last_at", "-id"))
+
+
+def count_refused_requests(account: Account, *, since: date) -> int:
+    """Count the requests to connections that were refused since a day."""
+    rows = account.refused_requests.filter(day__gte=since)
+    return rows.aggregate(total=Sum("count"))["total"] or 0
+
+
+def delete_expired_refusals(account: Account, *, at: datetime, dry_run: bool) -> int:
+    """Delete the counts that are older than `REFUSAL_RETENTION`."""
+    until = account.get_day(at - REFUSAL_RETENTION)
+    expired = account.refused_requests.filter(day__lt=until)
+    return delete_in_batches(expired, dry_run=dry_run)
 
 
 def pick_pricing(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from accounts.models.accounts import Account
 from accounts.services.erasure import change_rows, update_other_values
@@ -11,6 +11,8 @@ from tracking.models.shops import ShopEvent, ShopEventState, ShopOrder, ShopRefe
 from tracking.services.imports import list_erased_ids
 
 ERASED = "The body was erased with the person."
+NO_REFERRAL = "Nobody referred this customer."
+UNKNOWN_CODES = "Nobody referred this customer: no affiliate{program} has {codes}."
 
 
 def erase_shop_customer(account: Account, customer: Customer) -> int:
@@ -36,8 +38,10 @@ def erase_shop_customer(account: Account, customer: Customer) -> int:
         mine, own = mine | named, own | named
         customers |= Q(connection=connection_id, key=key)
     events = account.shop_events.filter(own)
-    count = update_other_values(events, body="", customer_key="")
-    count += change_rows(events.filter(key__contains="@"), _forget_key, ["key"])
+    # Before the key of the customer, by which they are found.
+    count = change_rows(events.filter(key__contains="@"), _forget_key, ["key"])
+    count += forget_codes(events)
+    count += update_other_values(events, body="", customer_key="")
     references = account.shop_references.filter(
         order__in=account.shop_orders.filter(mine), reference__contains="@"
     )
@@ -58,6 +62,23 @@ def list_reference_names(reference: str) -> list[str]:
 def _forget_reference(row: ShopReference) -> None:
     """Later events of the order are still known by the digest."""
     row.reference = list_erased_ids(row.reference)[0]
+
+
+def forget_codes(events: QuerySet[ShopEvent]) -> int:
+    """Remove the codes from the results of events that nobody referred.
+
+    They are texts of the shop, such as its own ID of a customer.
+    """
+    states = (ShopEventState.NO_REFERRAL, ShopEventState.IGNORED)
+    return change_rows(events.filter(state__in=states), _forget_codes, ["result"])
+
+
+def _forget_codes(event: ShopEvent) -> None:
+    beginning = UNKNOWN_CODES.partition("{")[0]
+    event.result = [
+        NO_REFERRAL if sentence.startswith(beginning) else sentence
+        for sentence in event.result
+    ]
 
 
 def _forget_key(event: ShopEvent) -> None:
@@ -95,6 +116,7 @@ def erase_shop_events(account: Account, *, texts: Collection[str]) -> int:
 
 def erase_body(event: ShopEvent) -> None:
     """Remove the body of an event; one that waits for an attempt is not processed."""
-    event.update_row(body="", customer_key="", due_at=None)
+    _forget_codes(event)
+    event.update_row(body="", customer_key="", due_at=None, result=event.result)
     if event.state in (ShopEventState.RECEIVED, ShopEventState.FAILED):
         event.update_row(state=ShopEventState.IGNORED, result=[ERASED])

@@ -30,7 +30,11 @@ from tracking.models.shops import (
     ShopEvent,
     ShopEventState,
 )
-from tracking.services.connections import MAX_REFUSED_COUNT, REFERENCE_MAY_BE_CODE
+from tracking.services.connections import (
+    MAX_REFUSED_COUNT,
+    REFERENCE_MAY_BE_CODE,
+    list_refused_requests,
+)
 
 NUMBERS_AGE = timedelta(days=30)
 LISTED_EVENTS = 10
@@ -130,6 +134,7 @@ def get_connection_details(request, connection: Connection) -> Details:
             Section("Address for the shop", lines=format_html("{}{}", address, steps)),
             Section("State", facts=list_connection_facts(connection)),
             Section("Last 30 days", facts=list_numbers(connection)),
+            *build_refusals_sections(connection),
             build_events_section(events),
             build_history(request, [connection]),
         ],
@@ -154,6 +159,10 @@ def list_connection_facts(connection: Connection) -> list[tuple[str, object]]:
         ("Prefix of IDs", settings.get("id_prefix")),
         ("Signing secret", secret_texts[len(connection.secrets)]),
         ("What earns", f"The sale {tax} tax and {shipping} shipping, after discounts"),
+        (
+            "Gift cards",
+            settings.get("includes_gift_cards") and "earn when they are bought",
+        ),
         ("E-mail addresses", settings.get("stores_email") and "kept with customers"),
         (
             "client_reference_id",
@@ -198,6 +207,31 @@ def list_numbers(connection: Connection) -> list[tuple[str, object]]:
             (state.label, format_html(of_state, list_url, state, f"{counts[state]:,}"))
             for state in COUNTED_STATES
         ),
+    ]
+
+
+def build_refusals_sections(connection: Connection) -> list[Section]:
+    """The requests that were refused, by day and reason; no section without any."""
+    rows = list_refused_requests(connection)
+    if not rows:
+        return []
+    titles = ("Day", "Why", "Requests", "The last")
+    return [
+        Section(
+            "Refused requests",
+            columns=[Column(title) for title in titles],
+            rows=[
+                (
+                    f"{row.day}",
+                    row.get_reason_display(),
+                    f"{row.count} or more"
+                    if row.count == MAX_REFUSED_COUNT
+                    else f"{row.count}",
+                    format_datetime(row.last_at),
+                )
+                for row in rows[:LISTED_EVENTS]
+            ],
+        )
     ]
 
 

@@ -18,6 +18,7 @@ from affiliate_site.backoffice.formatters import (
 from payouts.services.payables import get_balance_due, get_overpaid
 from payouts.services.statistics import count_to_review
 from payouts.statistics import Period, Sums, Totals
+from tracking.services.connections import count_refused_requests
 from tracking.services.failed_page_calls import count_page_problems
 from tracking.services.portal_settings import get_portal_settings
 
@@ -216,6 +217,12 @@ def build_attention_cards(user, *, at: datetime) -> list[DashboardCard]:
             "Failed shop events",
             "Read why, and process them again",
             build_changelist_url("tracking_shopevent", state__exact="failed"),
+        ),
+        (
+            count_refused_requests(account, since=since),
+            "Refused shop requests",
+            "Last 7 days; the page of the shop says why",
+            build_changelist_url("tracking_connection"),
         ),
         (
             to_review.webhooks,

@@ -14,6 +14,7 @@ from payouts.services.sale_digests import queue_sale_digests
 from payouts.services.statistics import store_recent_days
 from payouts.services.stored_days import refresh_stale_days
 from tracking.services.click_retention import delete_expired_clicks
+from tracking.services.connections import delete_expired_refusals
 from tracking.services.inbox import delete_expired_events
 from tracking.services.mails import delete_expired_mails
 from tracking.services.portal_access import delete_expired_portal_rows
@@ -64,6 +65,7 @@ class Command(JsonCommand):
             "deliveries": sum_up(delete_expired_deliveries),
             "mails": sum_up(delete_expired_mails),
             "shop_events": sum_up(delete_expired_events),
+            "refused_requests": sum_up(delete_expired_refusals),
             "table_uploads": sum_up(delete_expired_table_uploads),
             "portal": sum_up(delete_expired_portal_rows),
             "changed_days": sum_up(refresh_days),

@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import timedelta
 
 import pytest
 from django.conf import settings
@@ -21,8 +22,12 @@ from tests.stripe_events import (
     build_refund,
     sign_event,
 )
-from tracking.models.shops import ConnectionKind, ConnectionMode
-from tracking.services.connections import create_connection, set_connection_secret
+from tracking.models.shops import ConnectionKind, ConnectionMode, RefusalReason
+from tracking.services.connections import (
+    count_refusal,
+    create_connection,
+    set_connection_secret,
+)
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -180,6 +185,78 @@ def test_says_how_many_requests_were_refused(staff_client, shop, count, text):
     page = read(staff_client().get(url_of(shop)))
     assert text in page
     assert "Compare the signing secret with the one that the shop shows." in page
+
+
+def test_shows_what_was_refused_by_day_and_reason(staff_client, shop, other_account):
+    now = timezone.now()
+    other = create_connection(other_account, kind="stripe", at=now)
+    for connection, reason, days in [
+        (shop, RefusalReason.SIGNATURE, 0),
+        (shop, RefusalReason.SIGNATURE, 0),
+        (shop, RefusalReason.TIME, 8),
+        (other, RefusalReason.SIGNATURE, 0),
+    ]:
+        count_refusal(connection, reason, at=now - timedelta(days=days))
+    client = staff_client()
+    details = client.get(url_of(shop)).context["details"]
+    [section] = [it for it in details.sections if it.title == "Refused requests"]
+    assert [row[1:3] for row in section.rows] == [
+        ("The signature did not match the secret", "2"),
+        ("The signature was more than five minutes old, or had no time", "1"),
+    ]
+    cards = client.get("/admin/").context["attention_cards"]
+    [card] = [card for card in cards if card.title == "Refused shop requests"]
+    assert card.value == "2"  # of the last 7 days
+    assert client.get(card.url).status_code == 200
+
+
+def test_a_shop_without_refused_requests_has_no_list_of_them(staff_client, shop):
+    page = read(staff_client().get(url_of(shop)))
+    assert "Refused requests" not in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "secret", "error"),
+    [
+        (
+            "stripe",
+            "pk_live_51AbCdEf",
+            "The signing secret of a webhook of Stripe begins with whsec_. Keys for its"
+            " API are none: copy the secret from the page of the webhook.",
+        ),
+        (
+            "paddle",
+            "pdl_live_apikey_01gtgztp8f4kek3yd4g1wrksa3",
+            "The signing secret of a webhook of Paddle begins with pdl_ntfset_. Keys"
+            " for its API are none: copy the secret from the page of the webhook.",
+        ),
+        (
+            "shopify",
+            "shpat_4f1c0a7be2d9",
+            "What begins with shpat_ is a key for the API of Shopify. Enter the secret"
+            " of the webhook.",
+        ),
+        (
+            "woocommerce",
+            "cs_4f1c0a7be2d9",
+            "What begins with cs_ is a key for the API of WooCommerce. Enter the secret"
+            " of the webhook.",
+        ),
+    ],
+)
+def test_a_key_for_the_api_is_no_signing_secret(
+    staff_client, account, kind, secret, error
+):
+    client = staff_client()
+    values = {"kind": kind, "mode": "listen"}
+    response = client.post(reverse(ADD), values | {"secret": secret})
+    assert response.context["form"].errors == {"secret": [error]}
+    assert not account.connections.exists()
+    shop = create_connection(account, kind=kind, at=CONVERSION_CREATED_AT)
+    url = url_of(shop, "secret")
+    response = client.post(url, get_form(client, url) | {"secret": secret})
+    assert response.context["form"].errors == {"secret": [error]}
+    assert shop.reload().secrets == []
 
 
 def test_switches_after_a_page_that_says_what_it_does(staff_client, shop):

@@ -20,6 +20,8 @@ from payouts.services.stored_days import find_stored_days
 from tests.command_line import run_command, run_json_command
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
+from tracking.models.shops import RefusalReason
+from tracking.services.connections import count_refusal, create_connection
 from tracking.services.failed_page_calls import record_failed_page_call
 from tracking.services.portal_settings import update_portal_settings
 
@@ -35,6 +37,7 @@ NOTHING = {
     "deliveries": 0,
     "mails": 0,
     "shop_events": 0,
+    "refused_requests": 0,
     "table_uploads": 0,
     "portal": 0,
     "changed_days": 0,
@@ -64,7 +67,9 @@ def expired_rows(account, other_account):
             subject=f"key {number}", started_at=started_at, hits=1
         )
     for owner, prefix in ((account, ""), (other_account, "zz-marker-")):
+        connection = create_connection(owner, kind="stripe", at=now)
         for number, age in enumerate((MINUTE, -MINUTE)):
+            count_refusal(connection, RefusalReason.TIME, at=now - (31 - number) * DAY)
             owner.conversion_attempts.create(
                 origin="api",
                 external_id=f"order-{number}",
@@ -107,6 +112,7 @@ def list_remaining(account):
         "windows": list_values(RateWindow.objects, "subject"),
         "attempts": list_values(account.conversion_attempts, "external_id"),
         "failed_page_calls": list_values(account.failed_page_calls, "page"),
+        "refused_requests": account.refused_requests.count(),
         "idempotency_keys": list_values(account.idempotency_keys, "key"),
         "visitors": list_values(account.visitors, "tracking_id"),
         "clicks": list(clicks.values_list("ip", "user_agent")),
@@ -122,6 +128,7 @@ EXPIRED = {
     "deliveries": 0,
     "mails": 0,
     "shop_events": 0,
+    "refused_requests": 2,
     "table_uploads": 0,
     "portal": 0,
     "changed_days": 0,
@@ -141,6 +148,7 @@ def test_deletes_expired_rows_only(expired_rows, other_account):
             "windows": [("key 1",)],
             "attempts": [("order-1",)],
             "failed_page_calls": [("https://shop.example.net/1",)],
+            "refused_requests": 1,
             "idempotency_keys": [("k-1",)],
             "visitors": [("v-1",)],
             "clicks": [("192.0.2.0", None), ("192.0.2.7", "Harbor/1")],

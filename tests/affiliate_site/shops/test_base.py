@@ -6,11 +6,14 @@ import pytest
 
 from accounts.exact_json import format_decimal
 from affiliate_site.shops.base import (
+    OddValue,
     build_lines,
+    describe,
     list_link_values,
     pick_attributes,
     read_id,
     read_signed,
+    show_value,
 )
 from tracking.models.shops import Connection
 
@@ -97,3 +100,34 @@ def test_odd_amounts_are_refused(value):
 
 def test_an_amount_may_be_below_zero():
     assert read_signed("-5.95") == Decimal("-5.95")
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (OddValue("“ten” is no amount"), "“ten” is no amount"),
+        (KeyError("currency"), "it has no “currency”"),
+        (IndexError("list index out of range"), "a list in it is empty"),
+        (
+            TypeError("'NoneType' object is not subscriptable"),
+            "a value in it has another form than the shop documents",
+        ),
+    ],
+)
+def test_errors_are_described_for_staff(error, sentence):
+    assert describe(error) == sentence
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "there"),
+        (True, "“true”"),
+        (Decimal("10.50"), "“10.50”"),
+        ({}, "an object"),
+        ([5], "a list"),
+        ("a\x00b" + "c" * 100, "“ab" + "c" * 77 + "”"),
+    ],
+)
+def test_odd_values_are_shown(value, text):
+    assert show_value(value) == text

@@ -10,11 +10,13 @@ from django.utils import timezone
 
 from affiliate_site.shops.views import MAX_EVENT_SIZE
 from tests.stripe_events import SECRET, build_checkout
-from tracking.models.shops import ConnectionMode
+from tracking.models.shops import ConnectionMode, RefusalReason
 from tracking.services.connections import (
     MAX_REFUSED_COUNT,
+    count_refusal,
     create_connection,
     forget_earlier_secret,
+    list_refused_requests,
     set_connection_secret,
     update_connection,
 )
@@ -167,12 +169,47 @@ def test_begins_to_count_again_with_another_secret(connection, post):
 
 
 def test_strangers_cause_few_writes(connection, post, capture_queries):
+    for _ in range(2):
+        post(connection, "{}", header="")
     connection.update_row(refused_count=MAX_REFUSED_COUNT - 1)
+    account = connection.account
+    account.refused_requests.update(count=MAX_REFUSED_COUNT - 1)
     post(connection, "{}", header="")
     with capture_queries() as queries:
         post(connection, "{}", header="")
-    assert len(queries) == 1  # it reads the connection
+    # It reads the connection and the count, and the account's time zone.
+    assert all(query["sql"].startswith("SELECT") for query in queries)
     assert count_refusals(connection)[0] == MAX_REFUSED_COUNT
+    assert account.refused_requests.get().count == MAX_REFUSED_COUNT
+
+
+def test_counts_refused_requests_by_day_and_reason(connection, post):
+    post(connection, build_checkout(), secret="whsec_of_somebody_else")
+    post(connection, build_checkout(), secret="whsec_of_somebody_else")
+    post(connection, build_checkout(), age=timedelta(minutes=6))
+    post(connection, '{"id": 1}')
+    large = build_checkout(metadata={"text": "x" * MAX_EVENT_SIZE})
+    assert post(connection, large).status_code == 413
+    connection.update_row(secrets=[])
+    post(connection, build_checkout())
+    counts = connection.account.refused_requests.order_by("reason")
+    today = connection.account.get_day(timezone.now())
+    assert list(counts.values_list("connection", "day", "reason", "count")) == [
+        (connection.pk, today, "no_secret", 1),
+        (connection.pk, today, "signature", 2),
+        (connection.pk, today, "time", 1),
+        (connection.pk, today, "too_large", 1),
+        (connection.pk, today, "unreadable", 1),
+    ]
+
+
+def test_another_day_is_counted_by_itself(connection):
+    now = timezone.now()
+    for days in (0, 0, 1):
+        at = now - timedelta(days=days)
+        count_refusal(connection, RefusalReason.SIGNATURE, at=at)
+    found = [(row.count, row.last_at) for row in list_refused_requests(connection)]
+    assert found == [(2, now), (1, now - timedelta(days=1))]
 
 
 def test_counts_nothing_for_another_connection(connection, other_account, post):

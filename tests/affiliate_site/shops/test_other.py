@@ -288,22 +288,22 @@ def test_every_order_of_events_has_the_same_end(order, connection, click):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"net": -5}, "sale.amount: -5 is no amount of a sale."),
-        ({"net": "-5"}, "sale.amount: '-5' is no amount of a sale."),
-        ({"net": "ten"}, "sale.amount: 'ten' is no amount."),
-        ({"net": "NaN"}, "sale.amount: 'NaN' is no amount."),
-        ({"net": 10.5}, "sale.amount: Decimal('10.5') has no whole units."),
+        ({"net": -5}, "sale.amount: “-5” is no amount of a sale."),
+        ({"net": "-5"}, "sale.amount: “-5” is no amount of a sale."),
+        ({"net": "ten"}, "sale.amount: “ten” is no amount."),
+        ({"net": "NaN"}, "sale.amount: “NaN” is no amount."),
+        ({"net": 10.5}, "sale.amount: “10.5” is no whole number, as cents are."),
         ({"net": 10**20}, "is no amount of a sale."),
         ({"net": None}, "The event has no sale.amount at data.net."),
-        ({"net": {}}, "sale.amount: {} is no amount."),
-        ({"gross": []}, "sale.paid: [] is no amount."),
+        ({"net": {}}, "sale.amount: an object is no amount."),
+        ({"gross": []}, "sale.paid: a list is no amount."),
         ({"items": [{}]}, "The event has no sale.lines.amount.0 at net."),
         ({"items": [5]}, "The event has no sale.lines.amount.0 at net."),
         ({"id": None}, "The event has no sale.order_id at data.id."),
         ({"id": {}}, "sale.order_id is no text of at most 255 characters."),
         ({"id": "x" * 256}, "sale.order_id is no text of at most 255 characters."),
         ({"currency": None}, "The event has no sale.currency at data.currency."),
-        ({"currency": "XYZ"}, "Unknown currency"),
+        ({"currency": "XYZ"}, "“XYZ” is no currency."),
         ({"customer": {"id": []}}, "sale.customer is no text of at most 255"),
     ],
 )
@@ -317,7 +317,7 @@ def test_odd_sales_fail_with_a_sentence(change, sentence, connection, click):
 def test_odd_refunds_fail_with_a_sentence(connection, click):
     deliver(connection, build_sale(ref=click))
     event = deliver(connection, build_refund("r1", "--20", 1))
-    assert "refund.amount: '-20' is no amount" in event.result[0]
+    assert "refund.amount: “-20” is no amount" in event.result[0]
     event = deliver(connection, build_refund("r2", 20, 1, currency=""))
     assert event.result == ["The event has no sale.currency at data.currency."]
     assert list_sales(connection.account) == [("1001", "100", [("10", "approved")])]

@@ -279,8 +279,8 @@ def test_an_unknown_state_of_a_dispute_fails_with_a_sentence(connect, click):
     event = deliver(connection, build_dispute("reopened", hours=1))
     assert event.state == ShopEventState.FAILED
     assert event.result == [
-        "The event does not look as expected: ValueError: the state 'reopened' of a"
-        " dispute is unknown."
+        "The event does not look as expected: “reopened” is no known state of a"
+        " dispute."
     ]
 
 
