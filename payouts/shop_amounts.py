@@ -68,11 +68,13 @@ class Target:
 def group_lines(lines: Iterable[Line], types: Mapping[str, str]) -> Amounts:
     """Return the sums of lines by commission type; `types` has them by product.
 
-    What the shop lists below zero lowers the others, and has no type of its own.
+    What the shop lists below zero lowers the others, and has no type of its own. What
+    it lists and what earns nothing, such as a gift card, has none either.
     """
     amounts: Amounts = {}
     for line in lines:
-        if Decimal(line.get("listed", 0)) < ZERO:
+        listed = Decimal(line.get("listed", 0))
+        if listed < ZERO or (listed and not Decimal(line["amount"])):
             continue
         name = find_type(line, types)
         amounts[name] = amounts.get(name, ZERO) + Decimal(line["amount"])

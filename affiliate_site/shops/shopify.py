@@ -10,8 +10,11 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from affiliate_site.shops.base import (
+    BUYS_GIFT_CARDS,
+    PAID_BY_GIFT_CARDS,
     Body,
     Headers,
+    OddValue,
     Reader,
     Shop,
     build_customer,
@@ -26,6 +29,7 @@ from affiliate_site.shops.base import (
     read_amount,
     read_currency,
     read_id,
+    take_from_sale,
 )
 from affiliate_site.shops.shopify_refunds import (
     SHIPPING,
@@ -46,6 +50,10 @@ PAID = ("paid", "partially_refunded", "refunded")
 ENDED_UNPAID = ("voided", "expired")
 # The sources of orders that subscriptions make; the first order is one of a checkout.
 RENEWALS = ("subscription_contract", "subscription_contract_checkout_one")
+GIFT_CARD = "gift_card"  # a name of a gateway
+PAID_IN_PART = (
+    "A part was paid by a gift card. Shopify does not say how much, so all of it earns."
+)
 NOT_PAID = "The order is not paid yet."
 NO_TOPIC = "The event has no topic: send it by a webhook of Shopify."
 DATA_REQUEST = (
@@ -85,6 +93,7 @@ def read_order(body: Body, connection: Connection) -> EventFacts:
         is_renewal=body.get("source_name") in RENEWALS,
         is_canceled=is_canceled,
         occurred_at=created_at,
+        note=describe_gift_cards(body, connection),
     )
     refunds = read_refunds(body, at, connection)
     order: OrderFacts = {"sale": sale, "refunds": refunds}
@@ -103,6 +112,8 @@ def read_lines(body: Body, connection: Connection) -> list[Line]:
     """Return the lines as they earn: after discounts, by default without tax."""
     has_tax = connection.settings.get("includes_tax")
     is_tax_included = bool(body.get("taxes_included"))
+    has_cards = connection.settings.get("includes_gift_cards")
+    is_paid_by_cards = has_cards and find_gift_cards(body) == "all"
     lines: list[Line] = []
     for source in body["line_items"]:
         quantity, price = read_amount(source["quantity"]), read_amount(source["price"])
@@ -111,13 +122,13 @@ def read_lines(body: Body, connection: Connection) -> list[Line]:
         tax = add_up(source.get("tax_lines"), "price")
         amount = adjust_tax(amount, tax, has_tax=has_tax, is_included=is_tax_included)
         ids = [source.get(name) for name in ("sku", "variant_id", "product_id")]
-        lines.append(
-            {
-                "id": read_id(source["id"]),
-                "products": [str(each) for each in ids if each],
-                "amount": str(max(amount, ZERO)),
-            }
-        )
+        line: Line = {
+            "id": read_id(source["id"]),
+            "products": [str(each) for each in ids if each],
+            "amount": str(max(amount, ZERO)),
+        }
+        is_card = source.get("gift_card") and not has_cards
+        lines.append(take_from_sale(line) if is_card or is_tip(source) else line)
     if connection.settings.get("includes_shipping"):
         amount = tax = ZERO
         for source in body.get("shipping_lines") or []:
@@ -125,7 +136,29 @@ def read_lines(body: Body, connection: Connection) -> list[Line]:
             tax += add_up(source.get("tax_lines"), "price")
         amount = adjust_tax(amount, tax, has_tax=has_tax, is_included=is_tax_included)
         lines.append({"id": SHIPPING, "products": [], "amount": str(amount)})
-    return lines
+    return list(map(take_from_sale, lines)) if is_paid_by_cards else lines
+
+
+def is_tip(line: Mapping[str, Any]) -> bool:
+    """Whether a line is a tip: only those have its gateway, which may be null."""
+    return "tip_payment_gateway" in line or "tip_payment_method" in line
+
+
+def find_gift_cards(body: Body) -> str:
+    """Return whether gift cards paid `all` of an order, or a `part`; empty: nothing."""
+    gateways = set(body.get("payment_gateway_names") or [])
+    if GIFT_CARD not in gateways:
+        return ""
+    return "part" if gateways - {GIFT_CARD} else "all"
+
+
+def describe_gift_cards(body: Body, connection: Connection) -> str:
+    """Return what staff should know of gift cards that an order buys or is paid by."""
+    if not connection.settings.get("includes_gift_cards"):
+        is_bought = any(it.get("gift_card") for it in body["line_items"])
+        return BUYS_GIFT_CARDS if is_bought else ""
+    notes = {"all": PAID_BY_GIFT_CARDS, "part": PAID_IN_PART}
+    return notes.get(find_gift_cards(body), "")
 
 
 def read_erasure(body: Body, connection: Connection) -> EventFacts:
@@ -139,7 +172,7 @@ def read_erasure(body: Body, connection: Connection) -> EventFacts:
 def read_shop_erasure(body: Body, connection: Connection) -> EventFacts:
     """The end of the app in a shop: all personal data is erased."""
     if "customer" in body:
-        raise ValueError("it is about one customer")
+        raise OddValue("it is about one customer")
     read_id(body["shop_id"])
     return EventFacts(erasure=ShopErasure(is_whole_shop=True))
 

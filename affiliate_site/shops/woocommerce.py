@@ -12,6 +12,8 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from affiliate_site.shops.base import (
+    BUYS_GIFT_CARDS,
+    PAID_BY_GIFT_CARDS,
     Body,
     Headers,
     Reader,
@@ -30,6 +32,7 @@ from affiliate_site.shops.base import (
     read_currency,
     read_id,
     read_signed,
+    take_from_sale,
 )
 from payouts.shop_facts import EventFacts, Line, OrderFacts, RefundFact
 from tracking.errors import UnreadableEvent
@@ -49,6 +52,9 @@ UNPAID = ("pending", "on-hold", "checkout-draft", "auto-draft", "draft")
 CANCELED = ("cancelled", "failed", "trash")
 REFUNDED = "refunded"
 LANDING_PAGES = ("_wc_order_attribution_session_entry", "landing_page")
+# How the metadata of lines begins that are gift cards, by plugin: those of
+# WooCommerce, PW and YITH.
+GIFT_CARD_FIELDS = ("wc_gc_giftcard", "pw_gift_card", "ywgc_")
 RENEWAL = "_subscription_renewal"
 RECEIVED_AT = "received_at"  # added where the time of the body is not enough
 NOT_PAID = "The order is not paid yet."
@@ -63,7 +69,10 @@ def read_order(body: Body, connection: Connection) -> EventFacts:
     status, currency = str(body["status"]), read_currency(body["currency"])
     customer = read_id(body.get("customer_id") or "0").removeprefix("0")
     created_at = format_iso_time(body["date_created_gmt"])
-    paid = read_amount(body["total"])
+    cards = ZERO  # which paid a part that earns, and that the total does not have
+    if not connection.settings.get("includes_gift_cards"):
+        cards = sum((read_amount(it["amount"]) for it in list_cards(body)), ZERO)
+    paid = read_amount(body["total"]) + cards
     refunds = read_refunds(body.get("refunds") or [], at, currency)
     attributes = {str(it["key"]): it["value"] for it in body.get("meta_data") or []}
     values = list_referral_values(connection, attributes)
@@ -92,6 +101,7 @@ def read_order(body: Body, connection: Connection) -> EventFacts:
         is_canceled=status in CANCELED or (status == REFUNDED and left > ZERO),
         occurred_at=created_at,
         rank=RANKS.get(status, 0),
+        note=describe_gift_cards(body, connection),
     )
     order: OrderFacts = {
         "sale": sale,
@@ -143,8 +153,29 @@ def read_lines(
     if has_shipping:
         sources += body.get("shipping_lines") or []
     lines = [read_line(source, currency, has_tax=has_tax) for source in sources]
-    total = round_amount(total, currency)
-    return build_lines(lines, total, currency)
+    lines = build_lines(lines, round_amount(total, currency), currency)
+    if connection.settings.get("includes_gift_cards"):
+        return lines
+    cards = {str(source["id"]) for source in sources if is_gift_card(source)}
+    return [take_from_sale(line) if line["id"] in cards else line for line in lines]
+
+
+def list_cards(body: Body) -> list[Mapping[str, Any]]:
+    """Return the gift cards that paid a part of an order, if the plugin lists them."""
+    return list(body.get("gift_cards") or [])
+
+
+def is_gift_card(line: Mapping[str, Any]) -> bool:
+    """Whether a line buys a gift card, by the metadata that plugins give it."""
+    names = [str(it["key"]).lstrip("_") for it in line.get("meta_data") or []]
+    return any(name.startswith(GIFT_CARD_FIELDS) for name in names)
+
+
+def describe_gift_cards(body: Body, connection: Connection) -> str:
+    """Return what staff should know of gift cards that an order buys or is paid by."""
+    if not connection.settings.get("includes_gift_cards"):
+        return BUYS_GIFT_CARDS if any(map(is_gift_card, body["line_items"])) else ""
+    return PAID_BY_GIFT_CARDS if list_cards(body) else ""
 
 
 def read_line(source: Mapping[str, Any], currency: str, *, has_tax: bool) -> Line:

@@ -39,13 +39,16 @@ from tracking.services.connections import (
 CHANGE = "tracking.change_connection"
 RULE_SEPARATOR = "="
 MAX_PREFIX_LENGTH = 32
+INCLUDES_GIFT_CARDS = "includes_gift_cards"
 SWITCHES = (
     "includes_tax",
     "includes_shipping",
+    INCLUDES_GIFT_CARDS,
     "stores_email",
     "takes_tests",
     REFERENCE_MAY_BE_CODE,
 )
+KINDS_WITH_GIFT_CARDS = (ConnectionKind.SHOPIFY, ConnectionKind.WOOCOMMERCE)
 MAPS = ("commission_types", "coupons")
 
 
@@ -237,6 +240,12 @@ class ShopSettingsForm(ServiceForm):
     )
     includes_tax = forms.BooleanField(label="Tax earns, too", required=False)
     includes_shipping = forms.BooleanField(label="Shipping earns, too", required=False)
+    includes_gift_cards = forms.BooleanField(
+        label="Gift cards earn when they are bought",
+        required=False,
+        help_text="What a gift card pays earns nothing then, as far as the shop says"
+        " how much that is. Otherwise it earns, and buying a gift card does not.",
+    )
     commission_types = KeyValueField(
         label="Commission types of products",
         required=False,
@@ -276,7 +285,13 @@ class ShopSettingsForm(ServiceForm):
 
     fieldsets: FieldSets = (
         (None, ("name", "program", "programs", "id_prefix")),
-        ("What counts", ("includes_tax", "includes_shipping", "commission_types")),
+        (
+            "What counts",
+            (
+                *("includes_tax", "includes_shipping", INCLUDES_GIFT_CARDS),
+                "commission_types",
+            ),
+        ),
         ("Who is referred", ("referral_fields", "coupons", REFERENCE_MAY_BE_CODE)),
         ("Customers and tests", ("stores_email", "takes_tests")),
     )
@@ -285,6 +300,8 @@ class ShopSettingsForm(ServiceForm):
         super().__init__(*args, **kwargs)
         if self.row.kind != ConnectionKind.STRIPE:
             del self.fields[REFERENCE_MAY_BE_CODE]
+        if self.row.kind not in KINDS_WITH_GIFT_CARDS:
+            del self.fields[INCLUDES_GIFT_CARDS]
 
     def get_fieldsets(self):
         return [
