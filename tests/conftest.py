@@ -117,14 +117,16 @@ def count_by_the_clock_of_the_test(monkeypatch):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """Refuse a test whose code locks rows in another order than all other code.
+    """Refuse a test whose code locks rows in another order than all other code, or of a
+    model without a proof in `concurrency/test_saved_columns.py`.
 
     Those marked `another_transaction` run it in the middle of a transaction.
     """
-    from tests.lock_order import record_locks
+    from tests.lock_order import LOCKED_MODELS, record_locks
 
     with record_locks() as order:
         result = yield
+    assert order.models <= set(LOCKED_MODELS), "prove it in test_saved_columns.py"
     if not item.get_closest_marker("another_transaction"):
         assert order.violations == []
     return result

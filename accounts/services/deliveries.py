@@ -100,10 +100,9 @@ def record_delivery_result(
         if is_failed and is_test:
             return
         if is_failed:
-            endpoint.update_row(
-                failing_since=endpoint.failing_since or at,
-                backoff_until=at + ENDPOINT_BACKOFF,
-            )
+            # Other deliveries may have failed or succeeded since the endpoint was read.
+            endpoint.update_row(expected={"failing_since": None}, failing_since=at)
+            endpoint.update_row(backoff_until=at + ENDPOINT_BACKOFF)
         elif endpoint.failing_since is not None:
             endpoint.update_row(failing_since=None, backoff_until=None)
         if is_failed and retry_at is None:
