@@ -7,7 +7,6 @@ the same link from the same address and browser, which is the same click.
 from contextlib import suppress
 from typing import Any
 
-from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -32,7 +31,7 @@ from tracking.services.clicks import (
     record_click,
 )
 from tracking.services.failed_page_calls import BOT
-from tracking.services.page_storage import take_storage_of_click
+from tracking.services.page_storage import store_click, take_storage_of_click
 
 PAGE = "document"  # the `Sec-Fetch-Dest` of a page that a browser opens
 
@@ -71,9 +70,16 @@ def follow(request, account: Account, code: str) -> HttpResponse | None:
         record_failure(request, account, BOT, at=at)
     elif is_page_load(request):
         visit = build_visit(request, code, target)
-        with suppress(TooMuchFromPages), transaction.atomic():
-            click: Click = record_click(account, visit=visit, at=at, deduplicate=True)
+
+        def store(keeps_texts: bool) -> Click:  # noqa: FBT001
+            click: Click = record_click(
+                account, visit=visit, at=at, deduplicate=True, keeps_texts=keeps_texts
+            )
             take_storage_of_click(click, is_new=click.created_at == at)
+            return click
+
+        with suppress(TooMuchFromPages):
+            click = store_click(store)
             page = append_query_parameters(page, click_id=str(click.public_id))
             target = build_referral_link(page, code, sub_id=sub_id)
     return redirect(target)

@@ -80,7 +80,7 @@ DOORS = (
         "120 a minute",
         refused_rows=3,
         accepted_rows=2,
-        accepted="2 a call, within the megabytes of clicks",
+        accepted="2 a call, within the rows and megabytes of clicks",
     ),
     Door(
         "`/track/customer/`",
@@ -111,7 +111,7 @@ DOORS = (
         calls="120 a minute",
         refused_rows=1,
         accepted_rows=1,
-        accepted="1 a call, within the megabytes of clicks",
+        accepted="1 a call, within the rows and megabytes of clicks",
     ),
     Door(
         "Events of shops `/in/`",

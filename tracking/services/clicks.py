@@ -56,12 +56,18 @@ def get_link_program(account: Account, code: str, *, at: datetime) -> Program:
 
 @retry_on_conflict
 def record_click(
-    account: Account, *, visit: Visit, at: datetime, deduplicate: bool = False
+    account: Account,
+    *,
+    visit: Visit,
+    at: datetime,
+    deduplicate: bool = False,
+    keeps_texts: bool = True,
 ) -> Click:
     """Record a visit as a click.
 
     With `deduplicate`, visits through the same link from the same address and user
-    agent within `DEDUP_WINDOW` are one click.
+    agent within `DEDUP_WINDOW` are one click. Without `keeps_texts` its texts are not
+    stored: pages, user agent, sub-ID and meta data.
     """
     attribution = attribute(
         account,
@@ -92,6 +98,9 @@ def record_click(
         "meta_data": visit.meta_data,
         "created_at": at,
     }
+    if not keeps_texts:
+        texts = ("referrer", "landing_page", "user_agent", "sub_id")
+        values |= dict.fromkeys(texts) | {"meta_data": {}}
     if prospect is None and not deduplicate:
         return account.clicks.create(**values)
     with transaction.atomic():

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import transaction
 from django.db.models.functions import Lower
 
 from accounts.errors import DomainError
@@ -13,7 +12,8 @@ from accounts.models.accounts import Account
 from tracking.errors import TooMuchFromPages
 from tracking.models.clicks import Click
 from tracking.services.clicks import Visit, record_click
-from tracking.services.page_storage import take_storage_of_click
+from tracking.services.concurrency import retry_on_conflict
+from tracking.services.page_storage import store_click, take_storage_of_click
 
 
 def generate_tracking_id() -> str:
@@ -29,6 +29,7 @@ class RecordedVisit:
     failure: DomainError | None = None
 
 
+@retry_on_conflict
 def record_visit(
     account: Account, *, visit: Visit, previous_tracking_id: str | None, at: datetime
 ) -> RecordedVisit:
@@ -37,23 +38,26 @@ def record_visit(
     If the link is invalid, the new id refers to the click of the previous tracking id.
     If that is unknown too, or pages have stored enough today, nothing is stored.
     """
-    tracking_id, failure = generate_tracking_id(), None
+    tracking_id = generate_tracking_id()
+
+    def store(keeps_texts: bool) -> DomainError | None:  # noqa: FBT001
+        failure, click = None, None
+        try:
+            click = record_click(
+                account, visit=visit, at=at, deduplicate=True, keeps_texts=keeps_texts
+            )
+        except DomainError as error:
+            failure = error
+            click = _find_click(account, previous_tracking_id)
+        if click is not None:
+            account.visitors.create(tracking_id=tracking_id, click=click, created_at=at)
+            take_storage_of_click(click, is_new=click.created_at == at)
+        return failure
+
     try:
-        with transaction.atomic():
-            click: Click | None
-            try:
-                click = record_click(account, visit=visit, at=at, deduplicate=True)
-            except DomainError as error:
-                failure = error
-                click = _find_click(account, previous_tracking_id)
-            if click is not None:
-                account.visitors.create(
-                    tracking_id=tracking_id, click=click, created_at=at
-                )
-                take_storage_of_click(click, is_new=click.created_at == at)
+        return RecordedVisit(tracking_id, store_click(store))
     except TooMuchFromPages as error:
-        failure = error
-    return RecordedVisit(tracking_id, failure)
+        return RecordedVisit(tracking_id, error)
 
 
 def find_first_coupon(account: Account, coupons: Sequence[str]) -> str | None:

@@ -57,7 +57,7 @@ def page(scenario):
 
 
 def limit(monkeypatch, name, **limits):
-    """Set the limits of a kind in kilobytes, wherever it is used."""
+    """Set the limits of a kind, wherever it is used."""
     old = getattr(page_storage, name)
     new = replace(old, **limits)
     for module in ("page_storage", "customers"):
@@ -82,11 +82,57 @@ def test_bounds_the_clicks_of_a_day(page, scenario, monkeypatch, level, time_mac
     assert scenario.account.clicks.count() == 4 + (level != "account")
 
 
-def test_texts_count_as_bytes(page, scenario, monkeypatch):
-    limit(monkeypatch, "CLICKS", link=12)
-    for _ in range(3):
-        page.click(scenario.mina, referrer="https://n.example.org/" + "é" * 2000)
-    assert scenario.account.clicks.count() == 2
+@pytest.mark.parametrize("level", ["link", "affiliate", "account"])
+def test_bounds_the_texts_of_clicks(page, scenario, monkeypatch, level):
+    """Beyond the bytes a click is a small row; it counts all the same."""
+    limit(monkeypatch, "CLICK_TEXTS", **{level: 5000})
+    referrer = "https://n.example.org/" + "é" * 900
+    for number in range(4):
+        landing_page = f"https://shop.example.net/?sub_id=s{number}"
+        page.click(scenario.mina, referrer=referrer, landing_page=landing_page)
+    columns = ("referrer", "landing_page", "sub_id")
+    clicks = scenario.account.clicks.order_by("id").values_list(*columns)
+    texts = [
+        (referrer, f"https://shop.example.net/?sub_id=s{n}", f"s{n}") for n in "01"
+    ]
+    assert list(clicks) == [*texts, *[(None, None, None)] * 2]
+    assert scenario.account.visitors.count() == 4
+    assert page.list_failures() == {}
+    page.follow(scenario.mina)  # small enough
+    assert scenario.account.clicks.last().user_agent.startswith("Mozilla/5.0")
+    nils = scenario.create_enrolled_affiliate("Nils", "Berg")
+    page.click(nils, referrer=referrer)
+    stored = scenario.account.clicks.order_by("id").last().referrer
+    assert stored == (None if level == "account" else referrer)
+
+
+def test_a_short_link_beyond_the_texts_keeps_its_click(page, scenario, monkeypatch):
+    limit(monkeypatch, "CLICK_TEXTS", link=10)
+    assert "click_id=" in page.follow(scenario.mina)["Location"]
+    click = scenario.account.clicks.get()
+    assert (click.landing_page, click.user_agent, click.meta_data) == (None, None, {})
+    assert click.ip is not None
+
+
+def test_a_visit_without_its_texts_is_one_click(page, scenario, monkeypatch):
+    limit(monkeypatch, "CLICK_TEXTS", link=10)
+    agent = "Mozilla/5.0 (X11; Linux x86_64) Firefox/128.0"
+    for _ in range(2):
+        page.visitors = 0
+        page.follow(scenario.mina)
+    page.visitors = 0
+    page.call("click", referral_code=scenario.mina.code, agent=agent)
+    assert scenario.account.clicks.count() == 2  # of two user agents
+
+
+def test_clicks_that_are_refused_take_nothing_from_others(page, scenario, monkeypatch):
+    limit(monkeypatch, "CLICKS", link=2, account=4)
+    for _ in range(9):
+        page.click(scenario.mina)
+    nils = scenario.create_enrolled_affiliate("Nils", "Berg")
+    for _ in range(9):
+        page.click(nils)
+    assert scenario.account.clicks.count() == 4
 
 
 def test_a_link_beyond_the_limit_leads_to_the_shop(page, scenario, monkeypatch):
