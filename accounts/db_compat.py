@@ -12,6 +12,7 @@ BATCH_SIZE = 1000  # rows of one statement
 LARGE_BATCH_SIZE = 5000  # of those that pay many affiliates at once
 MAX_VALUES = 65_535  # of one statement of PostgreSQL
 LOCK_TIMEOUT_SQLSTATE = "55P03"
+MISSING_ROW_SQLSTATE = "23503"
 TEMPORARY_SQLSTATES = (
     *("08", "57"),  # lost connection; statement timeout, shutdown
     *("40", LOCK_TIMEOUT_SQLSTATE),  # deadlock, serialization failure
@@ -62,6 +63,14 @@ def is_temporary(error: BaseException) -> bool:
     if state is not None:
         return bool(state.startswith(TEMPORARY_SQLSTATES))
     return "FATAL:" not in str(error) or "database system is" in str(error)
+
+
+def is_missing_row(error: BaseException) -> bool:
+    """Return whether a row that was written names one that does not exist.
+
+    PostgreSQL finds that at the COMMIT. On SQLite no row disappears in a transaction.
+    """
+    return getattr(error.__cause__, "sqlstate", None) == MISSING_ROW_SQLSTATE
 
 
 def split_into_batches(

@@ -5,7 +5,6 @@ See docs/tracking-trust.md.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -50,7 +49,7 @@ from tracking.models.conversions import Conversion
 from tracking.models.prospects import PromotionMethod
 from tracking.money import ZERO, validate_amount
 from tracking.services.attribution import Attribution, attribute
-from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
+from tracking.services.concurrency import retry_on_conflict, suppress_conflict
 from tracking.services.conversions import find_conversion, write_conversion
 from tracking.services.page_storage import (
     BYTES_OF_CLAIM,
@@ -103,7 +102,7 @@ def create_conversion(
     """
     values: dict[str, Any] = {"data": data, "status": status, "at": at}
     if is_id_free:
-        with suppress(ConcurrentUpdate):
+        with suppress_conflict():
             return _create_conversion(account, is_id_free=True, **values)
     return retry_on_conflict(_create_conversion)(account, is_id_free=False, **values)
 

@@ -1,11 +1,13 @@
 """Retry of operations whose data changed between reading and writing."""
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import IntegrityError, InterfaceError, OperationalError, connection
+
+from accounts.db_compat import is_missing_row
 
 MAX_ATTEMPTS = 4
 
@@ -31,8 +33,22 @@ def ensure_transaction_usable() -> None:
         raise OperationalError("a savepoint could not be rolled back")
 
 
+@contextmanager
+def suppress_conflict() -> Iterator[None]:
+    """Suppress a `ConcurrentUpdate`, and that a row which was read without a lock is
+    deleted before the COMMIT: `prune` deletes old clicks while a call names them."""
+    try:
+        yield
+    except ConcurrentUpdate:
+        pass
+    except IntegrityError as error:
+        if not is_missing_row(error):
+            raise
+
+
 def retry_on_conflict(operation: Callable[Params, Result]) -> Callable[Params, Result]:
-    """Call the operation again on `ConcurrentUpdate`, in a new transaction.
+    """Call the operation again in a new transaction after what `suppress_conflict`
+    suppresses.
 
     The last of `MAX_ATTEMPTS` calls lets the exception through.
     """
@@ -40,7 +56,7 @@ def retry_on_conflict(operation: Callable[Params, Result]) -> Callable[Params, R
     @wraps(operation)
     def wrapper(*args: Params.args, **kwargs: Params.kwargs) -> Result:
         for _ in range(MAX_ATTEMPTS - 1):
-            with suppress(ConcurrentUpdate):
+            with suppress_conflict():
                 return operation(*args, **kwargs)
         return operation(*args, **kwargs)
 
