@@ -322,8 +322,18 @@ class LedgerSession:
         keys = self._list_keys()
         self.ledger_accounts = self._load_ledger_accounts()
         # All sessions insert in the same order, so that they cannot deadlock: these
-        # first, by `str`, because None and an affiliate's id cannot be compared.
-        missing = sorted(keys - set(self.ledger_accounts), key=str)
+        # first, by `str`, because None and an affiliate's id cannot be compared, then
+        # those of the account. The latter have no lock, but another transaction waits
+        # for who inserts them, so they come before any lock.
+        expenses = {
+            LedgerAccountKey(currency, LedgerAccountType.EXPENSE)
+            for _, currency in self.balance_keys
+        }
+        missing = [
+            key
+            for group in (keys, expenses)
+            for key in sorted(group - set(self.ledger_accounts), key=str)
+        ]
         for key in missing:
             self._insert_ledger_account(key)
         if missing:
