@@ -21,6 +21,11 @@ from affiliate_site import http_errors
 PREFIX = "/creatives/"
 MAX_BYTES = 2 * 1024 * 1024
 MAX_SIDE = 4096  # pixels
+MAX_PIXELS = 5_000_000  # in all; each takes memory while the image is written anew
+SIZE_RULE = (
+    f"at most {MAX_SIDE} pixels wide and high, and of {MAX_PIXELS // 10**6} million"
+    " pixels in all"
+)
 MEDIA_TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
 # What is accepted, and as what it is stored: the ending and Pillow's name.
 FORMATS = {
@@ -61,15 +66,15 @@ def encode_image(data: bytes) -> EncodedImage:
     try:
         with Image.open(BytesIO(data), formats=tuple(FORMATS)) as image:
             ending, name = FORMATS[str(image.format)]
-            if max(image.size) > MAX_SIDE:
-                raise refuse(f"at most {MAX_SIDE} pixels wide and high")
+            if max(image.size) > MAX_SIDE or image.width * image.height > MAX_PIXELS:
+                raise refuse(SIZE_RULE)
             if getattr(image, "is_animated", False):
                 raise refuse("one picture: animations are not accepted")
             pixels = copy_pixels(image, has_alpha=name != "JPEG")
     except InvalidSetting:
         raise
     except Image.DecompressionBombError as error:
-        raise refuse(f"at most {MAX_SIDE} pixels wide and high") from error
+        raise refuse(SIZE_RULE) from error
     except Exception as error:  # decoders raise errors of any kind
         if SVG.search(data[:1024]):
             raise refuse(
@@ -99,10 +104,9 @@ def refuse(rule: str) -> InvalidSetting:
 
 def copy_pixels(image: Image.Image, *, has_alpha: bool) -> Image.Image:
     """Return the pixels, turned upright, without anything else of the file."""
-    upright = ImageOps.exif_transpose(image)
-    is_transparent = has_alpha and upright.has_transparency_data
-    mode = "RGBA" if is_transparent else "RGB"
-    pixels = upright.convert(mode)
+    is_transparent = has_alpha and image.has_transparency_data
+    pixels = image.convert("RGBA" if is_transparent else "RGB")
+    ImageOps.exif_transpose(pixels, in_place=True)
     pixels.info.clear()
     return pixels
 

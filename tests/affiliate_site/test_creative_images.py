@@ -11,6 +11,7 @@ from PIL import Image, PngImagePlugin
 from accounts.errors import InvalidSetting
 from affiliate_site.creative_images import (
     MAX_BYTES,
+    MAX_PIXELS,
     MAX_SIDE,
     build_image_url,
     delete_image,
@@ -146,9 +147,39 @@ def test_refuses_what_is_no_plain_image(data, rule):
     assert rule in refused.value.text
 
 
-def test_takes_the_largest_image():
-    encoded = encode_image(make_image(size=(MAX_SIDE, MAX_SIDE)))
-    assert (encoded.width, encoded.height) == (MAX_SIDE, MAX_SIDE)
+TOO_MANY = (2500, MAX_PIXELS // 2500 + 1)
+NOT_DECODED = {
+    "png": make_image(size=TOO_MANY),
+    "jpeg": make_image("JPEG", TOO_MANY, progressive=True),
+    "gif": make_image("GIF", TOO_MANY, mode="P"),
+    "webp": make_image("WEBP", TOO_MANY, lossless=True),
+    "wide": make_image(size=(MAX_SIDE + 1, 1)),
+    "bomb": make_png_bomb(8000),
+    **{f"animated {kind}": make_animation(kind) for kind in ("GIF", "WEBP", "PNG")},
+}
+
+
+@pytest.mark.parametrize("name", NOT_DECODED)
+def test_what_the_header_refuses_is_not_decoded(monkeypatch, name):
+    """A pixel of an image that is decoded and written anew takes up to 40 bytes."""
+
+    def decode(*arguments, **options):
+        raise AssertionError("decoded")
+
+    monkeypatch.setattr("affiliate_site.creative_images.copy_pixels", decode)
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load_prepare", decode)
+    monkeypatch.setattr("PIL.WebPImagePlugin.WebPImageFile.load", decode)
+    with pytest.raises(InvalidSetting) as refused:
+        encode_image(NOT_DECODED[name])
+    is_animated = name.startswith("animated")
+    rule = "animations are not accepted" if is_animated else "5 million pixels in all"
+    assert rule in refused.value.text
+
+
+@pytest.mark.parametrize("size", [(2500, MAX_PIXELS // 2500), (MAX_SIDE, 1)])
+def test_takes_the_largest_image(size):
+    encoded = encode_image(make_image(size=size))
+    assert (encoded.width, encoded.height) == size
 
 
 def test_serves_images_safely(account):
@@ -191,9 +222,9 @@ def test_serves_no_other_files(account, path):
 def test_limits_what_is_stored():
     """Lossless WebP repeats noise in a few bytes, which JPEG and PNG cannot."""
     tile = Image.effect_noise((128, 128), 200).convert("RGB")
-    image = Image.new("RGB", (4096, 4096))
-    for x in range(0, 4096, 128):
-        for y in range(0, 4096, 128):
+    image = Image.new("RGB", (2048, 2048))
+    for x in range(0, 2048, 128):
+        for y in range(0, 2048, 128):
             image.paste(tile, (x, y))
     file = BytesIO()
     image.save(file, format="WEBP", lossless=True, method=0)

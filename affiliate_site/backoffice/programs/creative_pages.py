@@ -44,7 +44,8 @@ class NewCreativeForm(ServiceForm):
     image = forms.FileField(
         required=False,
         help_text=(
-            "A PNG, JPEG, GIF or WebP of at most 2 MB and 4096 pixels, not animated."
+            "A PNG, JPEG, GIF or WebP of at most 2 MB, 4096 pixels wide and high and 5"
+            " million pixels in all, not animated."
         ),
     )
     text = forms.CharField(
