@@ -1,9 +1,13 @@
-"""Tasks about imports of tables."""
+"""Tasks of operators: imports of tables, and `prune`."""
 
+import io
 from datetime import UTC, datetime
+
+from django.core.management import call_command
 
 from affiliate_site.moving.tables.undo import undo_table_import
 from tests.affiliate_site.moving.tables.building import build
+from tracking.services import click_retention
 
 AT = datetime(2026, 9, 1, 12, tzinfo=UTC)
 
@@ -19,4 +23,14 @@ def undo_import(account, *, public_id):
     undo_table_import(account, public_id=public_id, at=AT)
 
 
-IMPORT_TASKS = {"import_table": import_table, "undo_import": undo_import}
+def prune(account, *, batch_size):
+    """Remove what is expired in all accounts, a few clicks at once."""
+    click_retention.DELETE_BATCH_SIZE = batch_size
+    call_command("prune", stdout=io.StringIO())
+
+
+IMPORT_TASKS = {
+    "import_table": import_table,
+    "undo_import": undo_import,
+    "prune": prune,
+}

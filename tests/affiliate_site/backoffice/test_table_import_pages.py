@@ -23,6 +23,8 @@ from tests.affiliate_site.backoffice.table_import_pages import (
     upload,
     url_of,
 )
+from tests.affiliate_site.moving.tables.test_notes import BILLED, MARCH, PAYMENTS
+from tests.document_scenario import bill
 from tracking.models.imports import TableImport
 from tracking.services.imports import ImportProblem
 
@@ -131,6 +133,15 @@ def test_has_nothing_to_do_with_rows_that_are_known(client, people, upload, choo
     assert "_save" not in page.content.decode()
     assert store(client, page).status_code == 200
     assert TableImport.objects.count() == 1
+
+
+def test_says_what_is_added_to_a_month_with_a_document(
+    client, account, scenario, upload, choose
+):
+    bill(scenario.pay("1"), *MARCH)
+    payment = PAYMENTS.replace("2026-04-01", "2026-03-31")
+    assert "Documents were issued" not in read(choose(upload("payments", PAYMENTS)))
+    assert BILLED in read(choose(upload("payments", payment, name="march.csv")))
 
 
 def test_imports_once(client, account, upload, choose):

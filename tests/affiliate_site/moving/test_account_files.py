@@ -19,10 +19,23 @@ from affiliate_site.moving.account_files import (
 from affiliate_site.moving.account_tables import list_tables
 from affiliate_site.moving.id_ranges import _get_last_value
 from tests.affiliate_site.moving.conftest import explain_all, read, write
+from tests.conftest import create_account
 from tests.ledger_checks import assert_ledger_consistent
-from tests.moving_account import SECRETS, fill_account, read_balances, read_lists
-from tests.program_scenario import CONVERSION_CREATED_AT
+from tests.moving_account import (
+    SECRETS,
+    fill_account,
+    read_balances,
+    read_lists,
+    rolled_back,
+)
+from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tests.row_count_checks import assert_row_counts_exact
+from tests.tracking.services.test_click_retention import (
+    OLD,
+    list_counts,
+    prune,
+    visit,
+)
 
 pytestmark = pytest.mark.usefixtures("db")
 
@@ -89,6 +102,23 @@ def test_new_rows_follow_the_imported_ones(moved, make_key):
     make_key(account)
 
     assert account.audit_log.latest("pk").pk == last + 1
+
+
+def test_counts_of_removed_clicks_move(tmp_path):
+    with rolled_back():
+        account = create_account()
+        scenario = ProgramScenario(account)
+        for number in range(3):
+            visit(scenario, ip=f"192.0.2.{number}", page=f"https://x.example/{number}")
+        assert prune(account) == 3
+        counts = list_counts(account)
+        write(account, tmp_path / "account.jsonl")
+
+    account = read(tmp_path / "account.jsonl")
+
+    assert list_counts(account) == counts
+    assert account.clicks_pruned_until == OLD
+    assert prune(account) == 0
 
 
 def test_only_the_owner_reads_the_file_and_it_is_not_replaced(moved, account, tmp_path):

@@ -2,7 +2,7 @@
 
 import io
 import json
-from datetime import timedelta
+from datetime import date, timedelta
 from functools import partial
 
 import httpx
@@ -24,6 +24,7 @@ from payouts.services.payments import cancel_payment
 from tests.affiliate_site.moving.conftest import read, write
 from tests.affiliate_site.moving.test_importing import LATER, answer
 from tests.command_line import run_command, run_failing_command, run_json_command
+from tests.document_scenario import bill
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tracking.services.notes import create_note
@@ -227,6 +228,22 @@ def test_the_command_switches(scenario, sales, target, command):
     (balance,) = [line for line in lines if line.startswith("balance of mina")]
     assert balance.endswith("there (changed there since the switch)")
     assert lines[-1].startswith("Ours since 20")
+
+
+def test_the_command_names_months_with_documents(scenario, sales, target, command):
+    """Documents are made here: the next run of the mirror adds to a month of one."""
+    run_json_command(*command)
+    bill(target.payments.get(), date(2026, 3, 1), date(2026, 3, 31))
+    sale = scenario.create_conversion("100")
+    scenario.set_status(scenario.get_commission(sale), "approved")
+
+    lines = run_command(*command).splitlines()
+
+    (line,) = [each for each in lines if "already_billed" in each]
+    assert line == (
+        "affiliate minakessler: already_billed 2026-03 Documents were issued for these"
+        " months already: minakessler 2026-03 (1). What is added there is not in them."
+    )
 
 
 def test_the_command_fails_for_a_difference_that_it_cannot_explain(
