@@ -28,11 +28,15 @@ from payouts.errors import (
     DuplicateOpeningBalance,
     OpeningBalanceNotFound,
     PaymentNotFound,
+    PaymentsUnanswered,
     PayoutLineNotIncluded,
     PayoutMethodNotFound,
     PayoutRunEmpty,
+    PersonNotFound,
+    ReceiverErased,
 )
 from payouts.services.conversion_updates import update_commission
+from payouts.services.erasure import erase_person
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.opening_balances import (
     post_opening_balance,
@@ -62,6 +66,7 @@ from tests.properties.bank import Bank, Transfer
 from tests.properties.killed import run_killed
 from tracking.attribution import TrackingParameters
 from tracking.errors import ConversionNotFound, DuplicateConversion
+from tracking.services.erasure import get_erased_id
 
 pytestmark = pytest.mark.integration
 
@@ -123,6 +128,7 @@ class History:
     sales: dict[str, Sale] = field(default_factory=dict)
     payments: dict[str, PaymentModel] = field(default_factory=dict)
     opening: dict[tuple[str, str], int] = field(default_factory=dict)
+    erased: dict[str, str] = field(default_factory=dict)  # kinds, as `kinds`
     method_holds: set[str] = field(default_factory=set)
     withheld: set[tuple[str, str]] = field(default_factory=set)
     refunds: int = 0
@@ -132,20 +138,23 @@ class History:
     def __post_init__(self) -> None:
         self.account = AccountFactory(slug=self.slug, plan__name="enterprise")
         self.scenario = ProgramScenario(self.account, rate=RATE)
-        people = [
-            self.scenario.mina,
-            self.scenario.create_enrolled_affiliate("Odette", "Varga"),
-            self.scenario.create_enrolled_affiliate("Nils", "Berg"),
-        ]
-        self.coupons = {each.slug: each.coupon for each in people}
-        bank, other, paypal = self.coupons
-        for slug, iban in zip((bank, other), IBANS, strict=True):
-            self.set_method(slug, "bank", {"account_holder": "A B", "iban": iban})
-        self.set_method(paypal, "paypal", {"email": "nils@notes.example.org"})
-        self.kinds = {bank: "bank", other: "bank", paypal: "paypal"}
+        self.coupons: dict[str, str] = {}
+        self.kinds: dict[str, str] = {}
+        for kind in ("bank", "bank", "paypal"):
+            self.enroll(kind)
         payer = {f"payer_{name}": value for name, value in PAYER.items()}
         update_payout_settings(self.account, changes=payer, at=self.at)
         self.bank = Bank(self.dice)
+
+    def enroll(self, kind: str) -> None:
+        """Enroll an affiliate who can be paid."""
+        name = self.choose_name("Mina")
+        person = self.scenario.create_enrolled_affiliate(name, "Kessler")
+        details = {"email": f"{name.lower()}@notes.example.org"}
+        if kind == "bank":
+            details = {"account_holder": "A B", "iban": IBANS[self.names % 2]}
+        self.set_method(person.slug, kind, details)
+        self.coupons[person.slug], self.kinds[person.slug] = person.coupon, kind
 
     def set_method(self, slug: str, kind: str, details: dict[str, str]) -> None:
         set_payout_method(
@@ -159,8 +168,9 @@ class History:
 
     # What the model expects
 
-    def list_keys(self) -> Iterator[tuple[str, str]]:
-        for slug, kind in self.kinds.items():
+    def list_keys(self, *, is_erased: bool = False) -> Iterator[tuple[str, str]]:
+        """Affiliates and currencies; those of erased affiliates only, or none."""
+        for slug, kind in (self.erased if is_erased else self.kinds).items():
             yield from ((slug, it) for it in ("EUR", "USD")[: 1 + (kind == "paypal")])
 
     def get_balance(self, affiliate: str, currency: str) -> int:
@@ -410,7 +420,7 @@ class History:
                 self.withheld.remove(key)
 
     def lift(self) -> None:
-        if key := self.choose(self.withheld):
+        if key := self.choose(it for it in self.withheld if it[0] in self.kinds):
             slug, currency = key
             self.send(
                 lambda: lift_withheld_balance(
@@ -419,6 +429,47 @@ class History:
                 BalanceNotWithheld,
             )
             self.withheld.remove(key)
+
+    def erase(self) -> None:
+        """Erase an affiliate, unless a payment of it has no answer; another joins."""
+        slug = self.choose(self.kinds)
+        pk = self.account.affiliates.get(slug=slug).pk
+        own = {
+            it.replace("_", "-")
+            for it, each in self.payments.items()
+            if each.affiliate == slug and each.run and not each.is_canceled
+        }
+        states = {
+            it.state
+            for it in self.bank.transfers
+            if it.name in own or it.name.replace("_", "-") in own
+        }
+        try:
+            self.send(
+                lambda: erase_person(self.account, identifier=slug, at=self.at),
+                PersonNotFound,
+            )
+        except PaymentsUnanswered:
+            assert "received" in states or self.bank.answers
+            return
+        assert "received" not in states
+        self.rename_erased(slug, get_erased_id(pk))
+        self.enroll(self.erased[get_erased_id(pk)])
+
+    def rename_erased(self, slug: str, erased_id: str) -> None:
+        """What is due to the affiliate stays, under an ID that names nobody."""
+        self.erased[erased_id] = self.kinds.pop(slug)
+        rows = (*self.sales.values(), *self.payments.values(), *self.bank.transfers)
+        for row in rows:
+            if row.affiliate == slug:
+                row.affiliate = erased_id
+        for key in [key for key in self.opening if key[0] == slug]:
+            self.opening[erased_id, key[1]] = self.opening.pop(key)
+        self.withheld = {
+            (erased_id if name == slug else name, currency)
+            for name, currency in self.withheld
+        }
+        self.method_holds.discard(slug)
 
     def upload(self, run: Any, names: dict[str, tuple[str, str]]) -> None:
         for file in build_files(run, formats=["pain001", "paypal"], at=self.at):
@@ -447,7 +498,11 @@ class History:
                 for it, each in self.payments.items()
                 if each.run == run_id
             }
-            self.upload(run, names)
+            if any(key[0] in self.erased for key in names.values()):
+                with pytest.raises(ReceiverErased):
+                    self.upload(run, names)
+            else:
+                self.upload(run, names)
 
     def process(self) -> None:
         self.bank.process()
@@ -475,7 +530,8 @@ class History:
             payment = self.payments[name]
             if state in ("refused", "returned") and not payment.is_canceled:
                 payment.is_canceled = True
-                self.method_holds.add(payment.affiliate)
+                if payment.affiliate in self.kinds:
+                    self.method_holds.add(payment.affiliate)
 
     def find_known(self, content: bytes) -> Iterator[Transfer]:
         """The payments that an answer names, unless it is older than their state."""
@@ -539,7 +595,7 @@ class History:
 
     def check(self) -> None:
         expected: dict[str, dict[str, Decimal]] = {}
-        for slug, currency in self.list_keys():
+        for slug, currency in (*self.list_keys(), *self.list_keys(is_erased=True)):
             if units := self.get_balance(slug, currency):
                 expected.setdefault(slug, {})[currency] = to_amount(units)
         balances = get_payable_balances_by_slug(self.account)
@@ -576,7 +632,7 @@ class History:
     def check_bank(self) -> None:
         """Nobody got money twice, and nobody lost any."""
         lines = self.account.payout_lines.filter(state="settled")
-        for slug, currency in self.list_keys():
+        for slug, currency in (*self.list_keys(), *self.list_keys(is_erased=True)):
             own = lines.filter(affiliate__slug=slug, currency=currency)
             settled = sum(own.values_list("amount", flat=True), Decimal(0))
             assert self.bank.get_paid(slug, currency) == settled
@@ -595,6 +651,7 @@ STEPS = {
     "pay_run": 6,
     "withhold": 3,
     "lift": 2,
+    "erase": 1,
     "upload_again": 2,
     "process": 6,
     "send_back": 2,
