@@ -1,5 +1,6 @@
 """Which e-mail addresses are accepted and equal, and which names mail can come from."""
 
+import re
 import unicodedata
 from contextlib import suppress
 
@@ -7,6 +8,9 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
 ENCODED_WORD = "=?"  # mail programs decode it: another address than limits compare
+# The same mailbox in other words: quotes, escapes, and the number of a host.
+OTHER_SPELLINGS = (ENCODED_WORD, '"', "\\", "[", "]")
+ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 MAX_FOLDED_LENGTH = 762  # of the columns: 254 characters, of which one can become three
 
 
@@ -14,13 +18,21 @@ def validate_address(text: str) -> None:
     """Raise `ValidationError` unless the text is an address, however it is read."""
     validate_email(text)
     try:
-        encode_domain(text)
+        encoded = encode_domain(text)
     except UnicodeError:
-        is_valid = False
-    else:
-        is_valid = ENCODED_WORD not in text
-    if not is_valid:
+        encoded = ""
+    validate_email(encoded)
+    if has_other_spellings(text):
         raise ValidationError(validate_email.message, code=validate_email.code)
+
+
+def has_other_spellings(text: str) -> bool:
+    """Whether a mail program reads another address than the text shows.
+
+    Letters before the domain that are not ASCII are sent as encoded words.
+    """
+    local, _, _ = text.rpartition("@")
+    return not local.isascii() or any(each in text for each in OTHER_SPELLINGS)
 
 
 def encode_domain(text: str) -> str:
@@ -37,10 +49,10 @@ def encode_domain(text: str) -> str:
 def fold_email(text: str) -> str:
     """Return what is equal for all spellings of an address, also of its domain.
 
-    A domain that cannot be encoded is folded as text. Longer ones than any address are
-    cut.
+    A quoted name, which older rows may have, loses its quotes. A domain that cannot be
+    encoded is folded as text. Longer ones than any address are cut.
     """
-    folded = text[:MAX_FOLDED_LENGTH].casefold()
+    folded = unquote_name(text[:MAX_FOLDED_LENGTH].casefold())
     if folded.isascii():
         return folded
     local, at, domain = folded.rpartition("@")
@@ -48,6 +60,14 @@ def fold_email(text: str) -> str:
     with suppress(UnicodeError):
         folded = encode_domain(folded).casefold()
     return folded[:MAX_FOLDED_LENGTH]
+
+
+def unquote_name(text: str) -> str:
+    """Return an address without quotes around what is before its domain."""
+    local, at, domain = text.rpartition("@")
+    if at and len(local) > 1 and local[0] == local[-1] == '"':
+        return ESCAPED.sub(r"\1", local[1:-1]) + at + domain
+    return text
 
 
 def list_spellings(text: str) -> set[str]:

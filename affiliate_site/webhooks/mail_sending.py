@@ -16,7 +16,11 @@ from django.conf import settings
 from django.core.mail import EmailMultiAlternatives, get_connection
 from django.template.loader import render_to_string
 
-from accounts.email_addresses import ENCODED_WORD, clean_sender_name, encode_domain
+from accounts.email_addresses import (
+    clean_sender_name,
+    encode_domain,
+    has_other_spellings,
+)
 from tracking.models.mails import Mail
 from tracking.services.mails import MailResult, write_in_one_line
 
@@ -36,8 +40,8 @@ def send_mail(mail: Mail) -> MailResult:
     It can be tried again if the server was not reached, or refused it for now. Without
     an answer nobody knows, so it is not.
     """
-    if ENCODED_WORD in mail.recipient:
-        return MailResult("this address cannot be written to: it is encoded")
+    if has_other_spellings(mail.recipient):
+        return MailResult("this address cannot be written to: it is encoded or quoted")
     connection = get_connection()
     message = EmailMultiAlternatives(
         mail.subject,

@@ -80,7 +80,14 @@ def test_an_address_may_belong_to_a_user_of_each_account(
 
 @pytest.mark.parametrize(
     "email",
-    ["", "zoe", "zoe@", f"{'z' * 250}@example.org", "=?utf-8?q?b=6Fmb?=@x.test"],
+    [
+        "",
+        "zoe",
+        "zoe@",
+        f"{'z' * 250}@example.org",
+        "=?utf-8?q?b=6Fmb?=@x.test",
+        '"a b"@x.test',
+    ],
 )
 def test_rejects_an_invalid_address(account, email):
     with pytest.raises(InvalidSetting, match="The e-mail address must be like name@"):

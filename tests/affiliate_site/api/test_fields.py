@@ -115,7 +115,7 @@ REJECTED = [
     (TextField(min_length=8), ["1234567"], TOO_SHORT, 8),
     (EmailField(), ["odette", "@", "a@", "@b.example", "a b@c.example"], EMAIL),
     (EmailField(), ["a@b@c.example", "a@b..c", 7], EMAIL),
-    (EmailField(), ["=?utf-8?q?b=6Fmb?=@x.test"], EMAIL),
+    (EmailField(), ["=?utf-8?q?b=6Fmb?=@x.test", '"b"@x.test', "b@[10.0.0.1]"], EMAIL),
     (EmailField(), ["a" * 250 + "@b.example"], TOO_LONG, 254),
     (
         StrictBooleanField(),

@@ -141,7 +141,11 @@ def test_tries_again_without_a_connection(mail_server, settings):
 
 
 @pytest.mark.parametrize(
-    "recipient", ["mina@", "a@b\nBcc: c@d", "=?utf-8?q?b=6Fmb?=@x.test"]
+    "recipient",
+    [
+        *("mina@", "a@b\nBcc: c@d", "=?utf-8?q?b=6Fmb?=@x.test"),
+        *(r'"b\omb"@x.test', "bomb@[10.0.0.1]"),
+    ],
 )
 def test_an_address_that_cannot_be_written_to(mail_server, recipient):
     result = send_mail(build_mail(recipient=recipient))
