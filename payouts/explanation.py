@@ -25,7 +25,9 @@ from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
 REASON_TEXTS: dict[str, str] = {
     InitialStatusReason.BASE_COMMISSION: "same status as its base commission",
     InitialStatusReason.CAP_REACHED: "the commission cap for this customer is reached",
-    InitialStatusReason.UNVERIFIED_BROWSER_SALE: "reported by the browser script",
+    InitialStatusReason.UNVERIFIED_BROWSER_SALE: (
+        "reported by the browser script, or without a signature"
+    ),
     InitialStatusReason.PROGRAM_REQUIRES_APPROVAL: (
         "the program requires manual approval"
     ),

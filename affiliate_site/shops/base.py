@@ -38,6 +38,7 @@ NO_EXPONENTS: Mapping[str, int] = {}
 BUYS_GIFT_CARDS = "A gift card earns when it is used, not when it is bought."
 PAID_BY_GIFT_CARDS = "It was paid by gift cards, which earned when they were bought."
 NOT_AS_EXPECTED = "The event does not look as expected"
+NO_PARAMETERS: Mapping[str, str] = {}
 UNKNOWN_KIND = "This kind of event does nothing."
 # What a reader raises if a body is not as expected.
 ODDITIES = (
@@ -79,9 +80,22 @@ class Shop(ABC):
 
     @abstractmethod
     def verify(
-        self, connection: Connection, headers: Headers, raw: bytes, *, at: datetime
+        self,
+        connection: Connection,
+        headers: Headers,
+        raw: bytes,
+        *,
+        at: datetime,
+        parameters: Mapping[str, str] = NO_PARAMETERS,
     ) -> None:
-        """Raise `WrongSignature` unless one of the secrets signed the body."""
+        """Raise `WrongSignature` unless one of the secrets signed the body.
+
+        `parameters` are those of the address.
+        """
+
+    def get_answer(self, connection: Connection) -> str:
+        """Return the body that the shop expects for an event; empty for JSON."""
+        return ""
 
     def parse(self, raw: bytes, content_type: str) -> Body:
         """Parse a body. Raises `UnreadableEvent` and `ValueError`, if it is no JSON."""
@@ -170,7 +184,7 @@ def sign(secret: str, raw: bytes) -> bytes:
 
 
 def ensure_signed(
-    secrets: Sequence[str], signatures: Sequence[str], encode: Callable[[str], str]
+    secrets: Sequence[Any], signatures: Sequence[str], encode: Callable[[Any], str]
 ) -> None:
     """Raise `WrongSignature` unless `encode` of a secret is one of the signatures."""
     for secret in secrets:

@@ -6,32 +6,22 @@ and validates. Nothing of it is evaluated as code.
 
 import hashlib
 import json
-from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, ClassVar
-from urllib.parse import parse_qsl
-
-from standardwebhooks.webhooks import (
-    EmptyWebhookSecretError,
-    Webhook,
-    WebhookVerificationError,
-)
 
 from accounts.decimals import parse_decimal
 from accounts.exact_json import format_decimal
 from affiliate_site.shops.base import (
+    NO_PARAMETERS,
     Body,
     Headers,
     Shop,
-    WrongSignature,
     build_lines,
     build_referral,
     build_sale,
-    ensure_recent,
-    ensure_signed,
     list_link_values,
     parse_body,
     parse_iso_time,
@@ -39,7 +29,14 @@ from affiliate_site.shops.base import (
     read_currency,
     read_minor_units,
     read_signed,
-    sign,
+)
+from affiliate_site.shops.other_signatures import (
+    FORM_TYPE,
+    SignedRequest,
+    is_json,
+    parse_form,
+    read_standard_headers,
+    verify_signature,
 )
 from payouts.shop_facts import CustomerFacts, EventFacts, Line, RefundFact, format_time
 from tracking.dotted_paths import (
@@ -57,20 +54,10 @@ from tracking.services.inbox import Envelope
 
 NO_MAPPING = "This connection has no mapping of sales yet."
 NOTHING_MEANT = "The conditions of neither a sale nor a refund are met."
-NO_SIGNATURE = "This connection does not say yet how its events are signed."
-WRONG_SIGNATURE = "The signature does not match the secret of this connection."
-FORM_TYPE = "application/x-www-form-urlencoded"
-MAX_FORM_FIELDS = 1000
-NO_FORM = f"The body is no form of at most {MAX_FORM_FIELDS} fields in UTF-8."
 DEFAULT_KIND = "event"
 ALL_PARAMETERS = "?*"  # of an address, those that name a referral
 FIRST_MILLISECONDS = 10**11  # a larger number is no time in seconds
 MAX_UNIX_TIME = 10**14
-
-ENCODERS: Mapping[str, Callable[[bytes], str]] = {
-    "hex": bytes.hex,
-    "base64": lambda digest: b64encode(digest).decode(),
-}
 
 
 @dataclass(frozen=True)
@@ -339,31 +326,6 @@ def find_time(body: Body, mapping: Mapping[str, Any]) -> datetime | None:
         return None
 
 
-def is_json(raw: bytes) -> bool:
-    """Whether a body is meant as JSON; some shops send it with the type of a form."""
-    return raw.lstrip().startswith(b"{")
-
-
-def parse_form(raw: bytes) -> Body:
-    """Parse the fields of a form, of repeated ones the last.
-
-    Raises `UnreadableEvent`.
-    """
-    try:
-        pairs = parse_qsl(
-            raw.decode(),
-            keep_blank_values=True,
-            strict_parsing=True,
-            errors="strict",
-            max_num_fields=MAX_FORM_FIELDS,
-        )
-    except ValueError:
-        pairs = []
-    if not pairs:
-        raise UnreadableEvent(what=NO_FORM)
-    return dict(pairs)
-
-
 class OtherShop(Shop):
     """Any shop that posts JSON or the fields of a form."""
 
@@ -373,27 +335,16 @@ class OtherShop(Shop):
         "refund": read_refund,
     }
 
-    def verify(self, connection, headers: Headers, raw: bytes, *, at) -> None:
+    def verify(
+        self, connection, headers: Headers, raw: bytes, *, at, parameters=NO_PARAMETERS
+    ) -> None:
         signature = connection.settings.get("other", {}).get("signature")
-        if not signature:
-            raise WrongSignature(NO_SIGNATURE)
-        if signature["kind"] == "standard_webhooks":
-            verify_standard_webhook(connection.secrets, headers, raw, at=at)
-            return
-        prefix = signature.get("prefix", "")
-        sent = headers.get(signature["header"], "")
-        if signature["kind"] == "header":
-            ensure_signed(connection.secrets, [sent], lambda secret: prefix + secret)
-            return
-        encoding = signature.get("encoding", "hex")
-        if encoding == "hex" and sent.startswith(prefix):
-            sent = prefix + sent.removeprefix(prefix).lower()
-        encode = ENCODERS[encoding]
-        ensure_signed(
-            connection.secrets,
-            [sent],
-            lambda secret: prefix + encode(sign(secret, raw)),
-        )
+        request = SignedRequest(headers, parameters, raw, at)
+        verify_signature(signature, connection.secrets, request)
+
+    def get_answer(self, connection: Connection) -> str:
+        answer: str = connection.settings.get("other", {}).get("answer", "")
+        return answer
 
     def parse(self, raw: bytes, content_type: str) -> Body:
         is_form = content_type == FORM_TYPE and not is_json(raw)
@@ -404,7 +355,7 @@ class OtherShop(Shop):
         source = Source(body, {"event": {}} | mapping, connection, "")
         key = source.find_text("event", "id")
         if not key and mapping["signature"]["kind"] == "standard_webhooks":
-            key = headers["webhook-id"]
+            key = read_standard_headers(headers)["webhook-id"]
         kind = source.find_text("event", "kind") or DEFAULT_KIND
         key = key or hashlib.sha256(raw).hexdigest()
         text = raw.decode() if is_json(raw) else json.dumps(body, ensure_ascii=False)
@@ -422,22 +373,3 @@ class OtherShop(Shop):
         occurred_at = find_time(body, mapping) or at or datetime.now(UTC)
         source = Source(body, mapping, connection, format_time(occurred_at))
         return self.part_readers[part](source)
-
-
-def verify_standard_webhook(
-    secrets: Sequence[str], headers: Headers, raw: bytes, *, at: datetime
-) -> None:
-    """Raise `WrongSignature` unless a secret signed ID, time and body."""
-    ensure_recent(headers.get("webhook-timestamp", ""), at=at)
-    for secret in secrets:
-        try:
-            Webhook(secret).verify(raw, dict(headers.items()), json_parse=False)
-        except (
-            WebhookVerificationError,
-            EmptyWebhookSecretError,
-            TypeError,  # characters outside ASCII
-            ValueError,
-        ):
-            continue
-        return
-    raise WrongSignature(WRONG_SIGNATURE)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from affiliate_site.shops.base import (
+    NO_PARAMETERS,
     Body,
     Headers,
     Reader,
@@ -239,7 +240,9 @@ class PaddleShop(Shop):
         "transaction.revised": "The amounts of a transaction do not change.",
     }
 
-    def verify(self, connection, headers: Headers, raw: bytes, *, at) -> None:
+    def verify(
+        self, connection, headers: Headers, raw: bytes, *, at, parameters=NO_PARAMETERS
+    ) -> None:
         parts = headers.get("Paddle-Signature", "").split(";")
         pairs = [part.strip().split("=", 1) for part in parts if "=" in part]
         signatures = [value for name, value in pairs if name == "h1"]

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from affiliate_site.shops.base import (
     BUYS_GIFT_CARDS,
+    NO_PARAMETERS,
     PAID_BY_GIFT_CARDS,
     Body,
     Headers,
@@ -206,7 +207,13 @@ class ShopifyShop(Shop):
     }
 
     def verify(
-        self, connection: Connection, headers: Headers, raw: bytes, *, at: datetime
+        self,
+        connection: Connection,
+        headers: Headers,
+        raw: bytes,
+        *,
+        at: datetime,
+        parameters: Mapping[str, str] = NO_PARAMETERS,
     ) -> None:
         signature = headers.get("X-Shopify-Hmac-Sha256", "")
         ensure_signed_base64(connection.secrets, signature, raw)

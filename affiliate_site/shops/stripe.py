@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from affiliate_site.shops.base import (
+    NO_PARAMETERS,
     Body,
     Headers,
     OddValue,
@@ -246,7 +247,9 @@ class StripeShop(Shop):
         "customer.updated": "Nothing that counts has changed.",
     }
 
-    def verify(self, connection, headers: Headers, raw: bytes, *, at) -> None:
+    def verify(
+        self, connection, headers: Headers, raw: bytes, *, at, parameters=NO_PARAMETERS
+    ) -> None:
         # Imported here: it takes 20 MB, which only those who use Stripe should pay.
         from stripe import SignatureVerificationError, WebhookSignature
 

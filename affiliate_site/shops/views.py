@@ -52,6 +52,8 @@ def receive_event(request, connection_id: str) -> HttpResponse:
         return refuse(request, error.text)
     forget_refusals(connection)
     event = receive_envelope(connection, envelope, at=at)
+    if text := SHOPS[connection.kind].get_answer(connection):
+        return HttpResponse(text, content_type="text/plain; charset=utf-8")
     return answer({"stored": True, "is_new": event is not None})
 
 
@@ -68,7 +70,7 @@ def open_envelope(request, connection: Connection, *, at: datetime) -> Envelope:
     shop, raw = SHOPS[connection.kind], request.body
     if not connection.secrets:
         raise WrongSignature(NO_SECRET, RefusalReason.NO_SECRET)
-    shop.verify(connection, request.headers, raw, at=at)
+    shop.verify(connection, request.headers, raw, at=at, parameters=request.GET.dict())
     try:
         body = shop.parse(raw, request.content_type)
     except ValueError:

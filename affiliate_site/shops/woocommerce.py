@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from affiliate_site.shops.base import (
     BUYS_GIFT_CARDS,
+    NO_PARAMETERS,
     PAID_BY_GIFT_CARDS,
     Body,
     Headers,
@@ -222,7 +223,13 @@ class WooCommerceShop(Shop):
         return not is_signed and raw.startswith(b"webhook_id=") and len(raw) < 40
 
     def verify(
-        self, connection: Connection, headers: Headers, raw: bytes, *, at: datetime
+        self,
+        connection: Connection,
+        headers: Headers,
+        raw: bytes,
+        *,
+        at: datetime,
+        parameters: Mapping[str, str] = NO_PARAMETERS,
     ) -> None:
         signature = headers.get("X-WC-Webhook-Signature", "")
         ensure_signed_base64(connection.secrets, signature, raw)

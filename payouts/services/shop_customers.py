@@ -15,6 +15,7 @@ from tracking.services.customers import (
     uncancel_customer,
     update_customer,
 )
+from tracking.services.shop_mappings import reports_claims
 
 
 def merge_customer(
@@ -120,8 +121,11 @@ def store_email(
     *,
     at: datetime,
 ) -> None:
-    """Add the e-mail address to the customer of a new sale, if the account wants it."""
-    if customer is None:
+    """Add the e-mail address to the customer of a new sale, if the account wants it.
+
+    What is only claimed changes no customer.
+    """
+    if customer is None or reports_claims(connection.settings):
         return
     meta_data = customer.meta_data | build_meta_data(connection, facts)
     update_customer(

@@ -22,6 +22,7 @@ from payouts.models.refunds import Refund
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.disputes import hold_new_commissions
 from payouts.services.refunds import list_lines, list_refundable_commissions
+from payouts.services.shop_claims import CONFIRMED, find_claim_refusal
 from payouts.services.shop_customers import (
     apply_customer,
     merge_customer,
@@ -62,6 +63,7 @@ from payouts.shop_facts import (
     merge_facts,
 )
 from tracking.attribution import TrackingParameters
+from tracking.claims import Trust
 from tracking.errors import (
     MissingTrackingParameter,
     OrderOfAnotherShop,
@@ -73,6 +75,7 @@ from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
 from tracking.services.connections import pick_pricing, with_pricing
 from tracking.services.inbox import AGAIN
 from tracking.services.shop_erasure import NO_REFERRAL
+from tracking.services.shop_mappings import reports_claims
 
 CONNECTION_ACTOR = "connection "  # how the names of actors begin that are shops
 NOTHING_TO_EARN = "The sale has no amount."
@@ -88,6 +91,8 @@ UNCLEAR = (
 OTHER_CURRENCY = (
     "The program is in {own}, and this sale is in {currency}: so are its commissions."
 )
+CREATED = "A sale of {amount} was created."
+CLAIMED = "A sale of {amount} was claimed: approve or disapprove it."
 WAITS = "The sale is not known yet: this is applied when it arrives."
 
 
@@ -249,6 +254,8 @@ def apply_order(
         raise ShopCurrencyChanged(
             old=conversion.currency, new=facts["sale"]["currency"]
         )
+    if reports_claims(connection.settings) and conversion.claim_status is None:
+        return [*effects, CONFIRMED]
     refunds = list(account.refunds.filter(conversion=conversion).order_by("id"))
     skipped = list_refunds_of_others(refunds)
     if order.is_adopted:
@@ -291,6 +298,9 @@ def create_sale(
     external_id = add_prefix(connection, sale["order_id"])
     known = account.conversions.not_deleted().filter(external_id=external_id)
     reported = known.first()
+    if reason := find_claim_refusal(connection, reported):
+        order.update_row(reason=reason)
+        return [reason]
     if reported is not None and reported.claim_status is None:
         types = get_types(connection, order)
         refunds = account.refunds.filter(conversion=reported)
@@ -306,28 +316,12 @@ def create_sale(
     if reported is None and order.reason != AGAIN and removed.exists():
         order.update_row(reason=REMOVED_BEFORE)
         return [REMOVED_BEFORE]
-    parameters = find_parameters(connection, sale, customer)
-    if parameters is None and reported is not None:
-        # A page claims the sale, and knows who referred the customer.
-        customer_id = add_prefix(connection, sale["customer"])
-        parameters = TrackingParameters(customer_id=customer_id or None)
+    parameters = find_sale_parameters(connection, sale, customer, reported)
     if parameters is None:
         refuse(account, external_id, MissingTrackingParameter())
         order.update_row(reason=NO_REFERRAL)
         return [describe_unknown_codes(connection, sale, customer)]
-    data = ConversionData(
-        parameters=parameters,
-        line_items=[
-            LineItem(amount, None if name == DEFAULT_COMMISSION_TYPE else name)
-            for name, amount in gross.items()
-        ],
-        external_id=external_id,
-        currency=sale["currency"],
-        occurred_at=datetime.fromisoformat(get_time(sale)),
-        is_disputed=is_disputed(order.facts),
-        locks_balances=True,  # refunds may follow, and further orders
-        email=email,
-    )
+    data = build_sale_data(connection, order, gross, parameters, email=email)
     try:
         conversion = create_conversion(account, data=data, at=at)
     except REFUSALS as error:
@@ -344,7 +338,8 @@ def create_sale(
 def describe_created(conversion: Conversion, sale: Sale) -> list[str]:
     """Return that a sale was created, and what staff should know of it."""
     amount = describe_amount(conversion.amount, conversion.currency)
-    effects = add_note(f"A sale of {amount} was created.", sale)
+    done = CREATED if conversion.claim_status is None else CLAIMED
+    effects = add_note(done.format(amount=amount), sale)
     if conversion.currency != (own := conversion.program.currency):
         effects.append(OTHER_CURRENCY.format(own=own, currency=conversion.currency))
     return effects
@@ -354,6 +349,49 @@ def add_note(effect: str, sale: Sale) -> list[str]:
     """Return what was done, and what staff should know of the lines of the sale."""
     note = sale.get("note")
     return [effect, note] if note else [effect]
+
+
+def find_sale_parameters(
+    connection: Connection,
+    sale: Sale,
+    customer: CustomerFacts,
+    reported: Conversion | None,
+) -> TrackingParameters | None:
+    """Return who referred a sale, or the customer of what a page claims of it."""
+    parameters = find_parameters(connection, sale, customer)
+    if parameters is None and reported is not None:
+        # The page knows who referred the customer.
+        customer_id = add_prefix(connection, sale["customer"])
+        return TrackingParameters(customer_id=customer_id or None)
+    return parameters
+
+
+def build_sale_data(
+    connection: Connection,
+    order: ShopOrder,
+    gross: Amounts,
+    parameters: TrackingParameters,
+    *,
+    email: str,
+) -> ConversionData:
+    """Return the sale of an order as the service that creates it takes it."""
+    sale = order.facts["sale"]
+    is_claim = reports_claims(connection.settings)
+    return ConversionData(
+        parameters=parameters,
+        line_items=[
+            LineItem(amount, None if name == DEFAULT_COMMISSION_TYPE else name)
+            for name, amount in gross.items()
+        ],
+        external_id=add_prefix(connection, sale["order_id"]),
+        currency=sale["currency"],
+        occurred_at=datetime.fromisoformat(get_time(sale)),
+        is_disputed=is_disputed(order.facts),
+        locks_balances=True,  # refunds may follow, and further orders
+        email=email,
+        trust=Trust.CLAIM if is_claim else Trust.FACT,
+        is_browser_sale=is_claim,
+    )
 
 
 def list_refunds_of_others(refunds: Iterable[Refund]) -> set[str]:

@@ -1,8 +1,11 @@
 """How the events of any other shop are read: `Connection.settings["other"]`.
 
-- `signature`: `kind` is `standard_webhooks`, `hmac` (SHA-256 of the body) or `header`
-  (the secret itself); the last two name a `header` and may have a `prefix`, and `hmac`
-  an `encoding`, `hex` or `base64`
+- `signature`: `kind` is `standard_webhooks`, `hmac` (SHA-256 of the body), `header`
+  (the secret itself), `basic` (user and password), `sorted_parameters` (SHA-512 of the
+  fields of a form, in the field `parameter`) or `address` (the secret is a parameter of
+  the address, so sales are claims). `hmac` and `header` name a `header` and may have a
+  `prefix`, and `hmac` an `encoding`, `hex` or `base64`
+- `answer`: the body of the answer 200, where the shop expects a text
 - `event`: `id`, `kind` and the path of its `time`, each optional
 - `sale`: `order_id`, `amount` (what earns commissions), `currency`, and optionally
   `paid` (what refunds are a part of), `customer`, `email`; `referral` and `coupons` are
@@ -35,9 +38,20 @@ from tracking.dotted_paths import (
 )
 from tracking.errors import InvalidMapping
 
-SIGNATURE_KINDS = ("standard_webhooks", "hmac", "header")
+ADDRESS = "address"
+# Kinds of signature with the field that each needs.
+SIGNATURE_KINDS = {
+    "standard_webhooks": "",
+    "hmac": "header",
+    "header": "header",
+    "basic": "",
+    "sorted_parameters": "parameter",
+    ADDRESS: "",
+}
 ENCODINGS = ("hex", "base64")
 UNITS = ("major", "minor")
+PARAMETER_PATTERN = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+ANSWER_PATTERN = re.compile(r"[ -~]{1,64}")
 HEADER_PATTERN = re.compile(r"[A-Za-z0-9-]{1,64}")
 MAX_PREFIX_LENGTH = 32
 MAX_CONDITIONS = 10
@@ -61,6 +75,7 @@ def validate_mapping(mapping: Any) -> None:
             "event": _validate_event,
             "sale": _validate_sale,
             "refund": _validate_refund,
+            "answer": _validate_answer,
         },
         required=("signature",),
         prefix="",
@@ -70,16 +85,27 @@ def validate_mapping(mapping: Any) -> None:
         raise InvalidMapping(what=what, path="sale")
 
 
+def reports_claims(settings: Mapping[str, Any]) -> bool:
+    """Whether what a connection with these settings reports is only claimed.
+
+    Addresses stand in logs, so who knows the secret of one has proven nothing.
+    """
+    kind = settings.get("other", {}).get("signature", {}).get("kind")
+    return bool(kind == ADDRESS)
+
+
 def _validate_signature(name: str, value: Any) -> None:
     fields = {
-        "kind": _validate_choice(SIGNATURE_KINDS),
+        "kind": _validate_choice(tuple(SIGNATURE_KINDS)),
         "header": _validate_header,
+        "parameter": _validate_parameter,
         "encoding": _validate_choice(ENCODINGS),
         "prefix": _validate_prefix,
     }
     _validate_object(name, value, fields, required=("kind",))
-    if value["kind"] != "standard_webhooks" and "header" not in value:
-        raise InvalidMapping(what=f"Enter {name}.header.", path=f"{name}.header")
+    needed = SIGNATURE_KINDS[value["kind"]]
+    if needed and needed not in value:
+        _refuse_missing(f"{name}.{needed}")
 
 
 def _validate_event(name: str, value: Any) -> None:
@@ -243,6 +269,18 @@ def _validate_header(name: str, value: Any) -> None:
         raise InvalidMapping(
             what=f"Make {name} the name of a header, such as X-Signature.", path=name
         )
+
+
+def _validate_parameter(name: str, value: Any) -> None:
+    if not isinstance(value, str) or not PARAMETER_PATTERN.fullmatch(value):
+        what = f"Make {name} the name of a field, such as sha_sign."
+        raise InvalidMapping(what=what, path=name)
+
+
+def _validate_answer(name: str, value: Any) -> None:
+    if not isinstance(value, str) or not ANSWER_PATTERN.fullmatch(value):
+        what = f"Make {name} a text of at most 64 characters of ASCII, such as OK."
+        raise InvalidMapping(what=what, path=name)
 
 
 def _validate_prefix(name: str, value: Any) -> None:

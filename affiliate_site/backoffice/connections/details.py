@@ -35,6 +35,7 @@ from tracking.services.connections import (
     REFERENCE_MAY_BE_CODE,
     list_refused_requests,
 )
+from tracking.services.shop_mappings import reports_claims
 
 NUMBERS_AGE = timedelta(days=30)
 LISTED_EVENTS = 10
@@ -58,6 +59,8 @@ MODE_TEXTS = {
     ConnectionMode.LIVE: "Events create sales, refunds and customers.",
     ConnectionMode.OFF: "What the shop sends is refused.",
 }
+SECRET_ENDING = "?secret=YOUR-SECRET"  # noqa: S105 - stands for a secret
+CLAIMS = "are claims: approve or disapprove them, as the address has no signature"
 NOT_PROCESSED = "It has not been processed yet."
 NOTHING_CHANGED = "Nothing had to be changed."
 ANY_PROGRAM = "The program of the affiliate"
@@ -123,7 +126,9 @@ def get_connection_details(request, connection: Connection) -> Details:
     rows = connection.account.shop_events.filter(connection=connection)
     newest = rows.select_related("order__conversion").order_by("-created_at", "-id")
     events = list(newest[:LISTED_EVENTS])
-    address = format_html(COPY_BUTTON, build_connection_url(connection))
+    is_claiming = reports_claims(connection.settings)
+    url = build_connection_url(connection) + (SECRET_ENDING if is_claiming else "")
+    address = format_html(COPY_BUTTON, url)
     is_set_up = bool(events and connection.secrets)
     steps = render_steps(connection, is_folded=is_set_up)
     return Details(
@@ -163,6 +168,7 @@ def list_connection_facts(connection: Connection) -> list[tuple[str, object]]:
             "Gift cards",
             settings.get("includes_gift_cards") and "earn when they are bought",
         ),
+        ("Sales", reports_claims(settings) and CLAIMS),
         ("E-mail addresses", settings.get("stores_email") and "kept with customers"),
         (
             "client_reference_id",

@@ -20,7 +20,7 @@ from affiliate_site.backoffice.forms import MULTI_LINE, ServiceForm
 from affiliate_site.backoffice.object_pages import Section
 from affiliate_site.shops.base import WrongSignature, describe, parse_body
 from affiliate_site.shops.kinds import SHOPS
-from affiliate_site.shops.other import parse_form
+from affiliate_site.shops.other_signatures import parse_form
 from affiliate_site.shops.processing import (
     preview_event,
     process_event,

@@ -40,9 +40,12 @@ SAMPLE = ("event", "body")
 PREVIEW = "_preview"  # the button that shows what would happen
 # What a kind of signature does not use.
 UNUSED = {
-    "standard_webhooks": ("header", "encoding", "prefix"),
-    "header": ("encoding",),
-    "hmac": (),
+    "standard_webhooks": ("header", "encoding", "prefix", "parameter"),
+    "header": ("encoding", "parameter"),
+    "hmac": ("parameter",),
+    "basic": ("header", "encoding", "prefix", "parameter"),
+    "sorted_parameters": ("header", "encoding", "prefix"),
+    "address": ("header", "encoding", "prefix", "parameter"),
 }
 DEFAULTS = {"unit": "major", "encoding": "hex"}
 
@@ -102,12 +105,21 @@ class MappingForm(SampleForm):
             ("", "Choose…"),
             ("hmac", "HMAC SHA-256 of the body, in a header"),
             ("header", "The secret itself, in a header"),
-            ("standard_webhooks", "Standard Webhooks: headers webhook-…"),
+            ("standard_webhooks", "Standard Webhooks: headers webhook-… or svix-…"),
+            ("basic", "User and password in the address (basic authentication)"),
+            ("sorted_parameters", "SHA-512 of the fields of a form, sorted"),
+            ("address", "Not at all: the address has a secret, sales wait for staff"),
         ],
-        help_text="The settings or the documentation of webhooks in the shop say it.",
+        help_text="The settings or the documentation of webhooks in the shop say it."
+        " User and password are entered as the secret, as user:password. If the shop"
+        " cannot sign, add ?secret= and the secret to the address: addresses stand in"
+        " logs, so its sales are claims, which earn once staff approve them.",
     )
     signature__header = build_text_field(
-        "Header", "Such as X-Signature. Not with Standard Webhooks.", 64
+        "Header", "With the HMAC or the secret, such as X-Signature.", 64
+    )
+    signature__parameter = build_text_field(
+        "Field", "Of a form, with the SHA-512, such as sha_sign.", 64
     )
     signature__encoding = forms.ChoiceField(
         label="Encoding of the HMAC",
@@ -121,6 +133,11 @@ class MappingForm(SampleForm):
         "Before the signature",
         "What the header has before it, such as sha256=. Mostly nothing.",
         MAX_PREFIX_LENGTH,
+    )
+    answer = build_text_field(
+        "Answer",
+        "What the shop expects to be answered, such as OK. Mostly nothing.",
+        64,
     )
     event__id = build_expression_field(
         "Event ID",
@@ -222,6 +239,7 @@ class MappingForm(SampleForm):
             (
                 *("signature__kind", "signature__header"),
                 *("signature__encoding", "signature__prefix"),
+                *("signature__parameter", "answer"),
             ),
         ),
         ("Event", ("event__id", "event__kind", "event__time")),

@@ -29,7 +29,7 @@ from tracking.services.connections import update_connection
 
 Fact = tuple[str, object]
 NO_ID = "none: equal bodies are one event"
-HEADER_ID = "the header webhook-id"
+HEADER_ID = "the header webhook-id or svix-id"
 NO_TIME = "when it arrives"
 NONE = "none"
 

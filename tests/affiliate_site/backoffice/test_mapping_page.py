@@ -182,7 +182,7 @@ def test_a_form_can_be_pasted(client, scenario, shop):
     assert facts["Referral"] == scenario.mina.code
 
 
-@pytest.mark.parametrize("kind", ["standard_webhooks", "header"])
+@pytest.mark.parametrize("kind", ["standard_webhooks", "header", "basic", "address"])
 def test_leaves_out_what_a_kind_of_signature_does_not_use(kind):
     entries = {"signature__kind": kind, "signature__header": "X", "sale__unit": "major"}
     used = {"kind": kind} | ({"header": "X"} if kind == "header" else {})
@@ -229,7 +229,7 @@ def test_shows_what_is_used_where_a_mapping_has_no_paths(client, shop, sale):
     _, facts, _ = preview(
         client, shop, body=body, signature__kind="standard_webhooks", **entries
     )
-    assert facts["Event ID"] == "the header webhook-id"
+    assert facts["Event ID"] == "the header webhook-id or svix-id"
 
 
 def test_shows_the_refund_that_would_result(client, shop, sale):
