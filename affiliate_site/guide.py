@@ -20,6 +20,7 @@ ADDRESS = "/docs/guide/"
 PAGES = {
     "integration": "Integration",
     "browser-script": "Browser script",
+    "consent": "Consent",
     "shops": "Shops",
     "tracking-trust": "Claims and facts",
     "api-contract": "API contract",

@@ -48,8 +48,6 @@ def is_bot(user_agent: str) -> bool:
 
 
 def is_prefetch(request) -> bool:
-    """Return whether a browser prefetches the URL: the visit may never happen."""
+    """Whether a browser prefetches or prerenders a page: it may never be shown."""
     values = (request.headers.get(name, "") for name in PREFETCH_HEADERS)
-    return request.method == "GET" and any(
-        "prefetch" in value.lower() for value in values
-    )
+    return any("prefetch" in value.lower() for value in values)

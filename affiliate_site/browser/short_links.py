@@ -14,7 +14,11 @@ from django.utils import timezone
 from accounts.errors import DomainError
 from accounts.models.accounts import Account
 from affiliate_site import http_errors, throttling
-from affiliate_site.browser.views import MAX_USER_AGENT_LENGTH, record_failure
+from affiliate_site.browser.views import (
+    MAX_USER_AGENT_LENGTH,
+    record_failure,
+    refuse_prefetch,
+)
 from affiliate_site.links import (
     append_query_parameters,
     build_referral_link,
@@ -41,8 +45,10 @@ def follow_short_link(request, account: str, code: str) -> HttpResponse:
     """Record the click and redirect to the program's landing page, or to `to`.
 
     `ref` and `sub_id` go with it, and `click_id`, which the server of the shop can send
-    with a sale.
+    with a sale. A prefetch is refused: the browser follows the link once it is wanted.
     """
+    if is_prefetch(request):
+        return refuse_prefetch()
     if throttling.count_browser_call(request, "short-link"):
         return HttpResponse("Too many requests", status=429, content_type="text/plain")
     found = Account.objects.filter(slug=account, locked_at=None).first()
@@ -91,7 +97,7 @@ def is_page_load(request) -> bool:
     Browsers inside of apps and old ones do not send `Sec-Fetch-Dest`.
     """
     is_page = request.headers.get("Sec-Fetch-Dest", PAGE) == PAGE
-    return request.method == "GET" and is_page and not is_prefetch(request)
+    return request.method == "GET" and is_page
 
 
 def build_visit(request: Any, code: str, landing_page: str) -> Visit:

@@ -11,7 +11,8 @@
      </script>
 
    It sets one first-party cookie, `tap_vid`, which contains a random id only.
-   It never throws into the page: if something fails, nothing is tracked. */
+   It never throws into the page: if something fails, nothing is tracked, and the
+   callback of the call gets the error. */
 
 (function (window, document) {
   "use strict";
@@ -23,7 +24,9 @@
   var MAX_KEY_LENGTH = 64;
   var MAX_VALUE_LENGTH = 255;
   var FORBIDDEN_IN_KEY = /[":{}\]\\'\/&]/;
-  var MAX_KEEPALIVE_LENGTH = 60000; // browsers reject keepalive bodies over 64 KiB
+  var AGREED = "-"; // the value of the cookie after consent, until there is a visit
+  // Browsers reject keepalive bodies beyond 64 KiB, over all requests that are under way.
+  var MAX_KEEPALIVE_BYTES = 60000;
   var FOREIGN_PARAMETERS = ["via", "fpr", "rfsn", "aff", "a_aid"];
   var FOREIGN_COOKIE = /(?:^|; )_fprom_ref=([\w.-]+)(?:;|$)/; // the code of a link with fpr
   var STATUSES = { customer: "new", trial: "trial", lead: "lead" };
@@ -32,36 +35,51 @@
   var stub = window[name] || {};
   if (stub.loaded) return;
 
-  var server = new URL(getScriptUrl()).origin;
+  var scriptUrl = findScriptUrl();
   var query = new URLSearchParams(window.location.search);
   var isTest = query.get("tap_test") === "true";
   var account = null;
   var settings = {};
+  var decision; // of the visitor, about the cookie: true, false, or none yet
+  var forgottenVid = null; // the tracking id before a refusal on this page
   var pendingClicks = 0; // clicks sent, response not received yet
   var queuedCalls = []; // functions that need the tracking id of a pending click
+  var waitingCalls = []; // calls that need consent
+  var heldCalls = []; // calls of a page that is prerendered
+  var keepaliveBytes = 0; // of the requests that are under way
 
-  function getScriptUrl() {
-    if (document.currentScript) return document.currentScript.src;
-    return document.querySelector('script[src*="/tap.js"]').src;
+  /* A module or a bundle has no script element of its own: see the option `server`. */
+  function findScriptUrl() {
+    var own = document.currentScript && document.currentScript.src;
+    var element = document.querySelector('script[src*="/tap.js"]');
+    return own || (element ? element.src : "");
   }
 
   // The public function.
 
   function tap() {
     var call = Array.prototype.slice.call(arguments);
+    if (document.prerendering) return heldCalls.push(call);
+    var args = call.slice(1);
     runSafely(function () {
-      if (ACTIONS[call[0]]) ACTIONS[call[0]](call.slice(1));
-      else logWarning("tap: there is no call " + call[0]);
-    });
+      if (!ACTIONS[call[0]]) throw new Error("tap: there is no call " + call[0]);
+      ACTIONS[call[0]](args);
+    }, parseArguments(args).callback);
   }
 
   /* Catch every error: the page must not be affected. */
-  function runSafely(callback) {
+  function runSafely(run, callback) {
     try {
-      callback();
+      run();
     } catch (error) {
       logWarning(error);
+      invokeCallback(callback, error, null);
     }
+  }
+
+  /* In test mode the console shows each call, and what the script knows of it. */
+  function explain(text, detail) {
+    if (isTest && window.console) window.console.log("tap: " + text, detail || "");
   }
 
   function logWarning(error) {
@@ -82,6 +100,7 @@
 
   var ACTIONS = {
     create: create,
+    consent: setConsent,
     detect: detect,
     detectClick: detect,
     conversion: conversion,
@@ -97,27 +116,123 @@
     var parsed = parseArguments(args.slice(1));
     account = args[0];
     settings = parsed.options;
-    setTrackingId((settings.cookie === false ? null : readCookie()) || tap.vid);
+    if (settings.consent === true && decision === undefined) decision = true;
+    var vid = settings.cookie === false || decision === false ? null : readCookie();
+    setTrackingId(vid === AGREED ? tap.vid : vid || tap.vid);
+    if (isTest) explain("create " + account + ": " + describeCookie(vid));
+    applyDecision();
     invokeCallback(parsed.callback, null, null);
   }
 
+  function describeCookie(vid) {
+    if (!isAllowed()) return "no cookie, calls wait for consent";
+    if (settings.cookie === false) return "without a cookie";
+    if (!vid || vid === AGREED) return "no cookie: no visit through a link yet";
+    return "visitor " + vid + (isOfAccount(vid) ? "" : ", by a cookie of another account");
+  }
+
+  /* The end of a tracking id is a checksum of the account that it was made for. */
+  function isOfAccount(vid) {
+    var sum = 0;
+    String(account).split("").forEach(function (letter) {
+      sum = (sum * 31 + letter.charCodeAt(0)) % 65536;
+    });
+    return vid.slice(-4) === ("000" + sum.toString(16)).slice(-4);
+  }
+
+  // Consent.
+
+  /* The visitor accepts or refuses the cookie. */
+  function setConsent(args) {
+    var parsed = parseArguments(args);
+    if (typeof args[0] !== "boolean") {
+      throw new Error("tap: consent is true or false");
+    }
+    decision = args[0];
+    explain("consent " + decision);
+    if (account) applyDecision(); // else `create` does, which knows the options
+    invokeCallback(parsed.callback, null, null);
+  }
+
+  function applyDecision() {
+    if (decision) {
+      setTrackingId(tap.vid || forgottenVid);
+      if (tap.vid || !readCookie()) setCookie(tap.vid || AGREED, settings.cookie_domain);
+    } else if (decision === false) {
+      forgottenVid = tap.vid || forgottenVid;
+      setTrackingId(null);
+      deleteCookies();
+      refuseWaitingCalls();
+    }
+    if (isAllowed()) runWaitingCalls();
+  }
+
+  /* A cookie is there only after consent; without the option `consent` none is needed. */
+  function isAllowed() {
+    if (decision !== undefined) return decision;
+    return settings.consent !== false || !!readCookie();
+  }
+
+  /* Run a call once it is allowed. `isNamed` says that a sale or customer names a coupon
+     or customer: it goes out without consent, too, and then without the visitor. */
+  function afterConsent(parsed, run, isNamed) {
+    if (isAllowed()) return run();
+    waitingCalls.push({ parsed: parsed, run: run, isNamed: isNamed });
+    explain("the call waits for consent");
+    if (decision === false) refuseWaitingCalls();
+  }
+
+  function runWaitingCalls() {
+    waitingCalls.splice(0).forEach(function (call) {
+      runSafely(call.run, call.parsed.callback);
+    });
+  }
+
+  /* The visitor may still agree on this page: then the others run, too. */
+  function refuseWaitingCalls() {
+    sendNamedCalls();
+    waitingCalls.forEach(function (call) {
+      var callback = call.parsed.callback;
+      call.parsed.callback = null;
+      invokeCallback(callback, null, null);
+    });
+  }
+
+  function sendNamedCalls() {
+    waitingCalls.splice(0).forEach(function (call) {
+      if (call.isNamed) runSafely(call.run, call.parsed.callback);
+      else waitingCalls.push(call);
+    });
+  }
+
+  // Visits, sales and customers.
+
   function detect(args) {
     var parsed = parseArguments(args);
+    afterConsent(parsed, function () {
+      reportVisit(parsed);
+    });
+  }
+
+  function reportVisit(parsed) {
     var options = parsed.options;
     var click = getReferral(options);
     if (!click) {
+      explain("detect: no link in the address");
       if (options.always_callback) invokeCallback(parsed.callback, null, null);
       return;
     }
     pendingClicks += 1;
     send("click", addContext(click, options), function (error, response) {
       pendingClicks -= 1;
-      if (response) {
+      if (response && isAllowed()) {
         setTrackingId(response.vid);
         setCookie(response.vid, options.cookie_domain || settings.cookie_domain);
+      } else if (response) {
+        forgottenVid = response.vid;
       }
       invokeCallback(parsed.callback, error, response && { tracking_id: response.vid });
-      while (!pendingClicks && queuedCalls.length) runSafely(queuedCalls.shift());
+      while (!pendingClicks && queuedCalls.length) queuedCalls.shift()();
     });
   }
 
@@ -138,12 +253,21 @@
       meta_data: options.meta_data,
       signature: options.signature,
     };
-    afterPendingClicks(function () {
-      if (!tap.vid && !hasCoupon(payload) && !payload.customer_id) {
-        return invokeCallback(parsed.callback, null, null);
-      }
-      sendSale("conversion", addContext(payload, options), "external_id", parsed.callback);
-    });
+    var isNamed = !!(hasCoupon(payload) || payload.customer_id);
+    // What waits for consent was not sent before.
+    if (isRepetition(payload) && (isNamed || isAllowed())) {
+      logWarning("tap: a sale without order id is not sent again when its page is loaded again");
+      return invokeCallback(parsed.callback, null, null);
+    }
+    sendSale("conversion", payload, "external_id", parsed, isNamed);
+  }
+
+  /* Has the browser loaded again, or returned to, the page that reports this sale? */
+  function isRepetition(payload) {
+    if (/\S/.test(payload.external_id || "")) return false;
+    var page = window.performance && performance.getEntriesByType("navigation")[0];
+    return !!page && /^(reload|back_forward)$/.test(page.type) &&
+      page.name.split("#")[0] === window.location.href.split("#")[0];
   }
 
   /* JSON has no NaN: as null the server would take it for an amount of 0. */
@@ -162,36 +286,48 @@
         meta_data: options.meta_data,
         signature: options.signature,
       };
-      afterPendingClicks(function () {
-        if (!tap.vid && !hasCoupon(payload)) {
-          return invokeCallback(parsed.callback, null, null);
-        }
-        sendSale("customer", addContext(payload, options), "customer_id", parsed.callback);
-      });
+      sendSale("customer", payload, "customer_id", parsed, hasCoupon(payload));
     };
   }
 
   function getTrackingId(args) {
     var parsed = parseArguments(args);
-    afterPendingClicks(function () {
+    afterVisit(parsed, function () {
+      explain("getTrackingId: " + tap.vid);
       invokeCallback(parsed.callback, tap.vid || null);
     });
   }
 
   /* Hand the tracking id to checkouts that report sales by themselves: links, buttons
-     and tables of Stripe on the page, and the cart of Shopify. */
+     and tables of Stripe on the page, once it is complete, and the cart of Shopify. */
   function checkout(args) {
     var parsed = parseArguments(args);
-    afterPendingClicks(function () {
-      if (tap.vid) {
-        select('a[href^="https://buy.stripe.com/"]').forEach(addReference);
-        select("stripe-buy-button, stripe-pricing-table").forEach(function (element) {
-          element.setAttribute("client-reference-id", tap.vid);
-        });
-        if (window.Shopify) fillCart();
-      }
-      invokeCallback(parsed.callback, tap.vid || null);
+    afterVisit(parsed, function () {
+      if (document.readyState !== "loading") return fillCheckouts(parsed.callback);
+      document.addEventListener("DOMContentLoaded", function () {
+        fillCheckouts(parsed.callback);
+      });
     });
+  }
+
+  function fillCheckouts(callback) {
+    var links = select('a[href^="https://buy.stripe.com/"]');
+    var elements = select("stripe-buy-button, stripe-pricing-table");
+    if (tap.vid) {
+      runSafely(function () {
+        links.forEach(addReference);
+        elements.forEach(function (element) {
+          var present = element.getAttribute("client-reference-id");
+          if (isFree(present)) element.setAttribute("client-reference-id", tap.vid);
+        });
+        if (window.Shopify && !isTest) fillCart();
+      });
+    }
+    explain(
+      "checkout: visitor " + tap.vid + ", " + (links.length + elements.length) +
+        " links, buttons and tables of Stripe" + (window.Shopify ? ", the cart of Shopify" : "")
+    );
+    invokeCallback(callback, tap.vid || null);
   }
 
   function select(selector) {
@@ -200,8 +336,20 @@
 
   function addReference(link) {
     var url = new URL(link.href);
+    if (!isFree(url.searchParams.get("client_reference_id"))) return;
     url.searchParams.set("client_reference_id", tap.vid);
     link.href = url.href;
+  }
+
+  /* A reference of the shop's own is never replaced. */
+  function isFree(reference) {
+    var isOther = reference && reference !== tap.vid;
+    if (isOther) {
+      logWarning(
+        "tap: client_reference_id is " + reference + " already and stays: such a sale names no visit"
+      );
+    }
+    return !isOther;
   }
 
   function fillCart() {
@@ -226,39 +374,49 @@
     return /\S/.test([].concat(payload.coupons || []).join(""));
   }
 
-  /* The affiliate link of this page view, or null; a referral code takes precedence. */
+  /* The affiliate link of this page view, or null; a referral code takes precedence.
+     While the first page waited for consent, it is the link of the page before. */
   function getReferral(options) {
+    var link = readLink(query, options, window.location.href);
+    if (link || tap.vid || settings.consent === undefined) return link || readForeignLink();
+    var before = document.referrer && new URL(document.referrer);
+    link = before && before.origin === window.location.origin &&
+      readLink(before.searchParams, options, before.href);
+    return link || readForeignLink();
+  }
+
+  function readLink(query, options, address) {
     var parameter = options.referral_code_param || "ref";
     var code = rejectNul(options.referral_code || query.get(parameter));
     // A link of another program; the server knows whether it counts.
-    var foreign = code ? null : FOREIGN_PARAMETERS.filter(isInQuery)[0];
+    var foreign = code ? null : FOREIGN_PARAMETERS.filter(function (name) {
+      return !!query.get(name);
+    })[0];
     code = code || (foreign && rejectNul(query.get(foreign)));
     var asset = query.get("tap_a");
     var source = query.get("tap_s");
-    if (!code && !(asset && source)) {
-      code = readForeignCode();
-      foreign = "fpr";
-      if (!code) return null;
-    }
+    if (!code && !(asset && source)) return null;
     return {
       referral_code: code || undefined,
-      link_parameter: foreign,
+      link_parameter: foreign || undefined,
       asset_id: code ? undefined : asset,
       source_id: code ? undefined : source,
-      landing_page: window.location.href,
-      referrer: document.referrer || undefined,
-      meta_data: getSubValues(),
+      landing_page: address,
+      referrer: address === window.location.href && document.referrer || undefined,
+      meta_data: getSubValues(query),
     };
   }
 
   /* The code that another program's script has stored for a visitor who is new here. */
-  function readForeignCode() {
-    var match = settings.cookie !== false && !tap.vid && document.cookie.match(FOREIGN_COOKIE);
-    return match ? match[1] : null;
-  }
-
-  function isInQuery(parameter) {
-    return !!query.get(parameter);
+  function readForeignLink() {
+    var match = settings.cookie !== false && !tap.vid && getCookies().match(FOREIGN_COOKIE);
+    return match ? {
+      referral_code: match[1],
+      link_parameter: "fpr",
+      landing_page: window.location.href,
+      referrer: document.referrer || undefined,
+      meta_data: getSubValues(query),
+    } : null;
   }
 
   /* The server rejects text with NUL. */
@@ -267,7 +425,7 @@
   }
 
   /* `tm_<name>=<value>` parameters, without those that the server would reject. */
-  function getSubValues() {
+  function getSubValues(query) {
     var values = {};
     query.forEach(function (value, parameter) {
       var key = parameter.slice(SUB_VALUE_PREFIX.length);
@@ -282,44 +440,66 @@
     return values;
   }
 
-  function afterPendingClicks(callback) {
-    if (pendingClicks) queuedCalls.push(callback);
-    else callback();
+  /* Run a call once it is allowed and no visit is being reported. */
+  function afterVisit(parsed, run, isNamed) {
+    afterConsent(parsed, function () {
+      if (!pendingClicks) return run();
+      queuedCalls.push(function () {
+        runSafely(run, parsed.callback);
+      });
+    }, isNamed);
   }
 
   // Requests.
 
   function send(call, payload, callback) {
     if (isTest) {
-      if (window.console) window.console.log("tap: " + call, payload);
+      explain(call, payload);
       return invokeCallback(callback, null, null);
     }
-    if (!account) return invokeCallback(callback, new Error("tap: create comes first"), null);
     try {
-      post(server + "/track/" + call + "/", JSON.stringify(payload), callback);
+      if (!account) throw new Error("tap: create comes first");
+      var server = settings.server || scriptUrl;
+      if (!server) throw new Error("tap: create needs the option server");
+      post(new URL("/track/" + call + "/", server).href, JSON.stringify(payload), callback);
     } catch (error) {
       invokeCallback(callback, error, null);
     }
   }
 
-  /* The server does not say what it stored: the page gets back the id that it sent. */
-  function sendSale(call, payload, idName, callback) {
-    send(call, payload, function (error) {
-      var result = {};
-      result[idName] = payload[idName];
-      invokeCallback(callback, error, error ? null : result);
-    });
+  /* The server does not say what it stored: the page gets back the id that it sent.
+     A sale that names no visitor, coupon or customer is not sent: nobody could earn it. */
+  function sendSale(call, payload, idName, parsed, isNamed) {
+    afterVisit(parsed, function () {
+      if (!tap.vid && !isNamed) {
+        explain(call + " " + payload[idName] + " is not sent: no cookie, coupon or customer");
+        return invokeCallback(parsed.callback, null, null);
+      }
+      send(call, addContext(payload, parsed.options), function (error) {
+        var result = {};
+        result[idName] = payload[idName];
+        invokeCallback(parsed.callback, error, error ? null : result);
+      });
+    }, isNamed);
   }
 
   /* text/plain needs no CORS preflight; keepalive completes when the visitor leaves. */
   function post(url, body, callback) {
+    var bytes = new Blob([body]).size;
+    var keepalive = keepaliveBytes + bytes <= MAX_KEEPALIVE_BYTES;
+    if (!keepalive) bytes = 0;
+    keepaliveBytes += bytes;
+    function finish(error, content) {
+      keepaliveBytes -= bytes;
+      invokeCallback(callback, error, content);
+    }
     window
       .fetch(url, {
         method: "POST",
         body: body,
         headers: { "Content-Type": "text/plain" },
         credentials: "omit",
-        keepalive: body.length < MAX_KEEPALIVE_LENGTH,
+        keepalive: keepalive,
       })
       .then(function (response) {
         if (!response.ok) throw new Error("tap: the server said " + response.status);
@@ -327,10 +507,10 @@
       })
       .then(
         function (content) {
-          invokeCallback(callback, null, content);
+          finish(null, content);
         },
         function (error) {
-          invokeCallback(callback, error, null);
+          finish(error, null);
         }
       );
   }
@@ -349,47 +529,73 @@
     tap.vids = vid ? [vid] : [];
   }
 
+  /* A frame in a sandbox has no cookies: reading them is an error there. */
+  function getCookies() {
+    try {
+      return document.cookie;
+    } catch (error) {
+      return "";
+    }
+  }
+
   function readCookie() {
-    var match = document.cookie.match("(?:^|; )" + COOKIE + "=([0-9a-f]+)");
+    var match = getCookies().match("(?:^|; )" + COOKIE + "=([0-9a-f]+|" + AGREED + ")(?:;|$)");
     return match ? match[1] : null;
+  }
+
+  function writeCookie(text) {
+    try {
+      document.cookie = text;
+    } catch (error) {
+      explain("cookies are not allowed here");
+    }
   }
 
   /* A cookie of a wider or narrower domain would hide the new one. */
   function deleteCookies() {
+    if (isTest) return;
     var expired = COOKIE + "=; path=/; max-age=0";
     var host = window.location.hostname;
-    document.cookie = expired;
+    writeCookie(expired);
     while (host) {
-      document.cookie = expired + "; domain=" + host;
+      writeCookie(expired + "; domain=" + host);
       host = host.split(".").slice(1).join(".");
     }
   }
 
   function setCookie(vid, domain) {
-    if (settings.cookie === false) return;
+    if (settings.cookie === false || isTest) return;
     deleteCookies();
-    document.cookie =
+    writeCookie(
       COOKIE + "=" + vid +
-      "; path=/; SameSite=Lax; max-age=" + COOKIE_DAYS * 24 * 3600 +
-      (domain ? "; domain=" + domain : "") +
-      (window.location.protocol === "https:" ? "; Secure" : "");
+        "; path=/; SameSite=Lax; max-age=" + COOKIE_DAYS * 24 * 3600 +
+        (domain ? "; domain=" + domain : "") +
+        (window.location.protocol === "https:" ? "; Secure" : "")
+    );
   }
 
-  // The calls queued by the page: `create` first, then the others in their order.
+  /* The calls queued by the page: `create` first, then the others in their order. */
+  function runAll(calls) {
+    function isCreate(call) {
+      return call[0] === "create";
+    }
+    calls.filter(isCreate).concat(calls.filter(function (call) {
+      return !isCreate(call);
+    })).forEach(function (call) {
+      tap.apply(null, call);
+    });
+  }
 
   setTrackingId(null);
   tap.loaded = true;
   window[name] = tap;
-  var queue = stub.q || [];
+  var queue = Array.prototype.slice.call(stub.q || []);
   stub.loaded = true;
   stub.q = { push: function (call) { tap.apply(null, call); } };
-  var calls = Array.prototype.slice.call(queue);
-  function isCreate(call) {
-    return call[0] === "create";
-  }
-  calls.filter(isCreate).concat(calls.filter(function (call) {
-    return !isCreate(call);
-  })).forEach(function (call) {
-    tap.apply(null, call);
+  window.addEventListener("pagehide", sendNamedCalls);
+  // A page that is prerendered may never be shown.
+  document.addEventListener("prerenderingchange", function () {
+    runAll(heldCalls.splice(0));
   });
+  runAll(queue);
 })(window, document);

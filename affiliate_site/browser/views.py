@@ -47,7 +47,7 @@ from affiliate_site.browser.signatures import (
     is_currency_signed,
 )
 from affiliate_site.env import BASE_DIR
-from affiliate_site.user_agents import is_bot
+from affiliate_site.user_agents import is_bot, is_prefetch
 from payouts.services.conversion_creation import create_conversion
 from tracking.attribution import BROWSER_CONVERSION_ORDER, BROWSER_CUSTOMER_ORDER
 from tracking.claims import FORMER_CUSTOMER_ID, Trust
@@ -77,6 +77,7 @@ from tracking.services.visitors import (
 
 NO_CONTENT = 204
 MAX_USER_AGENT_LENGTH = 1000
+MAX_SLUG_LENGTH = 64
 RESPONSE_PACER = Pacer()
 UNKNOWN_ACCOUNT = "unknown_account"
 UNSIGNED_CURRENCY = "unsigned_currency"  # the call is stored, and waits for approval
@@ -195,7 +196,7 @@ class ValidBrowserCall(BrowserCall):
 def tracking_view(name: str, serializer_class):
     """Decorate the handler of a tracking endpoint: rate limit, body, account, fields.
 
-    The handler gets the call, or None if it is invalid.
+    The handler gets the call, or None if it is invalid, and the body as sent.
     """
 
     def wrap(handler):
@@ -203,10 +204,8 @@ def tracking_view(name: str, serializer_class):
         def view(request):
             if request.method == "OPTIONS":
                 return preflight_response()
-            if throttling.count_browser_call(request, name):
-                return HttpResponse(
-                    "Too many requests", status=429, content_type="text/plain"
-                )
+            if refusal := refuse_request(request, name):
+                return refusal
             try:
                 check_content_length(request)
                 body = parse_json_body(request)
@@ -215,7 +214,8 @@ def tracking_view(name: str, serializer_class):
             except InvalidBody as error:
                 return JsonResponse({"errors": [serialize_error(error)]}, status=400)
             started = time.perf_counter()
-            response = handler(parse_call(request, name, serializer_class, body))
+            call = parse_call(request, name, serializer_class, body)
+            response = handler(call, body)
             duration = time.perf_counter() - started
             if getattr(request, "has_stored_page_call", False):
                 RESPONSE_PACER.record(name, duration)
@@ -225,6 +225,23 @@ def tracking_view(name: str, serializer_class):
         return view
 
     return wrap
+
+
+def refuse_request(request, name: str) -> HttpResponse | None:
+    """Return the response to a prefetch or one request too many, else None."""
+    if is_prefetch(request):
+        return refuse_prefetch()
+    if throttling.count_browser_call(request, name):
+        return HttpResponse("Too many requests", status=429, content_type="text/plain")
+    return None
+
+
+def refuse_prefetch() -> HttpResponse:
+    """Return the response to a page that is not shown yet; browsers drop it, and ask
+    again when the page is shown."""
+    response = HttpResponse("Not before", status=400, content_type="text/plain")
+    response["Cache-Control"] = "no-store"
+    return response
 
 
 def preflight_response() -> HttpResponse:
@@ -257,7 +274,7 @@ def parse_call(
 def find_account(slug) -> Account | None:
     """Find the account of a call; None if the slug is unknown or invalid."""
     try:
-        slug = TrimmedTextField(max_length=64).to_internal_value(slug)
+        slug = TrimmedTextField(max_length=MAX_SLUG_LENGTH).to_internal_value(slug)
     except ValidationError:
         return None
     return Account.objects.select_related("plan").filter(slug=slug).first()
@@ -271,14 +288,15 @@ def no_content_response() -> HttpResponse:
 
 
 @tracking_view("click", BrowserClickSerializer)
-def track_click(call: ValidBrowserCall | None) -> HttpResponse:
+def track_click(call: ValidBrowserCall | None, body: dict) -> HttpResponse:
     """Record a click; return a new tracking id even if nothing is stored."""
     if call is None:
-        return JsonResponse({"vid": generate_tracking_id()})
+        slug = str(body.get("account", "")).strip()[:MAX_SLUG_LENGTH]
+        return JsonResponse({"vid": generate_tracking_id(slug)})
     user_agent = call.data["user_agent"]  # None: a proxy of the shop may drop it
     if user_agent and is_bot(user_agent):
         record_failure(call.request, call.account, BOT, at=call.at)
-        return JsonResponse({"vid": generate_tracking_id()})
+        return JsonResponse({"vid": generate_tracking_id(call.account.slug)})
     recorded = record_visit(
         call.account,
         visit=build_visit(call.data),
@@ -293,7 +311,7 @@ def track_click(call: ValidBrowserCall | None) -> HttpResponse:
 
 
 @tracking_view("customer", BrowserCustomerSerializer)
-def track_customer(call: ValidBrowserCall | None) -> HttpResponse:
+def track_customer(call: ValidBrowserCall | None, _body: dict) -> HttpResponse:
     """Create a customer, attributed by the first known coupon or the cookie."""
     if call is not None:
         try:
@@ -318,7 +336,7 @@ def create_browser_customer(call: ValidBrowserCall) -> None:
 
 
 @tracking_view("conversion", BrowserConversionSerializer)
-def track_conversion(call: ValidBrowserCall | None) -> HttpResponse:
+def track_conversion(call: ValidBrowserCall | None, _body: dict) -> HttpResponse:
     """Record a conversion, unless a page is loaded again."""
     if call is not None:
         external_id = call.data.get("external_id")

@@ -163,7 +163,7 @@ class BasePostbackViewSet(TenantViewSet):
 
     def initial(self, request, *args, **kwargs):
         """Reject prefetches, right after the check of the method."""
-        if request.method in self.allowed_methods and is_prefetch(request):
+        if request.method == "GET" and is_prefetch(request):
             raise PrefetchNotAllowed
         super().initial(request, *args, **kwargs)
 

@@ -188,17 +188,3 @@ def test_puts_the_tracking_id_into_a_form(visitor, text):
     visitor.page.evaluate(find_snippet("getTrackingId", guide=text))
 
     assert visitor.page.input_value("input") == vid
-
-
-def test_waits_for_consent(visitor, scenario):
-    snippet = find_snippet("onConsent").replace("acme", scenario.account.slug)
-    visitor.open_and_wait("click", f"/?ref={scenario.mina.code}", snippet, create=" ")
-    visitor.page.wait_for_function("() => tap.vid")
-    assert visitor.cookies == {}
-
-    with visitor.page.expect_response("**/track/click/"):
-        visitor.page.evaluate("onConsent()")
-    visitor.page.wait_for_function("() => document.cookie")
-
-    assert set(visitor.cookies) == {"tap_vid"}
-    assert scenario.account.clicks.count() == 1

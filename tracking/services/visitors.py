@@ -16,9 +16,16 @@ from tracking.services.concurrency import retry_on_conflict
 from tracking.services.page_storage import store_click, take_storage_of_click
 
 
-def generate_tracking_id() -> str:
-    """Generate an unguessable tracking id."""
-    return secrets.token_hex(16)
+def generate_tracking_id(slug: str) -> str:
+    """Generate an unguessable tracking id for the account with this slug.
+
+    Its last four digits are a checksum of the slug, by which the browser script knows a
+    cookie of another account in test mode. They are the same for unknown accounts.
+    """
+    checksum = 0
+    for letter in slug:
+        checksum = (checksum * 31 + ord(letter)) % 65536
+    return f"{secrets.token_hex(14)}{checksum:04x}"
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,7 @@ def record_visit(
     If the link is invalid, the new id refers to the click of the previous tracking id.
     If that is unknown too, or pages have stored enough today, nothing is stored.
     """
-    tracking_id = generate_tracking_id()
+    tracking_id = generate_tracking_id(account.slug)
 
     def store(keeps_texts: bool) -> DomainError | None:  # noqa: FBT001
         failure, click = None, None

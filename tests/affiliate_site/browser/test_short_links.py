@@ -106,7 +106,6 @@ def test_a_click_within_a_minute_is_the_same(browser, scenario):
     ("headers", "method"),
     [
         ({}, "HEAD"),
-        ({"Sec-Purpose": "prefetch"}, "GET"),
         *(({"User-Agent": agent}, "GET") for agent in BOTS),
         ({"User-Agent": ""}, "GET"),
         ({"Sec-Fetch-Dest": "image"}, "GET"),
@@ -241,3 +240,16 @@ def test_takes_few_statements(browser, capture_queries):
     with capture_queries() as captured:
         browser.follow("?sub_id=a")
     assert len(captured) == STATEMENTS
+
+
+@pytest.mark.parametrize("purpose", ["prefetch", "prefetch;prerender"])
+def test_refuses_a_prefetch_so_that_the_visit_counts(browser, scenario, purpose):
+    before = dict(browser.headers)
+    browser.headers |= {"Sec-Purpose": purpose}
+    response = browser.follow()
+    assert (response.status_code, response["Cache-Control"]) == (400, "no-store")
+    assert scenario.account.clicks.count() == 0
+
+    browser.headers = before
+    assert "click_id=" in browser.follow()["Location"]
+    assert scenario.account.clicks.count() == 1

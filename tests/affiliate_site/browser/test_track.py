@@ -92,6 +92,31 @@ def test_records_click_and_returns_tracking_id(page, scenario):
     assert (click.user_agent, click.ip) == (AGENT, "203.0.113.7")
 
 
+@pytest.mark.parametrize("call", ["click", "conversion", "customer"])
+def test_stores_nothing_for_a_page_that_is_not_shown_yet(page, scenario, call):
+    before = snapshot_account_data(scenario.account)
+    vid = page.click()
+    page.headers |= {"Sec-Purpose": "prefetch;prerender"}
+    data = {"referral_code": scenario.odette.code, "vid": vid}
+
+    response = page.call(call, external_id="o", customer_id="c", amount=1, **data)
+
+    assert (response.status_code, response["Cache-Control"]) == (400, "no-store")
+    assert response["Access-Control-Allow-Origin"] == "*"
+    after = before | {"clicks": 1, "visitors": 1}
+    assert snapshot_account_data(scenario.account) == after
+
+
+def test_tracking_id_ends_with_a_checksum_of_the_account(page, scenario):
+    def read_checksum(slug):
+        return page.call("click", account=slug, referral_code="x").json()["vid"][28:]
+
+    assert scenario.account.slug == "harbor"
+    assert read_checksum("harbor") == read_checksum(" harbor ") == "388c"
+    assert read_checksum("nobody") == read_checksum("nobody") != "388c"
+    assert page.click()[28:] == "388c"
+
+
 def test_referral_code_takes_precedence_over_asset_link(page, scenario):
     pair = {
         "asset_id": scenario.odette.asset_id,

@@ -146,7 +146,7 @@ def test_accepts_text(query):
         ("GET", {"X-Moz": "prefetch"}, True),
         ("GET", {"Purpose": "preview"}, False),
         ("GET", {"Referer": "prefetch"}, False),
-        ("POST", {"Sec-Purpose": "prefetch"}, False),
+        ("POST", {"Sec-Purpose": "prefetch"}, True),
     ],
 )
 def test_detects_prefetch(method, headers, expected):
