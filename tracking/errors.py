@@ -593,6 +593,18 @@ class InvalidNumber(InvalidInput):
     message = "This value should be a number."
 
 
+class MissingAmount(InvalidInput):
+    """A sale has no amount, and its commission is a percentage."""
+
+    message = "This sale needs an amount: its commission is a percentage."
+
+
+class UnclearCurrency(InvalidInput):
+    """The mark beside an amount stands for several currencies, or none."""
+
+    message = "The currency of this amount is not clear."
+
+
 class AmountTooLarge(InvalidInput):
     """An amount has more digits than can be stored."""
 

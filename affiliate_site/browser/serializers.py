@@ -13,6 +13,7 @@ from affiliate_site.api.conversion_serializers import (
     CurrencyAwareSerializer,
     LineItemInputSerializer,
 )
+from affiliate_site.api.errors import FieldError
 from affiliate_site.api.fields import (
     ApiFieldMixin,
     CurrencyField,
@@ -22,7 +23,9 @@ from affiliate_site.api.fields import (
 )
 from affiliate_site.api.input_serializers import InputSerializer, ObjectListField
 from affiliate_site.api.map_fields import ensure_object
+from tracking.errors import InvalidNumber
 from tracking.meta_data import mend_meta_data
+from tracking.printed_amounts import read_printed_amount
 
 MAX_COUPONS = 20
 
@@ -93,6 +96,23 @@ class ExternalIdField(TextField):
         return text
 
 
+class PrintedAmountField(ConversionAmountField):
+    """An amount, also as shops print it; the serializer collects the currencies that
+    are meant by the mark beside it."""
+
+    root: "BrowserConversionSerializer"
+
+    def to_internal_value(self, data):
+        if isinstance(data, str) and not data.strip().startswith("-"):
+            printed = read_printed_amount(data, self.root.sent_currency)
+            if printed is None:
+                raise FieldError(InvalidNumber().text)
+            if printed.currencies:
+                self.root.printed_currencies.append(printed.currencies)
+            data = printed.digits
+        return super().to_internal_value(data)
+
+
 class LineItemListField(ObjectListField):
     """Line items; an empty list is odd and counts as not sent."""
 
@@ -106,7 +126,8 @@ class LineItemListField(ObjectListField):
 
 
 class BrowserCallSerializer(InputSerializer):
-    """The fields of every call; `odd_options` are the names of its invalid options."""
+    """The fields of every call; `odd_options` are the names of its invalid options,
+    `printed_currencies` what the marks beside its amounts stand for."""
 
     vid = LenientTrimmedTextField()
     meta_data = LenientMetaDataField()
@@ -115,6 +136,7 @@ class BrowserCallSerializer(InputSerializer):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.odd_options: list[str] = []
+        self.printed_currencies: list[frozenset[str]] = []
 
     def add_odd_option(self, name: str) -> None:
         """Remember the name of an option that counts as not sent, once."""
@@ -144,6 +166,7 @@ class BrowserCustomerSerializer(BrowserCallSerializer):
 class BrowserLineItemSerializer(LineItemInputSerializer):
     """A line item of a conversion."""
 
+    sub_amount = PrintedAmountField()
     commission_type = LenientTrimmedTextField(ignore_blank=True)
     comment = LenientTextField(max_length=1000, truncate=True)
 
@@ -152,7 +175,7 @@ class BrowserConversionSerializer(BrowserCallSerializer, CurrencyAwareSerializer
     """A conversion, sent by the order confirmation page."""
 
     external_id = ExternalIdField(required=False)
-    amount = ConversionAmountField(required=False)
+    amount = PrintedAmountField(required=False)
     currency = CurrencyField(required=False, ignore_blank=True)
     commission_type = LenientTrimmedTextField(ignore_blank=True)
     commissions = LineItemListField(

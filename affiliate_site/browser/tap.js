@@ -29,6 +29,18 @@
   var MAX_KEEPALIVE_BYTES = 60000;
   var FOREIGN_PARAMETERS = ["via", "fpr", "rfsn", "aff", "a_aid"];
   var FOREIGN_COOKIE = /(?:^|; )_fprom_ref=([\w.-]+)(?:;|$)/; // the code of a link with fpr
+  // Amounts as shops print them: the rules of tracking/printed_amounts.py.
+  var MARK = "([A-Z]{3}|[A-Z]{0,2}[$\u00a3\u00a5\u0e3f\u20a0-\u20cf]" +
+    "|kr|z\u0142|K\u010d|Ft|lei|Fr|Rp|RM)\\.?";
+  var LEADING_MARK = new RegExp("^" + MARK + "\\s*(?=[0-9])");
+  var TRAILING_MARK = new RegExp("([^A-Za-z$])\\s*" + MARK + "$");
+  var NUMBER = new RegExp(
+    "^(?:\\d+|\\d{1,3}([.,'\u2019\\s])\\d{3}(?:\\1\\d{3})*|\\d{1,2}(,)(?:\\d{2},)+\\d{3})" +
+      "(?:([.,])(?:\\d+|[-\u2013\u2014]{1,2}))?$"
+  );
+  var AMBIGUOUS_NUMBER = /^[1-9]\d{0,2}([.,])\d{3}$/;
+  var THREE_DECIMALS = /^(BHD|IQD|JOD|KWD|LYD|OMR|TND)$/;
+  var MAX_AMOUNT_LENGTH = 64;
   var STATUSES = { customer: "new", trial: "trial", lead: "lead" };
 
   var name = window.TapfiliateObject || "tap";
@@ -259,7 +271,42 @@
       logWarning("tap: a sale without order id is not sent again when its page is loaded again");
       return invokeCallback(parsed.callback, null, null);
     }
-    sendSale("conversion", payload, "external_id", parsed, isNamed);
+    sendSale("conversion", payload, "external_id", parsed, isNamed, findAmountError(payload));
+  }
+
+  /* Why the server will refuse an amount: the page gets to know it at once. */
+  function findAmountError(payload) {
+    var unreadable = (payload.commissions || []).map(function (item) {
+      return item && item.sub_amount;
+    }).concat(isSent(payload.amount) ? payload.amount : []).filter(function (amount) {
+      return !isReadable(amount, payload.currency);
+    });
+    if (!unreadable.length) return null;
+    return new Error(
+      "tap: the amount " + JSON.stringify(unreadable[0]) + " cannot be read, print it like 1249.90"
+    );
+  }
+
+  function isSent(value) {
+    return value !== undefined && value !== null;
+  }
+
+  function isReadable(amount, currency) {
+    if (typeof amount === "number") return amount >= 0 && isFinite(amount);
+    if (typeof amount !== "string") return false;
+    var text = amount.trim();
+    if (text.length > MAX_AMOUNT_LENGTH) return false;
+    var mark = text.match(LEADING_MARK);
+    if (mark) text = text.slice(mark[0].length);
+    else {
+      var end = text.match(TRAILING_MARK);
+      mark = end && [end[0], end[2]];
+      if (end) text = text.slice(0, end.index) + end[1];
+    }
+    var number = text.trim().match(NUMBER);
+    var ambiguous = text.trim().match(AMBIGUOUS_NUMBER);
+    if (!number || (number[3] && (number[3] === number[1] || number[3] === number[2]))) return false;
+    return !ambiguous || (ambiguous[1] === "." && THREE_DECIMALS.test(currency || (mark && mark[1])));
   }
 
   /* Has the browser loaded again, or returned to, the page that reports this sale? */
@@ -469,14 +516,16 @@
 
   /* The server does not say what it stored: the page gets back the id that it sent.
      A sale that names no visitor, coupon or customer is not sent: nobody could earn it. */
-  function sendSale(call, payload, idName, parsed, isNamed) {
+  function sendSale(call, payload, idName, parsed, isNamed, problem) {
+    if (problem) logWarning(problem);
     afterVisit(parsed, function () {
       if (!tap.vid && !isNamed) {
         explain(call + " " + payload[idName] + " is not sent: no cookie, coupon or customer");
-        return invokeCallback(parsed.callback, null, null);
+        return invokeCallback(parsed.callback, problem || null, null);
       }
       send(call, addContext(payload, parsed.options), function (error) {
         var result = {};
+        error = error || problem || null;
         result[idName] = payload[idName];
         invokeCallback(parsed.callback, error, error ? null : result);
       });

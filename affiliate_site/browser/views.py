@@ -34,6 +34,7 @@ from affiliate_site.api.parsing import (
 from affiliate_site.api.resources.clicks import build_visit
 from affiliate_site.api.resources.customers import build_customer_data
 from affiliate_site.api.tracking_fields import is_missing
+from affiliate_site.browser.amounts import add_printed_currency, read_sale
 from affiliate_site.browser.pacing import Pacer
 from affiliate_site.browser.serializers import (
     BrowserClickSerializer,
@@ -62,6 +63,7 @@ from tracking.services.attempts import Attempt, was_external_id_used
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.customers import create_customer
 from tracking.services.failed_page_calls import (
+    AMOUNT_REASONS,
     BOT,
     get_failure_reason,
     record_failed_page_call,
@@ -97,15 +99,22 @@ def serve_script(request) -> HttpResponse:
 
 
 def record_failure(
-    request: Any, account: Account, reason: str, *, page: str = "", at: datetime
+    request: Any,
+    account: Account,
+    reason: str,
+    *,
+    page: str = "",
+    at: datetime,
+    **sale: str,
 ) -> None:
     """Count what is not stored for staff, and add it to the log line of the request.
 
-    A database error while doing so is ignored.
+    `sale` has `order_id` and `amount`, if the amount was refused. A database error
+    while doing so is ignored.
     """
     request.failed_page_call = {"account": account.slug, "reason": reason}
     with suppress(DatabaseError):
-        record_failed_page_call(account, reason=reason, page=page, at=at)
+        record_failed_page_call(account, reason=reason, page=page, at=at, **sale)
 
 
 @dataclass(frozen=True)
@@ -125,6 +134,7 @@ class BrowserCall:
         serializer = serializer_class(data=self.body)
         serializer.is_valid(raise_exception=True)
         data = serializer.validated_data
+        add_printed_currency(self.account, data, serializer.printed_currencies)
         if trust is Trust.FACT and not is_amount_signed(data):
             if self.account.require_signatures:
                 raise InvalidSignature
@@ -158,8 +168,14 @@ class BrowserCall:
         """Count the failure for staff and add it to the log line of the request."""
         # A click names its page; of other calls browsers send the origin only.
         page = self.body.get("landing_page") or self.request.headers.get("Referer")
+        sale = read_sale(self.body) if reason in AMOUNT_REASONS else {}
         record_failure(
-            self.request, self.account, reason, page=str(page or ""), at=self.at
+            self.request,
+            self.account,
+            reason,
+            page=str(page or ""),
+            at=self.at,
+            **sale,
         )
 
 
@@ -369,6 +385,7 @@ def create_browser_conversion(call: ValidBrowserCall, external_id: str | None) -
 
 def create_conversion_of_call(call: ValidBrowserCall, *, attempt: Attempt) -> None:
     """Create the conversion of a call."""
+    items = call.data.get("commissions")
     has_customer = not is_missing(call.data.get("customer_id"))
     data = build_conversion_data(
         add_tracking_parameters(call, has_customer=has_customer),
@@ -380,6 +397,7 @@ def create_conversion_of_call(call: ValidBrowserCall, *, attempt: Attempt) -> No
         or has_unsigned_rates(call.body)
         or can_be_repeated(call.account, attempt.external_id),
         extra_warnings=call.warnings,
+        has_amount=not is_missing(call.data.get("amount")) or bool(items),
     )
     create_conversion(
         call.account, data=data, is_id_free=attempt.is_id_free, at=call.at

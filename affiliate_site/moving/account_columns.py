@@ -71,7 +71,9 @@ EXPORTED = {
         " created_at deleted_at"
     ),
     "tracking.Enrollment": "program affiliate approved promoted_by_claim applied_at",
-    "tracking.FailedPageCall": "day reason page count first_at last_at",
+    "tracking.FailedPageCall": (
+        "day reason page count first_at last_at last_order_id last_amount"
+    ),
     "tracking.FormerExternalId": "conversion external_id",
     "tracking.FormerIdDigest": "digest",
     "tracking.ImportedObject": (

@@ -24,11 +24,12 @@ from payouts.models.commission_types import (
     CommissionType,
     GroupRate,
     Level,
+    RateKind,
 )
 from payouts.models.commissions import CommissionStatus
 from tracking.attribution import RejectionReason
 from tracking.claims import ClaimStatus
-from tracking.errors import UnknownReference
+from tracking.errors import MissingAmount, UnknownReference
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.conversions import Conversion
 from tracking.models.enrollments import Enrollment
@@ -120,6 +121,18 @@ def ensure_types_known(
     ]
     if unknown:
         raise ErrorList(unknown)
+
+
+def ensure_amount_sent(
+    line_items: Sequence[LineItem],
+    rates: Mapping[str, CommissionRate],
+    *,
+    has_amount: bool,
+) -> None:
+    """Raise `MissingAmount` for a sale without amount whose rate is a percentage."""
+    kinds = {rates[item.type_name].kind for item in line_items}
+    if not has_amount and RateKind.PERCENTAGE in kinds:
+        raise MissingAmount(path="amount")
 
 
 def drop_unknown_types(

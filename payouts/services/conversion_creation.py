@@ -20,6 +20,7 @@ from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.calculation_input import (
     build_calculation_input,
     drop_unknown_types,
+    ensure_amount_sent,
     ensure_types_known,
     list_rates,
 )
@@ -82,6 +83,7 @@ class ConversionData:
     occurred_at: datetime | None = None  # when the cookie counted; None: now
     is_disputed: bool = False  # the shop has an open dispute about it
     locks_balances: bool = False  # all at once: the transaction goes on with them
+    has_amount: bool = True  # else no rate may be a percentage
     email: str = ""  # of the buyer, to compare with the affiliate's; it is not stored
 
 
@@ -144,6 +146,7 @@ def _create_conversion(
             if line_items != sent_items:
                 extra_warnings = (*extra_warnings, ODD_COMMISSION_TYPE)
         ensure_types_known(line_items, rates)
+        ensure_amount_sent(line_items, rates, has_amount=data.has_amount)
         attribution.result.ensure_cookie_valid()
         if data.trust is Trust.CLAIM:
             ensure_claim_allowed(

@@ -44,6 +44,7 @@ from tracking.services.erasure import (
     delete_saved_views,
     erase_affiliate,
     erase_customer,
+    erase_failed_page_calls,
     erase_file_names,
     erase_prospect,
     fold_names,
@@ -315,6 +316,11 @@ class _PersonTexts:
                 beginnings=[f'{{"id":{pk},'.encode() for pk in self.sales],
             )
             + delete_attempts(
+                self.account,
+                texts=self.texts | self.words,
+                order_ids=self.order_ids,
+            )
+            + erase_failed_page_calls(
                 self.account,
                 texts=self.texts | self.words,
                 order_ids=self.order_ids,

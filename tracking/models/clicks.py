@@ -211,7 +211,8 @@ class FailedPageCall(TenantModel):
 
     Days are those of the time zone that the account had then.
 
-    It has no personal data: no ids of orders or customers, no addresses.
+    It has no personal data but the last order whose amount was refused: no ids of
+    customers, no addresses.
     """
 
     day = models.DateField()
@@ -220,6 +221,9 @@ class FailedPageCall(TenantModel):
     count = models.PositiveIntegerField()
     first_at = models.DateTimeField()
     last_at = models.DateTimeField()
+    # Of the last call whose amount was refused, as the page sent them.
+    last_order_id = models.CharField(max_length=255, blank=True, db_default="")
+    last_amount = models.CharField(max_length=255, blank=True, db_default="")
 
     class Meta:
         default_related_name = "failed_page_calls"

@@ -220,6 +220,22 @@ def delete_attempts(
     return account.conversion_attempts.filter(pk__in=pks).delete()[0]
 
 
+def erase_failed_page_calls(
+    account: Account, *, texts: Collection[str], order_ids: Collection[str]
+) -> int:
+    """Clear the last order of failed page calls if it is in `order_ids`, or contains
+    one of the case-folded `texts`."""
+    rows = account.failed_page_calls
+    pks = [
+        pk
+        for pk, order_id in rows.exclude(last_order_id="").values_list(
+            "pk", "last_order_id"
+        )
+        if order_id in order_ids or any(text in order_id.casefold() for text in texts)
+    ]
+    return rows.filter(pk__in=pks).update(last_order_id="", last_amount="")
+
+
 def _erase_codes(account: Account, condition: Q) -> int:
     """Replace the referral codes that match, because staff may have put a name in."""
     return sum(

@@ -19,6 +19,19 @@ from tracking.models.clicks import FailedPageCall
 BOT = "bot"  # the visit of a link by a crawler or preview, which is no click
 MAX_PAGES_PER_DAY = 200
 MAX_PAGE_LENGTH = 255
+MAX_VALUE_LENGTH = 255
+# Reasons that say something of the amount of one sale.
+AMOUNT_REASONS = frozenset(
+    {
+        "amount_too_large",
+        "claimed_amount_too_large",
+        "invalid_amount",
+        "invalid_commissions",
+        "missing_amount",
+        "negative_amount",
+        "unclear_currency",
+    }
+)
 # Reasons of correct snippets: a sale without an affiliate, or one that came too late.
 EXPECTED_REASONS = frozenset(
     {
@@ -33,23 +46,32 @@ PERSONAL_MARK = re.compile(r"@|%40|[0-9]{3}", re.ASCII)  # in a segment of a pat
 TABLE = FailedPageCall._meta.db_table
 RECORD_SQL = f"""
     INSERT INTO {TABLE} AS f
-        (account_id, day, reason, page, count, first_at, last_at)
+        (account_id, day, reason, page, count, first_at, last_at,
+         last_order_id, last_amount)
     SELECT %s, %s, %s, CASE WHEN (
         SELECT COUNT(*) FROM {TABLE} WHERE account_id = %s AND day = %s
             AND page <> '' AND NOT (reason = %s AND page = %s)
-    ) < %s THEN %s ELSE '' END, 1, %s, %s WHERE true
+    ) < %s THEN %s ELSE '' END, 1, %s, %s, %s, %s WHERE true
     ON CONFLICT (account_id, day, reason, page) DO UPDATE SET
-        count = f.count + 1, last_at = excluded.last_at
+        count = f.count + 1, last_at = excluded.last_at,
+        last_order_id = excluded.last_order_id, last_amount = excluded.last_amount
 """  # noqa: S608 - the name is our own
 
 
 def record_failed_page_call(
-    account: Account, *, reason: str, page: str, at: datetime
+    account: Account,
+    *,
+    reason: str,
+    page: str,
+    order_id: str = "",
+    amount: str = "",
+    at: datetime,
 ) -> None:
     """Count a failed call in one SQL statement.
 
-    `page` is the URL of the page. Call it outside any transaction, so that a rollback
-    does not undo it.
+    `page` is the URL of the page; `order_id` and `amount`, cut at 255 letters, are
+    those of a sale whose amount was refused, and replace those of the last one. Call
+    it outside any transaction, so that a rollback does not undo it.
     """
     adapt = connection.ops
     day = adapt.adapt_datefield_value(account.get_day(at))
@@ -63,8 +85,14 @@ def record_failed_page_call(
                 *(*subject, reason),
                 *(*subject, reason, page, MAX_PAGES_PER_DAY),
                 *(page, now, now),
+                *(clean_text(order_id), clean_text(amount)),
             ],
         )
+
+
+def clean_text(text: str) -> str:
+    """Return text of a page as it can be stored and shown, cut at 255 letters."""
+    return "".join(filter(str.isprintable, text[:MAX_VALUE_LENGTH]))
 
 
 def normalize_page(url: str) -> str:

@@ -120,7 +120,8 @@ UNKNOWN_CUSTOMER_STATUS = Problem(
 )
 AMOUNT_HINT = (
     "Print the amount with a point and without currency or thousands separators:"
-    ' tap("conversion", "ORDER", 1249.90).'
+    ' tap("conversion", "ORDER", 1249.90). Amounts with more than one meaning, like'
+    " 1.249, are refused. Add the sale by hand, if it is missing."
 )
 PROBLEMS = {
     "account_locked": Problem(
@@ -148,7 +149,7 @@ PROBLEMS = {
         "A crawler or a preview followed an affiliate link, which is no click"
     ),
     "cookie_expired": Problem("The click is older than the program's cookie time"),
-    "invalid_amount": Problem("The amount is not a number of 0 or more", AMOUNT_HINT),
+    "invalid_amount": Problem("The amount cannot be read", AMOUNT_HINT),
     "invalid_asset_or_source": Problem(
         "The asset link is unknown",
         "Copy the link again from the page of the affiliate.",
@@ -182,7 +183,9 @@ PROBLEMS = {
         'Call tap("create", "ACCOUNT") with this account and the same program group on'
         " all pages, and print no tracking ID into a page.",
     ),
-    "missing_amount": Problem("The amount is blank", AMOUNT_HINT),
+    "missing_amount": Problem(
+        "The call has no amount, and the commission is a percentage", AMOUNT_HINT
+    ),
     "missing_customer_id": Problem(
         "The call has no customer ID",
         'Print your shop\'s ID of the customer: tap("customer", "ID").',
@@ -224,6 +227,11 @@ PROBLEMS = {
         "The sale is stored and waits for approval. Print and sign the currency, too:"
         ' {currency: "EUR"}.',
     ),
+    "unclear_currency": Problem(
+        "The mark beside the amount stands for no currency of your programs, or for"
+        " several",
+        'Print the currency, too: {currency: "EUR"}, and the amount without a mark.',
+    ),
     "unknown_coupon": Problem("None of the coupons belongs to an affiliate"),
     "unknown_customer": Problem("The customer does not belong to an affiliate"),
     "unknown_referral_code": Problem(
@@ -238,12 +246,15 @@ PROBLEMS = {
 class FailedPageCallAdmin(ReadOnlyBackOfficeAdmin):
     """Calls of the tracking script that were not stored, by day, reason and page."""
 
-    columns = ("day", "problem", "hint", "shown_page", "count", "last_at")
+    columns = ("day", "problem", "hint", "shown_page", "count", "last_at", "last_sale")
     extra_lookups = ("day__gte",)
     ordering = ("-day", "-last_at", "-id")
     ordering_of_long_list = ("-day", "-reason", "-page", "-id")  # its index
-    fields = ("day", "problem", "hint", "shown_page", "count", "first_at", "last_at")
-    readonly_fields = ("problem", "shown_page", "hint")
+    fields = (
+        *("day", "problem", "hint", "shown_page", "count", "first_at", "last_at"),
+        "last_sale",
+    )
+    readonly_fields = ("problem", "shown_page", "hint", "last_sale")
 
     @display(description="Reason")
     def problem(self, failure):
@@ -256,6 +267,15 @@ class FailedPageCallAdmin(ReadOnlyBackOfficeAdmin):
     @display(description="How to fix")
     def hint(self, failure):
         return get_problem(failure.reason).hint
+
+    @display(description="Last sale")
+    def last_sale(self, failure):
+        return format_last_sale(failure) or EMPTY_VALUE
+
+
+def format_last_sale(failure: FailedPageCall) -> str:
+    """The last sale whose amount was refused: `order-1: 1.249`."""
+    return ": ".join(filter(None, (failure.last_order_id, failure.last_amount)))
 
 
 def get_problem(reason: str) -> Problem:

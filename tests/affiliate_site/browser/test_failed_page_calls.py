@@ -13,7 +13,7 @@ from affiliate_site.backoffice.conversions.clicks import PROBLEMS
 from affiliate_site.browser import views
 from tests.program_scenario import ProgramScenario
 from tracking.services.attempts import record_failed_attempt
-from tracking.services.failed_page_calls import EXPECTED_REASONS
+from tracking.services.failed_page_calls import AMOUNT_REASONS, EXPECTED_REASONS
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
@@ -57,8 +57,14 @@ OTHER_GROUP = {"program_group": "books"}
 FAILED_CALLS = {
     # Amounts, currencies and ids.
     "invalid_amount": ("conversion", {"amount": "NaN"}),
-    "invalid_amount ": ("conversion", {"amount": "1,249.90"}),
-    "missing_amount": ("conversion", {"amount": ""}),
+    "invalid_amount ": ("conversion", {"amount": "1,249"}),
+    "unclear_currency": ("conversion", {"amount": "$49.90"}),
+    "unclear_currency ": (
+        "conversion",
+        {"commissions": [{"sub_amount": "5 EUR"}, {"sub_amount": "5 kr"}]},
+    ),
+    "missing_amount": ("conversion", {"amount": None}),
+    "missing_amount ": ("conversion", {"amount": ""}),
     "invalid_amount  ": ("conversion", {"amount": -1}),
     "negative_amount": ("conversion", {"amount": "-0.30"}),
     "amount_too_large": ("conversion", {"amount": "9999999999999.999"}),
@@ -103,6 +109,9 @@ def test_counts_a_failed_call(call, scenario, vid, reason):
         assert_says_nothing(name, call(name, **before | data))
         scenario.account.conversion_attempts.all().delete()
 
+    (failure,) = scenario.account.failed_page_calls.all()
+    is_about_amount = reason.strip() in AMOUNT_REASONS
+    assert bool(failure.last_order_id and failure.last_amount) is is_about_amount
     assert list_failures(scenario) == [(reason.strip(), THANKS, 2)]
     assert snapshot_page_data(scenario.account) == stored
 
@@ -181,6 +190,29 @@ def test_counts_claims_that_are_not_allowed(
     call("conversion", vid=vid, **SALE | CLAIMS[reason])
 
     assert list_failures(scenario) == [(reason, THANKS, 1)]
+
+
+@pytest.mark.parametrize(
+    ("sale", "amount"),
+    [
+        ({"amount": "1.249"}, "1.249"),
+        ({"amount": None}, "none"),
+        ({"amount": "\u202e" + "9" * 300}, "9" * 254),
+        ({"commissions": [{"sub_amount": "5,00"}, {"sub_amount": "a"}]}, "5,00; a"),
+        ({"commissions": [{"comment": "jane@example.org"}]}, "none"),
+    ],
+)
+def test_keeps_the_last_sale_whose_amount_was_refused(
+    call, scenario, vid, sale, amount
+):
+    sale = {"vid": vid, "customer_id": "acct-1", "external_id": "order-2"} | sale
+    call("conversion", **sale | {"external_id": "order-1"})
+    call("conversion", **sale)
+    call("conversion", vid="0" * 32, external_id="order-3", amount=5)
+
+    kept, other = scenario.account.failed_page_calls.order_by("-count")
+    assert (kept.count, kept.last_order_id, kept.last_amount) == (2, "order-2", amount)
+    assert (other.last_order_id, other.last_amount) == ("", "")
 
 
 def test_counts_a_retry_within_ten_seconds(call, scenario, vid):

@@ -36,6 +36,7 @@ from tests.record_of_processing import list_recorded_columns
 from tests.stored_texts import find_marked_columns
 from tracking.services.affiliates import get_affiliate
 from tracking.services.custom_fields import create_custom_field
+from tracking.services.failed_page_calls import record_failed_page_call
 from tracking.services.meta_data import set_meta_data_key
 from tracking.services.notes import create_note
 from tracking.services.postbacks import create_postback
@@ -360,6 +361,14 @@ class MarkedPerson:
         )
         assert response.status_code == 400
         account.conversion_attempts.update(message=f"unknown {EMAIL}")
+        record_failed_page_call(
+            account,
+            reason="invalid_amount",
+            page="",
+            order_id=f"{EMAIL}-9",
+            amount=MARK,
+            at=NOW,
+        )
         staff, _ = create_staff_user(
             account, email="zoe@example.org", role="owner", password=None, at=NOW
         )
