@@ -41,6 +41,7 @@
   var AMBIGUOUS_NUMBER = /^[1-9]\d{0,2}([.,])\d{3}$/;
   var THREE_DECIMALS = /^(BHD|IQD|JOD|KWD|LYD|OMR|TND)$/;
   var MAX_AMOUNT_LENGTH = 64;
+  var REFERENCE = "client_reference_id";
   var STATUSES = { customer: "new", trial: "trial", lead: "lead" };
 
   var name = window.TapfiliateObject || "tap";
@@ -346,7 +347,8 @@
   }
 
   /* Hand the tracking id to checkouts that report sales by themselves: links, buttons
-     and tables of Stripe on the page, once it is complete, and the cart of Shopify. */
+     and tables of Stripe and hidden fields, once the page is complete, and the cart of
+     Shopify. */
   function checkout(args) {
     var parsed = parseArguments(args);
     afterVisit(parsed, function () {
@@ -360,19 +362,23 @@
   function fillCheckouts(callback) {
     var links = select('a[href^="https://buy.stripe.com/"]');
     var elements = select("stripe-buy-button, stripe-pricing-table");
+    var fields = select('input[name="tap_vid"], input[name="tracking_id"]');
     if (tap.vid) {
       runSafely(function () {
         links.forEach(addReference);
         elements.forEach(function (element) {
           var present = element.getAttribute("client-reference-id");
-          if (isFree(present)) element.setAttribute("client-reference-id", tap.vid);
+          if (isFree(present, REFERENCE)) element.setAttribute("client-reference-id", tap.vid);
+        });
+        fields.forEach(function (field) {
+          if (isFree(field.value, field.name)) field.value = tap.vid;
         });
         if (window.Shopify && !isTest) fillCart();
       });
     }
     explain(
-      "checkout: visitor " + tap.vid + ", " + (links.length + elements.length) +
-        " links, buttons and tables of Stripe" + (window.Shopify ? ", the cart of Shopify" : "")
+      "checkout: visitor " + tap.vid + ", " + (links.length + elements.length + fields.length) +
+        " links, buttons, tables and fields" + (window.Shopify ? ", the cart of Shopify" : "")
     );
     invokeCallback(callback, tap.vid || null);
   }
@@ -383,17 +389,17 @@
 
   function addReference(link) {
     var url = new URL(link.href);
-    if (!isFree(url.searchParams.get("client_reference_id"))) return;
-    url.searchParams.set("client_reference_id", tap.vid);
+    if (!isFree(url.searchParams.get(REFERENCE), REFERENCE)) return;
+    url.searchParams.set(REFERENCE, tap.vid);
     link.href = url.href;
   }
 
   /* A reference of the shop's own is never replaced. */
-  function isFree(reference) {
+  function isFree(reference, name) {
     var isOther = reference && reference !== tap.vid;
     if (isOther) {
       logWarning(
-        "tap: client_reference_id is " + reference + " already and stays: such a sale names no visit"
+        "tap: " + name + " is " + reference + " already and stays: such a sale names no visit"
       );
     }
     return !isOther;

@@ -286,7 +286,7 @@ def test_test_mode_speaks_for_every_call(visitor, scenario):
         "tap: customer customer-1 is not sent: no cookie, coupon or customer",
         "tap: getTrackingId: null",
         "tap: consent true",
-        "tap: checkout: visitor null, 0 links, buttons and tables of Stripe",
+        "tap: checkout: visitor null, 0 links, buttons, tables and fields",
     ]
     assert (visitor.cookies, visitor.tracking_calls) == ({}, [])
 

@@ -8,6 +8,7 @@ from affiliate_site.backoffice.connections.catch_up_pages import (
     CatchUpPage,
     SourceKeyPage,
 )
+from affiliate_site.backoffice.connections.check_page import CheckLinkPage
 from affiliate_site.backoffice.connections.details import (
     ANY_PROGRAM,
     MODE_TEXTS,
@@ -391,6 +392,7 @@ CONNECTION_PAGES = (
     MappingPage,
     ShopSettingsPage,
     TryEventPage,
+    CheckLinkPage,
     SourceKeyPage,
     CatchUpPage,
     GoLivePage,

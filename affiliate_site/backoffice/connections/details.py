@@ -7,6 +7,10 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from affiliate_site.backoffice.connections.event_body import render_body
+from affiliate_site.backoffice.connections.snippets import (
+    list_snippet_notes,
+    render_copied_snippet,
+)
 from affiliate_site.backoffice.connections.steps import render_steps
 from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.formatters import format_datetime, format_status
@@ -137,6 +141,11 @@ def get_connection_details(request, connection: Connection) -> Details:
         alerts=list_missing(connection),
         sections=[
             Section("Address for the shop", lines=format_html("{}{}", address, steps)),
+            Section(
+                "Code for the pages",
+                notes=list_snippet_notes(connection),
+                lines=render_copied_snippet(connection),
+            ),
             Section("State", facts=list_connection_facts(connection)),
             Section("Last 30 days", facts=list_numbers(connection)),
             *build_refusals_sections(connection),

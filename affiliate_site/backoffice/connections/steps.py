@@ -11,8 +11,8 @@ from tracking.models.shops import Connection, ConnectionKind
 EVENTS = "EVENTS"  # stands for the kinds of events to choose
 ENTER_SECRET = "Enter it here, under “Set signing secret”."  # noqa: S105 - a sentence
 CLICKS = (
-    "Load the tracking script on the pages of your shop, so that a sale names the visit"
-    " that led to it."
+    "Paste the code below, under “Code for the pages”, on every page of your shop, so"
+    " that a sale names the visit that led to it."
 )
 LISTEN = "While this connection is set to “Listen only”, "
 THEN_LIVE = (
@@ -31,7 +31,7 @@ STEPS: dict[str, Sequence[str]] = {
         "Stripe shows a signing secret, which begins with whsec_.",
         ENTER_SECRET,
         CLICKS + " Payment links and buy buttons get it as client_reference_id; your"
-        " own code sends the tracking ID so, or as metadata tap_vid.",
+        " own server sends the cookie tap_vid so, or as metadata tap_vid.",
         TRY_IGNORED,
     ),
     ConnectionKind.WOOCOMMERCE: (
@@ -41,7 +41,8 @@ STEPS: dict[str, Sequence[str]] = {
         "Set the status to Active, and enter the address above as the delivery URL.",
         "Enter a secret of your own, the same in each webhook, and save.",
         ENTER_SECRET,
-        CLICKS + " The plugin for WooCommerce does so, and adds the visit to orders.",
+        "Install the plugin for WooCommerce: it prints the code below on every page,"
+        " and adds the visit to orders.",
         TRY_AN_ORDER,
     ),
     ConnectionKind.SHOPIFY: (
@@ -60,7 +61,8 @@ STEPS: dict[str, Sequence[str]] = {
         EVENTS,
         "Save it, then choose “Edit destination” to see its secret key.",
         ENTER_SECRET,
-        CLICKS + " Give it to the checkout as custom data tap_vid.",
+        CLICKS + " Open checkouts with its openCheckout(…): it adds the visit as custom"
+        " data tap_vid.",
         TRY_COUNTED,
     ),
     ConnectionKind.OTHER: (
@@ -68,6 +70,8 @@ STEPS: dict[str, Sequence[str]] = {
         "Let it sign what it sends, or send a secret in a header.",
         ENTER_SECRET,
         "Under “Mapping”, enter how it signs.",
+        CLICKS
+        + " It fills hidden fields tap_vid, which the shop sends with the order.",
         "Let the shop send a sale and a refund. They are stored, and do nothing yet.",
         "Under “Mapping”, enter where they have the order, the amount and the others.",
         TRY_COUNTED,

@@ -29,13 +29,13 @@ SNIPPET = """\
     w[n] = w[n] || function () {{ (w[n].q = w[n].q || []).push(arguments); }};
   }})(window, "tap");
   tap("create", "{account}");
-  tap("detect");
+  tap("detect");{calls}
 </script>"""
 
 
-def render_snippet(account) -> str:
-    """The code for every page of an account's shop."""
-    return SNIPPET.format(url=settings.PUBLIC_URL, account=account.slug)
+def render_snippet(account, *, calls: str = "") -> str:
+    """The code for every page of an account's shop, with further `calls`."""
+    return SNIPPET.format(url=settings.PUBLIC_URL, account=account.slug, calls=calls)
 
 
 RATE_CHOICES = (

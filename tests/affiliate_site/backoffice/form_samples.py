@@ -98,6 +98,7 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     ("UploadTablePage", "file"): lambda _: TableFile(),
     ("SourceKeyPage", "key"): "ck_1234:cs_5678",
     ("SourceKeyPage", "shop_url"): "https://sample.example",
+    ("CheckLinkPage", "text"): "mina",
     ("TryEventPage", "body"): '{"id": "1", "received_at": "2026-03-04T09:15:27Z"}',
     ("TryEventPage", "kind"): "order.deleted",
 }

@@ -60,6 +60,7 @@ OWNER_PAGES = {
     "AddWebhookPage",
     "CancelPaymentPage",
     "CatchUpPage",
+    "CheckLinkPage",
     "CheckPage",
     "ColumnsPage",
     "ConfirmRunPage",

@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from django.conf import settings
@@ -11,6 +12,7 @@ from django.utils import timezone
 
 from accounts.models.api_keys import Role
 from affiliate_site.backoffice.connections.connection_pages import AddConnectionForm
+from affiliate_site.backoffice.connections.snippets import render_connection_snippet
 from affiliate_site.shops.kinds import SHOPS
 from tests.affiliate_site.backoffice.forms import get_form
 from tests.program_scenario import CONVERSION_CREATED_AT
@@ -106,6 +108,9 @@ def test_shows_shops_of_every_kind(staff_client, account, monkeypatch, kind):
     client = staff_client()
     shop = create_connection(account, kind=kind, at=CONVERSION_CREATED_AT)
     assert "Set signing secret" in read(client.get(url_of(shop)))
+    page = client.get(url_of(shop)).content.decode()
+    assert render_connection_snippet(shop) in unescape(page)
+    assert 'data-copy-target="connection-snippet"' in page
     monkeypatch.delitem(SHOPS, kind, raising=False)
     assert "not available here" in read(client.get(url_of(shop)))
     assert client.get(url_of(shop, "settings")).status_code == 200
