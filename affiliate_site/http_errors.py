@@ -24,6 +24,8 @@ from tracking.services.concurrency import UNAVAILABLE_ERRORS
 JSON_TYPE = re.compile(r"(?ia)application/(json|[\w.!#$&^-]+\+json)\s*(;|$)")
 
 API_PREFIXES = ("/1.6/", "/1.7/pb/", "/track/")
+# Of requests. Others are codecs of Python: compressions, slow ones, and some that fail.
+CHARSETS = ("utf-8", "utf8", "us-ascii")
 
 MESSAGES = {
     400: gettext_noop("Bad Request"),

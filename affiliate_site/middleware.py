@@ -10,7 +10,7 @@ from django.core.exceptions import DisallowedHost
 from django.middleware import common, csrf, security
 
 from affiliate_site import creative_images, http_errors
-from affiliate_site.http_errors import API_PREFIXES
+from affiliate_site.http_errors import API_PREFIXES, CHARSETS
 from affiliate_site.operations import health, probe
 from affiliate_site.portal_sessions import PORTAL_PREFIX
 
@@ -147,8 +147,9 @@ def set_headers(response, headers) -> None:
 
 
 class PathNormalizationMiddleware:
-    """Validates `Host` and the number of query parameters, rejects chunked bodies and
-    NUL in a path, and appends the missing slash of an API path without a redirect."""
+    """Validates `Host` and the number of query parameters, rejects chunked bodies,
+    other character sets than UTF-8 and NUL in a path, and appends the missing slash of
+    an API path without a redirect."""
 
     def __init__(self, get_response):
         self.get_response = get_response
@@ -161,7 +162,7 @@ class PathNormalizationMiddleware:
             return http_errors.error_response(request, 411)
         if "\x00" in request.path_info:
             return http_errors.not_found(request)
-        if has_nul_in_admin_query(request):
+        if has_nul_in_admin_query(request) or has_other_charset(request):
             return http_errors.error_response(request, 400)
         if is_large_form(request):
             return http_errors.error_response(request, 413, LARGE_FORM)
@@ -186,6 +187,17 @@ def has_nul_in_admin_query(request) -> bool:
     """Return whether a back office query contains NUL: PostgreSQL cannot store it."""
     query = request.META.get("QUERY_STRING", "")
     return request.path_info.startswith(ADMIN_PREFIX) and "%00" in query
+
+
+def has_other_charset(request) -> bool:
+    """Return whether a form has another character set than UTF-8.
+
+    The API decides when it reads a body; its queries are UTF-8 whatever it says.
+    """
+    if request.content_params.get("charset", "utf-8").lower() in CHARSETS:
+        return False
+    request.encoding = None
+    return not request.path_info.startswith(API_PREFIXES)
 
 
 def is_large_form(request) -> bool:

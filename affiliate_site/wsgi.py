@@ -5,6 +5,7 @@ import io
 import os
 
 from django.conf import settings
+from django.core.handlers.wsgi import WSGIRequest
 from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "affiliate_site.settings")
@@ -12,7 +13,20 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "affiliate_site.settings")
 ANSWER_DELAY_SECONDS = 2  # for the way of an answer
 DATA_MAX_SIZE = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 
+
+class Request(WSGIRequest):
+    """A request whose `Content-Type` may be none: Django raises for a parameter in a
+    character set that Python does not know."""
+
+    def _set_content_type_params(self, meta):
+        try:
+            super()._set_content_type_params(meta)
+        except ValueError:
+            self.content_type, self.content_params = "", {"charset": "unknown"}
+
+
 django_application = get_wsgi_application()
+django_application.request_class = Request
 
 
 def limit_statements() -> None:

@@ -13,9 +13,9 @@ from rest_framework.parsers import BaseParser
 from accounts.decimals import MAX_NUMBER_LENGTH, parse_decimal
 from accounts.errors import InvalidInput
 from affiliate_site.api.errors import PayloadTooLarge
+from affiliate_site.http_errors import CHARSETS
 
 MAX_NESTING_DEPTH = 32
-ALLOWED_CHARSETS = ("utf-8", "us-ascii")
 CHARSET_PATTERN = re.compile(r";\s*charset\s*=\s*\"?([^\s\";]*)", re.IGNORECASE)
 
 
@@ -80,7 +80,7 @@ def check_encoding(request) -> None:
     charset = CHARSET_PATTERN.search(request.META.get("CONTENT_TYPE", ""))
     if encoding not in ("", "identity"):
         raise InvalidBody
-    if charset and charset[1].lower() not in ALLOWED_CHARSETS:
+    if charset and charset[1].lower() not in CHARSETS:
         raise InvalidBody
 
 

@@ -30,6 +30,7 @@ from tests.hostile.doors import (
     write_tables,
 )
 from tests.portal_links import create_portal_link
+from tests.wsgi_client import send_request
 from tracking.models.portal import LinkPurpose
 from tracking.services.portal_access import set_portal_password
 from tracking.services.portal_settings import update_portal_settings
@@ -368,14 +369,54 @@ def test_what_reads_no_body_answers_the_same_to_any(scenario, name, send):
     assert answers <= {200, 401, 405}
 
 
-@pytest.mark.parametrize(
-    ("name", "send"),
-    [(name, send) for name, send in REFUSALS if "fields" in BY_NAME[name].objects],
-)
+FORMS = [(name, send) for name, send in REFUSALS if "fields" in BY_NAME[name].objects]
+
+
+@pytest.mark.parametrize(("name", "send"), FORMS)
 def test_refuses_a_form_of_too_many_fields(scenario, name, send):
     fields = b"&".join([b"a=b"] * 1001)
     response = send_body(build_client(), send, scenario, fields)
     assert response.status_code == 400
+
+
+MULTIPART = "multipart/form-data; boundary=bb"
+
+
+@pytest.mark.parametrize(("name", "send"), FORMS)
+def test_no_form_chooses_a_codec(scenario, name, send):
+    """Of those that Python has, some are quadratic, some compress and some raise."""
+    client = build_client()
+    path = send(client, scenario, "nobody").wsgi_request.path
+    part = b'--bb\r\nContent-Disposition: form-data; name="a"\r\n\r\n'
+    bodies = {FORM: b"a=", MULTIPART: part}
+    for kind, start in bodies.items():
+        body = start + b"-" + b"ya" * 250_000 + b"\r\n--bb--\r\n"
+        for charset in ("punycode", "idna", "bz2", "hex", "undefined", "latin1", "x"):
+            content_type = f"{kind}; charset={charset}"
+            answer = client.generic("POST", path, body, content_type=content_type)
+            assert answer.status_code == 400, charset
+        for charset in ("UTF-8", "us-ascii", '"utf8"'):
+            content_type = f"{kind}; charset={charset}"
+            answer = client.generic("POST", path, b"", content_type=content_type)
+            assert answer.status_code != 400, charset
+
+
+@pytest.mark.parametrize(("name", "send"), REFUSALS)
+def test_no_query_is_read_in_another_codec(scenario, name, send):
+    client = build_client()
+    path = send(client, scenario, "nobody").wsgi_request.path
+    for charset in ("punycode", "bz2", "undefined"):
+        kind = f"text/plain; charset={charset}"
+        answer = client.generic("GET", f"{path}?a=%41&next=%FF", content_type=kind)
+        assert answer.status_code < 500, charset
+
+
+@pytest.mark.parametrize("charset", ["nope''x", "undefined''x"])
+def test_refuses_parameters_in_an_unknown_codec(charset):
+    for address, status in {"/admin/login/": 400, "/1.6/conversions/": 401}.items():
+        kind = f"{FORM}; charset*={charset}"
+        answer = send_request("POST", address, body=b"a=b", CONTENT_TYPE=kind)
+        assert answer.status == status
 
 
 @pytest.mark.parametrize(
