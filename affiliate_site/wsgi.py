@@ -20,7 +20,7 @@ class Request(WSGIRequest):
 
     def _set_content_type_params(self, meta):
         try:
-            super()._set_content_type_params(meta)
+            super()._set_content_type_params(meta)  # type: ignore[misc]
         except ValueError:
             self.content_type, self.content_params = "", {"charset": "unknown"}
 

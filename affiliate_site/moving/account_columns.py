@@ -165,7 +165,7 @@ EXPORTED = {
     "payouts.PayoutLine": (
         "run affiliate currency amount method commission_count fingerprint state"
         " reason note receiver payment bank_reference bank_reason answered_on"
-        " settled_on"
+        " settled_on debits"
     ),
     "payouts.PayoutMethod": (
         "affiliate kind details is_primary details_changed_at on_hold_reason"

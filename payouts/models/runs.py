@@ -249,6 +249,8 @@ class PayoutLine(TenantModel):
     bank_reason = models.CharField(max_length=500, blank=True)
     answered_on = models.DateField(null=True)
     settled_on = models.DateField(null=True)  # kept if it is returned later
+    # Digests of the references of booked debits, two of each kind at most, by kind.
+    debits = models.JSONField(null=True)
 
     class Meta:
         default_related_name = "payout_lines"

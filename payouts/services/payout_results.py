@@ -9,9 +9,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from hashlib import sha256
 
 from django.db import transaction
 from django.db.models import Q
@@ -44,6 +45,7 @@ from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 
 NO_ANSWER = "no answer in this file"
 MAX_REFERENCE_LENGTH = 255
+Debited = tuple[int, dict[str, list[str]]]  # a line and its debits
 # Payments with their lines, if they have one, by id.
 Found = dict[str, tuple[Payment, PayoutLine | None]]
 
@@ -60,18 +62,38 @@ class ResultState(StrEnum):
 
 STRENGTHS = list(ResultState)
 NOT_ARRIVED = (ResultState.FAILED, ResultState.RETURNED)
-# AM05, DU01 to DU05, DUPL, or in words.
-DUPLICATE_PATTERN = re.compile(r"\b(AM05|DU0[0-9])\b|dupl", re.ASCII | re.IGNORECASE)
+# AM05, DU01 to DU05, DUPL, or in the words of European languages.
+DUPLICATE_PATTERN = re.compile(
+    r"\b(AM05|DU0[0-9])\b|dupl|doppel|doppi|doubl|dubbel|dublowan|podw[oóÓ]jn|dobro",
+    re.ASCII | re.IGNORECASE,
+)
 IS_DUPLICATE = (
     "it was ordered twice, and one order was refused or returned: that says nothing of"
     " the other one"
 )
 
 
+DEBITED_TWICE = "the bank has debited it twice, under different references"
+RETURN_REVERSED = "the bank has taken back what it had returned"
+# Before the confirmation, for time zones, and after today: other days are wrong.
+DAYS_BEFORE, DAYS_AHEAD = timedelta(days=1), timedelta(days=7)
+MAX_DEBITS = 2  # of a kind that a line keeps: more than one need staff
+
+
+class Booking(StrEnum):
+    """What of a statement a result is read from, and what its reference names."""
+
+    NONE = ""  # another answer, or a booking without a reference
+    TRANSACTION = "transaction"
+    ENTRY = "entry"  # which may have many transactions
+    REVERSAL = "reversal"  # a debit that takes back a return
+
+
 def find_duplicate(state: ResultState, *reasons: str) -> ResultState:
     """Return the state of an answer, `DUPLICATE` if a reason for it says so."""
-    is_duplicate = any(map(DUPLICATE_PATTERN.search, reasons))
-    return ResultState.DUPLICATE if is_duplicate and state in NOT_ARRIVED else state
+    if state not in NOT_ARRIVED or not any(map(DUPLICATE_PATTERN.search, reasons)):
+        return state
+    return ResultState.DUPLICATE
 
 
 @dataclass(frozen=True)
@@ -91,6 +113,15 @@ class PayoutResult:
     day: date | None = None
     is_message: bool = False
     count: int | None = None
+    booking: Booking = Booking.NONE
+
+    @property
+    def debit(self) -> tuple[str, str]:
+        """The kind of booking that debited the payment, and its digest, or `""`."""
+        if self.state != ResultState.SETTLED or not (self.booking and self.reference):
+            return "", ""
+        # A reference may hold a name; only its equality counts.
+        return self.booking, sha256(self.reference.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -123,23 +154,39 @@ class _Answer:
     result: PayoutResult
     payment: Payment
     line: PayoutLine | None
+    difference: str  # what of it cannot be about the payment
 
-    def find_problem(self, strongest: _Answer | None, *, has_arrived: bool) -> str:
+    def find_other_debit(self, debits: dict[str, list[str]]) -> str:
+        """Return whether another booking has debited the payment, too.
+
+        Which of them a return has taken back, only the bank knows.
+        """
+        if self.result.booking == Booking.REVERSAL:
+            return RETURN_REVERSED
+        if self.result.state == ResultState.RETURNED:
+            is_twice = any(len(digests) > 1 for digests in debits.values())
+            return DEBITED_TWICE if is_twice else ""
+        kind, digest = self.result.debit
+        is_other = digest and debits[kind][0] != digest
+        return DEBITED_TWICE if is_other else ""
+
+    def find_problem(
+        self,
+        strongest: _Answer | None,
+        *,
+        has_arrived: bool,
+        debits: dict[str, list[str]],
+    ) -> str:
         """Return why staff must look at it: it then changes nothing.
 
-        `strongest` is the answer about the same payment that counts, and `has_arrived`
-        says whether one in the file says that it is settled.
+        `strongest` is the answer about the same payment that counts, `has_arrived` says
+        whether one in the file says that it is settled, and `debits` are known ones.
         """
-        result, payment = self.result, self.payment
+        result = self.result
         if result.state == ResultState.DUPLICATE:
             return IS_DUPLICATE
-        currency = result.currency or payment.currency
-        if result.amount is not None and (result.amount, currency) != (
-            payment.amount,
-            payment.currency,
-        ):
-            paid = format_amount(payment.amount, payment.currency)
-            return f"the file says {result.amount:f} {currency}, the payment is {paid}"
+        if problem := self.difference or self.find_other_debit(debits):
+            return problem
         if result.state == ResultState.FAILED:
             return self.find_settlement(has_arrived=has_arrived)
         if result.state != ResultState.SETTLED:
@@ -204,7 +251,7 @@ def apply_payout_results(
     nothing.
     """
     with transaction.atomic():
-        applied, answers, found = _judge(account, results, run=run)
+        applied, answers, found, debited = _judge(account, results, run=run, at=at)
         touched = {line.run_id for _, line in found.values() if line is not None}
         named = {payment.pk for payment, _ in found.values()}
         changes = [it for it in answers if it.is_new]
@@ -218,6 +265,8 @@ def apply_payout_results(
         applied.settled = [_report(it.result, it.payment) for it in settled]
         applied.failed = [_report(it.result, it.payment) for it in failed]
         applied.already_applied = len(answers) - len(changes)
+        if not is_dry_run:
+            update_each(PayoutLine, account.pk, ["debits"], debited)
         if not is_dry_run and (settled or failed):
             _settle(account, settled, at=at)
             _return(account, failed, at=at)
@@ -229,15 +278,20 @@ def apply_payout_results(
 
 
 def _judge(
-    account: Account, results: Sequence[PayoutResult], *, run: PayoutRun | None
-) -> tuple[AppliedResults, list[_Answer], Found]:
-    """Return what cannot be applied, one answer for each other payment, and all."""
+    account: Account,
+    results: Sequence[PayoutResult],
+    *,
+    run: PayoutRun | None,
+    at: datetime,
+) -> tuple[AppliedResults, list[_Answer], Found, list[Debited]]:
+    """Return what cannot be applied, one answer for each other payment, all payments,
+    and the new debits of lines."""
     applied = AppliedResults()
     by_name = _group_by_payment(account, results, run, applied)
     found = _find_payments(account, list(by_name))
     if run is not None:
         _ensure_results_of_run(by_name, found, run)
-    answers = []
+    answers, debited = [], []
     for name, group in by_name.items():
         if name not in found:
             reason = "there is no such payment"
@@ -246,14 +300,62 @@ def _judge(
         strongest = None
         has_arrived = any(it.state == ResultState.SETTLED for it in group)
         group.sort(key=lambda it: STRENGTHS.index(it.state), reverse=True)
-        for answer in [_Answer(result, *found[name]) for result in group]:
-            if problem := answer.find_problem(strongest, has_arrived=has_arrived):
+        about = [
+            _Answer(it, *found[name], _find_difference(account, it, *found[name], at))
+            for it in group
+        ]
+        debits, new = _collect_debits(about)
+        debited += new
+        for answer in about:
+            if problem := answer.find_problem(
+                strongest, has_arrived=has_arrived, debits=debits
+            ):
                 reported = _report(answer.result, answer.payment, problem)
                 applied.unmatched.append(reported)
             else:
                 strongest = strongest or answer
         answers += [strongest] if strongest else []
-    return applied, answers, found
+    return applied, answers, found, debited
+
+
+def _find_difference(
+    account: Account,
+    result: PayoutResult,
+    payment: Payment,
+    line: PayoutLine | None,
+    at: datetime,
+) -> str:
+    """Return which amount or day of an answer cannot be that of the payment."""
+    currency, day = result.currency or payment.currency, result.day
+    if result.amount is not None and (result.amount, currency) != (
+        payment.amount,
+        payment.currency,
+    ):
+        paid = format_amount(payment.amount, payment.currency)
+        return f"the file says {result.amount:f} {currency}, the payment is {paid}"
+    if day is None:
+        return ""
+    confirmed_at = line and line.run.confirmed_at
+    first = account.get_day(confirmed_at) - DAYS_BEFORE if confirmed_at else day
+    if first <= day <= account.get_day(at) + DAYS_AHEAD:
+        return ""
+    return f"the file says {day}, which is before the payment or in the future"
+
+
+def _collect_debits(
+    answers: Sequence[_Answer],
+) -> tuple[dict[str, list[str]], list[Debited]]:
+    """Return the known debits of one payment, and what is new for its line."""
+    line = answers[0].line
+    known = (line and line.debits) or {}
+    debits = {kind: list(digests) for kind, digests in known.items()}
+    for answer in answers:
+        kind, digest = answer.result.debit
+        if digest and not answer.difference:
+            digests = debits.setdefault(kind, [])
+            if digest not in digests and len(digests) < MAX_DEBITS:
+                digests.append(digest)
+    return debits, [(line.pk, debits)] if line and debits != known else []
 
 
 def _group_by_payment(

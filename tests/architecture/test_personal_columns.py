@@ -54,7 +54,7 @@ OTHER_COLUMNS = {
     "payouts.LedgerDigest": "previous segments digest",
     "payouts.Level": "title",
     "payouts.PayoutFile": "format message_id payments",
-    "payouts.PayoutLine": "fingerprint",
+    "payouts.PayoutLine": "fingerprint debits",
     "payouts.PayoutRun": "basis note created_by confirmed_by payer",
     "payouts.PayoutSettings": (
         "payer_name payer_iban payer_bic payer_street payer_building"

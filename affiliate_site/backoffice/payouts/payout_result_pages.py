@@ -28,6 +28,7 @@ from affiliate_site.payout_files.writing import WITHOUT_FILES
 from payouts.errors import InvalidResultsFile
 from payouts.services.payout_results import (
     AppliedResults,
+    Booking,
     PayoutResult,
     ResultState,
     apply_payout_results,
@@ -59,9 +60,9 @@ def pack_results(run, results: list[PayoutResult]) -> str:
     """The answers as a signed text for a hidden field: a file is uploaded once."""
     rows = [
         (
-            *(it.name, it.state, None if it.amount is None else f"{it.amount:f}"),
+            *(it.name, it.state, None if it.amount is None else str(it.amount)),
             (it.currency, it.reference, it.reason),
-            *(it.day and it.day.isoformat(), it.is_message, it.count),
+            *(it.day and it.day.isoformat(), it.is_message, it.count, it.booking),
         )
         for it in results
     ]
@@ -86,8 +87,9 @@ def unpack_results(run, packed: str) -> list[PayoutResult]:
             day=date.fromisoformat(day) if day else None,
             is_message=is_message,
             count=count,
+            booking=Booking(booking),
         )
-        for name, state, amount, texts, day, is_message, count in rows
+        for name, state, amount, texts, day, is_message, count, booking in rows
     ]
 
 

@@ -1,14 +1,37 @@
 """A file that is read in pieces: none of its rows or elements may be large."""
 
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from io import BytesIO
 from typing import TypeVar
 
+from accounts.decimals import parse_decimal
 from payouts.errors import InvalidResultsFile
 
 MAX_PIECE_BYTES = 1_000_000  # of a row, a tag, or a text between two tags
 MAX_PIECES = 2_000_000  # rows, or beginnings and ends of elements
+MAX_DIGITS = 20  # of an amount, before and after the point
 Piece = TypeVar("Piece")
+
+
+def read_amount(text: str, shown: str = "") -> Decimal:
+    """The amount of a text; raises `InvalidResultsFile` if it is none.
+
+    The error says `shown`, else the text.
+    """
+    try:
+        amount = parse_decimal(text)
+    except ValueError:
+        amount = None
+    exponent = None if amount is None else amount.as_tuple().exponent
+    if (
+        amount is None
+        or amount.adjusted() >= MAX_DIGITS
+        or not isinstance(exponent, int)
+        or exponent < -MAX_DIGITS
+    ):
+        raise InvalidResultsFile(reason=f"{shown or repr(text[:50])} is no amount")
+    return amount
 
 
 class BoundedFile(BytesIO):

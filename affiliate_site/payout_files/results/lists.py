@@ -4,11 +4,11 @@ import csv
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from io import TextIOWrapper
 
-from accounts.decimals import parse_decimal
-from affiliate_site.payout_files.results.bounds import BoundedFile
+from affiliate_site.payout_files.results.bounds import BoundedFile, read_amount
 from affiliate_site.payout_files.results.xml_messages import parse_day
 from payouts.errors import InvalidResultsFile
 from payouts.services.payout_files import find_payment_id
@@ -18,7 +18,13 @@ from tracking.money import get_exponent
 SEPARATORS = ",;\t"
 THREE_DECIMALS = 3
 MAX_HEADER_BYTES = 100_000
+# `04/30/2026`, or with the day first. PayPal writes it as the account's country does.
+DAY_PATTERN = re.compile(r"([0-9]{1,2})([./-])([0-9]{1,2})\2([0-9]{4})\b", re.ASCII)
+MONTHS = 12
 GROUPED_THOUSANDS = re.compile(r"[0-9]{1,3}([.,' ][0-9]{3})+", re.ASCII)
+
+
+Row = tuple[int, dict[str, str]]  # its number, and its cells by column
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,8 @@ class ListFormat:
     # A list of all transfers of an account: others than payouts are passed over, and
     # further states are no news.
     is_statement: bool = True
+    # The kinds of rows that are money which came back, however complete they are.
+    returns: re.Pattern[str] = re.compile("(?!)")
 
 
 SETTLED, FAILED, RETURNED, UNKNOWN = (
@@ -50,12 +58,14 @@ LISTS = {
             "reference": ("transaction id", "payout item id"),
             "reason": ("reason", "error", "reason code", "error message"),
             "day": ("date", "time processed"),
+            "kind": ("type", "transaction type"),
         },
         {
             **dict.fromkeys(("completed", "success"), SETTLED),
             **dict.fromkeys(("failed", "denied", "canceled", "cancelled"), FAILED),
             **dict.fromkeys(("returned", "refunded", "reversed"), RETURNED),
         },
+        returns=re.compile("refund|revers|return|charge ?back"),
     ),
     "wise": ListFormat(
         "Wise",
@@ -67,12 +77,14 @@ LISTS = {
             "reference": ("id", "transfer id", "transferwise id"),
             "reason": ("reason", "error"),
             "day": ("finished on", "finished"),
+            "kind": ("direction",),
         },
         {
             **dict.fromkeys(("completed", "outgoing payment sent"), SETTLED),
             **dict.fromkeys(("cancelled", "canceled"), FAILED),
             **dict.fromkeys(("refunded", "funds refunded", "charged back"), RETURNED),
         },
+        returns=re.compile("^in$"),
     ),
     "csv": ListFormat(
         "a plain list",
@@ -112,7 +124,8 @@ def read_list(
         for each in [list_format] if list_format else map(LISTS.__getitem__, DETECTED):
             positions = find_columns(titles, each)
             if {"name", "state"} <= positions.keys():
-                return list(iterate_rows(rows, len(titles), positions, each))
+                found = iterate_rows(rows, len(titles), positions, each)
+                return read_rows(list(found), each)
     except csv.Error as error:
         raise InvalidResultsFile(reason=f"The list is damaged: {error}") from None
     wanted = LISTS["csv"] if list_format is None else list_format
@@ -142,8 +155,8 @@ def iterate_rows(
     width: int,
     positions: dict[str, int],
     list_format: ListFormat,
-) -> Iterator[PayoutResult]:
-    """One answer per row. A row with too few cells may be half of one."""
+) -> Iterator[Row]:
+    """The rows of payments. A row with too few cells may be half of one."""
     for number, row in enumerate(rows, start=2):
         if not any(map(str.strip, row)):
             continue
@@ -156,11 +169,40 @@ def iterate_rows(
         name = find_payment_id(values["name"])
         if name or not list_format.is_statement:
             values["name"] = name or values["name"]
-            yield read_row(values, number, list_format)
+            yield number, values
+
+
+def read_rows(rows: list[Row], list_format: ListFormat) -> list[PayoutResult]:
+    """One answer per row. Some columns are read as the others of them need it."""
+    days = [DAY_PATTERN.match(values.get("day", "")) for _, values in rows]
+    is_day_first = any(int(it[1]) > MONTHS for it in days if it)
+    is_signed = list_format.is_statement and any(
+        values.get("amount", "").startswith("-") for _, values in rows
+    )
+    return [
+        read_row(*row, list_format, is_day_first=is_day_first, is_signed=is_signed)
+        for row in rows
+    ]
+
+
+def has_come_back(
+    values: dict[str, str], list_format: ListFormat, *, is_signed: bool
+) -> bool:
+    """Whether a row is money that was received, in a list where what is sent is below
+    zero, or by its kind."""
+    amount = values.get("amount", "")
+    is_received = is_signed and amount != "" and not amount.startswith("-")
+    kind = normalize(values.get("kind", ""))
+    return is_received or bool(list_format.returns.search(kind))
 
 
 def read_row(
-    values: dict[str, str], number: int, list_format: ListFormat
+    number: int,
+    values: dict[str, str],
+    list_format: ListFormat,
+    *,
+    is_day_first: bool,
+    is_signed: bool,
 ) -> PayoutResult:
     """The answer in the cells of a row."""
     word = normalize(values["state"])
@@ -173,6 +215,9 @@ def read_row(
         )
     if state != SETTLED and not reason and list_format.is_statement:
         reason = f"status {values['state']}"
+    if state == SETTLED and has_come_back(values, list_format, is_signed=is_signed):
+        state = RETURNED
+        reason = reason or values.get("kind") or "the money came back"
     currency = values.get("currency", "").upper()
     return PayoutResult(
         name=values["name"] or f"row {number}",
@@ -181,8 +226,34 @@ def read_row(
         currency=currency,
         reference=values.get("reference", ""),
         reason=reason,
-        day=parse_day(values.get("day", "")),
+        day=read_day(values.get("day", ""), is_day_first=is_day_first)
+        if list_format.is_statement
+        else read_plain_day(values.get("day", ""), number),
     )
+
+
+def read_plain_day(text: str, number: int) -> date | None:
+    """The day of a row of a plain list: none, or one that can be read."""
+    day = parse_day(text)
+    if text and day is None:
+        raise InvalidResultsFile(
+            reason=f"“{text[:50]}” in row {number} is no day: write it as 2026-04-30"
+        )
+    return day
+
+
+def read_day(text: str, *, is_day_first: bool) -> date | None:
+    """The day of a row, as PayPal and Wise write it."""
+    match = DAY_PATTERN.match(text)
+    if match is None:
+        return parse_day(text)
+    first, sign, second, year = match.groups()
+    is_first = is_day_first or sign != "/"
+    month, day_number = (second, first) if is_first else (first, second)
+    try:
+        return date(int(year), int(month), int(day_number))
+    except ValueError:
+        return None
 
 
 def parse_amount(text: str, currency: str, number: int) -> Decimal | None:
@@ -198,11 +269,5 @@ def parse_amount(text: str, currency: str, number: int) -> Decimal | None:
     if is_grouped and get_exponent(currency) != THREE_DECIMALS:
         digits = re.sub(r"[^0-9]", "", digits)
     whole, point, decimals = digits.rpartition(max(".,", key=digits.rfind))
-    try:
-        text_of_number = (
-            re.sub(r"[.,' ]", "", whole) + ("." if point else "") + decimals
-        )
-        return parse_decimal(text_of_number)
-    except ValueError:
-        reason = f"“{text[:50]}” in row {number} is no amount"
-        raise InvalidResultsFile(reason=reason) from None
+    digits = re.sub(r"[.,' ]", "", whole) + ("." if point else "") + decimals
+    return read_amount(digits, f"“{text[:50]}” in row {number}")

@@ -14,11 +14,15 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
-from accounts.decimals import parse_decimal
-from affiliate_site.payout_files.results.bounds import BoundedFile
+from affiliate_site.payout_files.results.bounds import BoundedFile, read_amount
 from payouts.errors import InvalidResultsFile
 from payouts.services.payout_files import find_payment_id
-from payouts.services.payout_results import PayoutResult, ResultState, find_duplicate
+from payouts.services.payout_results import (
+    Booking,
+    PayoutResult,
+    ResultState,
+    find_duplicate,
+)
 
 PAIN002, CAMT = XML_FORMATS = ("pain002", "camt")
 MESSAGES = {
@@ -154,14 +158,6 @@ def find_amount(element: Element, *paths: str) -> tuple[Decimal | None, str]:
         if found is not None:
             return read_amount((found.text or "").strip()), found.get("Ccy", "")
     return None, ""
-
-
-def read_amount(text: str) -> Decimal:
-    """The amount of a text; raises `InvalidResultsFile` if it is none."""
-    try:
-        return parse_decimal(text)
-    except ValueError:
-        raise InvalidResultsFile(reason=f"{text[:50]!r} is no amount") from None
 
 
 def describe_reasons(elements: Iterable[Element]) -> str:
@@ -332,10 +328,17 @@ def build_result(
     is_return = detail.find("{*}RtrInf") is not None
     direction = find_text(detail, "CdtDbtInd") or find_text(entry, "CdtDbtInd")
     state, reason = ResultState.UNKNOWN, ""
+    transaction = find_text(detail, "Refs/AcctSvcrRef")
+    entry_reference = find_text(entry, "AcctSvcrRef")
+    booking = Booking.NONE
     if status != "BOOK":
         reason = f"not booked yet: {status or 'no status'}"
     elif direction == "DBIT" and not is_reversal and not is_return:
         state = ResultState.SETTLED
+        if transaction or entry_reference:
+            booking = Booking.TRANSACTION if transaction else Booking.ENTRY
+    elif direction == "DBIT":
+        booking, reason = Booking.REVERSAL, "a return that was taken back"
     elif direction == "CRDT" and (is_named or is_reversal or is_return):
         reason = describe_reasons(detail.findall("{*}RtrInf"))
         state = find_duplicate(ResultState.RETURNED, reason)
@@ -348,8 +351,8 @@ def build_result(
         state=state,
         amount=amount,
         currency=currency,
-        reference=find_text(detail, "Refs/AcctSvcrRef")
-        or find_text(entry, "AcctSvcrRef", "NtryRef"),
+        reference=transaction or entry_reference or find_text(entry, "NtryRef"),
         reason=reason,
+        booking=booking,
         day=parse_day(find_text(entry, "BookgDt/Dt", "BookgDt/DtTm")),
     )

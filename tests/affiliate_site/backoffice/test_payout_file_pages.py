@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from affiliate_site.backoffice.payouts import payout_result_pages
 from payouts.services.payments import cancel_payment
-from payouts.services.payout_results import PayoutResult, ResultState
+from payouts.services.payout_results import Booking, PayoutResult, ResultState
 from payouts.services.payout_settings import build_payer, get_payout_settings
 from tests.affiliate_site.backoffice.money_forms import (
     get_entries,
@@ -290,6 +290,7 @@ def test_keeps_answers_as_they_were_read(run):
             *("pa", ResultState.FAILED, amount, "EUR", "R", "AC04", day),
             is_message=True,
             count=3,
+            booking=Booking.ENTRY,
         ),
         PayoutResult("x", ResultState.UNKNOWN),
     ]

@@ -1,5 +1,6 @@
 """Readers of answers: pain.002, camt and lists, also damaged and hostile ones."""
 
+import re
 from datetime import date
 from decimal import Decimal
 
@@ -12,7 +13,7 @@ from affiliate_site.payout_files.results.reading import (
     read_results_file,
 )
 from payouts.errors import InvalidResultsFile
-from payouts.services.payout_results import PayoutResult
+from payouts.services.payout_results import Booking, PayoutResult
 
 PA1, PA2, PA3 = (f"pa_{number:016d}" for number in (1, 2, 3))
 BANK1, BANK2, BANK3 = (name.replace("_", "-") for name in (PA1, PA2, PA3))
@@ -202,9 +203,17 @@ class TestStatusReport:
         report = write_status_report(*transactions, group=group, part=part)
         assert [it.state for it in read(report)] == ["duplicate"]
 
-    def test_a_reason_in_words_says_that_it_is_a_duplicate(self):
+    @pytest.mark.parametrize(
+        "words",
+        [
+            *("Duplicate order", "Doppelte Einreichung", "ordre en doublon"),
+            *("dubbele opdracht", "zlecenie zduplikowane", "PODWÓJNA płatność"),
+            *("ordem duplicada", "pago duplicado", "ordine doppio"),
+        ],
+    )
+    def test_a_reason_in_words_says_that_it_is_a_duplicate(self, words):
         reason = (
-            "<StsRsnInf><Rsn><Cd>NARR</Cd></Rsn><AddtlInf>Duplicate order</AddtlInf>"
+            f"<StsRsnInf><Rsn><Cd>NARR</Cd></Rsn><AddtlInf>{words}</AddtlInf>"
             "</StsRsnInf>"
         )
         assert read_one(write_status_report((BANK1, "RJCT", reason))).state == (
@@ -230,7 +239,22 @@ class TestStatement:
             "EUR",
             reference="T1",
             day=date(2026, 4, 8),
+            booking=Booking.TRANSACTION,
         )
+
+    def test_says_what_a_reference_names(self):
+        entry = write_entry()
+        numbered = "<NtryRef>1</NtryRef>"  # of the message: the same in each
+        for text, reference, booking in (
+            (entry, "T1", "transaction"),
+            (entry.replace("<AcctSvcrRef>T1</AcctSvcrRef>", ""), "E1", "entry"),
+            (re.sub("<AcctSvcrRef>..</AcctSvcrRef>", numbered, entry), "1", ""),
+            (write_entry(direction="CRDT"), "T1", ""),
+            (write_entry(entry="<RvslInd>true</RvslInd>"), "T1", "reversal"),
+            (write_entry(status="<Cd>PDNG</Cd>"), "T1", ""),
+        ):
+            result = read_one(write_camt(text))
+            assert (result.reference, result.booking) == (reference, booking)
 
     def test_reads_returns_with_the_reason_of_the_bank(self):
         result = read_one(write_camt(write_entry(direction="CRDT", more=RETURN)))
@@ -281,6 +305,14 @@ class TestStatement:
         result = read_one(write_camt(batch.format("SALARIES"), ours))
         assert (result.name, result.count) == ("pr-AAAABBBBCCCCDDDD", 7)
         assert (result.is_message, result.amount) == (True, Decimal(99))
+
+    @pytest.mark.parametrize("amount", ["1e70", "1e-70", "." + "1" * 63, "9" * 64])
+    def test_refuses_an_amount_of_too_many_digits(self, amount):
+        """A sum with it, or any text of it, would be as long."""
+        assert "is no amount" in fail(write_camt(write_entry(amount=amount)))
+        assert "in row 2 is no amount" in fail(
+            f"payment,state,amount\n{PA1},paid,{amount}"
+        )
 
     def test_passes_over_other_bookings(self):
         assert read(write_camt(write_entry("rent"), write_entry("NOTPROVIDED"))) == []
@@ -360,8 +392,11 @@ class TestLists:
             f'"04/06/2026","Mass Pay","Returned","JPY","-1,250","9Z","{PA3}"\n'
             '"04/06/2026","Fee","Completed","EUR","-0.10","9W",""\n'
         )
+        day = date(2026, 4, 6)
         assert read(text) == [
-            PayoutResult(PA1, "settled", Decimal("1012.50"), "EUR", reference="9X"),
+            PayoutResult(
+                PA1, "settled", Decimal("1012.50"), "EUR", reference="9X", day=day
+            ),
             PayoutResult(
                 PA2,
                 "unknown",
@@ -369,6 +404,7 @@ class TestLists:
                 "EUR",
                 reference="9Y",
                 reason="status Unclaimed",
+                day=day,
             ),
             PayoutResult(
                 PA3,
@@ -377,8 +413,53 @@ class TestLists:
                 "JPY",
                 reference="9Z",
                 reason="status Returned",
+                day=day,
             ),
         ]
+
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            ("Mass Pay,-20.00", "Mass Pay Reversal,20.00"),
+            ("Mass Pay,-20.00", "Anything,20.00"),
+            ("Mass Pay,-20.00", "Payment Refund,"),
+        ],
+    )
+    def test_money_that_came_back_is_a_return(self, first, second):
+        """PayPal calls both rows completed."""
+        head = f"Status,Custom Number,Type,Gross\nCompleted,{PA1},"
+        sent, back = read(f"{head}{first}\nCompleted,{PA2},{second}\n")
+        assert (sent.state, sent.amount) == ("settled", Decimal(20))
+        kind, amount = second.split(",")
+        assert (back.state, back.reason) == ("returned", kind)
+        assert back.amount == (Decimal(amount) if amount else None)
+        # What is sent is not below zero in each list.
+        alone = f"Status,Custom Number,Type,Gross\nCompleted,{PA1},{{}},20.00\n"
+        assert read_one(alone.format("Mass Pay")).state == "settled"
+        assert read_one(alone.format("Payment Refund")).state == "returned"
+
+    def test_money_that_comes_in_is_a_return_in_the_list_of_wise(self):
+        text = f"ID,Status,Direction,Reference\n1,COMPLETED,IN,{PA1}\n"
+        assert read_one(text).state == "returned"
+
+    @pytest.mark.parametrize(
+        ("texts", "days"),
+        [
+            (["04/06/2026"], ["2026-04-06"]),
+            (["04/06/2026", "4/30/2026"], ["2026-04-06", "2026-04-30"]),
+            (["04/06/2026", "30/04/2026"], ["2026-06-04", "2026-04-30"]),
+            (["06.04.2026", "06-04-2026 10:00:00"], ["2026-04-06", "2026-04-06"]),
+            (["2026-04-06", "soon", "31/31/2026"], ["2026-04-06", None, None]),
+        ],
+    )
+    def test_reads_days_as_paypal_writes_them(self, texts, days):
+        rows = "".join(f"Completed,{PA1},{text}\n" for text in texts)
+        found = read(f"Status,Custom Number,Date\n{rows}")
+        assert [it.day and it.day.isoformat() for it in found] == days
+
+    def test_a_plain_list_has_days_that_can_be_read(self):
+        text = f"payment,state,date\n{PA1},paid,07.04.2026\n"
+        assert "“07.04.2026” in row 2 is no day: write it as 2026-04-30" in fail(text)
 
     def test_reads_the_list_of_wise(self):
         text = (

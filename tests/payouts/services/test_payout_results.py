@@ -20,7 +20,10 @@ from payouts.services.payout_files import (
 )
 from payouts.services.payout_methods import remove_payout_method, set_payout_method
 from payouts.services.payout_results import (
+    DEBITED_TWICE,
     NO_ANSWER,
+    RETURN_REVERSED,
+    Booking,
     PayoutResult,
     ResultState,
     apply_payout_results,
@@ -151,7 +154,8 @@ def test_owes_a_payment_again_that_came_back_weeks_after_it_was_settled(account,
 
     # The statement that settled it, once more, is no news; one from later on is.
     assert apply(account, answer(first, day=DAY)).already_applied == 1
-    again = apply(account, answer(first, day=later.date() + timedelta(days=1)))
+    result = answer(first, day=later.date() + timedelta(days=1))
+    again = apply(account, result, at=later + timedelta(days=1))
     [reported] = again.unmatched
     assert reported.reason == f"it was returned on {later.date()}, but has arrived"
 
@@ -509,6 +513,106 @@ def test_names_a_payment_that_is_settled_twice_in_a_file(account, run):
     assert [each.reason for each in applied.unmatched] == [
         "it is settled twice in the file, also as R1"
     ]
+
+
+def debit(line, reference, *, booking=Booking.TRANSACTION, **fields):
+    return answer(line, reference=reference, booking=booking, **fields)
+
+
+def list_problems(applied):
+    return [(each.reference, each.reason) for each in applied.unmatched]
+
+
+@pytest.mark.parametrize("is_dry_run", [False, True])
+def test_a_second_debit_is_named_in_whichever_file_it_comes(account, run, is_dry_run):
+    """Who only sees one of them believes the payment is in order."""
+    first, *_ = get_lines(run)
+    apply(account, debit(first, "A"))
+    apply(account, debit(first, "B"), is_dry_run=is_dry_run)
+    for _ in range(2):  # whenever the file is imported
+        applied = apply(account, debit(first, "A"), debit(first, "B"))
+        assert list_problems(applied) == [("B", DEBITED_TWICE)]
+        assert applied.already_applied == 1
+    assert list_problems(apply(account, debit(first, "C"))) == [("C", DEBITED_TWICE)]
+    first = first.reload()
+    assert (first.state, first.bank_reference) == ("settled", "A")
+    assert [len(digests) for digests in first.debits.values()] == [2]
+
+
+@pytest.mark.parametrize("files", [[3], [1, 2], [2, 1], [1, 1, 1]])
+def test_a_return_of_one_of_two_debits_changes_nothing(account, run, files):
+    """The other one has paid the affiliate: it must not be owed again."""
+    first, *_ = get_lines(run)
+    answers = [
+        debit(first, "A"),
+        debit(first, "B"),
+        answer(first, RETURNED, reference="C"),
+    ]
+    problems = []
+    for count in files:
+        problems += list_problems(apply(account, *answers[:count]))
+        del answers[:count]
+    assert sorted(problems) == [("B", DEBITED_TWICE), ("C", DEBITED_TWICE)]
+    assert first.reload().state == "settled"
+    assert "minakessler" not in get_payable_balances_by_slug(account)
+
+
+def test_a_debit_after_the_return_of_another_is_named(account, run):
+    first, *_ = get_lines(run)
+    apply(account, debit(first, "A", day=DAY))
+    apply(account, answer(first, RETURNED, day=DAY))
+    assert list_problems(apply(account, debit(first, "A", day=DAY))) == []
+    applied = apply(account, debit(first, "B", day=DAY))
+    assert list_problems(applied) == [("B", DEBITED_TWICE)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"booking": Booking.NONE},  # pain.002 has other references than a statement
+        {
+            "booking": Booking.ENTRY
+        },  # a statement with the batch, another with its parts
+        {"amount": Decimal(19)},  # no debit of this payment, such as a fee
+    ],
+    ids=["status", "batch", "fee"],
+)
+def test_another_reference_may_be_no_second_debit(account, run, other):
+    first, *_ = get_lines(run)
+    apply(account, debit(first, "A"))
+    problems = list_problems(apply(account, debit(first, "B", **other)))
+    assert DEBITED_TWICE not in dict(problems).values()
+    apply(account, answer(first, RETURNED))
+    assert first.reload().state == "returned"
+
+
+def test_names_a_return_that_the_bank_has_taken_back(account, run):
+    first, *_ = get_lines(run)
+    reversal = answer(first, UNKNOWN, booking=Booking.REVERSAL, reference="C")
+    apply(account, debit(first, "A"))
+    apply(account, answer(first, RETURNED))
+    assert list_problems(apply(account, reversal)) == [("C", RETURN_REVERSED)]
+    assert first.reload().state == "returned"
+
+
+@pytest.mark.parametrize("state", [SETTLED, FAILED, RETURNED])
+@pytest.mark.parametrize(
+    ("day", "is_applied"),
+    [
+        (CONFIRMED_AT - timedelta(days=2), False),
+        (CONFIRMED_AT - timedelta(days=1), True),
+        (AT + timedelta(days=7), True),
+        (AT + timedelta(days=8), False),
+    ],
+)
+def test_names_a_day_that_is_wrong(account, run, state, day, is_applied):
+    first, *_ = get_lines(run)
+    applied = apply(account, answer(first, state, day=day.date()))
+    reasons = [
+        f"the file says {day.date()}, which is before the payment or in the future"
+    ]
+    assert [it.reason for it in applied.unmatched] == ([] if is_applied else reasons)
+    assert (first.reload().state == "unknown") != is_applied
 
 
 def test_names_a_canceled_payment_that_arrived(account, run):
