@@ -99,6 +99,12 @@ def format_csv_cell(value) -> str:
     return f'"{text}"' if text else ""
 
 
+def is_kept_in_csv(text: str) -> bool:
+    """Whether a cell of a CSV file has exactly this text, without an apostrophe."""
+    quoted = text.replace('"', '""')
+    return format_csv_cell(text) in (f'"{quoted}"', quoted)
+
+
 def _escape_separated_formula(match: re.Match[str]) -> str:
     separator, formula_start = match.groups()
     if "|" in separator and (other := OTHER_SEPARATOR_PATTERN.search(separator)):

@@ -58,8 +58,6 @@ def explain_unfit(line: PayoutLine) -> str:
     """Why a line is no SEPA credit transfer; empty if it is one."""
     if line.currency != SEPA_CURRENCY:
         return f"SEPA pays in {SEPA_CURRENCY} only"
-    if not line.receiver:
-        return ""  # it was erased: the file with it is not made again
     if not is_sepa_line(line):
         return "no IBAN"
     try:

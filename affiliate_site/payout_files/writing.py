@@ -5,7 +5,7 @@ a line that its format cannot pay goes into a CSV file, which says why.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -16,7 +16,7 @@ from django.db import transaction
 from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.lists.exports import Cell
 from affiliate_site.backoffice.lists.xlsx_exports import write_workbook
-from affiliate_site.cells import format_csv_line
+from affiliate_site.cells import format_csv_line, is_kept_in_csv
 from affiliate_site.payout_files.sepa import (
     explain_unfit,
     get_receiver_name,
@@ -30,12 +30,14 @@ from payouts.services.payout_files import (
     BANK_METHODS,
     format_bank_reference,
     list_paid_lines,
+    list_recorded_payments,
     record_file,
 )
 from tracking.money import get_exponent, round_amount
 
 MAX_PAYPAL_ROWS = 5000
 MAX_WISE_ROWS = 1000
+ERASED = "erased"  # a part
 WITHOUT_FILES = (PayoutRunState.DRAFT, PayoutRunState.DISCARDED)
 WISE_COLUMNS = (
     *("name", "recipientEmail", "paymentReference", "receiverType"),
@@ -138,7 +140,7 @@ def plan_default_files(run: PayoutRun) -> list[PlannedFile]:
     files = _plan_files(run, lines, ("pain001", "paypal", "wise"))
     paid = {line.pk for planned in files for line in planned.lines}
     others = [line for line in lines if line.pk not in paid]
-    return [*files, *iterate_files(run, "csv", others)]
+    return [*files, *_plan_format(run, "csv", others)]
 
 
 def _list_lines(run: PayoutRun) -> list[PayoutLine]:
@@ -151,20 +153,53 @@ def _plan_files(
     run: PayoutRun, lines: Sequence[PayoutLine], formats: Sequence[str]
 ) -> list[PlannedFile]:
     planned: list[PlannedFile] = []
-    unfit: list[tuple[PayoutLine, str]] = []
+    unfit: dict[PayoutLine, str] = {}
     for name in dict.fromkeys(formats):
         file_format = FORMATS[name]
         own = [it for it in lines if is_paid_by(file_format, get_method(it))]
-        reasons = [(it, explain(file_format, it)) for it in own]
-        fit = [line for line, reason in reasons if not reason]
-        planned += iterate_files(run, name, fit)
-        unfit += [(line, reason) for line, reason in reasons if reason]
+        files = _plan_format(run, name, own)
+        paid = {line for file in files for line in file.lines}
+        planned += files
+        unfit |= {it: explain(file_format, it) for it in own if it not in paid}
     if "csv" not in formats:
-        reasons_by_line = dict(unfit)
-        for rest in iterate_files(run, "csv", [line for line, _ in unfit], "rest-"):
-            reasons = [(line, reasons_by_line[line]) for line in rest.lines]
-            planned.append(replace(rest, unfit=tuple(reasons)))
+        for rest in _plan_format(run, "csv", list(unfit), "rest-"):
+            reasons = tuple((line, unfit[line]) for line in rest.lines)
+            planned.append(replace(rest, unfit=reasons))
     return planned
+
+
+def _plan_format(
+    run: PayoutRun, name: str, lines: Sequence[PayoutLine], prefix: str = ""
+) -> list[PlannedFile]:
+    """Return the files of one format, with the lines that fit."""
+    erased = _find_erased(run, lines, name)
+    fit = [
+        line
+        for line in lines
+        if (line in erased if not line.receiver else not explain(FORMATS[name], line))
+    ]
+    return list(iterate_files(run, name, fit, prefix, erased))
+
+
+def _find_erased(
+    run: PayoutRun, lines: Sequence[PayoutLine], name: str
+) -> dict[PayoutLine, str]:
+    """Return the lines whose receiver was erased and that a file of this format has,
+    with their part: it is not made again. Others were answered without such a file.
+
+    Lines of a file that has none of others are a part of their own.
+    """
+    erased = [line for line in lines if not line.receiver]
+    files = list_recorded_payments(run, name) if erased else []
+    found = {}
+    for line in erased:
+        for payments in files:
+            if str(line.payment) in payments:
+                others = (
+                    it for it in lines if it.receiver and str(it.payment) in payments
+                )
+                found[line] = next(map(FORMATS[name].get_part, others), ERASED)
+    return found
 
 
 def is_paid_by(file_format: FileFormat, method: str) -> bool:
@@ -188,14 +223,21 @@ def explain(file_format: FileFormat, line: PayoutLine) -> str:
 
 
 def iterate_files(
-    run: PayoutRun, name: str, lines: Iterable[PayoutLine], prefix: str = ""
+    run: PayoutRun,
+    name: str,
+    lines: Iterable[PayoutLine],
+    prefix: str,
+    parts: Mapping[PayoutLine, str],
 ) -> Iterator[PlannedFile]:
-    """The files of these lines: per method, currency and part, split at the limit."""
+    """The files of these lines: per method, currency and part, split at the limit.
+
+    `parts` has those of lines whose receiver was erased.
+    """
     file_format = FORMATS[name]
     groups: dict[tuple[str, str, str], list[PayoutLine]] = defaultdict(list)
     for line in lines:
-        key = get_method(line), line.currency, file_format.get_part(line)
-        groups[key].append(line)
+        part = parts[line] if line in parts else file_format.get_part(line)
+        groups[get_method(line), line.currency, part].append(line)
     for (method, currency, part), group in sorted(groups.items()):
         size = file_format.max_lines or len(group)
         for number, first in enumerate(range(0, len(group), size), start=1):
@@ -323,10 +365,20 @@ def get_wise_part(line: PayoutLine) -> str:
     return "recipients" if get_detail("recipient")(line) else ""
 
 
-def lacks(line: PayoutLine, *names: str) -> bool:
-    """Whether a receiver has none of these details, unless it was erased: the file with
-    it is not made again."""
-    return bool(line.receiver) and not any(get_detail(name)(line) for name in names)
+def explain_details(reason: str, *names: str) -> Callable[[PayoutLine], str]:
+    """A function that says why a line cannot be paid by one of these details: it has
+    none, which is the `reason`, or a CSV file would change it."""
+
+    def explain_line(line: PayoutLine) -> str:
+        texts = [text for name in names if (text := get_detail(name)(line))]
+        if all(map(is_kept_in_csv, texts)):
+            return "" if texts else reason
+        return (
+            "spreadsheets take its address for a formula, and the file would have"
+            " another one"
+        )
+
+    return explain_line
 
 
 FORMATS: dict[str, FileFormat] = {
@@ -344,7 +396,7 @@ FORMATS: dict[str, FileFormat] = {
         "csv",
         lambda run, lines, _: write_paypal(run, lines),
         frozenset({PayoutMethodKind.PAYPAL}),
-        lambda line: "no e-mail address" if lacks(line, "email") else "",
+        explain_details("no e-mail address", "email"),
         MAX_PAYPAL_ROWS,
     ),
     "wise": FileFormat(
@@ -352,11 +404,7 @@ FORMATS: dict[str, FileFormat] = {
         "csv",
         lambda run, lines, _: write_wise(run, lines),
         frozenset({PayoutMethodKind.WISE}),
-        lambda line: (
-            "neither e-mail address nor recipient"
-            if lacks(line, "email", "recipient")
-            else ""
-        ),
+        explain_details("neither e-mail address nor recipient", "email", "recipient"),
         MAX_WISE_ROWS,
         get_part=get_wise_part,
     ),

@@ -110,6 +110,12 @@ def record_file(
         )
 
 
+def list_recorded_payments(run: PayoutRun, format_name: str) -> list[set[str]]:
+    """Return the ids of the payments of each file of this format that was made."""
+    files = run.account.payout_files.filter(run=run, format=format_name)
+    return list(map(set, files.order_by("id").values_list("payments", flat=True)))
+
+
 def _has_other_file(run: PayoutRun) -> bool:
     """Return whether a release without records may have made a file of other lines."""
     lines = run.account.payout_lines.filter(run=run, state=PayoutLineState.CANCELED)

@@ -140,10 +140,15 @@ def test_other_payments_are_another_message(run, scenario):
 @pytest.mark.parametrize("index", range(5))
 def test_makes_no_file_again_whose_receiver_was_erased(run, index):
     """It stays in its own file, whatever the file needs of a receiver."""
-    names = [each.name for each in plan_default_files(run)]
-    pk = plan_default_files(run)[index].lines[0].pk
+    files = plan_default_files(run)
+    names = [each.name for each in files]
+    pk = files[index].lines[0].pk
+    for each in files:
+        each.build(run, at=AT)
     run.account.payout_lines.filter(pk=pk).update(receiver={})
     planned = plan_default_files(run)
+    if len(files[index].lines) == 1:
+        names[index] = names[index].replace(".", "-erased.")
     assert [each.name for each in planned] == names
     for number, each in enumerate(planned):
         if number == index:
@@ -151,6 +156,63 @@ def test_makes_no_file_again_whose_receiver_was_erased(run, index):
                 each.build(run, at=AT)
         else:
             each.build(run, at=AT)
+
+
+@pytest.mark.parametrize(
+    ("other", "names"),
+    [
+        (
+            Paid("30", details={"account_number": "1"}),  # erased, they look like Mina
+            ["pain001-bank-EUR.xml", "rest-csv-bank-EUR.csv"],
+        ),
+        (
+            Paid("30", method="wise", details={"recipient": "77"}),
+            ["wise-EUR.csv", "wise-EUR-recipients.csv"],
+        ),
+    ],
+    ids=["rest", "part"],
+)
+@pytest.mark.parametrize("is_made", [True, False])
+def test_an_erased_receiver_blocks_no_file_of_others(scenario, other, names, is_made):
+    """Without a record, they were paid without such a file."""
+    scenario.create_enrolled_affiliate("Nils", "Berg")
+    mina = Paid("20") if other.method == "bank" else WISE
+    nils = Paid(**{**vars(other), "slug": "nilsberg"})
+    run = create_run(scenario.account, mina, nils)
+    files = {
+        each.name.removeprefix(f"{run.public_id}-"): each
+        for each in plan_default_files(run)
+    }
+    assert list(files) == names
+    if is_made:
+        files[names[1]].build(run, at=AT)
+    run.account.payout_lines.filter(pk=get_lines(run)[1].pk).update(receiver={})
+    first, *rest = plan_default_files(run)
+    assert (
+        describe([first, *rest])
+        == [
+            (names[0], 1),
+            (names[1].replace("-recipients", "").replace(".", "-erased."), 1),
+        ][: 1 + is_made]
+    )
+    assert first.build(run, at=AT).line_count == 1
+    for each in rest:
+        with pytest.raises(ReceiverErased):
+            each.build(run, at=AT)
+
+
+@pytest.mark.parametrize(
+    "address", ["+49@x.test", "-mina@x.test", "=a@x.test", "|a@x.test", "a;=b@x.test"]
+)
+@pytest.mark.parametrize("method", ["paypal", "wise"])
+def test_an_address_that_a_file_would_change_is_not_in_it(scenario, method, address):
+    """The money would go to nobody, or to somebody else."""
+    details = {"email": address}
+    run = create_run(scenario.account, Paid(method=method, details=details))
+    [rest] = plan_default_files(run)
+    assert describe([rest]) == [(f"rest-csv-{method}-EUR.csv", 1)]
+    [(_, reason)] = rest.unfit
+    assert reason.startswith("spreadsheets take its address for a formula")
 
 
 def test_splits_files_at_the_limit_of_the_receiver(run, monkeypatch):
