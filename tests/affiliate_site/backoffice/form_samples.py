@@ -178,10 +178,10 @@ def create_shop(account, marker: str) -> Connection:
     """Connect a shop with an event that failed and one that earned nobody anything."""
     now = timezone.now()
     shop = create_connection(
-        account, kind="stripe", name=marker, secret=f"{marker}-secret", at=now
+        account, kind="stripe", name=marker, secret=f"whsec_{marker}", at=now
     )
     set_connection_secret(
-        account, connection_id=shop.public_id, secret=f"{marker}-secret-2", at=now
+        account, connection_id=shop.public_id, secret=f"whsec_{marker}-2", at=now
     )
     for state in (ShopEventState.NO_REFERRAL, ShopEventState.FAILED):
         body = json.dumps({"id": marker, "customer_email": f"{marker}@example.org"})
