@@ -67,26 +67,6 @@ def test_a_page_counts_once_it_is_shown(visitor, api, scenario):
     assert affiliates == ["odettevarga", "minakessler"]
 
 
-def test_a_page_that_is_never_shown_leaves_the_sale_to_whom_it_belongs(
-    visitor, api, scenario
-):
-    """Chromium prerenders what speculation rules name."""
-    visitor.visit()
-    rules = {
-        "prerender": [{"source": "list", "urls": [f"/b?ref={scenario.odette.code}"]}]
-    }
-    rules["prerender"][0]["eagerness"] = "immediate"
-    tag = f'<script type="speculationrules">{json.dumps(rules)}</script>'
-    visitor.open("/b", 'tap("detect");')
-    visitor.open(
-        "/lamps", f"document.head.insertAdjacentHTML('beforeend', {json.dumps(tag)});"
-    )
-    visitor.open_and_wait("conversion", "/thanks", 'tap("conversion", "order-1", 20);')
-
-    assert [click["affiliate"]["id"] for click in api("/clicks/")] == ["minakessler"]
-    assert api("/conversions/")[0]["affiliate"]["id"] == "minakessler"
-
-
 def test_works_in_a_sandbox(visitor, scenario):
     html = f"""<script>{TRACKING_SNIPPET}{build_calls(scenario)}</script>
 <script src="{visitor.script}" async></script>"""
