@@ -255,7 +255,7 @@ def read_currency(code: Any) -> str:
         return get_currency(str(code))
     except UnknownCurrency:
         what = f"{NOT_AS_EXPECTED}: {show_value(code)} is no currency."
-        raise UnreadableEvent(what=what) from None
+        raise UnreadableEvent(what=what, path="currency") from None
 
 
 def read_amount(value: Any) -> Decimal:

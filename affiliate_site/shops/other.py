@@ -285,9 +285,10 @@ def read_refund(source: Source) -> EventFacts:
     key = source.find_text("refund", "refund_id")
     if not key and "id" in source.mapping.get("event", {}):
         key = source.find_text("event", "id")
-    currency = source.find_text("sale", "currency")
+    part = "refund" if "currency" in refund else "sale"
+    currency = source.find_text(part, "currency")
     if currency or source.mapping["sale"].get("unit") == "minor":
-        currency = read_currency(source.get_text("sale", "currency"))
+        currency = read_currency(source.get_text(part, "currency"))
     amount = abs(
         source.read_amount(
             "refund.amount", source.body, refund["amount"], currency, is_signed=True

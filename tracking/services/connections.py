@@ -17,6 +17,7 @@
 - `stores_email`: whether customers get their e-mail address as meta data
 - `shop_url`: the address of the shop, from which what was missed is read
 - `other`: how events of any other shop are read, see `tracking.services.shop_mappings`
+- `ready_made`: the name of the ready-made mapping that `other` began with
 """
 
 import re

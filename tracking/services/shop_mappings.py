@@ -11,8 +11,8 @@
   `paid` (what refunds are a part of), `customer`, `email`; `referral` and `coupons` are
   lists of paths; `lines` has the path of the `items`, and in each of them `amount` and
   the path of the `product`; `unit` is `major` or `minor` (cents)
-- `refund`: `order_id`, `amount`, and optionally `refund_id`; `is_canceled` is a
-  condition
+- `refund`: `order_id`, `amount`, and optionally `refund_id` and `currency`, if it is
+  elsewhere than that of a sale; `is_canceled` is a condition
 
 IDs and the currency are expressions of texts, amounts are expressions of amounts, both
 of `tracking.dotted_paths`; `*` in an amount adds up each item. `when` of a sale or
@@ -139,7 +139,7 @@ def _validate_lines(name: str, value: Any) -> None:
 def _validate_refund(name: str, value: Any) -> None:
     fields: dict[str, Validator] = {
         "when": _validate_conditions,
-        **dict.fromkeys(("order_id", "refund_id"), _validate_text),
+        **dict.fromkeys(("order_id", "refund_id", "currency"), _validate_text),
         "amount": _validate_amount,
         "is_canceled": _validate_condition,
     }

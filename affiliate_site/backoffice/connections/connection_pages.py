@@ -27,6 +27,7 @@ from affiliate_site.backoffice.forms import (
     ServiceForm,
 )
 from affiliate_site.shops.kinds import SHOPS
+from affiliate_site.shops.ready_made import READY_MADE, ReadyMade
 from tracking.models.shops import ConnectionKind, ConnectionMode
 from tracking.services.connections import (
     REFERENCE_MAY_BE_CODE,
@@ -39,6 +40,7 @@ from tracking.services.connections import (
 
 CHANGE = "tracking.change_connection"
 RULE_SEPARATOR = "="
+READY_MADE_SEPARATOR = ":"  # after the kind, before the name of a mapping
 MAX_PREFIX_LENGTH = 32
 INCLUDES_GIFT_CARDS = "includes_gift_cards"
 SWITCHES = (
@@ -54,8 +56,19 @@ MAPS = ("commission_types", "coupons")
 
 
 def list_kinds() -> list[tuple[str, str]]:
-    """The kinds of shops that can be connected here."""
-    return [choice for choice in ConnectionKind.choices if choice[0] in SHOPS]
+    """The kinds of shops that can be connected here, and ready-made mappings."""
+    return [
+        *(choice for choice in ConnectionKind.choices if choice[0] in SHOPS),
+        *(
+            (f"{ConnectionKind.OTHER}{READY_MADE_SEPARATOR}{name}", describe(each))
+            for name, each in READY_MADE.items()
+        ),
+    ]
+
+
+def describe(ready_made: ReadyMade) -> str:
+    """A ready-made mapping, and how far it is known to be right."""
+    return f"{ready_made.title} (mapping {ready_made.proof})"
 
 
 class SecretField(forms.CharField):
@@ -87,7 +100,14 @@ def build_name_field(**kwargs) -> forms.CharField:
 class AddConnectionForm(ServiceForm):
     """The kind of a shop, and what is known of it at first."""
 
-    kind = forms.ChoiceField(label="Shop", choices=list_kinds)
+    kind = forms.ChoiceField(
+        label="Shop",
+        choices=list_kinds,
+        help_text="A mapping says where events have what, and can be changed. A shop"
+        " whose events only have an ID, as those of Mollie, cannot be connected: there"
+        " is no amount in them, and anybody may send an ID. Your server reports such"
+        " sales.",
+    )
     name = build_name_field(required=False, help_text="If you have several of a kind.")
     program = build_program_field()
     secret = SecretField(
@@ -116,6 +136,18 @@ class AddConnectionPage(FormPage):
     form_class = AddConnectionForm
     service = staticmethod(create_connection)
     done_message = "The shop was added. Now give it the address below."
+
+    def get_values(self, form):
+        values = super().get_values(form)
+        kind, _, name = values["kind"].partition(READY_MADE_SEPARATOR)
+        if not name:
+            return values
+        ready_made = READY_MADE[name]
+        return values | {
+            "kind": kind,
+            "name": values.get("name") or ready_made.title,
+            "settings": {"other": ready_made.mapping, "ready_made": name},
+        }
 
 
 class ConnectionPage(FormPage):

@@ -1,6 +1,8 @@
 """What the pages of a shop and of one of its events show."""
 
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 from django.db.models import Count, Q
 from django.utils import timezone
@@ -25,6 +27,7 @@ from affiliate_site.backoffice.object_pages import (
 from affiliate_site.links import build_connection_url
 from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.processing import ERASED, LISTENS_ONLY
+from affiliate_site.shops.ready_made import READY_MADE
 from payouts.services.shop_referrals import add_prefix
 from tracking.models.customers import Customer
 from tracking.models.shops import (
@@ -168,6 +171,7 @@ def list_connection_facts(connection: Connection) -> list[tuple[str, object]]:
     return [
         ("Mode", f"{mode.label}. {MODE_TEXTS[mode]}"),
         ("Kind", connection.get_kind_display()),
+        ("Mapping", describe_mapping(settings)),
         ("Program", link_to(program, program.title) if program else ANY_PROGRAM),
         ("Rules for the program", "\n".join(map(format_rule, rules))),
         ("Prefix of IDs", settings.get("id_prefix")),
@@ -191,6 +195,12 @@ def list_connection_facts(connection: Connection) -> list[tuple[str, object]]:
         ("Caught up until", format_datetime(connection.caught_up_until)),
         ("Connected", format_datetime(connection.created_at)),
     ]
+
+
+def describe_mapping(settings: Mapping[str, Any]) -> str:
+    """Which ready-made mapping it began with, and how far that is proven."""
+    found = READY_MADE.get(settings.get("ready_made", ""))
+    return f"begun with that for {found.title}, {found.proof}" if found else ""
 
 
 def format_rule(rule) -> str:

@@ -227,6 +227,9 @@ class MappingForm(SampleForm):
         "Amount",
         "Such as data.refund.amount. A part of what was paid; below zero is the same.",
     )
+    refund__currency = build_expression_field(
+        "Currency", "Only if it is elsewhere than the currency of a sale."
+    )
     refund__is_canceled = build_text_field(
         "Canceled if",
         "Such as data.refund.status = failed: then the refund does not count.",
@@ -256,7 +259,7 @@ class MappingForm(SampleForm):
             "Refund",
             (
                 *("refund__when", "refund__order_id", "refund__refund_id"),
-                *("refund__amount", "refund__is_canceled"),
+                *("refund__amount", "refund__currency", "refund__is_canceled"),
             ),
         ),
     )

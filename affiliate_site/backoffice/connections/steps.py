@@ -6,6 +6,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from affiliate_site.shops.kinds import SHOPS
+from affiliate_site.shops.ready_made import READY_MADE
 from tracking.models.shops import Connection, ConnectionKind
 
 EVENTS = "EVENTS"  # stands for the kinds of events to choose
@@ -66,7 +67,8 @@ STEPS: dict[str, Sequence[str]] = {
         TRY_COUNTED,
     ),
     ConnectionKind.OTHER: (
-        "In your shop, add a webhook with the address above that sends JSON.",
+        "In your shop, add a webhook with the address above that sends JSON or a form."
+        " Events need the order and its amount: of an ID alone nothing can be read.",
         "Let it sign what it sends, or send a secret in a header.",
         ENTER_SECRET,
         "Under “Mapping”, enter how it signs.",
@@ -91,6 +93,8 @@ def list_steps(connection: Connection) -> list[str]:
     kinds = format_html_join(" ", "<code>{}</code>", names)
     events = format_html("{} {}", EVENTS_TEXT, kinds) if kinds else ""
     steps = STEPS.get(connection.kind, STEPS[ConnectionKind.OTHER])
+    if ready_made := READY_MADE.get(connection.settings.get("ready_made", "")):
+        steps = [*ready_made.steps, TRY_COUNTED]
     return [step for step in (events if it is EVENTS else it for it in steps) if step]
 
 

@@ -14,6 +14,7 @@ from accounts.models.api_keys import Role
 from affiliate_site.backoffice.connections.connection_pages import AddConnectionForm
 from affiliate_site.backoffice.connections.snippets import render_connection_snippet
 from affiliate_site.shops.kinds import SHOPS
+from affiliate_site.shops.ready_made import READY_MADE
 from tests.affiliate_site.backoffice.forms import get_form
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tests.shop_inbox import deliver
@@ -78,6 +79,21 @@ def get_facts(client, shop, title="State"):
     return {name: str(value) for name, value in sections[title].facts if value}
 
 
+@pytest.mark.parametrize("name", READY_MADE)
+def test_a_shop_begins_with_a_ready_made_mapping(name, staff_client, account):
+    client = staff_client()
+    entries = {"kind": f"other:{name}", "mode": "listen"}
+    response = client.post(reverse(ADD), entries, follow=True)
+    shop = account.connections.get()
+    ready_made = READY_MADE[name]
+    assert (shop.kind, shop.name) == ("other", ready_made.title)
+    assert shop.settings == {"other": ready_made.mapping, "ready_made": name}
+    page = unescape(read(response))
+    assert f"begun with that for {ready_made.title}, {ready_made.proof}" in page
+    assert ready_made.steps[0] in page
+    assert ("?secret=YOUR-SECRET" in page) is (name == "gumroad")
+
+
 def test_connects_a_shop_and_shows_its_address_and_steps(staff_client, account):
     client = staff_client()
     response = client.post(
@@ -99,7 +115,8 @@ def test_connects_a_shop_and_shows_its_address_and_steps(staff_client, account):
 
 def test_offers_only_kinds_that_work_here(account):
     form = AddConnectionForm(account=account)
-    assert {kind for kind, _ in form.fields["kind"].choices} == set(SHOPS)
+    mappings = {f"other:{name}" for name in READY_MADE}
+    assert {kind for kind, _ in form.fields["kind"].choices} == set(SHOPS) | mappings
 
 
 @pytest.mark.parametrize("kind", ConnectionKind.values)
