@@ -112,7 +112,8 @@ EXPORTED = {
     "tracking.ReferralCode": "code enrollment prospect",
     "tracking.ReferralCodeAlias": "code enrollment",
     "tracking.TableImport": (
-        "public_id kind file_name actor created known not_stored created_at undone_at"
+        "public_id kind file_name actor created known not_stored settings created_at"
+        " undone_at"
     ),
     "tracking.SearchSuffix": "suffix affiliate",
     "tracking.ShopCustomer": "connection key facts",

@@ -9,7 +9,9 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from accounts.db_compat import split_into_batches
 from accounts.ids import generate_public_id
+from accounts.models.row_counts import keep_counts
 from payouts.calculation import InitialStatusReason, calculate_exact_amount
 from payouts.models.bonuses import Bonus
 from payouts.models.commission_types import RateKind
@@ -17,6 +19,7 @@ from payouts.models.commissions import (
     Commission,
     CommissionKind,
     CommissionStatus,
+    PaymentAllocation,
     is_final,
     record_pending_change,
 )
@@ -66,6 +69,25 @@ def import_payment(imports: ImportMap, body: Body, ledger: LedgerSession) -> Pay
     imports.past_rows.append(payment)
     ledger.add_balance_key((affiliate, currency), at=at)
     ledger.post_payment(payment)
+    return payment
+
+
+def import_payment_of(
+    imports: ImportMap, body: Body, commission_ids: list[int], ledger: LedgerSession
+) -> Payment:
+    """Store the payment of commissions that the same import has stored."""
+    account = imports.account
+    payment = import_payment(imports, body, ledger)
+    account.payment_allocations.bulk_create(
+        PaymentAllocation(account=account, payment=payment, commission_id=pk)
+        for pk in commission_ids
+    )
+    for batch in split_into_batches(commission_ids):
+        commissions = list(account.commissions.filter(pk__in=batch))
+        with keep_counts(commissions, at=imports.at):
+            account.commissions.filter(pk__in=batch).update(payment=payment)
+            for commission in commissions:
+                commission.payment = payment
     return payment
 
 

@@ -89,7 +89,7 @@ DOCUMENTED = {
     "import_table": (
         "ACCOUNT TABLE [FILE] [--template] [--system SYSTEM] [--column PAIR]"
         " [--default PAIR] [--program PROGRAM] [--currency CODE] [--dates STYLE]"
-        " [--decimal MARK] [--dry-run] [--only-good]"
+        " [--decimal MARK] [--answer PAIR] [--dry-run] [--only-good]"
     ),
     "undo_table_import": "ACCOUNT ID",
     "deliver_webhooks": "[--once]",

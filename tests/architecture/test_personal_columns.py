@@ -85,7 +85,7 @@ OTHER_COLUMNS = {
     "tracking.PrunedClickCount": "landing_page",
     "tracking.Question": "answer_given answered_by",
     "tracking.Source": "hex",
-    "tracking.TableImport": "actor kind",
+    "tracking.TableImport": "actor kind settings",
     "tracking.TableUpload": "kind system settings",
 }
 

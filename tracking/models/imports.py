@@ -38,7 +38,11 @@ class ImportedObject(TenantModel):
 
 
 class TableImport(TenantModel):
-    """A table that was stored; its objects have the source `source`."""
+    """A table that was stored; its objects have the source `source`.
+
+    `settings` say how it was read: `columns` (headers by the names of our columns),
+    `defaults`, and `answers` to questions by their names.
+    """
 
     public_id = models.CharField("ID", max_length=32)
     kind = models.CharField(max_length=32)
@@ -47,6 +51,9 @@ class TableImport(TenantModel):
     created = models.PositiveIntegerField(default=0)  # numbers of rows
     known = models.PositiveIntegerField(default=0)
     not_stored = models.PositiveIntegerField(default=0)
+    settings = models.JSONField(
+        default=dict, db_default=models.Value({}, models.JSONField())
+    )
     created_at = models.DateTimeField(default=timezone.now)
     undone_at = models.DateTimeField(null=True)
 
@@ -79,7 +86,7 @@ class TableUpload(TenantModel):
     `content` has what `tracking.services.table_uploads.read_content` returns; once
     `table_import` is there, only the rows that were left out. `settings` has the keys
     `encoding`, `decimal`, `dates` (texts), `mapping` and `defaults` (texts by the names
-    of columns).
+    of columns), and `answers` (texts by the names of questions).
     """
 
     kind = models.CharField(max_length=32)

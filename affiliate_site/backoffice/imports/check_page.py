@@ -35,6 +35,7 @@ from affiliate_site.moving.tables.importing import TableImporter, TableReport
 from affiliate_site.moving.tables.kinds import Column as TableColumn
 from affiliate_site.moving.tables.problems import Problem
 from affiliate_site.moving.tables.rows import (
+    AMOUNT_TYPES,
     CREATED,
     KNOWN,
     NOT_STORED,
@@ -54,7 +55,12 @@ MAX_NAMED_ROWS = 10
 MAX_GROUP_VALUES = 10  # of a column that are listed each for itself
 ONLY_GOOD = "_only_good"  # the name of the button
 OUTCOME_TEXTS = {CREATED: "new", KNOWN: "known already, stays as it is"}
-AMOUNT_TYPES = ("amount", "signed_amount")
+COMMISSION_STATES = {
+    "paid": "paid",
+    "approved": "owed",
+    "pending": "pending",
+    "disapproved": "refused",
+}
 ADDED_COLUMNS = ("Row in the file", "What is wrong")
 
 
@@ -289,10 +295,26 @@ def list_totals(importer: TableImporter, good: list[Row]) -> list[tuple[str, str
             for row in new:
                 sums[row.values["currency"]] += row.values.get(column.name) or 0
             totals.append((f"{column.label}, new rows", format_totals(sums)))
+    totals += list_commissions_by_state(new)
     if kind.find_column("payout_method"):
         count = sum(not row.body.get("payout_method") for row in new)
         totals.append(("New, without payout method", f"{count:,}" if count else ""))
     return totals
+
+
+def list_commissions_by_state(new: list[Row]) -> list[tuple[str, str]]:
+    """What is paid, owed, pending and refused of the commissions of new sales."""
+    sums: dict[str, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
+    for row in new:
+        if commission := row.values.get("commission"):
+            is_paid = "payment" in row.body
+            status = "paid" if is_paid else row.values.get("status") or "pending"
+            sums[status][row.values["currency"]] += commission
+    return [
+        (f"Commission, {text}", format_totals(sums[status]))
+        for status, text in COMMISSION_STATES.items()
+        if sums
+    ]
 
 
 def build_row_section(importer: TableImporter, rows: list[Row]) -> Section:
@@ -327,6 +349,8 @@ def format_value(row: Row, column: TableColumn) -> str:
     value, kind = row.values.get(column.name), column.type
     if kind == "approval":
         return APPROVAL_WORDS[value] if "program" in row.values else ""
+    if kind in ("paid", "payment_status"):
+        return "" if value is None else "paid" if value else "not paid"
     if kind == "status" and row.values.get("commission") is not None:
         return value or "pending"
     if value is None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 from typing import Any
 
@@ -16,8 +16,8 @@ from affiliate_site.backoffice.forms import RADIO, ServiceForm
 from affiliate_site.backoffice.object_pages import Column as TableColumn
 from affiliate_site.backoffice.object_pages import Section
 from affiliate_site.moving.tables.files import CellError
-from affiliate_site.moving.tables.importing import Question
 from affiliate_site.moving.tables.kinds import KINDS, Column
+from affiliate_site.moving.tables.questions import IGNORE, Question
 from affiliate_site.moving.tables.uploads import (
     ENCODINGS,
     GUESSED_ENCODING,
@@ -44,11 +44,9 @@ CHOICES: dict[str, tuple[str, Sequence[tuple[str, str]]]] = {
     "customer_status": ("New", CustomerStatus.choices[1:]),
     "payout_method": ("None", PayoutMethodKind.choices),
 }
-QUESTIONS = {
-    "dates": "How are dates written? {example} in “{column}” is",
-    "decimal": "How are numbers written? {example} in “{column}” is",
-}
 NO_STATUS = "Say whether these affiliates are approved: clicks of others are rejected."
+NO_ANSWER = "The file does not tell: choose one."
+CHECK_ANSWER = "Look whether this is right."
 MISSING = "Choose a column, or a value for all rows."
 
 
@@ -150,33 +148,39 @@ class ColumnsForm(ServiceForm):
             name: self.data.get(name, "") if self.is_bound else field.initial
             for name, field in fields.items()
         }
-        draft = UploadSettings(mapping=self.read_mapping(entered))
+        entered |= self.data.items()
+        answers = {**stored.answers, **{k: v for k, v in entered.items() if v}}
+        draft = UploadSettings(
+            mapping=self.read_mapping(entered),
+            decimal=answers.get("decimal", stored.decimal),
+            dates=join_dates(answers) or stored.dates,
+            answers=answers,
+        )
         importer = build_importer(self.row, self.table, draft, at=timezone.now())
-        for question in importer.list_questions():
-            label = QUESTIONS[question.name].format_map(vars(question))
-            choices = [
-                (style, f"{format_meaning(question, meaning)} ({style})")
-                for style, meaning in question.options.items()
-                if meaning is not None
-            ]
-            answer = getattr(stored, question.name)
-            questions[question.name] = build_question(label, choices, answer)
+        self.questions = importer.ask().questions
+        for question in self.questions:
+            questions[question.name] = build_answer_field(question, stored)
         return questions
 
     def read_mapping(self, values) -> dict[str, str]:
-        """The headers of our columns by name."""
+        """The headers of our columns by name, those that answers choose, too."""
         header = self.table.header
         chosen = {it.name: values.get(COLUMN + it.name) or "" for it in self.columns}
-        return {
+        mapping = {
             name: header[int(index)]
             for name, index in chosen.items()
             if index in map(str, range(len(header)))
         }
+        for it in header:
+            name = values.get(f"column:{it}")
+            if name and name != IGNORE and name in self.kind.by_name:
+                mapping.setdefault(name, it)
+        return mapping
 
     def clean(self):
         """Columns that are needed have a source."""
         values = super().clean()
-        mapping = self.read_mapping(values)
+        mapping = self.read_mapping({**dict(self.data.items()), **values})
         named = {it.name for it in self.columns if values.get(DEFAULT + it.name)}
         named |= mapping.keys()
         for column in self.columns:
@@ -190,6 +194,10 @@ class ColumnsForm(ServiceForm):
                 self.add_error(f"{COLUMN}email", text)
             if "program" in named and "status" not in named:
                 self.add_error(f"{DEFAULT}status", NO_STATUS)
+        asked = self.questions
+        for it in asked:
+            if it.suggestion and it.name not in self.data:  # asked just now
+                self.set_entry(it.name, it.suggestion)
         self.settings = UploadSettings(
             mapping=mapping,
             defaults={
@@ -197,7 +205,16 @@ class ColumnsForm(ServiceForm):
                 for column in self.columns
                 if (value := values.get(DEFAULT + column.name))
             },
-            **{name: self.get_answer(name) for name in ("encoding", *QUESTIONS)},
+            encoding=self.get_answer("encoding"),
+            decimal=self.get_answer("decimal"),
+            dates=join_dates({it.name: self.get_answer(it.name) for it in asked}),
+            answers={
+                it.name: answer
+                for it in asked
+                if it.name != "decimal" and not it.name.startswith("dates")
+                if (answer := self.get_answer(it.name))
+                if not it.name.startswith("column:") or answer == IGNORE
+            },
         )
         return values
 
@@ -205,7 +222,8 @@ class ColumnsForm(ServiceForm):
         """The answer to a question; the only one there is, if it was asked just now."""
         field = self.fields.get(name)
         only = field.initial if field and not field.required else ""
-        return self.cleaned_data.get(name) or only
+        answer = self.cleaned_data.get(name) or only or ""
+        return answer.isoformat() if isinstance(answer, date) else str(answer)
 
     @cached_property
     def examples(self) -> list[list[str]]:
@@ -225,7 +243,16 @@ class ColumnsForm(ServiceForm):
         return entries
 
 
-def build_question(label: str, choices, answer: str) -> forms.ChoiceField:
+def join_dates(answers: Mapping[str, str]) -> str:
+    """The styles of dates that were answered, with spaces between them."""
+    return " ".join(
+        it for name, it in answers.items() if name.startswith("dates") and it
+    )
+
+
+def build_question(
+    label: str, choices, answer: str, error: str = NO_ANSWER
+) -> forms.ChoiceField:
     """A question that has to be answered, unless there is only one answer."""
     choices = list(choices)
     is_open = len(choices) > 1
@@ -235,8 +262,32 @@ def build_question(label: str, choices, answer: str) -> forms.ChoiceField:
         initial=answer if is_open else choices[0][0],
         required=is_open,
         widget=RADIO(),
-        error_messages={"required": "The file does not tell: choose one."},
+        error_messages={"required": error},
     )
+
+
+def build_answer_field(question: Question, stored: UploadSettings) -> forms.Field:
+    """The field of a question about the cells of a file."""
+    name = question.name
+    answer = stored.answers.get(name) or question.suggestion
+    if not question.options:
+        errors = {"required": CHECK_ANSWER}
+        return forms.DateField(
+            label=question.text, initial=answer, error_messages=errors
+        )
+    styles = {"decimal": [stored.decimal]}.get(name, stored.dates.split())
+    is_style = name == "decimal" or name.startswith("dates")
+    if is_style:
+        answer = next((it for it in styles if it in question.options), answer)
+    choices = [
+        (option, f"{format_meaning(question, meaning)} ({option})")
+        if is_style
+        else (option, meaning)
+        for option, meaning in question.options.items()
+        if meaning is not None
+    ]
+    error = CHECK_ANSWER if question.suggestion else NO_ANSWER
+    return build_question(question.text, choices, answer, error)
 
 
 def format_meaning(question: Question, meaning: str) -> str:
@@ -284,9 +335,8 @@ class ColumnsPage(FormPage):
             or it.examples
             or it.select.errors
         ]
-        questions = [
-            form[name] for name in ("encoding", *QUESTIONS) if name in form.fields
-        ]
+        names = ("encoding", *(it.name for it in form.questions))
+        questions = [form[name] for name in names if name in form.fields]
         return context | {
             "questions": questions,
             "shown": shown,

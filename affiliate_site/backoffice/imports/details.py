@@ -44,6 +44,15 @@ PEOPLE = {
     "payment": ("affiliate",),
     "opening_balance": ("credit__affiliate", "debit__affiliate"),
 }
+# What the other answers are about.
+ANSWERED = {
+    "decimal": "Numbers",
+    "dates": "Dates",
+    "units": "Amounts",
+    "affiliates": "Unknown affiliates",
+    "twice": "Several balances of one affiliate",
+    "paid_on": "Day of payments",
+}
 LEFT_OUT = "left_out"  # in the address of a download
 
 
@@ -78,8 +87,41 @@ def get_import_details(request, table_import: TableImport) -> Details:
                 lines=format_lines(lines),
             ),
             *list_made(table_import),
+            *describe_settings(table_import),
         ],
     )
+
+
+def describe_settings(table_import: TableImport) -> list[Section]:
+    """How the file was read; older imports do not know it."""
+    settings = table_import.settings
+    if not settings:
+        return []
+    kind = KINDS[table_import.kind]
+    labels = {it.name: it.label for it in kind.columns}
+    facts = [
+        *((labels.get(name, name), it) for name, it in settings["columns"].items()),
+        *(
+            (f"{labels.get(name, name)}, where it is empty", it)
+            for name, it in settings["defaults"].items()
+        ),
+        *(
+            (describe_question(name, labels), it.replace("_", " "))
+            for name, it in settings["answers"].items()
+        ),
+    ]
+    return [Section("How the file was read", facts=facts)]
+
+
+def describe_question(name: str, labels: dict[str, str]) -> str:
+    """What an answer was about."""
+    question, _, subject = name.partition(":")
+    if question == "value":
+        column, _, word = subject.partition(":")
+        return f"“{word}” in {labels.get(column, column)}"
+    if question == "column":
+        return f"Column “{subject}”"
+    return ANSWERED[question]
 
 
 def format_lines(lines: Sequence[str]) -> str:

@@ -7,11 +7,13 @@ from accounts.commands import AccountCommand
 from affiliate_site.moving.tables.importing import TableImporter
 from affiliate_site.moving.tables.kinds import KINDS
 from affiliate_site.moving.tables.limited import COMMAND_LIMITS, read_foreign_table
-from affiliate_site.moving.tables.mappings import SYSTEMS, guess_mapping
+from affiliate_site.moving.tables.mappings import SYSTEMS
 from affiliate_site.moving.tables.templates import build_template
+from affiliate_site.moving.tables.uploads import guess_settings
 from affiliate_site.moving.tables.values import DATE_STYLES, NUMBER_STYLES, Styles
 
 MAX_SHOWN_PROBLEMS = 100
+STYLES = ("decimal", "dates")  # have options of their own
 COLUMNS = ("ROW", "COLUMN", "PROBLEM")
 
 
@@ -53,10 +55,23 @@ class Command(AccountCommand):
         parser.add_argument("--program", metavar="PROGRAM", help="of empty cells")
         parser.add_argument("--currency", metavar="CODE", help="of empty cells")
         parser.add_argument(
-            "--dates", choices=DATE_STYLES, help="how dates are written"
+            "--dates",
+            choices=DATE_STYLES,
+            action="append",
+            default=[],
+            help="how dates are written (repeatable, if in several styles)",
         )
         parser.add_argument(
             "--decimal", choices=NUMBER_STYLES, help="of numbers: the decimal mark"
+        )
+        parser.add_argument(
+            "--answer",
+            action="append",
+            default=[],
+            type=parse_answer,
+            metavar="PAIR",
+            help="QUESTION=ANSWER, as units=cents or value:status:hold=pending"
+            " (repeatable)",
         )
         parser.add_argument("--dry-run", action="store_true", help="store nothing")
         parser.add_argument(
@@ -76,14 +91,12 @@ class Command(AccountCommand):
             table = read_foreign_table(file.read_bytes(), file.name, COMMAND_LIMITS)
         except OSError as error:
             raise CommandError(f"{file} cannot be read: {error.strerror}") from error
-        system = SYSTEMS.get(options["system"])
-        mapping = guess_mapping(kind, table.header, system) | dict(options["column"])
-        defaults = dict(system.defaults.get(kind.name, {})) if system else {}
-        defaults |= dict(options["default"])
+        guessed = guess_settings(kind, table, options["system"] or "")
+        mapping = {**guessed.mapping, **dict(options["column"])}
+        defaults = {**guessed.defaults, **dict(options["default"])}
         for name in ("program", "currency"):
             if options[name]:
                 defaults[name] = options[name]
-        styles = system.styles if system else Styles()
         importer = TableImporter(
             account,
             kind,
@@ -91,11 +104,10 @@ class Command(AccountCommand):
             {name: header for name, header in mapping.items() if header},
             at,
             file_name=file.name,
-            styles=Styles(
-                options["decimal"] or styles.decimal, options["dates"] or styles.dates
-            ),
+            styles=Styles(options["decimal"], " ".join(options["dates"]) or None),
             defaults=defaults,
             only_good=options["only_good"],
+            answers={**guessed.answers, **dict(options["answer"])},
         )
         report = importer.preview() if options["dry_run"] else importer.store()
         self.write_report(importer, report, is_dry_run=options["dry_run"])
@@ -124,9 +136,11 @@ class Command(AccountCommand):
         lines += report.notes
         for question in report.questions:
             readings = ", ".join(f"{k} = {v}" for k, v in question.options.items())
+            name = question.name.partition(":")[0]
+            option = f"--{name}" if name in STYLES else f"--answer '{question.name}=…'"
             lines.append(
-                f"--{question.name} is needed: {question.example!r} in"
-                f" {question.column} can be {readings}"
+                f"{option} is needed: {question.example!r} in {question.column} can be"
+                f" {readings}"
             )
         lines += [f"{name}: {count:,}" for name, count in report.counts.items()]
         if stored:
@@ -140,6 +154,12 @@ class Command(AccountCommand):
             self.write_table(COLUMNS, rows)
             if len(problems) > len(shown):
                 self.write_result(f"… and {len(problems) - len(shown):,} more")
+
+
+def parse_answer(text: str) -> tuple[str, str]:
+    """Split `QUESTION=ANSWER`; a question may name a word with `=`."""
+    name, _, answer = text.rpartition("=")
+    return name, answer
 
 
 def parse_pair(text: str) -> tuple[str, str]:

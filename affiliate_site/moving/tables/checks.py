@@ -1,13 +1,20 @@
 """Checks of all rows of a kind at once, with as few queries as possible."""
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import chain, count
 from typing import Any
 
 from accounts.email_addresses import fold_email
 from accounts.models.accounts import Account
 from affiliate_site.moving.tables.kinds import TableKind
+from affiliate_site.moving.tables.new_people import (
+    choose_ids,
+    choose_new_people,
+    refuse_erased,
+)
+from affiliate_site.moving.tables.paid_sales import choose_days, decide_status
+from affiliate_site.moving.tables.questions import ADD_UP, CREATE
 from affiliate_site.moving.tables.references import (
     FINDERS,
     find_affiliates_by_email,
@@ -20,14 +27,22 @@ from payouts.payout_details import find_problems
 from payouts.services.imported_people import MAX_CODE_LENGTH
 from payouts.services.opening_balances import sum_opening_balances
 from tracking.money import format_amount
-from tracking.services.affiliates import create_slug_base
-from tracking.services.imports import ImportMap, find_erased
+from tracking.services.imports import ImportMap
 
 SAME_SALE = ("affiliate.id", "amount", "currency", "created_at")
 
 
-def resolve_references(kind: TableKind, imports: ImportMap, rows: list[Row]) -> None:
-    """Replace the texts of references by the IDs of what they name."""
+def resolve_references(
+    kind: TableKind, imports: ImportMap, rows: list[Row], answers: Mapping[str, str]
+) -> None:
+    """Replace the texts of references by the IDs of what they name.
+
+    Customers of sales whom nobody knows are new, and so are affiliates if the answer
+    is to create them.
+    """
+    created = {"group"}
+    created |= {"customer"} if kind.name == "conversions" else set()
+    created |= {"affiliate"} if answers.get("affiliates") == CREATE else set()
     for column in kind.columns:
         finder = FINDERS.get(column.type)
         if finder is None or (kind.name, column.name) == ("affiliates", "parent"):
@@ -43,17 +58,21 @@ def resolve_references(kind: TableKind, imports: ImportMap, rows: list[Row]) -> 
                 row.set(column.path, found[text][1])
             elif text in found:
                 row.add_problem(column.name, "several_affiliates", text)
-            elif column.type == "group":  # it is created
+            elif column.type in created:
                 row.set(column.path, text)
+                row.values[f"new_{column.type}"] = text
             else:
                 row.add_problem(column.name, f"unknown_{column.type}", text)
 
 
-def check_affiliates(imports: ImportMap, rows: list[Row]) -> None:
+def check_affiliates(
+    imports: ImportMap, rows: list[Row], answers: Mapping[str, str]
+) -> None:
     """IDs, addresses, codes, payout methods and parents."""
     account = imports.account
     for row in rows:
         split_name(row)
+        read_code_of_link(row)
         if not row.problems and not (row.values.get("id") or row.values.get("email")):
             row.add_problem("id", "missing")
         check_enrollment(row)
@@ -76,6 +95,20 @@ def split_name(row: Row) -> None:
     if name and not row.body.get("firstname"):
         first, _, last = name.rpartition(" ")
         row.body |= {"firstname": first or last, "lastname": last if first else ""}
+
+
+def read_code_of_link(row: Row) -> None:
+    """Take the code of the link as the code; if there is one, as a further one."""
+    code = row.body.pop("link", None)
+    if not code or code == row.values.get("code"):
+        return
+    if not row.values.get("code"):
+        row.values["code"] = row.body["code"] = code
+        return
+    further = row.values.get("further_codes") or []
+    if code not in further:
+        row.values["further_codes"] = [*further, code]
+        row.body["referral_codes"] = [*further, code]
 
 
 def check_enrollment(row: Row) -> None:
@@ -251,55 +284,13 @@ def find_fault_above(row: Row) -> str:
     return ""
 
 
-def choose_ids(account: Account, rows: list[Row]) -> None:
-    """Give new affiliates without an ID one that is made of the name or address.
-
-    All rows of an affiliate get the same. `slug` is another one if a deleted affiliate
-    has the ID, which still names the new one in later tables.
-    """
-    good = list_good(rows)
-    ids = {row.body["id"] for row in good if row.body.get("id")}
-    deleted = account.affiliates.filter(deleted_at__isnull=False)
-    gone = {slug for (slug,) in look_up(deleted, "slug", ids)}
-    new = [row for row in good if row.body.get("id", "") in {"", *gone}]
-    if not new:
-        return
-    taken = {*account.affiliates.values_list("slug", flat=True), *ids}
-    chosen: dict[str, str] = {}
-    for row in new:
-        key, source_id = row.values["key"], row.body.get("id")
-        if key not in chosen:
-            names = (row.body.get("firstname", ""), row.body.get("lastname", ""))
-            if not any(names):
-                names = (row.values.get("email", "").partition("@")[0], "")
-            base = source_id or create_slug_base(*names)
-            numbers = chain([""], count(2))
-            chosen[key] = next(
-                slug for it in numbers if (slug := f"{base}{it}") not in taken
-            )
-            taken.add(chosen[key])
-        row.values["slug"] = chosen[key]
-        row.body["id"] = source_id or chosen[key]
-
-
-def refuse_erased(imports: ImportMap, rows: list[Row], names: Sequence[str]) -> None:
-    """List rows of people who were imported earlier, and erased."""
-    cells = [
-        (row, name, fold_email(text) if name == "email" else text)
-        for row in list_good(rows)
-        for name in names
-        if (text := row.values.get(name))
-    ]
-    erased = find_erased(imports.account, {text for _, _, text in cells})
-    for row, name, text in cells:
-        if text in erased:
-            row.add_problem(name, "erased", text)
-
-
-def check_customers(imports: ImportMap, rows: list[Row]) -> None:
+def check_customers(
+    imports: ImportMap, rows: list[Row], answers: Mapping[str, str]
+) -> None:
     """Customers are known by the shop's ID."""
     find_duplicates(rows, ("customer_id",))
     refuse_erased(imports, rows, ("customer_id",))
+    choose_new_people(imports, rows)
     good = list_good(rows)
     table = imports.account.customers.not_deleted()
     ids = {row.values["customer_id"] for row in good}
@@ -308,9 +299,12 @@ def check_customers(imports: ImportMap, rows: list[Row]) -> None:
         row.is_known = row.values["customer_id"] in known
 
 
-def check_conversions(imports: ImportMap, rows: list[Row]) -> None:
+def check_conversions(
+    imports: ImportMap, rows: list[Row], answers: Mapping[str, str]
+) -> None:
     """Sales are known by their external ID, else by what they are."""
     for row in list_good(rows):
+        decide_status(row)
         values = row.values
         needs_commission = [it for it in ("payment", "status") if values.get(it)]
         if needs_commission and values.get("commission") is None:
@@ -318,10 +312,8 @@ def check_conversions(imports: ImportMap, rows: list[Row]) -> None:
         elif values.get("payment") and values.get("status") not in ("paid", "approved"):
             status = values.get("status") or "pending"
             row.add_problem("status", "status_of_paid_sale", status)
-        elif values.get("status") == "paid" and not (
-            values.get("payment") or values.get("created_at")
-        ):
-            row.add_problem("created_at", "missing")  # of its own payment
+    choose_days(imports.account, rows, answers.get("paid_on", ""))
+    choose_new_people(imports, rows)
     sales = imports.account.conversions.not_deleted()
     ids = {row.values.get("external_id") or "" for row in list_good(rows)}
     known = {key for (key,) in look_up(sales, "external_id", ids)}
@@ -339,7 +331,9 @@ def check_conversions(imports: ImportMap, rows: list[Row]) -> None:
             row.add_problem("payment", "affiliate_of_payment", name)
 
 
-def check_payments(imports: ImportMap, rows: list[Row]) -> None:
+def check_payments(
+    imports: ImportMap, rows: list[Row], answers: Mapping[str, str]
+) -> None:
     """Payments are known by their ID, else by what they are."""
     for row in list_good(rows):
         if not row.values["amount"]:
@@ -387,13 +381,38 @@ def describe_sale(row: Row) -> tuple[Any, ...]:
     return body["affiliate"]["id"], body["amount"], body["currency"], second.isoformat()
 
 
-def check_opening_balances(imports: ImportMap, rows: list[Row]) -> None:
-    """An affiliate has one opening balance in a currency."""
+def join_balances(rows: list[Row], *, can_add: bool) -> None:
+    """Add the rows of one affiliate and currency up in the first, or refuse them."""
+    by_key: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in list_good(rows):
+        by_key[row.values["affiliate"], row.body["currency"]].append(row)
+    for first, *others in by_key.values():
+        if others and can_add:
+            total = sum((it.body["amount"] for it in others), first.body["amount"])
+            first.values["amount"] = first.body["amount"] = total
+            first.added = [it.number for it in others]
+            for it in others:
+                rows.remove(it)
+            if not total:
+                first.add_problem("amount", "zero_amount")
+        elif others:
+            for row in (first, *others):
+                other = others[0] if row is first else first
+                row.add_problem("affiliate", "duplicate_balance", other.number)
+
+
+def check_opening_balances(
+    imports: ImportMap, rows: list[Row], answers: Mapping[str, str]
+) -> None:
+    """An affiliate has one opening balance in a currency.
+
+    Several rows of one are added up in the first, or all of them are problems.
+    """
     for row in list_good(rows):
         row.values["affiliate"] = row.body["affiliate_id"]
         if not row.body["amount"]:
             row.add_problem("amount", "zero_amount")
-    find_duplicates(rows, ("affiliate", "currency"), code="duplicate_balance")
+    join_balances(rows, can_add=answers.get("twice") == ADD_UP)
     good = list_good(rows)
     pks = {
         row.number: imports.get("affiliate", row.body["affiliate_id"], "")
@@ -408,7 +427,8 @@ def check_opening_balances(imports: ImportMap, rows: list[Row]) -> None:
             row.add_problem("amount", "other_opening_balance", text)
 
 
-CHECKS: dict[str, Callable[[ImportMap, list[Row]], None]] = {
+Check = Callable[[ImportMap, list[Row], Mapping[str, str]], None]
+CHECKS: dict[str, Check] = {
     "affiliates": check_affiliates,
     "customers": check_customers,
     "conversions": check_conversions,
@@ -417,8 +437,12 @@ CHECKS: dict[str, Callable[[ImportMap, list[Row]], None]] = {
 }
 
 
-def check_rows(kind: TableKind, imports: ImportMap, rows: Iterable[Row]) -> None:
-    """Find what is known and what is wrong; reads only."""
-    rows = list(rows)
-    resolve_references(kind, imports, rows)
-    CHECKS[kind.name](imports, rows)
+def check_rows(
+    kind: TableKind, imports: ImportMap, rows: list[Row], answers: Mapping[str, str]
+) -> None:
+    """Find what is known and what is wrong; reads only.
+
+    Takes out of `rows` those that are part of another one now.
+    """
+    resolve_references(kind, imports, rows, answers)
+    CHECKS[kind.name](imports, rows, answers)

@@ -1,11 +1,10 @@
 """Import a table: what would happen to each row, then all rows or the good ones."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from itertools import islice
-from typing import Any
 
 from django.db import transaction
 
@@ -16,36 +15,36 @@ from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from affiliate_site.moving.importing import STORE_ERRORS, describe_problem
 from affiliate_site.moving.tables.checks import check_rows
-from affiliate_site.moving.tables.files import Cell, Table
+from affiliate_site.moving.tables.files import Table, TableRow
 from affiliate_site.moving.tables.kinds import TableKind
-from affiliate_site.moving.tables.notes import list_notes
+from affiliate_site.moving.tables.notes import list_notes, list_notes_of_totals
+from affiliate_site.moving.tables.paid_sales import store_payments
 from affiliate_site.moving.tables.problems import Problem
+from affiliate_site.moving.tables.questions import (
+    CENTS,
+    Answered,
+    Question,
+    ask,
+    is_open,
+)
 from affiliate_site.moving.tables.rows import (
     CREATED,
     KNOWN,
     NOT_STORED,
     Row,
+    is_totals,
     list_good,
     read_rows,
 )
 from affiliate_site.moving.tables.storing import STORES, store_parent
-from affiliate_site.moving.tables.values import (
-    DATE_STYLES,
-    NO_STYLES,
-    NUMBER_STYLES,
-    Reading,
-    Styles,
-    find_styles,
-    parse_date,
-    parse_number,
-)
+from affiliate_site.moving.tables.values import NO_STYLES, Reading, Styles
 from payouts.services.imported_people import lock_affiliates
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from payouts.services.opening_balances import ensure_none_stands
 from tracking.models.imports import TableImport
 from tracking.services.affiliates import lock_hierarchy
 from tracking.services.concurrency import retry_on_conflict
-from tracking.services.imports import ImportMap, ImportProblem
+from tracking.services.imports import ImportMap
 
 PAGE_SIZE = 100  # rows of one savepoint
 OUTCOMES = (CREATED, KNOWN, NOT_STORED)
@@ -57,24 +56,16 @@ class UnansweredQuestions(InvalidInput):
     message = "Say first how the file writes {questions}"
 
 
+class UnknownAnswer(InvalidInput):
+    """An answer is none of the options of its question."""
+
+    message = "The answer to {name} is one of {options}, not '{answer}'"
+
+
 class UnknownColumn(InvalidInput):
     """A mapping names a column or header that is not there."""
 
     message = "There is no {what} '{name}'; there are: {names}"
-
-
-@dataclass(frozen=True)
-class Question:
-    """How does the file write numbers (`decimal`) or dates (`dates`)?
-
-    `options` map each style to what the cell `example` means in it; None: it cannot be
-    read.
-    """
-
-    name: str
-    column: str
-    example: str
-    options: dict[str, str | None]
 
 
 @dataclass
@@ -103,9 +94,9 @@ class TableImporter:
     """The import of one table.
 
     `mapping` has the header of each of our columns, `defaults` the texts of cells that
-    are empty or whose column is missing, `styles` the answers to questions. Unless
-    `only_good`, a row that cannot be stored keeps all from being stored. Raises
-    `UnknownColumn`.
+    are empty or whose column is missing, `styles` and `answers` the answers to
+    questions. Lines of totals are left out. Unless `only_good`, a row that cannot be
+    stored keeps all from being stored. Raises `UnknownColumn` and `UnknownAnswer`.
     """
 
     account: Account
@@ -117,6 +108,7 @@ class TableImporter:
     styles: Styles = NO_STYLES
     defaults: Mapping[str, str] = field(default_factory=dict)
     only_good: bool = False
+    answers: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = list(self.kind.by_name)
@@ -128,9 +120,46 @@ class TableImporter:
                 known = ", ".join(self.table.header)
                 raise UnknownColumn(what="header", name=header, names=known)
 
+    @property
+    def sources(self) -> list[TableRow]:
+        """The rows of the file without lines of totals."""
+        return [row for row in self.table.rows if not is_totals(row)]
+
+    def ask(self) -> Answered:
+        """Return how the file is read, and all questions about the chosen columns."""
+        return ask(
+            *(self.account, self.kind, self.table, self.sources, self.mapping),
+            *(self.styles, self.answers),
+        )
+
+    def describe_settings(self) -> dict[str, dict[str, str]]:
+        """Return how the table is read, as `TableImport.settings` keeps it."""
+        given = {**asdict(self.styles), **self.answers}
+        answers = {
+            it.name: str(given.get(it.name) or it.suggestion)
+            for it in self.ask().questions
+        }
+        answers |= {name: it for name, it in given.items() if it}
+        return {
+            "columns": dict(self.mapping),
+            "defaults": dict(self.defaults),
+            "answers": answers,
+        }
+
     def list_questions(self) -> list[Question]:
-        """Return what has to be asked about the chosen columns."""
-        return self._choose_styles()[1]
+        """Return the questions that have to be answered yet."""
+        return self._list_open(self.ask())
+
+    def _list_open(self, answered: Answered) -> list[Question]:
+        """Return the questions without an answer; raise `UnknownAnswer`."""
+        for question in answered.questions:
+            answer = self.answers.get(question.name)
+            if answer and question.options and answer not in question.options:
+                options = ", ".join(question.options)
+                raise UnknownAnswer(name=question.name, answer=answer, options=options)
+        return [
+            it for it in answered.questions if is_open(it, self.styles, self.answers)
+        ]
 
     def preview(self) -> TableReport:
         """Say what would happen to each row; nothing is written, nor locked."""
@@ -150,6 +179,7 @@ class TableImporter:
                 kind=self.kind.name,
                 file_name=self.file_name[:255],
                 actor=get_actor().name,
+                settings=self.describe_settings(),
                 created_at=self.at,
             )
             imports = ImportMap(self.account, table_import.source, self.at)
@@ -172,55 +202,35 @@ class TableImporter:
         return report
 
     def _check(self, imports: ImportMap) -> TableReport:
-        styles, questions = self._choose_styles()
+        answered = self.ask()
         notes = list(self.table.notes)
-        if questions:
+        if questions := self._list_open(answered):
             return TableReport([], questions, notes)
-        reading = Reading(styles, self.account.zone, self.at)
-        rows = read_rows(self.table, self.kind, self.mapping, self.defaults, reading)
-        check_rows(self.kind, imports, rows)
-        unused = [it for it in self.table.header if it not in self.mapping.values()]
+        reading = Reading(
+            answered.styles,
+            self.account.zone,
+            self.at,
+            answered.words,
+            is_in_cents=self.answers.get("units") == CENTS,
+        )
+        header = self.table.header
+        rows = read_rows(
+            self.sources, header, self.kind, self.mapping, self.defaults, reading
+        )
+        check_rows(self.kind, imports, rows, self.answers)
+        unused = [it for it in header if it not in self.mapping.values()]
         if unused:
             notes.append(f"Columns that are not read: {', '.join(unused)}.")
+        notes += list_notes_of_totals(self.table.rows, self.sources)
         notes += list_notes(self.kind.name, imports, rows)
         return TableReport(rows, [], notes)
-
-    def _choose_styles(self) -> tuple[Styles, list[Question]]:
-        """Return the styles that were said or found, and what has to be asked."""
-        decimal, first = self._choose_style(
-            "decimal", ("amount", "signed_amount"), parse_number, list(NUMBER_STYLES)
-        )
-        dates, second = self._choose_style(
-            "dates", ("date",), parse_date, list(DATE_STYLES)
-        )
-        return Styles(decimal, dates), [*first, *second]
-
-    def _choose_style(
-        self, name: str, types: Sequence[str], parse: Any, styles: Sequence[str]
-    ) -> tuple[str | None, list[Question]]:
-        if answer := getattr(self.styles, name):
-            return answer, []
-        cells = []
-        for column_name, header in self.mapping.items():
-            column, index = (
-                self.kind.find_column(column_name),
-                self.table.header.index(header),
-            )
-            if column and column.type in types:
-                found = [row.cells[index] for row in self.table.rows]
-                cells += [(header, cell) for cell in found if isinstance(cell, str)]
-        style, options = find_styles([cell for _, cell in cells], parse, styles)
-        if style:
-            return style, []
-        header, example = choose_example(cells, parse, options)
-        readings = {option: read_or_none(parse, example, option) for option in options}
-        return None, [Question(name, header, example, readings)]
 
     def _store_rows(self, imports: ImportMap, rows: Sequence[Row]) -> None:
         """Store the new rows."""
         good = [row for row in list_good(rows) if not row.is_known]
         if self.kind.name == "affiliates":
             lock_affiliates(imports, [row.body for row in good])
+        self._store_people(imports, good)
         ledger = self._store_pages(imports, good)
         if self.kind.name == "opening_balances":
             stored = [row for row in good if not row.problems]
@@ -231,9 +241,25 @@ class TableImporter:
             for row in list_good(rows):
                 store_parent(imports, row)
 
+    def _store_people(self, imports: ImportMap, rows: Sequence[Row]) -> None:
+        """Store the affiliates that are created with rows that name them.
+
+        One that cannot be stored is a problem of these rows.
+        """
+        people = {id(row.person): row.person for row in rows if row.person}
+        session = LedgerSession(self.account, [], [], self.at)
+        for person in people.values():
+            try:
+                self._store_page(imports, [person], session, "affiliates")
+            except STORE_ERRORS as error:
+                problem = describe_problem(error)
+                for row in rows:
+                    if row.person is person:
+                        row.add_problem("affiliate", problem.code, problem.value)
+
     def _store_pages(self, imports: ImportMap, rows: Sequence[Row]) -> LedgerSession:
         """Store the rows; balances are locked last, so that sales wait least."""
-        remaining = iter(rows)
+        remaining = iter(list_good(rows))
         with open_ledger_session(self.account, [], at=self.at) as ledger:
             while page := list(islice(remaining, PAGE_SIZE)):
                 try:
@@ -241,6 +267,11 @@ class TableImporter:
                 except STORE_ERRORS:
                     for row in page:
                         self._store_alone(imports, row, ledger)
+            paid = [row for row in list_good(rows) if row.values.get("paid_at")]
+            if paid:
+                ledger.take_over(store_payments(imports, paid))
+                imports.write_page()
+                imports.clear_page()
             if ledger.transfers:
                 ledger.lock_balances()
             if self.kind.name == "opening_balances":
@@ -255,38 +286,21 @@ class TableImporter:
             row.add_problem(problem.path, problem.code, problem.value)
 
     def _store_page(
-        self, imports: ImportMap, page: Sequence[Row], ledger: LedgerSession
+        self,
+        imports: ImportMap,
+        page: Sequence[Row],
+        ledger: LedgerSession,
+        kind: str = "",
     ) -> None:
         """Store some rows in one savepoint, or none of them; post them later."""
         try:
             with transaction.atomic():
                 own = LedgerSession(self.account, [], [], self.at)
                 for row in page:
-                    STORES[self.kind.name](imports, row, own)
+                    STORES[kind or self.kind.name](imports, row, own)
                 imports.write_page()
                 ledger.take_over(own)
         except Exception:
             imports.drop_page()
             raise
         imports.clear_page()
-
-
-def choose_example(
-    cells: Iterable[tuple[str, Cell]], parse: Any, options: Sequence[str]
-) -> tuple[str, str]:
-    """Return header and cell that differ most between the styles."""
-
-    def count_meanings(cell: str) -> int:
-        return len({read_or_none(parse, cell, option) for option in options})
-
-    header, cell = max(cells, key=lambda pair: count_meanings(str(pair[1])))
-    return header, str(cell)
-
-
-def read_or_none(parse: Any, cell: str, style: str) -> str | None:
-    """Return what a cell means in a style; None if it cannot be read."""
-    try:
-        value = parse(cell, style)
-    except ImportProblem:
-        return None
-    return value.isoformat(" ") if isinstance(value, datetime) else f"{value:f}"

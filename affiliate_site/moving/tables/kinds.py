@@ -66,7 +66,10 @@ class TableKind:
 AFFILIATE = Column(
     *("affiliate", "Affiliate", "affiliate.id", "affiliate"),
     is_required=True,
-    synonyms=("affiliate id", "affiliate email", "promoter", "partner"),
+    synonyms=(
+        *("affiliate id", "affiliate email", "promoter", "partner", "partner key"),
+        *("partner id", "affiliate code", "partner code", "user id"),
+    ),
     example="odette@notes.example.org",
 )
 PAYEE = replace(  # in tables where an address or code is nobody else's
@@ -86,7 +89,7 @@ PROGRAM = Column(
 )
 CREATED = Column(
     *("created_at", "Created", "created_at", "date"),
-    synonyms=("created utc", "date", "created on", "date utc", "joined"),
+    synonyms=("created utc", "date", "created on", "date utc", "joined", "joined at"),
     example="2026-03-04T09:15:27Z",
 )
 CURRENCY = Column(
@@ -154,7 +157,7 @@ AFFILIATES = TableKind(
         ),
         Column(
             *("group", "Group", "affiliate_group_id", "group"),
-            synonyms=("group title", "affiliate group"),
+            synonyms=("group title", "affiliate group", "group name"),
             example="Gold",
         ),
         Column(
@@ -168,7 +171,7 @@ AFFILIATES = TableKind(
         ),
         Column(
             *("status", "Status", "approved", "approval"),
-            synonyms=("approval", "approved"),
+            synonyms=("approval", "approved", "approved status"),
             example="approved",
         ),
         Column(
@@ -181,6 +184,10 @@ AFFILIATES = TableKind(
             *("further_codes", "Further referral codes", "referral_codes", "codes"),
             synonyms=("referral codes", "old codes", "aliases", "links"),
             example="odette-2024, odette-shop",
+        ),
+        Column(
+            *("link", "Link", "link", "link"),
+            synonyms=("link url", "referral link", "affiliate link", "referral url"),
         ),
         Column(
             *("coupon", "Coupon", "coupon", "code"),
@@ -235,7 +242,10 @@ CONVERSIONS = TableKind(
     (
         Column(
             *("external_id", "External ID", "external_id"),
-            synonyms=("order id", "order", "transaction id", "order number"),
+            synonyms=(
+                *("order id", "order", "order number", "transaction id"),
+                "transaction key",
+            ),
             example="order-1042",
         ),
         PROGRAM,
@@ -248,7 +258,7 @@ CONVERSIONS = TableKind(
         Column(
             *("amount", "Amount", "amount", "amount"),
             is_required=True,
-            synonyms=("total", "sale amount", "revenue", "order amount"),
+            synonyms=("total", "sale amount", "revenue", "order amount", "total cost"),
             example="99.90",
         ),
         CURRENCY,
@@ -266,6 +276,21 @@ CONVERSIONS = TableKind(
             *("status", "Status", "status", "status"),
             synonyms=("commission status", "state"),
             example="approved",
+        ),
+        Column(
+            *("approved", "Approved", "approved", "approval"),
+            synonyms=("commission approved", "is approved"),
+        ),
+        Column(
+            *("paid", "Paid", "paid", "paid"),
+            synonyms=("commission paid", "is paid", "payout status", "payment status"),
+        ),
+        Column(
+            *("paid_at", "Day of payment", "paid_at", "date"),
+            synonyms=(
+                *("paid on", "paid date", "date paid", "payout date", "payment date"),
+                *("paid out on", "paid out at"),
+            ),
         ),
         Column(
             *("payment", "Payment", "payment.id", "payment"),
@@ -295,6 +320,10 @@ PAYMENTS = TableKind(
             synonyms=(*CREATED.synonyms, "created", "paid at", "paid on"),
             example="2026-04-01",
         ),
+        Column(
+            *("status", "Status", "status", "payment_status"),
+            synonyms=("payment status", "payout status", "state"),
+        ),
         REMOVED,
     ),
 )
@@ -306,7 +335,13 @@ OPENING_BALANCES = TableKind(
         Column(
             *("amount", "Balance", "amount", "signed_amount"),
             is_required=True,
-            synonyms=("amount", "opening balance", "balance due", "unpaid"),
+            synonyms=(
+                "amount",
+                "opening balance",
+                "balance due",
+                "unpaid",
+                "amount due",
+            ),
             example="120.50",
         ),
         CURRENCY,

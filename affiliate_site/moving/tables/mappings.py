@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from affiliate_site.moving.tables.kinds import PREFIXES, TableKind
 from affiliate_site.moving.tables.languages import HEADERS
-from affiliate_site.moving.tables.values import NO_STYLES, Styles
 
 MARKS = re.compile(r"[\W_]+")
 
@@ -15,14 +14,16 @@ MARKS = re.compile(r"[\W_]+")
 class System:
     """The exports of another system: headers by the kind and name of our columns.
 
-    `is_proven` says that the headers are those of a real export.
+    `answers` are those to questions (`questions.py`), and `ignored` headers that decide
+    nothing, both by kind. `is_proven` says that the headers are those of a real export.
     """
 
     name: str
     label: str
     headers: Mapping[str, Mapping[str, str]]
-    styles: Styles = NO_STYLES
     defaults: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    answers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    ignored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_proven: bool = False
 
 
@@ -59,6 +60,9 @@ SYSTEMS = {
                     "commission": "commission_amount",
                     "commission_type": "commission_type",
                     "status": "commission_status",
+                    "approved": "commission_approved",
+                    "paid": "commission_paid",
+                    "payment": "payment_id",
                     "created_at": "created_at",
                 },
                 "payments": {
@@ -79,6 +83,7 @@ SYSTEMS = {
                     "firstname": "first_name",
                     "lastname": "last_name",
                     "code": "token",
+                    "link": "link",
                     "payout_email": "paypal_email",
                     "created_at": "created_at",
                     "status": "state",
@@ -96,6 +101,7 @@ SYSTEMS = {
                     "currency": "currency",
                     "commission": "commission_amount",
                     "status": "state",
+                    "paid_at": "paid",
                     "created_at": "created_at",
                 },
             },
@@ -130,6 +136,7 @@ SYSTEMS = {
                     "currency": "currency",
                     "commission": "commission_amount",
                     "status": "status",
+                    "paid": "payout_status",
                     "created_at": "created_at",
                 },
             },
@@ -145,6 +152,10 @@ SYSTEMS = {
                     "lastname": "partner_last",
                     "email": "partner_email",
                     "group": "partner_group",
+                    "status": "approved_status",
+                    "link": "link_url",
+                    "coupon": "stripe_coupon",
+                    "payout_email": "paypal_email",
                     "created_at": "partner_joined_date",
                 },
                 "customers": {
@@ -153,16 +164,19 @@ SYSTEMS = {
                     "created_at": "created_at",
                 },
                 "conversions": {
-                    "external_id": "transaction_key",
+                    "external_id": "key",
                     "affiliate": "partner_key",
                     "customer_id": "customer_key",
                     "amount": "amount",
                     "currency": "currency",
                     "commission": "reward_amount",
                     "status": "reward_status",
+                    "paid_at": "payout_date",
                     "created_at": "created_at",
                 },
             },
+            defaults={"affiliates": {"payout_method": "paypal"}},
+            answers={"conversions": {"units": "cents"}},
         ),
         System(
             "post-affiliate-pro",
@@ -185,10 +199,11 @@ SYSTEMS = {
                     "amount": "!TOTALCOST",
                     "commission": "!COMMISSION",
                     "status": "!RSTATUS",
+                    "paid": "!PAYOUTSTATUS",
                     "created_at": "!DATEINSERTED",
                 },
             },
-            Styles(decimal="point", dates="iso"),
+            ignored={"conversions": ("!DATEAPPROVED",)},
         ),
     )
 }

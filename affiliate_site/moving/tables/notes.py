@@ -1,7 +1,8 @@
 """Notes about rows that can be stored, but may count twice what somebody is owed."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +13,7 @@ from affiliate_site.moving.billed_months import (
     format_added,
     list_added,
 )
+from affiliate_site.moving.tables.files import TableRow
 from affiliate_site.moving.tables.references import look_up
 from affiliate_site.moving.tables.rows import Row, list_good
 from payouts.models.commissions import CommissionStatus
@@ -27,6 +29,15 @@ def list_notes(kind: str, imports: ImportMap, rows: list[Row]) -> list[str]:
     new = [row for row in list_good(rows) if not row.is_known]
     notes = NOTES[kind](imports, new) if new and kind in NOTES else []
     return notes + list_notes_of_months(imports, new)
+
+
+def list_notes_of_totals(
+    rows: Sequence[TableRow], read: Sequence[TableRow]
+) -> list[str]:
+    """Which lines of totals are left out."""
+    numbers = {row.number for row in read}
+    left = [f"{row.number}" for row in rows if row.number not in numbers]
+    return [f"Lines of totals are left out: row {name_some(left)}."] if left else []
 
 
 def list_notes_of_months(imports: ImportMap, new: list[Row]) -> list[str]:
@@ -59,7 +70,8 @@ def list_notes_of_balances(imports: ImportMap, new: list[Row]) -> list[str]:
     """Who has imported sales that are not paid."""
     wanted = {(it.body["affiliate_id"], it.body["currency"]) for it in new}
     pks = {imports.get("affiliate", slug, "") for slug, _ in wanted}
-    return describe_owed_twice(wanted & find_owed_for_sales(imports.account, pks))
+    owed = find_owed_for_sales(imports.account, pks)
+    return list_notes_of_added(imports, new) + describe_owed_twice(wanted & owed)
 
 
 def list_notes_of_sales(imports: ImportMap, new: list[Row]) -> list[str]:
@@ -69,10 +81,74 @@ def list_notes_of_sales(imports: ImportMap, new: list[Row]) -> list[str]:
         for it in new
         if it.body.get("commission") and is_unpaid(it)
     }
-    slugs = {imports.get("affiliate", slug, ""): slug for slug, _ in wanted}
+    slugs = {pk: slug for slug, _ in wanted if (pk := imports.find("affiliate", slug))}
     sums = sum_opening_balances(imports.account, slugs)
     owed = {(slugs[pk], currency) for (pk, currency), amount in sums.items() if amount}
-    return describe_owed_twice(wanted & owed) + list_small_payments(imports, new)
+    return [
+        *describe_new_people(new),
+        *describe_paid(imports.account, new),
+        *describe_owed_twice(wanted & owed),
+        *list_small_payments(imports, new),
+    ]
+
+
+def describe_new_people(new: list[Row]) -> list[str]:
+    """Who is created with the rows."""
+    people = {it.person.body["id"]: None for it in new if it.person}
+    customers = {
+        it.values["new_customer"]["customer_id"]
+        for it in new
+        if it.values.get("new_customer")
+    }
+    notes = [f"Affiliates who are created: {name_some([*people])}."] if people else []
+    if customers:
+        notes.append(f"Customers who are created: {len(customers):,}.")
+    return notes
+
+
+def describe_paid(account: Account, new: list[Row]) -> list[str]:
+    """How many payments there will be, and how much they are."""
+    paid = [it for it in new if it.values.get("paid_at")]
+    groups = {
+        (
+            it.body["affiliate"]["id"],
+            it.body["currency"],
+            account.get_day(datetime.fromisoformat(it.values["paid_at"])),
+        )
+        for it in paid
+    }
+    if not groups:
+        return []
+    days = sorted(day for *_, day in groups)
+    when = f"on {days[0]}" if days[0] == days[-1] else f"from {days[0]} to {days[-1]}"
+    return [
+        f"Sales that are paid: {len(paid):,}, by {len(groups):,} payments {when}. No"
+        " mail is sent and no document is issued for them."
+    ]
+
+
+def list_notes_of_affiliates(imports: ImportMap, new: list[Row]) -> list[str]:
+    """Whose old links die."""
+    names = [
+        it.label for it in new if "program" in it.values and not it.values.get("code")
+    ]
+    if not names:
+        return []
+    return [
+        f"Without a referral code: {name_some(names)}. They get new ones, and their old"
+        " links count for nobody. Choose the column with the codes or the links."
+    ]
+
+
+def list_notes_of_added(imports: ImportMap, new: list[Row]) -> list[str]:
+    """Which opening balances are sums of several rows."""
+    texts = [
+        f"{it.values['affiliate']} ({it.body['amount']:f} {it.body['currency']}, rows"
+        f" {', '.join(map(str, [it.number, *it.added]))})"
+        for it in new
+        if it.added
+    ]
+    return [f"Added up: {name_some(texts)}."] if texts else []
 
 
 def is_unpaid(row: Row) -> bool:
@@ -142,6 +218,7 @@ def name_some(texts: list[str]) -> str:
 
 
 NOTES: dict[str, Callable[[ImportMap, list[Row]], list[str]]] = {
+    "affiliates": list_notes_of_affiliates,
     "conversions": list_notes_of_sales,
     "opening_balances": list_notes_of_balances,
 }

@@ -11,6 +11,8 @@ SENTENCES = {
     "cell_error": "The cell holds the error {value}: correct it in the spreadsheet.",
     "code_in_use": "The referral code {value} is in use: another affiliate or program"
     " has it. Choose another one, or leave it out.",
+    "contradiction": "Another column of the row says {value}: correct one of them, or"
+    " leave out one of the columns.",
     "control_character": "The text holds characters that nobody can see: remove them.",
     "coupon_in_use": "The coupon {value} belongs to another affiliate.",
     "date_out_of_range": "The date {value} lies in the future or before 1990.",
@@ -28,10 +30,13 @@ SENTENCES = {
     "invalid_email": "{value} is not an e-mail address.",
     "invalid_number": "{value} is no number in the style of this file.",
     "invalid_payout_details": "{value}",
+    "left_out": "{value} is left out, as you have answered.",
     "missing": "The cell is empty: enter a value, or choose one for all rows if the"
     " list of columns offers that.",
     "negative_amount": "The amount {value} is negative.",
     "not_storable": "The row cannot be stored: {value}",
+    "other_currency": "The amount is marked {value}, which is not the currency of the"
+    " row.",
     "other_email": "The affiliate of this ID has the address {value}: correct the"
     " address, or give a new affiliate another ID.",
     "other_opening_balance": "The affiliate has the opening balance {value} already:"
@@ -59,6 +64,9 @@ SENTENCES = {
     "unknown_customer_status": "{value} is not the status of a customer: use"
     f" {', '.join(CustomerStatus.values)}.",
     "unknown_payment": "No payment has the ID {value}: import the payments first.",
+    "unknown_paid": "{value} does not say whether it is paid: use paid or unpaid.",
+    "unknown_payment_status": "{value} does not say whether the payment was made: use"
+    " paid or canceled.",
     "unknown_payout_method": "{value} is not a payout method: use paypal, bank,"
     " wire_transfer, wise or other.",
     "unknown_program": "No program has the ID or title {value}: create it first.",

@@ -1,19 +1,27 @@
 """Rows of a table as bodies of the API, each cell with its column."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import Any
 
-from affiliate_site.moving.tables.files import Cell, CellError, Table, TableRow
+from affiliate_site.moving.tables.files import Cell, CellError, TableRow
 from affiliate_site.moving.tables.kinds import Column, TableKind
 from affiliate_site.moving.tables.problems import Problem
 from affiliate_site.moving.tables.references import FINDERS
-from affiliate_site.moving.tables.values import Reading, read_cell
+from affiliate_site.moving.tables.values import (
+    Reading,
+    fold_word,
+    read_cell,
+    split_sign,
+)
+from affiliate_site.moving.tables.words import LEAVE_OUT, SIGNS, TOTALS, WORDS
 from tracking.errors import AmountTooLarge
-from tracking.money import validate_amount
+from tracking.money import ROUNDING_CONTEXT, get_exponent, validate_amount
 from tracking.services.imports import ImportProblem
 
+AMOUNT_TYPES = ("amount", "signed_amount")
+AMOUNT_COLUMNS = ("amount", "commission")
 CREATED, KNOWN, NOT_STORED = "created", "known", "not_stored"
 
 
@@ -32,6 +40,9 @@ class Row:
     is_known: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     defaulted: set[str] = field(default_factory=set)
+    signs: dict[str, str] = field(default_factory=dict)  # of currencies, by column
+    added: list[int] = field(default_factory=list)  # numbers of rows that it includes
+    person: "Row | None" = None  # the affiliate that is created with it
 
     @property
     def outcome(self) -> str:
@@ -61,26 +72,35 @@ class Row:
         target[name] = value
 
 
+def is_totals(source: TableRow) -> bool:
+    """Return whether a row sums up others: it begins so, and half of it is empty."""
+    filled = [cell for cell in source.cells if cell is not None]
+    if not filled or len(filled) * 2 > len(source.cells) + 1:
+        return False
+    return str(filled[0]).casefold().strip(" :") in TOTALS
+
+
 def read_rows(
-    table: Table,
+    sources: Sequence[TableRow],
+    header: Sequence[str],
     kind: TableKind,
     mapping: Mapping[str, str],
     defaults: Mapping[str, str],
     reading: Reading,
 ) -> list[Row]:
-    """Read the cells of all rows; what cannot be read is a problem of its row."""
+    """Read the cells of these rows; what cannot be read is a problem of its row."""
     labels = {column.name: column.label for column in kind.columns}
     headers = labels | dict(mapping)
-    indexes = {name: table.header.index(header) for name, header in mapping.items()}
+    indexes = {name: header.index(it) for name, it in mapping.items()}
     names = [*mapping, *(name for name in defaults if name not in mapping)]
     columns = [
         (column, indexes.get(it)) for it in names if (column := kind.find_column(it))
     ]
     required = [column.name for column in kind.columns if column.is_required]
-    utc = Reading(reading.styles, UTC, reading.at)
+    utc = replace(reading, zone=UTC)
     readings = {
-        name: utc if header.casefold().endswith("(utc)") else reading
-        for name, header in mapping.items()
+        name: utc if it.casefold().endswith("(utc)") else reading
+        for name, it in mapping.items()
     }
 
     def read_row(source: TableRow) -> Row:
@@ -99,10 +119,12 @@ def read_rows(
             if cell is not None:
                 read_value(row, column, cell, readings.get(column.name, reading))
         check_required(row, required)
+        if reading.is_in_cents:
+            convert_cents(row)
         check_amounts(row)
         return row
 
-    return [read_row(source) for source in table.rows]
+    return [read_row(source) for source in sources]
 
 
 def is_example(
@@ -128,6 +150,14 @@ def is_example(
 
 def read_value(row: Row, column: Column, cell: Cell, reading: Reading) -> None:
     """Put the value of a cell into the body, or its problem into the row."""
+    if column.type in (*WORDS, "program") and isinstance(cell, str):
+        word = reading.words.get((column.name, fold_word(cell)), cell)
+        if word == LEAVE_OUT:
+            row.add_problem(column.name, "left_out", cell)
+            return
+        cell = word
+    if column.type in AMOUNT_TYPES and isinstance(cell, str):
+        row.signs[column.name] = split_sign(cell)[1]
     try:
         value = read_cell(cell, column.type, reading)
     except ImportProblem as problem:
@@ -149,11 +179,24 @@ def check_required(row: Row, names: Sequence[str]) -> None:
             row.add_problem(name, "missing")
 
 
+def convert_cents(row: Row) -> None:
+    """Take amounts as minor units of the currency."""
+    currency = row.values.get("currency")
+    for name in AMOUNT_COLUMNS:
+        amount = row.values.get(name)
+        if currency and amount is not None:
+            whole = amount.scaleb(-get_exponent(currency), ROUNDING_CONTEXT)
+            row.values[name] = row.body[name] = whole
+
+
 def check_amounts(row: Row) -> None:
     """Amounts are stored as they are: nothing is rounded."""
     currency = row.values.get("currency")
-    for name in ("amount", "commission"):
+    for name in AMOUNT_COLUMNS:
         amount = row.values.get(name)
+        sign = row.signs.get(name)
+        if currency and sign and currency not in SIGNS.get(sign, (sign.upper(),)):
+            row.add_problem(name, "other_currency", sign)
         if currency and amount is not None:
             try:
                 rounded = validate_amount(abs(amount), currency)

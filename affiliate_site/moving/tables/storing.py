@@ -77,10 +77,15 @@ def store_customer(imports: ImportMap, row: Row, ledger: LedgerSession) -> None:
 
 
 def store_conversion(imports: ImportMap, row: Row, ledger: LedgerSession) -> None:
-    """Store a sale with its commission; a paid one without a payment gets one."""
+    """Store a sale with its commission, and with its customer if nobody has its ID.
+
+    What a paid one without a payment is paid by is stored when all sales are.
+    """
     # A copy, because the row is stored once more if another one of its page fails.
     body, key = dict(row.body), f"row {row.number}"
     body["commissions"] = [{"currency": body["currency"]}]
+    if customer := row.values.get("new_customer"):
+        store_new_customer(imports, customer)
     conversion = sales.import_conversion(imports, body)
     imports.remember("conversion", key, conversion, body)
     imports.conversions[conversion.pk] = conversion
@@ -91,11 +96,6 @@ def store_conversion(imports: ImportMap, row: Row, ledger: LedgerSession) -> Non
     status = body.get("status", "pending")
     if status == "paid":
         status = "approved"
-        if "payment" not in body and body["commission"]:
-            own = body | {"id": "", "amount": body["commission"]}
-            payment = sales.import_payment(imports, own, ledger)
-            imports.remember("payment", key, payment, own)
-            body["payment"] = {"id": key}
     commission_body = {
         "conversion": {"id": key},
         "affiliate": body["affiliate"],
@@ -108,6 +108,14 @@ def store_conversion(imports: ImportMap, row: Row, ledger: LedgerSession) -> Non
     }
     commission = sales.import_commission(imports, commission_body, ledger)
     imports.remember("commission", key, commission, commission_body)
+    row.values["commission_pk"] = commission.pk
+
+
+def store_new_customer(imports: ImportMap, body: dict[str, Any]) -> None:
+    """Store the customer of a sale, unless an earlier row has done so."""
+    if imports.find("customer", body["customer_id"]) is None:
+        customer = people.import_customer(imports, body)
+        imports.remember("customer", customer.customer_id, customer, body)
 
 
 def store_payment(imports: ImportMap, row: Row, ledger: LedgerSession) -> None:

@@ -177,19 +177,21 @@ def iterate_obstacles(
 def iterate_people_in_use(account: Account, made: Made) -> Iterator[str]:
     """Say what affiliates have that is not undone, deleted or canceled."""
     affiliates = made.get("affiliate", {})
-    for rows in (
-        account.enrollments.exclude(pk__in=made.get("enrollment", {})),
-        account.customers.not_deleted(),
-        account.conversions.not_deleted(),
-        account.commissions.not_deleted(),
-        account.payments.not_canceled(),
-        account.clicks.all(),
-        account.pruned_click_counts.all(),
-    ):
-        for row in list_where(
-            rows.select_related("affiliate"), "affiliate", affiliates
-        ):
-            yield f"{describe(row)} uses {describe(row.affiliate)}"
+    relations: dict[str, QuerySet[Any]] = {
+        "enrollment": account.enrollments.all(),
+        "customer": account.customers.not_deleted(),
+        "conversion": account.conversions.not_deleted(),
+        "commission": account.commissions.not_deleted(),
+        "payment": account.payments.not_canceled(),
+        "click": account.clicks.all(),
+        "pruned_click_count": account.pruned_click_counts.all(),
+    }
+    for kind, rows in relations.items():
+        own = made.get(kind, {})
+        people = rows.select_related("affiliate")
+        for row in list_where(people, "affiliate", affiliates):
+            if row.pk not in own:
+                yield f"{describe(row)} uses {describe(row.affiliate)}"
     for (pk, currency), amount in sum_opening_balances(
         account, set(affiliates)
     ).items():
@@ -213,7 +215,11 @@ def lock_rows(account: Account, made: Made, *, at: datetime) -> None:
     pks |= {
         row.pk for row in list_where(account.conversions.all(), "customer", customers)
     }
-    for relation, own in (("customers", customers), ("conversions", pks)):
+    for relation, own in (
+        ("affiliates", set(made.get("affiliate", {}))),
+        ("customers", set(customers)),
+        ("conversions", pks),
+    ):
         for batch in split_into_batches(sorted(own)):
             rows = getattr(account, relation).filter(pk__in=batch).order_by("pk")
             list(rows.select_for_update(no_key=True).values_list("pk"))

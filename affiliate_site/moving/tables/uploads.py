@@ -19,8 +19,9 @@ from affiliate_site.moving.tables.limited import (
     load_table,
     read_foreign_table,
 )
-from affiliate_site.moving.tables.mappings import SYSTEMS, guess_mapping
-from affiliate_site.moving.tables.values import NO_STYLES, Styles
+from affiliate_site.moving.tables.mappings import SYSTEMS, guess_mapping, normalize
+from affiliate_site.moving.tables.questions import IGNORE
+from affiliate_site.moving.tables.values import Styles, find_shape
 from tracking.models.imports import TableUpload
 from tracking.services.table_uploads import read_content
 
@@ -36,24 +37,35 @@ ENCODINGS = {
 
 @dataclass(frozen=True)
 class UploadSettings:
-    """What is said of a file; `TableUpload.settings` has it as a map."""
+    """What is said of a file; `TableUpload.settings` has it as a map.
+
+    `answers` are those to the questions besides encoding and styles.
+    """
 
     mapping: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
     encoding: str = ""
     decimal: str = ""
     dates: str = ""
+    answers: Mapping[str, str] = field(default_factory=dict)
 
 
 def guess_settings(kind: TableKind, table: Table, system_name: str) -> UploadSettings:
     """Return the settings that a page begins with."""
     system = SYSTEMS.get(system_name)
-    styles = system.styles if system else NO_STYLES
+    mapping = guess_mapping(kind, table.header, system)
+    if "paid" in mapping and "paid_at" not in mapping:
+        cells = list_examples(table, table.header.index(mapping["paid"]))
+        if cells and all(map(find_shape, cells)):
+            mapping["paid_at"] = mapping.pop("paid")
+    if system is None:
+        return UploadSettings(mapping=mapping)
+    ignored = {normalize(it) for it in system.ignored.get(kind.name, ())}
     return UploadSettings(
-        mapping=guess_mapping(kind, table.header, system),
-        defaults=dict(system.defaults.get(kind.name, {})) if system else {},
-        decimal=styles.decimal or "",
-        dates=styles.dates or "",
+        mapping=mapping,
+        defaults=dict(system.defaults.get(kind.name, {})),
+        answers=dict(system.answers.get(kind.name, {}))
+        | {f"column:{it}": IGNORE for it in table.header if normalize(it) in ignored},
     )
 
 
@@ -134,6 +146,7 @@ def build_importer(
         styles=Styles(settings.decimal or None, settings.dates or None),
         defaults=settings.defaults,
         only_good=only_good,
+        answers=settings.answers,
     )
 
 

@@ -1,8 +1,8 @@
 """Cells as values. Numbers and dates have styles, which are never guessed."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from typing import Any
@@ -13,10 +13,10 @@ from django_countries import countries
 from accounts.decimals import parse_decimal
 from accounts.email_addresses import validate_address
 from affiliate_site.moving.tables.files import Cell, CellError
-from payouts.models.payments import PayoutMethodKind
+from affiliate_site.moving.tables.words import MONTHS, SIGNS, WORDS
+from payouts.services.imported_people import find_code
 from tracking.errors import UnknownCurrency
-from tracking.models.customers import CustomerStatus
-from tracking.money import get_currency
+from tracking.money import get_currency, list_currencies
 from tracking.services.imports import ImportProblem
 
 SPACES = " \u00a0\u202f'\u2019"
@@ -24,32 +24,44 @@ NUMBER_STYLES = {
     "point": re.compile(rf"-?(\d+|\d{{1,3}}([,{SPACES}]\d{{3}})+)(\.\d+)?", re.ASCII),
     "comma": re.compile(rf"-?(\d+|\d{{1,3}}([.{SPACES}]\d{{3}})+)(,\d+)?", re.ASCII),
 }
-TIME = r"(?:[T ]+(?P<H>\d{1,2}):(?P<M>\d\d)(?::(?P<S>\d\d)(?:\.\d+)?)?)?"
+# A sign or code of a currency before or after a number.
+MARKED_NUMBER = re.compile(r"(-?)([^\d\s-]{0,3}?)\s*(-?[\d.].*?\d|\d)\s*([^\d\s]{0,3})")
+TIME = (
+    r"(?:[T, ]+(?P<H>\d{1,2}):(?P<M>\d\d)(?::(?P<S>\d\d)(?:\.\d+)?)?"
+    r"(?: ?(?P<half>[APap])[Mm])?)?"
+)
 ZONE = r"(?P<zone> ?(?:UTC|GMT|Z|[+-]\d\d:?\d\d))?"
+DAY, MONTH, YEAR, SHORT_YEAR = (
+    *(r"(?P<d>\d{1,2})", r"(?P<m>\d{1,2})", r"(?P<y>\d{4})", r"(?P<y>\d\d)"),
+)
+NAME = r"(?P<m>[^\W\d]{3,10})\.?"  # of a month
 DATE_STYLES = {
-    name: re.compile(rf"{day}{TIME}{ZONE}", re.ASCII)
+    name: re.compile(rf"{day}{TIME}{ZONE}")
     for name, day in {
         "iso": r"(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)",
-        "day.month.year": r"(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})",
-        "day/month/year": r"(?P<d>\d{1,2})/(?P<m>\d{1,2})/(?P<y>\d{4})",
-        "month/day/year": r"(?P<m>\d{1,2})/(?P<d>\d{1,2})/(?P<y>\d{4})",
+        "day.month.year": rf"{DAY}\.{MONTH}\.{YEAR}",
+        "day/month/year": rf"{DAY}/{MONTH}/{YEAR}",
+        "month/day/year": rf"{MONTH}/{DAY}/{YEAR}",
+        "year/month/day": rf"{YEAR}/{MONTH}/{DAY}",
+        "day.month.yy": rf"{DAY}\.{MONTH}\.{SHORT_YEAR}",
+        "day/month/yy": rf"{DAY}/{MONTH}/{SHORT_YEAR}",
+        "month/day/yy": rf"{MONTH}/{DAY}/{SHORT_YEAR}",
+        "day-month-year": rf"{DAY}-{MONTH}-{YEAR}",
+        "month-day-year": rf"{MONTH}-{DAY}-{YEAR}",
+        "name-day-year": rf"{NAME} {DAY},? {YEAR}",
+        "day-name-year": rf"{DAY}\.?[ -](?:de )?{NAME}[ -](?:de )?{YEAR}",
     }.items()
+} | {
+    "seconds": re.compile(r"(?P<epoch>\d{10})(?:\.0)?"),
+    "milliseconds": re.compile(r"(?P<epoch>\d{10})(?P<milliseconds>\d{3})(?:\.0)?"),
+}
+# Styles that read the same texts, so that one of them has to be chosen.
+ALIKE = {
+    "month/day/year": "day/month/year",
+    "month/day/yy": "day/month/yy",
+    "month-day-year": "day-month-year",
 }
 FIRST_YEAR = 1990  # older dates are those of empty cells
-APPROVALS = {
-    **dict.fromkeys(("approved", "active", "accepted", "true", "yes", "1", "a"), True),
-    **dict.fromkeys(("pending", "new", "waiting", "p"), None),
-    **dict.fromkeys(("disapproved", "declined", "rejected", "blocked", "d"), False),
-    **dict.fromkeys(("inactive", "disabled", "false", "no", "0"), False),
-}
-STATUSES = {
-    **dict.fromkeys(("approved", "due", "unpaid", "a"), "approved"),
-    **dict.fromkeys(("pending", "open", "p"), "pending"),
-    **dict.fromkeys(
-        ("disapproved", "declined", "rejected", "denied", "voided", "d"), "disapproved"
-    ),
-    "paid": "paid",
-}
 CODE_MARKS = re.compile(r"[\s,;|]+")
 COUNTED_STATUS = re.compile(r"\d+ (\w+)")  # `1 approved` in our list of affiliates
 
@@ -58,7 +70,8 @@ COUNTED_STATUS = re.compile(r"\d+ (\w+)")  # `1 approved` in our list of affilia
 class Styles:
     """How the file writes numbers and dates; None: not said.
 
-    `decimal` is a name of `NUMBER_STYLES`, `dates` one of `DATE_STYLES`.
+    `decimal` is a name of `NUMBER_STYLES`, `dates` are some of `DATE_STYLES` with
+    spaces between them.
     """
 
     decimal: str | None = None
@@ -70,11 +83,17 @@ NO_STYLES = Styles()
 
 @dataclass(frozen=True)
 class Reading:
-    """What the readers of cells need to know besides the cell."""
+    """What the readers of cells need to know besides the cell.
+
+    `words` has a word of `WORDS`, or `LEAVE_OUT`, by the names of columns and the words
+    of the file. In `is_in_cents`, amounts are whole minor units.
+    """
 
     styles: Styles
     zone: tzinfo  # of times without one
     at: datetime  # now
+    words: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    is_in_cents: bool = False
 
 
 def find_styles(
@@ -104,12 +123,26 @@ def find_styles(
     return None, [style for style in styles if style in (common or possible)]
 
 
+def split_sign(text: str) -> tuple[str, str]:
+    """Return a number without the sign or code of a currency, and that mark."""
+    match = MARKED_NUMBER.fullmatch(text)
+    if match is None:
+        return text, ""
+    minus, before, number, after = match.groups()
+    mark = (before or after).casefold()
+    is_known = mark in SIGNS or mark.upper() in list_currencies()
+    if not is_known or (before and after):
+        return text, ""
+    return minus + number, mark
+
+
 def parse_number(text: str, style: str) -> Decimal:
-    """Return the number of a text in this style."""
-    if not NUMBER_STYLES[style].fullmatch(text):
+    """Return the number of a text in this style, which may have a currency's sign."""
+    number, _ = split_sign(text)
+    if not NUMBER_STYLES[style].fullmatch(number):
         raise ImportProblem("invalid_number", "", text)
     mark = "," if style == "comma" else "."
-    whole, _, decimals = text.partition(mark)
+    whole, _, decimals = number.partition(mark)
     digits = re.sub(r"[^\d-]", "", whole) + (f".{decimals}" if decimals else "")
     try:
         return parse_decimal(digits)
@@ -119,18 +152,52 @@ def parse_number(text: str, style: str) -> Decimal:
 
 def parse_date(text: str, style: str) -> datetime:
     """Return the time of a text in this style; naive if the text has no zone."""
-    match = DATE_STYLES[style].fullmatch(text)
+    match = DATE_STYLES[style].fullmatch(text) if text.isprintable() else None
     if match is None:
         raise ImportProblem("invalid_date", "", text)
     parts = match.groupdict()
-    zone = (parts["zone"] or "").strip()
-    day = "-".join(parts[name].zfill(2) for name in "ymd")
-    time = ":".join((parts[name] or "0").zfill(2) for name in "HMS")
-    offset = "+00:00" if zone in ("UTC", "GMT", "Z") else zone
+    if parts.get("epoch"):
+        return datetime.fromtimestamp(int(parts["epoch"]), UTC)
     try:
-        return datetime.fromisoformat(f"{day}T{time}{offset}")
-    except ValueError:
+        return build_time(parts)
+    except (ValueError, KeyError):
         raise ImportProblem("invalid_date", "", text) from None
+
+
+def build_time(parts: Mapping[str, str | None]) -> datetime:
+    """Return the time of the parts of a date; raise `ValueError` or `KeyError`."""
+    year, month, day = (parts[name] or "" for name in "ymd")
+    zone, hour = (parts["zone"] or "").strip(), int(parts["H"] or 0)
+    if parts["half"]:
+        if not 1 <= hour <= 12:
+            raise ValueError("no hour of a half day")
+        hour = hour % 12 + (12 if parts["half"] in "pP" else 0)
+    month = month if month.isdecimal() else str(MONTHS[month.casefold()])
+    date = f"{year if len(year) == 4 else '20' + year}-{month:0>2}-{day:0>2}"
+    offset = "+00:00" if zone in ("UTC", "GMT", "Z") else zone
+    time = ":".join((f"{hour:02}", *(parts[name] or "00" for name in "MS")))
+    return datetime.fromisoformat(f"{date}T{time}{offset}")
+
+
+def find_shape(text: str) -> str:
+    """Return the first style whose pattern a text has; empty without one."""
+    matching = (name for name, it in DATE_STYLES.items() if it.fullmatch(text))
+    return next(matching, "")
+
+
+def list_alike(style: str) -> list[str]:
+    """Return the styles that read the texts of this one."""
+    return [style, *(it for it, first in ALIKE.items() if first == style)]
+
+
+def parse_any_date(text: str, styles: str | None) -> datetime:
+    """Return the time of a text in the first of these styles that can read it."""
+    for style in (styles or "iso").split():
+        try:
+            return parse_date(text, style)
+        except ImportProblem:
+            continue
+    raise ImportProblem("invalid_date", "", text)
 
 
 def read_text(cell: Cell, reading: Reading) -> str:
@@ -174,7 +241,7 @@ def read_date(cell: Cell, reading: Reading) -> str:
         at = cell
     else:
         text = read_text(cell, reading)
-        at = parse_date(text, reading.styles.dates or "iso")
+        at = parse_any_date(text, reading.styles.dates)
     if at.year < FIRST_YEAR or at.year > reading.at.year + 1:
         raise ImportProblem("date_out_of_range", "", cell)
     at = (at if at.tzinfo else at.replace(tzinfo=reading.zone)).astimezone(UTC)
@@ -224,24 +291,42 @@ def read_codes(cell: Cell, reading: Reading) -> list[str]:
     return [text for text in CODE_MARKS.split(read_text(cell, reading)) if text]
 
 
+def read_link(cell: Cell, reading: Reading) -> str | None:
+    """Return the referral code of a link; None without one."""
+    return find_code(read_text(cell, reading)) or None
+
+
 def read_removed(cell: Cell, reading: Reading) -> None:
     """Refuse what the source has removed."""
     if read_word(cell, reading) not in ("false", "0", "no", "n"):
         raise ImportProblem("removed_at_source", "", cell)
 
 
+def fold_word(cell: Cell) -> str:
+    """Return the text of a cell that is one of some words."""
+    word = str(cell).casefold()
+    match = COUNTED_STATUS.fullmatch(word)
+    return match[1] if match else word
+
+
 def read_choice(choices: dict[str, Any], code: str) -> Callable[[Cell, Reading], Any]:
     """Return the reader of one of some words."""
 
     def read(cell: Cell, reading: Reading) -> Any:
-        word = read_word(cell, reading)
-        if match := COUNTED_STATUS.fullmatch(word):
-            word = match[1]
+        word = fold_word(read_text(cell, reading))
         if word not in choices:
             raise ImportProblem(code, "", cell)
         return choices[word]
 
     return read
+
+
+def read_payment_status(cell: Cell, reading: Reading) -> bool:
+    """Return True of a payment that was made; refuse others."""
+    words = WORDS["payment_status"]
+    if not read_choice(words, "unknown_payment_status")(cell, reading):
+        raise ImportProblem("removed_at_source", "", cell)
+    return True
 
 
 READERS: dict[str, Callable[[Cell, Reading], Any]] = {
@@ -257,18 +342,9 @@ READERS: dict[str, Callable[[Cell, Reading], Any]] = {
     "code": read_code,
     "codes": read_codes,
     "removed": read_removed,
-    "approval": read_choice(APPROVALS, "unknown_approval"),
-    "status": read_choice(STATUSES, "unknown_status"),
-    "customer_status": read_choice(
-        {value: value for value in CustomerStatus.values}, "unknown_customer_status"
-    ),
-    "payout_method": read_choice(
-        {
-            **{value: value for value in PayoutMethodKind.values},
-            **{label.casefold(): value for value, label in PayoutMethodKind.choices},
-        },
-        "unknown_payout_method",
-    ),
+    "link": read_link,
+    **{name: read_choice(words, f"unknown_{name}") for name, words in WORDS.items()},
+    "payment_status": read_payment_status,
 }
 
 

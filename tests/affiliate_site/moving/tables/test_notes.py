@@ -51,7 +51,10 @@ def test_balances_of_affiliates_with_unpaid_sales(scenario, sell, status):
 def test_unpaid_sales_of_affiliates_with_balances(scenario, sell):
     account = scenario.account
     store(account, "opening_balances", BALANCE)
-    assert sell(status="paid").preview().notes == []
+    assert sell(status="paid").preview().notes == [
+        "Sales that are paid: 1, by 1 payments on 2026-03-06. No mail is sent and no"
+        " document is issued for them."
+    ]
     assert sell(status="disapproved").preview().notes == []
     assert sell(commission="0").preview().notes == []
     assert sell().store().notes == [TWICE]

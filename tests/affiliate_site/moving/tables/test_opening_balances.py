@@ -54,6 +54,7 @@ mina@notes.example.org,5,GBP,
     report = build(account, "opening_balances", text).preview()
     assert [(each.row, each.column, each.code) for each in report.problems] == [
         (2, "Balance", "other_opening_balance"),
+        (3, "Affiliate", "duplicate_balance"),
         (4, "Affiliate", "duplicate_balance"),
         (5, "Balance", "zero_amount"),
         (6, "Balance", "too_many_decimals"),

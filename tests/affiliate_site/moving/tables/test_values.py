@@ -40,7 +40,12 @@ from tracking.services.imports import ImportProblem
         ("12,34.5", None, None),
         ("1e5", None, None),
         ("٣", None, None),
-        ("12 EUR", None, None),
+        ("12 EUR", "12", "12"),
+        ("1.413,68 €", None, "1413.68"),
+        ("-$1,234.50", "-1234.50", None),
+        ("CHF 1'234.50", "1234.50", None),
+        ("12 cats", None, None),
+        ("€12€", None, None),
         ("", None, None),
     ],
 )
@@ -64,6 +69,20 @@ def test_read_numbers_in_both_styles(text, point, comma):
         ("04.03.2026 9:15", "day.month.year", datetime(2026, 3, 4, 9, 15)),
         ("04/03/2026", "day/month/year", datetime(2026, 3, 4)),
         ("04/03/2026", "month/day/year", datetime(2026, 4, 3)),
+        ("2026/3/4", "year/month/day", datetime(2026, 3, 4)),
+        ("03.04.26", "day.month.yy", datetime(2026, 4, 3)),
+        ("3/4/26 1:05 PM", "month/day/yy", datetime(2026, 3, 4, 13, 5)),
+        ("12/31/2025 12:00 am", "month/day/year", datetime(2025, 12, 31)),
+        ("13:05 12/31/2025", "month/day/year", None),
+        ("12/31/2025 13:05 PM", "month/day/year", None),
+        ("04-03-2026", "day-month-year", datetime(2026, 3, 4)),
+        ("Jan 03, 2025", "name-day-year", datetime(2025, 1, 3)),
+        ("3. März 2025", "day-name-year", datetime(2025, 3, 3)),
+        ("3 de enero de 2025", "day-name-year", datetime(2025, 1, 3)),
+        ("3 Quux 2025", "day-name-year", None),
+        ("1735862400", "seconds", datetime(2025, 1, 3, tzinfo=UTC)),
+        ("1735862400000", "milliseconds", datetime(2025, 1, 3, tzinfo=UTC)),
+        ("1735862400000", "seconds", None),
         ("2026-03-04T09:15:27.123456+02:00", "iso", None),
         ("04-03-2026", "iso", None),
         ("31/12/26", "day/month/year", None),
@@ -71,7 +90,7 @@ def test_read_numbers_in_both_styles(text, point, comma):
         ("30.02.2026", "day.month.year", None),
     ],
 )
-def test_read_dates_in_four_styles(text, style, expected):
+def test_read_dates_in_each_style(text, style, expected):
     if expected is not None:
         assert parse_date(text, style) == expected
     elif "+" in text:
@@ -139,6 +158,8 @@ def test_ask_and_store_nothing_until_it_is_answered(scenario):
         "column": "Amount",
         "example": "1,234",
         "options": {"point": "1234", "comma": "1.234"},
+        "suggestion": "",
+        "is_needed": True,
     }
     assert vars(dates) == {
         "name": "dates",
@@ -148,6 +169,8 @@ def test_ask_and_store_nothing_until_it_is_answered(scenario):
             "day/month/year": "2026-02-01 00:00:00",
             "month/day/year": "2026-01-02 00:00:00",
         },
+        "suggestion": "",
+        "is_needed": True,
     }
     with pytest.raises(UnansweredQuestions):
         importer.store()
