@@ -18,6 +18,7 @@ from payouts.services.amounts_due import is_on_hold
 from payouts.services.explanation import explain_conversion
 from payouts.services.programs import STANDARD_COMMISSION_TYPE
 from payouts.services.run_states import list_unanswered_payments
+from payouts.services.undone_imports import hide_undone_commissions
 from tracking.attribution import STAFF
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
@@ -77,7 +78,9 @@ class Earning:
 
 def select_earnings(affiliate):
     """The commissions of an affiliate, newest first."""
-    rows = affiliate.account.commissions.filter(affiliate=affiliate)
+    account = affiliate.account
+    rows = account.commissions.filter(affiliate=affiliate)
+    rows = hide_undone_commissions(account, rows)
     return rows.select_related("conversion").order_by("-created_at", "-id")
 
 

@@ -43,6 +43,7 @@ from payouts.models.documents import DocumentKind
 from payouts.services.own_payout_methods import list_own_methods
 from payouts.services.run_states import list_unanswered_payments
 from payouts.services.statements import get_statement
+from payouts.services.undone_imports import hide_undone_payments
 
 PAGE_SIZE = 50
 STATEMENT_DAYS = 90
@@ -67,7 +68,8 @@ def payments(request):
     """What was paid, newest first, and what will be."""
     affiliate, at = request.affiliate, timezone.now()
     account = affiliate.account
-    rows = account.payments.filter(affiliate=affiliate).order_by("-id")
+    own = account.payments.filter(affiliate=affiliate)
+    rows = hide_undone_payments(account, own).order_by("-id")
     if "file" in request.GET:
         list_values = partial(list_file_values, account)
         return download_all(request, "payments", FILE_COLUMNS, rows, list_values)

@@ -21,6 +21,7 @@ from affiliate_site.portal.throttling import (
 )
 from payouts.missing_sales import Answer
 from payouts.services.missing_sales import ANSWER_TEXTS, find_missing_sale
+from payouts.services.undone_imports import hide_undone_commissions
 from tracking.errors import TooManyQuestions
 from tracking.services.questions import (
     QuestionData,
@@ -119,6 +120,7 @@ def find_facts(affiliate, values, order_ids, *, at):
         rows = account.commissions.filter(
             affiliate=affiliate, conversion=min(int(sale[:20]), MAX_ID)
         )
+        rows = hide_undone_commissions(account, rows)
         commission = rows.select_related("conversion").order_by("id").first()
         if commission is None:
             return None

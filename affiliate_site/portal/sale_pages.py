@@ -19,6 +19,7 @@ from affiliate_site.portal.earnings import (
 from affiliate_site.portal.periods import PeriodChoiceForm
 from affiliate_site.portal.tables import MAX_ID, build_query, download_all
 from payouts.services.figures import filter_state, is_of_days
+from payouts.services.undone_imports import hide_undone_commissions
 
 PAGE_SIZE = 50
 FILE_COLUMNS = (
@@ -67,6 +68,7 @@ def select_rows(affiliate, form: SalesForm, *, at):
     finds all."""
     account = affiliate.account
     rows = account.commissions.filter(affiliate=affiliate)
+    rows = hide_undone_commissions(account, rows)
     period = form.find_period(account.get_day(at))
     if period is not None:
         rows = rows.filter(is_of_days(account, period))
@@ -93,6 +95,7 @@ def sale(request, sale: int):
     affiliate, at = request.affiliate, timezone.now()
     account = affiliate.account
     rows = account.commissions.filter(affiliate=affiliate, conversion=min(sale, MAX_ID))
+    rows = hide_undone_commissions(account, rows)
     commissions = list(
         rows.select_related("conversion__program", "payment").order_by("id")
     )

@@ -32,6 +32,7 @@ from payouts.models.ledger import (
 )
 from payouts.models.payments import Payment
 from payouts.models.runs import PayoutLineState
+from payouts.services.undone_imports import hide_undone_transfers
 from tracking.amounts import ExactSum
 from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO
@@ -181,7 +182,7 @@ def sum_statements(
         affiliate__in=affiliates, kind=LedgerAccountType.PAYABLE
     )
     totals = {row.pk: StatementTotals() for row in rows}
-    transfers = account.transfers.order_by()
+    transfers = hide_undone_transfers(account, account.transfers.order_by())
     for side, sign in (("debit", -1), ("credit", 1)):
         changes = transfers.filter(**{f"{side}__in": totals}).values_list(side)
         earlier = changes.filter(created_at__lt=interval.since)
@@ -219,8 +220,11 @@ def _list_currencies(
         affiliate=affiliate, kind__in=AFFILIATE_ACCOUNT_TYPES
     )
     ledger_accounts = {row.pk: row for row in rows}
-    transfers = account.transfers.filter(
-        Q(debit__in=ledger_accounts) | Q(credit__in=ledger_accounts)
+    transfers = hide_undone_transfers(
+        account,
+        account.transfers.filter(
+            Q(debit__in=ledger_accounts) | Q(credit__in=ledger_accounts)
+        ),
     )
     opening = sum_changes(transfers.filter(created_at__lt=interval.since))
     statements: dict[str, CurrencyStatement] = {}

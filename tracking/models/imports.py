@@ -8,6 +8,7 @@ from accounts.models.accounts import TenantModel
 
 MAX_SOURCE_ID_LENGTH = 255
 TABLE_SOURCE_PREFIX = "table "
+UNDONE_SOURCE_PREFIX = "undone "
 
 
 class ImportedObject(TenantModel):
@@ -78,6 +79,11 @@ class TableImport(TenantModel):
     def source(self) -> str:
         """The source of its objects in `ImportedObject`."""
         return f"{TABLE_SOURCE_PREFIX}{self.public_id}"
+
+    @property
+    def undone_source(self) -> str:
+        """The source of what the ledger keeps of it once it is undone."""
+        return f"{UNDONE_SOURCE_PREFIX}{self.public_id}"
 
 
 class TableUpload(TenantModel):

@@ -42,6 +42,8 @@ RELATIONS = {
     "payment": "payments",
     "opening_balance": "transfers",
 }
+# What the ledger keeps when it is undone, and affiliates are not shown.
+HIDDEN_KINDS = ("commission", "payment", "opening_balance")
 # What is built on rows: the relation, the column that names the row, and its kind.
 DEPENDENTS = (
     ("conversions", "customer", "customer"),
@@ -88,9 +90,9 @@ def undo_table_import(
     """Remove all that an import made; return the numbers of rows by kind.
 
     Sales are deleted, payments canceled and opening balances taken back, which their
-    history shows. Affiliates and their groups are gone; those with such a history are
-    deleted as staff delete them. Raises `TableImportNotFound`, `TableImportUndone` and
-    `TableImportBuiltUpon`, which names the first obstacles.
+    history shows to staff only. Affiliates and their groups are gone; those with such a
+    history are deleted as staff delete them. Raises `TableImportNotFound`,
+    `TableImportUndone` and `TableImportBuiltUpon`, which names the first obstacles.
     """
     account.uses_webhooks = False  # of this object: what was told to nobody
     try:
@@ -108,7 +110,7 @@ def undo_table_import(
                 raise TableImportBuiltUpon(id=public_id, obstacles=texts)
             lock_rows(account, made, at=at)
             remove_rows(account, made, at=at)
-            account.imported_objects.filter(source=table_import.source).delete()
+            forget_objects(account, table_import)
             table_import.update_row(undone_at=at)
             log_event(account, "table_import.undone", table_import, at=at)
     except ProtectedError as error:
@@ -119,6 +121,13 @@ def undo_table_import(
         obstacles_text = "somebody uses it just now"
         raise TableImportBuiltUpon(id=public_id, obstacles=obstacles_text) from None
     return {kind: len(rows) for kind, rows in made.items()}
+
+
+def forget_objects(account: Account, table_import: TableImport) -> None:
+    """Let a later import store the rows again; remember what affiliates do not see."""
+    objects = account.imported_objects.filter(source=table_import.source)
+    objects.exclude(kind__in=HIDDEN_KINDS).delete()
+    objects.update(source=table_import.undone_source, fingerprint="")
 
 
 def describe(row: Model) -> str:
