@@ -371,13 +371,28 @@ class ServiceForm(forms.Form):
 
     @property
     def values(self) -> dict[str, Any]:
-        """The valid values, as the serializer gives them if there is one."""
-        return self.validated if self.serializer_class else self.cleaned_data
+        """The valid values, as the serializer gives them if there is one.
+
+        Those of disabled fields are left out: nobody entered them, and they were read
+        before the object was locked.
+        """
+        if self.serializer_class:
+            return self.validated
+        return {name: self.cleaned_data[name] for name in self._list_entered()}
+
+    def _list_entered(self) -> list[str]:
+        fields = self.fields
+        return [
+            name
+            for name in self.cleaned_data
+            if name not in fields or not fields[name].disabled
+        ]
 
     def build_body(self) -> dict:
         """The body of the API call with the valid values of this form."""
         body: dict = {}
-        for name, value in self.cleaned_data.items():
+        for name in self._list_entered():
+            value = self.cleaned_data[name]
             if value in (None, "", []) and not self.initial.get(name):
                 continue
             *parents, key = name.split(PATH_SEPARATOR)

@@ -165,7 +165,7 @@ class AccountSettingsPage(SettingsPage):
         return values | {"customer_email_keys": ", ".join(account.customer_email_keys)}
 
     def save(self, form, at):
-        changes = dict(form.cleaned_data)
+        changes = dict(form.values)
         image, is_removed = changes.pop("logo"), changes.pop("remove_logo")
         if image or is_removed:
             set_logo(self.account, image=image, at=at)

@@ -137,7 +137,7 @@ class PortalSettingsPage(SettingsPage):
         return present | {"terms": terms.text if terms else ""}
 
     def save(self, form, at):
-        return update_portal_settings(self.account, changes=form.cleaned_data, at=at)
+        return update_portal_settings(self.account, changes=form.values, at=at)
 
 
 def list_portal_alerts(account) -> list[str]:

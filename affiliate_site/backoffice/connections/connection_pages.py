@@ -413,7 +413,7 @@ class ShopSettingsPage(ConnectionPage):
         }
 
     def get_values(self, form):
-        values = dict(form.cleaned_data)
+        values = dict(form.values)
         named = {name: values.pop(name) for name in ("name", "program")}
         return {"changes": named | {"settings": self.row.settings | values}}
 

@@ -218,7 +218,7 @@ class TryEventPage(PreviewPage):
         return connection.kind in SHOPS
 
     def perform(self, form, at):
-        values = form.cleaned_data
+        values = form.values
         try:
             return preview_body(self.row, values["kind"], values["body"], at=at)
         except DomainError as error:

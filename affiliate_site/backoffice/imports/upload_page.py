@@ -122,7 +122,7 @@ class UploadTablePage(FormPage):
         ]
 
     def save(self, form, at):
-        values = form.cleaned_data
+        values = form.values
         kind = KINDS[values["kind"]]
         found = guess_settings(kind, form.table, values["system"])
         return create_table_upload(

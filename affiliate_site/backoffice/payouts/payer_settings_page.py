@@ -75,4 +75,4 @@ class PayerSettingsPage(SettingsPage):
         return {name: getattr(settings, name) for name in self.form_class.base_fields}
 
     def save(self, form, at):
-        return update_payout_settings(self.account, changes=form.cleaned_data, at=at)
+        return update_payout_settings(self.account, changes=form.values, at=at)

@@ -66,7 +66,7 @@ class PaymentMailsPage(PayerSettingsPage):
         return values | defaults
 
     def save(self, form, at):
-        settings = update_payment_mails(self.account, changes=form.cleaned_data, at=at)
+        settings = update_payment_mails(self.account, changes=form.values, at=at)
         if "_preview" in form.data:
             transaction.set_rollback(True)
         return settings

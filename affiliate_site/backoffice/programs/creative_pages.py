@@ -87,7 +87,7 @@ class AddCreativePage(FormPage):
     done_message = "The creative {result.title} was added."
 
     def save(self, form, at):
-        values = form.cleaned_data
+        values = form.values
         encoded, image = values["image"], None
         if encoded:
             name = creative_images.store_image(self.account, encoded)

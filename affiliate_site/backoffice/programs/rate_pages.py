@@ -118,7 +118,7 @@ class AddGroupRatePage(AddRatePage):
         return get_object_url(self.group) if self.group else super().get_back_url()
 
     def save(self, form, at):
-        return rates.set_group_rate(self.account, at=at, **form.cleaned_data)
+        return rates.set_group_rate(self.account, at=at, **form.values)
 
 
 class AddLevelPage(AddRatePage):
@@ -304,7 +304,7 @@ class EditRatePage(RatePage, EditPage):
 
     def save(self, form, at):
         update = RATES[type(self.row)].update
-        return update(self.account, pk=self.row.pk, changes=form.cleaned_data, at=at)
+        return update(self.account, pk=self.row.pk, changes=form.values, at=at)
 
 
 class EditBonusPage(BonusPage, EditRatePage):

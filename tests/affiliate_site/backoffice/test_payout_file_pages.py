@@ -9,7 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 from django.utils import timezone
 
-from affiliate_site.backoffice.payouts import payout_result_pages
+from affiliate_site.backoffice.payouts import payer_settings_page, payout_result_pages
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_results import Booking, PayoutResult, ResultState
 from payouts.services.payout_settings import build_payer, get_payout_settings
@@ -359,3 +359,23 @@ def test_only_an_owner_decides_who_confirms(staff_client, account):
     entries.pop("requires_second_person")
     assert client.post(url, entries).status_code == 302
     assert account.payout_settings.get().requires_second_person
+
+
+def test_finance_does_not_undo_what_an_owner_decides_meanwhile(
+    staff_client, account, monkeypatch
+):
+    """The field that finance cannot change was read before the settings are locked."""
+    update = payer_settings_page.update_payout_settings
+
+    def update_after_owner(account, **arguments):
+        update(account, changes={"requires_second_person": True}, at=arguments["at"])
+        return update(account, **arguments)
+
+    monkeypatch.setattr(
+        payer_settings_page, "update_payout_settings", update_after_owner
+    )
+    payer = {f"payer_{name}": text for name, text in PAYER.items()}
+    response = staff_client("finance").post(reverse("admin:payer_settings"), payer)
+    assert response.status_code == 302
+    settings = account.payout_settings.get()
+    assert (build_payer(settings), settings.requires_second_person) == (PAYER, True)
