@@ -40,19 +40,18 @@ def resolve_addresses(target: ParsedUrl, *, timeout_seconds: float) -> list[str]
     """Return the IP addresses of a host, in the order of the resolver.
 
     Raise HostUnreachable if one of them is not public, unless the operator allows this
-    host and port. The message names the host, not what an inner name leads to.
+    host and port. The message is the same for an unknown name and an inner one: else
+    it would say which inner names there are.
     """
     results = resolve_host(target.host, target.port, timeout_seconds=timeout_seconds)
-    if results is None:
+    addresses = list(dict.fromkeys(str(result[4][0]) for result in results or ()))
+    if target.is_allowed and not addresses:
         raise HostUnreachable(f"the name {target.host} is not known")
-    addresses = list(dict.fromkeys(str(result[4][0]) for result in results))
-    for address in addresses:
-        if not target.is_allowed and not is_public(address):
-            raise HostUnreachable(
-                f"{target.host} leads to an address that is not public; your operator"
-                f" can add {format_host(target.host)}:{target.port} to"
-                " WEBHOOK_ALLOWED_HOSTS"
-            )
+    if not target.is_allowed and not (addresses and all(map(is_public, addresses))):
+        raise HostUnreachable(
+            f"the name {target.host} is not known, or not public; your operator can add"
+            f" {format_host(target.host)}:{target.port} to WEBHOOK_ALLOWED_HOSTS"
+        )
     return addresses
 
 

@@ -293,7 +293,7 @@ def test_resolves_name_once(webhook_receiver, monkeypatch):
     result = attempt_delivery(make_delivery("https://shop.example.net/hook"))
 
     assert result.error.startswith(
-        "shop.example.net leads to an address that is not public; your operator can"
+        "the name shop.example.net is not known, or not public; your operator can"
     )
     assert "127.0.0.1" not in result.error
     assert (resolver.call_count, webhook_receiver.connections) == (1, 0)
