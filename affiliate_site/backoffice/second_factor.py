@@ -34,7 +34,7 @@ from affiliate_site import qr_codes
 from affiliate_site.backoffice.site import (
     BackOfficeAdminSite,
     SignInForm,
-    throttle_sign_in,
+    throttle_proof,
 )
 
 MAX_FAILURES = 13  # which lock for 2**12 seconds, 68 minutes
@@ -205,7 +205,7 @@ def confirm_device_view(request, site):
 
     Without the password, a session left open would be enough to lock the user out.
     """
-    if too_many_requests := throttle_sign_in(request, request.user.email):
+    if too_many_requests := throttle_proof(request):
         return too_many_requests
     if not request.user.check_password(request.POST.get("password", "")):
         messages.error(request, "Wrong password.")
@@ -235,7 +235,7 @@ def confirm_device_view(request, site):
 def create_recovery_codes_view(request, site):
     """Replace the recovery codes; requires the password or an unused code."""
     user = request.user
-    if too_many_requests := throttle_sign_in(request, user.email):
+    if too_many_requests := throttle_proof(request):
         return too_many_requests
     if find_confirmed_device(user) is None:
         return redirect(SECOND_FACTOR_URL_NAME)
@@ -251,7 +251,7 @@ def create_recovery_codes_view(request, site):
 def remove_device_view(request, site):
     """Delete the device; requires the password or an unused code."""
     user = request.user
-    if too_many_requests := throttle_sign_in(request, user.email):
+    if too_many_requests := throttle_proof(request):
         return too_many_requests
     if not is_proven(user, request.POST.get("proof", "")):
         messages.error(request, WRONG_PROOF_MESSAGE)

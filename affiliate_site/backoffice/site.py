@@ -26,6 +26,7 @@ from accounts import replica
 from accounts.actor import set_actor
 from accounts.errors import PasswordNotChanged
 from accounts.models.accounts import Account
+from accounts.services.rate_limits import RateLimit, count_request
 from accounts.services.staff import set_password
 from affiliate_site.backoffice.account.account_pages import AccountSettingsPage
 from affiliate_site.backoffice.account.invitation_pages import invitation_view
@@ -43,6 +44,10 @@ from affiliate_site.operations.logs import log_refused_filter
 from affiliate_site.throttling import count_sign_in_attempt
 
 HTTP_FOUND = 302  # the response to a form that was accepted
+PROOFS = RateLimit(20, minutes=60)  # of a user: a stolen session guesses no password
+TOO_MANY_PROOFS_MESSAGE = (
+    "You entered your password or a code many times. Try again in an hour."
+)
 TOO_MANY_SIGN_INS_MESSAGE = "Too many sign-in attempts. Wait a minute and try again."
 ACCOUNT_COOKIE_NAME = "account"
 ACCOUNT_COOKIE_AGE = timedelta(days=365)
@@ -190,13 +195,11 @@ class BackOfficeAdminSite(UnfoldAdminSite):
         return response
 
     def password_change(self, request, extra_context=None):
-        """Change the password; attempts count as sign-in attempts.
+        """Change the password; attempts count as sign-in attempts and as proofs.
 
         Who may no longer sign in is led to the sign-in page.
         """
-        if request.method == "POST" and (
-            too_many_requests := throttle_sign_in(request, request.user.email)
-        ):
+        if request.method == "POST" and (too_many_requests := throttle_proof(request)):
             return too_many_requests
         view = PasswordChangeView.as_view(
             form_class=OwnPasswordForm,
@@ -281,3 +284,13 @@ def throttle_sign_in(request, email: str) -> HttpResponse | None:
     if not count_sign_in_attempt(request, email):
         return None
     return render_error_page(request, 429, TOO_MANY_SIGN_INS_MESSAGE)
+
+
+def throttle_proof(request) -> HttpResponse | None:
+    """Count a password or code of who is signed in; the 429 response if there were too
+    many of the client or, from anywhere, of the user, else None."""
+    if too_many_requests := throttle_sign_in(request, request.user.email):
+        return too_many_requests
+    if not count_request(f"staff-proofs {request.user.pk}", PROOFS).is_exceeded:
+        return None
+    return render_error_page(request, 429, TOO_MANY_PROOFS_MESSAGE)

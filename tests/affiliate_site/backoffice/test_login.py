@@ -252,6 +252,18 @@ def test_limits_attempts_to_change_the_password(owner, client, account, time_mac
     assert client.post(path, {"old_password": "x"} | new).status_code == 429
 
 
+def test_limits_guesses_of_a_password_from_anywhere(owner, client):
+    client.force_login(owner)
+    new = {"new_password1": "lamps-by-the-sea", "new_password2": "lamps-by-the-sea"}
+    path = reverse("admin:password_change")
+    answers = [
+        client.post(path, {"old_password": "x"} | new, REMOTE_ADDR=f"198.51.100.{n}")
+        for n in range(21)
+    ]
+    assert [each.status_code for each in answers] == [*[200] * 20, 429]
+    assert "Try again in an hour" in answers[-1].content.decode()
+
+
 def test_who_is_deactivated_meanwhile_changes_no_password(owner, client, monkeypatch):
     client.force_login(owner)
     new = {"new_password1": "lamps-by-the-sea", "new_password2": "lamps-by-the-sea"}

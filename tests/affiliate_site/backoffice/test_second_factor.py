@@ -208,6 +208,20 @@ def test_limits_attempts_to_confirm_and_to_remove(owner, step, field):
     assert TOTPDevice.objects.exists()
 
 
+@pytest.mark.parametrize("step", ["confirm", "remove", "codes"])
+def test_limits_proofs_of_a_user_from_anywhere(owner, step):
+    client = create_signed_in_client(owner)
+    if step != "confirm":
+        enable(client)
+    data = {"password": "guess", "proof": "guess"}
+    statuses = [
+        client.post(f"{PAGE}{step}/", data, REMOTE_ADDR=f"198.51.100.{n}").status_code
+        for n in range(21)
+    ]
+    # Setting it up was one more.
+    assert statuses == [*[302] * 19, 302 if step == "confirm" else 429, 429]
+
+
 def test_rejects_the_code_of_another_device(device, foreign_owner, client):
     foreign = TOTPDevice.objects.create(user=foreign_owner, name="Code")
 
