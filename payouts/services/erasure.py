@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from django.db import models, transaction
+from django.db.models import Q
 
 from accounts.email_addresses import list_spellings
 from accounts.models.accounts import Account
@@ -51,7 +52,11 @@ from tracking.services.erasure import (
     get_erased_id,
 )
 from tracking.services.prospects import delete_prospect
-from tracking.services.shop_erasure import erase_shop_customer, erase_shop_events
+from tracking.services.shop_erasure import (
+    erase_shop_customer,
+    erase_shop_events,
+    erase_shop_referrals,
+)
 
 ERASE_AGAIN_PERIOD = timedelta(days=2)
 MIN_TEXT_LENGTH = 3  # of what is searched in texts
@@ -288,6 +293,7 @@ class _PersonTexts:
                 ),
             ]
         )
+        self.codes = _list_codes(account, people)
         self.quoted_slugs = {f'"{slug}"' for slug in slugs}
         self.sales = sales
         self.order_ids = {order_id for order_id in sales.values() if order_id}
@@ -327,6 +333,7 @@ class _PersonTexts:
             )
             + erase_file_names(self.account, texts=self.texts | self.words)
             + erase_shop_events(self.account, texts=self.texts)
+            + erase_shop_referrals(self.account, codes=self.codes)
             + delete_saved_views(self.account, texts=self.texts, words=self.words)
         )
 
@@ -334,7 +341,7 @@ class _PersonTexts:
         """Find the object that the body of an event shows."""
         name, _, key = event.subject.partition(":")
         if event.kind in ENROLLMENT_EVENTS:
-            program = event.details["program"]
+            program = event.details.get("program")
             rows: Any = self.account.enrollments.filter(program__slug=program)
             return rows.filter(affiliate=key).first()  # type: ignore[no-any-return]
         if name not in SUBJECT_ROWS:
@@ -342,6 +349,20 @@ class _PersonTexts:
         manager, column = SUBJECT_ROWS[name]
         rows = getattr(self.account, manager)
         return rows.filter(**{column: key}).first()  # type: ignore[no-any-return]
+
+
+def _list_codes(account: Account, people: People) -> set[str]:
+    """The IDs, coupons and codes of people that are not erased yet."""
+    own = Q(enrollment__affiliate__in=people.affiliates)
+    tables: tuple[models.QuerySet[Any], ...] = (
+        account.coupons.filter(own),
+        account.referral_code_aliases.filter(own),
+        account.referral_codes.filter(own | Q(prospect__in=people.prospects)),
+    )
+    codes = [affiliate.slug for affiliate in people.affiliates]
+    for rows in tables:
+        codes += rows.values_list("code", flat=True)
+    return {code for code in codes if not code.startswith(ERASED_ID_PREFIX)}
 
 
 def _fold(texts: Iterable[str | None]) -> set[str]:

@@ -15,6 +15,7 @@ from django.db import models
 from django.db.models import F, Q, Value
 from django.db.models.functions import Left, StrIndex
 
+from accounts.email_addresses import fold_email
 from accounts.models.accounts import Account
 from accounts.services.erasure import change_rows, update_other_values
 from tracking.attribution import (
@@ -68,6 +69,7 @@ def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
         for old_id in {affiliate.slug, *_list_former_ids(account, affiliate)}
     )
     count += erase_source_ids(account, "affiliate", affiliate.pk, affiliate.email)
+    count += _erase_applications(account, affiliate)
     count += update_other_values(
         account.affiliates.filter(pk=affiliate.pk),
         **ERASED_PERSON,
@@ -90,7 +92,6 @@ def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
     )
     for rows in tables:
         count += rows.filter(affiliate=affiliate).delete()[0]
-    count += _erase_applications(account, affiliate)
     count += _erase_links(account.clicks.filter(affiliate=affiliate))
     removed = account.pruned_click_counts.filter(affiliate=affiliate)
     count += update_other_values(removed, referrer_host=None, sub_id=None)
@@ -99,18 +100,22 @@ def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
 
 
 def _erase_applications(account: Account, affiliate: Affiliate) -> int:
-    """Delete applications under the address, or under another one with the name."""
-    name = fold_text(f"{affiliate.firstname} {affiliate.lastname}")
-    pks = [
-        each.pk
-        for each in account.portal_applications.all()
-        for words in [(each.data.get("firstname", ""), each.data.get("lastname", ""))]
-        if each.email_folded == affiliate.email_folded
-        or fold_text(" ".join(words)) == name
+    """Delete applications under an address that the affiliate has, had or asked for.
+
+    The name alone may be a namesake's.
+    """
+    links = account.portal_links.filter(affiliate=affiliate)
+    mails = account.mails.filter(affiliate=affiliate)
+    addresses = [
+        affiliate.email,
+        *links.values_list("new_email", flat=True),
+        *mails.values_list("recipient", flat=True),
     ]
-    mails = account.mails.filter(kind=APPLICATION_MAIL, about__in=map(str, pks))
-    applications = account.portal_applications.filter(pk__in=pks)
-    return mails.delete()[0] + applications.delete()[0]
+    folded = {fold_email(text) for text in addresses if text}
+    applications = account.portal_applications.filter(email_folded__in=folded)
+    about = map(str, applications.values_list("pk", flat=True))
+    sent = account.mails.filter(kind=APPLICATION_MAIL, about__in=list(about))
+    return sent.delete()[0] + applications.delete()[0]
 
 
 def erase_prospect(account: Account, prospect: Prospect) -> int:

@@ -1,15 +1,28 @@
 """Erase what shops said of a person."""
 
+import json
+import re
 from collections.abc import Collection
+from functools import reduce
+from operator import or_
+from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast, Concat
 
 from accounts.models.accounts import Account
 from accounts.services.erasure import change_rows, update_other_values
 from tracking.models.customers import Customer
-from tracking.models.shops import ShopEvent, ShopEventState, ShopOrder, ShopReference
+from tracking.models.shops import (
+    ShopCustomer,
+    ShopEvent,
+    ShopEventState,
+    ShopOrder,
+    ShopReference,
+)
 from tracking.services.imports import list_erased_ids
 
+UNPROCESSED = (ShopEventState.RECEIVED, ShopEventState.FAILED)
 ERASED = "The body was erased with the person."
 NO_REFERRAL = "Nobody referred this customer."
 UNKNOWN_CODES = "Nobody referred this customer: no affiliate{program} has {codes}."
@@ -102,6 +115,68 @@ def forget_person(order: ShopOrder) -> None:
         order.facts = {**order.facts, "sale": sale | person}
 
 
+def erase_shop_referrals(account: Account, *, codes: Collection[str]) -> int:
+    """Erase codes, coupons and IDs of affiliates from what shops said of others.
+
+    An event that waits keeps its body, or its sale would not be counted; like all
+    bodies it is deleted after 30 days. Returns the number of rows.
+    """
+    search = _CodeSearch(codes)
+    if not search.folded:
+        return 0
+    done = account.shop_events.exclude(state__in=UNPROCESSED)
+    said = Concat("body", Cast("result", TextField()))
+    columns = ["body", "result"]
+    count = change_rows(search.find(done, said), search.forget_event, columns)
+    tables: tuple[QuerySet[Any], ...] = (
+        account.shop_orders.all(),
+        account.shop_customers.all(),
+    )
+    for rows in tables:
+        found = search.find(rows, Cast("facts", TextField()))
+        count += change_rows(found, search.forget_referral, ["facts"])
+    return count
+
+
+class _CodeSearch:
+    """Searches codes in what shops said, whatever their case."""
+
+    def __init__(self, codes: Collection[str]) -> None:
+        self.folded = {code.casefold() for code in codes if len(code) > 2}
+        self.texts = {
+            it for code in self.folded for it in (code, json.dumps(code)[1:-1])
+        }
+        words = "|".join(map(re.escape, self.texts))
+        self.pattern = re.compile(rf"(?<![\w-])({words})(?![\w-])")
+
+    def find(self, rows: QuerySet[Any], text: Any) -> QuerySet[Any]:
+        """Find rows whose text may have one; SQLite ignores the case of ASCII only."""
+        if not all(map(str.isascii, self.folded)):
+            return rows
+        has_one = reduce(or_, (Q(searched__icontains=it) for it in self.texts))
+        found: QuerySet[Any] = rows.annotate(searched=text).filter(has_one)
+        return found
+
+    def forget_referral(self, row: ShopOrder | ShopCustomer) -> None:
+        for holder in (row.facts, row.facts.get("sale") or {}):
+            if referral := holder.get("referral"):
+                kept = {
+                    name: [
+                        text
+                        for text in referral.get(name, ())
+                        if text.strip().casefold() not in self.folded
+                    ]
+                    for name in ("values", "coupons")
+                }
+                holder["referral"] = referral | kept
+
+    def forget_event(self, event: ShopEvent) -> None:
+        if self.pattern.search(event.body.casefold()):
+            event.body = ""
+        if self.pattern.search("\n".join(event.result).casefold()):
+            _forget_codes(event)
+
+
 def erase_shop_events(account: Account, *, texts: Collection[str]) -> int:
     """Erase the bodies of events that have one of the texts, such as an address."""
     rows = [
@@ -118,5 +193,5 @@ def erase_body(event: ShopEvent) -> None:
     """Remove the body of an event; one that waits for an attempt is not processed."""
     _forget_codes(event)
     event.update_row(body="", customer_key="", due_at=None, result=event.result)
-    if event.state in (ShopEventState.RECEIVED, ShopEventState.FAILED):
+    if event.state in UNPROCESSED:
         event.update_row(state=ShopEventState.IGNORED, result=[ERASED])

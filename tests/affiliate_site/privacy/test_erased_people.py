@@ -111,7 +111,7 @@ class Doors:
         self.post(self.mine, "questions/ask/", asked)
         new = {"email": f"new.{EMAIL}"} | confirmed
         self.post(self.mine, "profile/email/", new)
-        again = {"firstname": MARK, "lastname": MARK, "email": f"2.{EMAIL}"}
+        again = {"firstname": MARK, "lastname": MARK, "email": f"new.{EMAIL}"}
         again |= {"country": "DE", "program": self.scenario.program.slug}
         self.post(Client(), "apply/", again, status=200)
 
@@ -163,6 +163,13 @@ class Doors:
 
     def report_by_shop(self):
         """Let the shop send a sale of the customer, and one without a referral."""
+        customer = {"id": BUYER, "email": BUYER, "name": MARK}
+        for key, code in ((f"{BUYER}-3", f"{FOLDED}10"), (f"{BUYER}-4", f"{FOLDED}-")):
+            self.report_order(key, customer, coupon=code, ref=MARK)
+        self.process_events()
+
+    def report_order(self, key, customer, *, coupon, ref):
+        """Let the shop send one sale."""
         connection = self.account.connections.first() or create_connection(
             self.account,
             kind="other",
@@ -172,28 +179,32 @@ class Doors:
             settings={"other": MAPPING},
             at=timezone.now() - timedelta(hours=1),
         )
-        sale = {
+        data = {
+            "id": key,
+            "coupons": [{"code": coupon}],
+            "ref": ref,
             "net": 10000,
             "gross": 11900,
             "currency": "eur",
-            "customer": {"id": BUYER, "email": BUYER, "name": MARK},
+            "customer": customer,
             "items": [{"sku": "LAMP", "net": 10000}],
         }
-        for key, code in ((f"{BUYER}-3", f"{FOLDED}10"), (f"{BUYER}-4", f"{FOLDED}-")):
-            data = {"id": key, "coupons": [{"code": code}], "ref": MARK} | sale
-            now = timezone.now().isoformat()
-            event = {"id": f"event-{key}", "type": "sale", "live": True, "created": now}
-            raw = json.dumps(event | {"data": data}).encode()
-            digest = hmac.new(SECRET.encode(), raw, hashlib.sha256).hexdigest()
-            response = Client().post(
-                f"/in/{connection.public_id}/",
-                raw,
-                content_type="application/json",
-                headers={"X-Signature": f"sha256={digest}"},
-            )
-            assert response.status_code == 200, response.content
+        now = timezone.now().isoformat()
+        event = {"id": f"event-{key}", "type": "sale", "live": True, "created": now}
+        raw = json.dumps(event | {"data": data}).encode()
+        digest = hmac.new(SECRET.encode(), raw, hashlib.sha256).hexdigest()
+        response = Client().post(
+            f"/in/{connection.public_id}/",
+            raw,
+            content_type="application/json",
+            headers={"X-Signature": f"sha256={digest}"},
+        )
+        assert response.status_code == 200, response.content
+
+    def process_events(self):
+        """Process what the shop sent, as the worker does."""
         for event in self.account.shop_events.filter(state="received"):
-            process_event(event, at=timezone.now())  # as the worker does
+            process_event(event, at=timezone.now())
 
     def import_tables(self):
         """Import both, by files that have the names."""
@@ -282,3 +293,47 @@ def test_who_came_by_every_door_is_in_no_table(account, api, settings, leaves_fi
 
     assert sorted(find_marked_columns(FOLDED) - set(KEPT)) == []
     assert_ledger_consistent(account)
+
+
+def test_an_affiliate_alone_is_in_no_row_of_others(account, api, settings):
+    """Not in what the shop said of orders that other people placed."""
+    doors = Doors(account, api, settings)
+    slug = doors.apply()
+    program = f"/programs/{doors.scenario.program.slug}/affiliates/{slug}/"
+    send(api, "PUT", f"{program}approved/")
+    codes = {"coupon": f"{FOLDED}10", "referral_code": f"{FOLDED}-ref"}
+    send(api, "PATCH", program, codes)
+    other = {"id": "c-1", "email": "other@x.test", "name": "Other"}
+    doors.report_order("o-1", other, coupon=f"{FOLDED.upper()}10", ref="a-campaign")
+    doors.report_order("o-2", other, coupon=f"{FOLDED}10", ref="")
+    doors.report_order("o-3", other | {"id": "c-2"}, coupon="", ref=f"{FOLDED}-ref")
+    doors.process_events()
+    sales = account.conversions.filter(affiliate__slug=slug)
+    assert sales.count() == 3
+    assert {("tracking_shoporder", "facts"), ("tracking_shopevent", "body")} <= (
+        find_marked_columns(FOLDED)
+    )
+
+    erase_person(account, identifier=slug, at=timezone.now())
+
+    assert sorted(find_marked_columns(FOLDED) - set(KEPT)) == []
+    facts = [order.facts["sale"] for order in account.shop_orders.order_by("pk")]
+    assert {sale["customer"] for sale in facts} == {"c-1", "c-2"}
+    assert facts[0]["referral"]["values"] == ["a-campaign"]
+    assert not account.shop_events.exclude(body="").exists()
+
+
+def test_a_namesake_keeps_their_application(account, api, settings):
+    doors = Doors(account, api, settings)
+    slug = doors.apply()
+    person = {"firstname": MARK, "lastname": f"{MARK}-Weld", "country": "DE"}
+    person |= {"program": doors.scenario.program.slug}
+    new = {"email": f"new.{EMAIL}", "old_password": PASSWORD}
+    doors.post(doors.mine, "profile/email/", new)
+    for email in (f"new.{EMAIL}", "namesake@x.test"):
+        doors.post(Client(), "apply/", person | {"email": email}, status=200)
+
+    erase_person(account, identifier=slug, at=timezone.now())
+
+    assert account.portal_applications.get().email == "namesake@x.test"
+    assert account.mails.get(kind="application").recipient == "namesake@x.test"
