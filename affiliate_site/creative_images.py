@@ -136,19 +136,14 @@ def read_image(account: Account, name: str) -> bytes | None:
 
 
 def restore_image(account: Account, name: str, content: bytes) -> None:
-    """Write an image that another installation stored, under the name it has there.
+    """Write an image of another installation anew, under the name it has there.
 
     Raises `InvalidSetting` unless it is an image of the type that the name says.
     """
-    kinds = [kind for ending, kind in FORMATS.values() if name.endswith(f".{ending}")]
-    try:
-        with Image.open(BytesIO(content), formats=kinds) as image:
-            is_valid = FILE_NAME.fullmatch(name) and max(image.size) <= MAX_SIDE
-    except Exception as error:  # decoders raise errors of any kind
-        raise refuse("a PNG, JPEG or WebP that is not damaged") from error
-    if not is_valid:
-        raise refuse(f"at most {MAX_SIDE} pixels wide and high, under a random name")
-    _write_image(account.slug, name, content)
+    image = encode_image(content)
+    if not FILE_NAME.fullmatch(name) or not name.endswith(f".{image.ending}"):
+        raise refuse("named at random, with the ending of its type")
+    _write_image(account.slug, name, image.content)
 
 
 def delete_image(account: Account, name: str) -> None:

@@ -18,7 +18,7 @@ PAYOUT_FIELD_NAMES = FIELD_NAMES | {"country": "country", "others": "other detai
 
 def describe_fields_change(fields: list[str], details) -> str:
     """Return the sentence for changed fields, or for a commission's payment."""
-    if "payment" in fields:
+    if "payment" in fields and is_change(details.get("payment")):
         old, new = details.pop("payment")
         # Not “paid”: the bank may not have answered.
         return (

@@ -17,6 +17,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
+from accounts.audit_details import IDS, drop_odd_details, is_id
 from accounts.events import EVENT_SENTENCES
 from accounts.models.users import User
 from accounts.tenant_admin import filter_for_user
@@ -95,9 +96,12 @@ def find_names(user, entries, actors=()) -> Names:
     actors = {*actors, *(entry.actor for entry in entries)}
     rows = find_named_rows(user, entries, actors)
     user_ids = {parse_actor_id(actor) for actor in actors}
-    user_ids |= {entry.details.get("user_id") for entry in entries}
-    groups = {entry.details.get("group") for entry in entries} - {None}
-    program_ids = {pk for it in entries for pk in it.details.get("program_id", ())}
+    details = [drop_odd_details(entry.details) for entry in entries]
+    user_ids |= {each.get("user_id") for each in details}
+    groups = {it for each in details if isinstance(it := each.get("group"), str)}
+    program_ids = {
+        pk for each in details for pk in each.get("program_id", ()) if is_id(pk)
+    }
     return Names(
         emails=find_column(User, user, "email", pk__in=user_ids - {None}),
         slugs={row.pk: row.slug for row in rows.values() if isinstance(row, Affiliate)},
@@ -124,22 +128,28 @@ def find_column(model, user, column: str, **conditions) -> dict[int, str]:
 def parse_actor_id(actor: str | None) -> int | None:
     """Return the primary key of the user who is the actor; None if it is no user."""
     match = ACTOR_PATTERN.fullmatch(actor or "")
-    return int(match[1]) if match else None
+    return parse_id(match[1]) if match else None
+
+
+def parse_id(text: str) -> int | None:
+    """Return a primary key; None for a text or number that no row has."""
+    is_number = text.isdecimal() and len(text) <= len(str(IDS.stop))
+    return pk if is_number and (pk := int(text)) in IDS else None
 
 
 def find_named_rows(user, entries, actors) -> dict[tuple[str, str], Any]:
     """Map subjects, and affiliates and shops that are actors, to the rows that the user
     may see, by (model name, name)."""
     names: dict[str, set[str]] = defaultdict(set)
-    for match in (ROW_ACTOR_PATTERN.fullmatch(actor or "") for actor in actors):
-        if match:
-            names[match[1]].add(match[2])
     for entry in entries:
         names["affiliate"] |= {str(pk) for pk in list_named_affiliates(entry)}
-        model_name, name = parse_subject(entry)
-        is_id = SUBJECT_MODELS.get(model_name, (None, ""))[1] == "pk"
-        if model_name in SUBJECT_MODELS and (name.isdecimal() or not is_id):
-            names[model_name].add(name)
+    matches = (ROW_ACTOR_PATTERN.fullmatch(actor or "") for actor in actors)
+    subjects = [(match[1], match[2]) for match in matches if match]
+    for model_name, name in (*subjects, *map(parse_subject, entries)):
+        if model_name in SUBJECT_MODELS:
+            has_key = SUBJECT_MODELS[model_name][1] == "pk"
+            if not has_key or parse_id(name) is not None:
+                names[model_name].add(name)
     rows = {}
     for model_name, model_names in names.items():
         model, field, relations = SUBJECT_MODELS[model_name]
@@ -152,15 +162,15 @@ def find_named_rows(user, entries, actors) -> dict[tuple[str, str], Any]:
 def list_named_affiliates(entry) -> list[int]:
     """Return the primary keys of affiliates in the details of an entry: the parent, the
     old and the new affiliate, and who is in a payout run or not."""
-    details = entry.details
+    details = drop_odd_details(entry.details)
     affiliate = details.get("affiliate", details.get("affiliate_id"))
     pks = affiliate if isinstance(affiliate, list) else [affiliate]
-    return [pk for pk in (entry.details.get("parent"), *pks) if isinstance(pk, int)]
+    return [pk for pk in (details.get("parent"), *pks) if is_id(pk)]
 
 
 def name_details(entry, names: Names) -> dict[str, Any]:
     """Return a copy of the details with names instead of primary keys."""
-    details = dict(entry.details)
+    details = drop_odd_details(entry.details)
     if "user_id" in details:
         details["user_id"] = names.emails.get(details["user_id"], details["user_id"])
     if "parent" in details:
@@ -324,7 +334,8 @@ def describe_event(entry, details, names: Names) -> str:
     if entry.kind == "affiliate.added_to_program":
         details["approved"] = APPROVAL_WORDS[details.get("approved")]
     if entry.kind == "affiliate.added_to_group":
-        details["group"] = names.groups.get(details["group"], details["group"])
+        group = details.get("group")
+        details["group"] = names.groups.get(str(group), group)
     if entry.kind == "commission.updated" and "status" in details:
         details.pop("fields", None)  # the comment, which is the reason, or `payout`
         return STATUS_PREDICATES.get(details.pop("status")[-1], "changed {}")

@@ -4,26 +4,37 @@ A file is foreign: its digests only show that nobody changed it by mistake.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 from zoneinfo import available_timezones
 
+from django.conf import settings
 from django.contrib.auth.hashers import identify_hasher
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxLengthValidator
 from django.db import models
 
+from accounts.audit_details import IDS, find_odd_detail
+from accounts.email_addresses import fold_email, validate_address
 from accounts.errors import DomainError
+from accounts.models.webhooks import POSTBACK_EVENTS, WEBHOOK_EVENTS
 from accounts.services.accounts import detect_media_type, validate_settings
-from accounts.services.webhooks import validate_url
+from accounts.services.outbox import MACRO_PATTERN, validate_macros
+from accounts.services.webhooks import validate_event_names, validate_url
 from affiliate_site.creative_images import FILE_NAME, MEDIA_TYPES
-from affiliate_site.moving.account_tables import list_tables
+from affiliate_site.moving.account_tables import LEFT_OUT_ROWS, list_tables
 from payouts.services.payout_settings import validate_payer
+from payouts.services.run_selection import METHODS
+from tracking.meta_data import InvalidMetaData, validate_meta_data
+from tracking.money import get_currency
 from tracking.services.account_settings import validate_email_keys
 from tracking.services.connections import validate_settings as validate_mapping
 from tracking.services.connections import validate_shop_url
-from tracking.services.portal_settings import validate_payout_day
+from tracking.services.portal_settings import (
+    validate_payout_day,
+    validate_sender_name,
+)
 from tracking.services.programs import validate_program
 
 YEARS = range(1970, 2200)  # of times and days: others overflow when days are added
@@ -35,10 +46,20 @@ INTEGERS = {
 # Of columns with these names, in each table.
 PATTERNS = {
     "country": re.compile(r"([A-Z]{2})?"),
-    "currency": re.compile(r"([A-Z]{3})?"),
-    "default_currency": re.compile(r"([A-Z]{3})?"),
     "hex": re.compile(r"[0-9a-f]{6}"),
     "public_id": re.compile(r"[A-Za-z0-9_-]{1,32}"),
+    "slug": re.compile(r"[A-Za-z0-9_-]{1,255}"),
+    "identifier": re.compile(r"[A-Za-z0-9_-]{1,255}"),
+    # Other programs' old links have more characters than ours.
+    "code": re.compile(r"[^\x00-\x20\x7f-\xa0\u2000-\u200f\u2028-\u202f<>\"'\\]+"),
+}
+ACTOR = re.compile(r"(?:staff|operator|affiliate) (.*)", re.DOTALL)
+BASIS: dict[str, type] = {  # of a payout run
+    "programs": list,
+    "groups": list,
+    "methods": list,
+    "currencies": list,
+    "minimums": dict,
 }
 HASH_COSTS = ("time_cost", "memory_cost", "parallelism", "iterations")
 JSON_TYPES = {  # of columns without a default
@@ -48,6 +69,11 @@ JSON_TYPES = {  # of columns without a default
     "options": list,
     "warnings": list,
 }
+# Columns with texts only, or with values by names.
+JSON_TEXTS = (
+    *("customer_email_keys", "events", "link_parameters", "options", "result"),
+    *("warnings", "issuer", "payer", "receiver"),
+)
 
 # What values of a file raise that no exporter writes.
 VALUE_ERRORS = (
@@ -116,6 +142,10 @@ def _list_json_checks(name: str, column: Any) -> Iterator[Check]:
     kind = JSON_TYPES.get(name) if empty is None else type(empty)
     if kind is not None:
         yield _expect_json(kind)
+    if name in JSON_TEXTS:
+        yield _expect_texts
+    if name in JSON_CHECKS:
+        yield JSON_CHECKS[name]
 
 
 def _list_integer_checks(name: str, column: Any) -> Iterator[Check]:
@@ -128,10 +158,8 @@ def _list_text_checks(name: str, column: Any) -> Iterator[Check]:
     yield _refuse_zero_bytes
     if name in PATTERNS:
         yield _expect_match(PATTERNS[name])
-    if name == "time_zone":
-        yield _expect_one_of(available_timezones())
-    if name == "password":
-        yield check_password_hash
+    if name in TEXT_CHECKS:
+        yield TEXT_CHECKS[name]
     yield from _list_validators(name, column)
 
 
@@ -162,6 +190,53 @@ def _expect_json(kind: type) -> Check:
             raise ValueError(f"a JSON {'object' if kind is dict else 'array'} expected")
 
     return check
+
+
+def _expect_texts(value: Any) -> None:
+    each = value.values() if isinstance(value, dict) else value
+    if not all(it is None or isinstance(it, str) for it in each):
+        raise ValueError("texts expected")
+
+
+def _check_meta_data(value: dict[str, Any]) -> None:
+    _expect_texts(value)
+    try:
+        validate_meta_data(value)
+    except InvalidMetaData as error:
+        raise ValueError(error.errors[0].text) from None
+
+
+def _check_custom_fields(value: dict[str, Any]) -> None:
+    for each in value.values():
+        _expect_scalars(each if isinstance(each, list) else [each])
+
+
+def _check_notices(value: dict[str, Any]) -> None:
+    if not all(isinstance(it, bool) for it in value.values()):
+        raise ValueError("true or false expected")
+
+
+def _expect_scalars(values: Collection[Any]) -> None:
+    if any(isinstance(it, dict | list) for it in values):
+        raise ValueError("texts, numbers, true or false expected")
+
+
+def _check_currency(value: str) -> None:
+    if value and get_currency(value) != value:
+        raise ValueError(f"{value!r} is not in capital letters")
+
+
+def _check_address(value: str) -> None:
+    if value:
+        validate_address(value)
+
+
+def _check_time_zone(value: str) -> None:
+    _expect_one_of(available_timezones())(value)
+
+
+def _check_language(value: str) -> None:
+    _expect_one_of({"", *dict(settings.LANGUAGES)})(value)
 
 
 def _check_year(value: Any) -> None:
@@ -209,6 +284,64 @@ def _check_connection(row: dict[str, Any]) -> None:
         validate_shop_url(row["kind"], address)
 
 
+def _check_user(row: dict[str, Any]) -> None:
+    if row["email"] != fold_email(row["email"]):
+        raise ValueError("email: not in the spelling that is compared")
+
+
+def _check_log_entry(row: dict[str, Any]) -> None:
+    match = ACTOR.fullmatch(row["actor"] or "")
+    if match and not (match[1].isdecimal() and len(match[1]) <= len(str(IDS.stop))):
+        raise ValueError(f"actor: {row['actor']!r} names no row")
+    if name := find_odd_detail(row["details"]):
+        raise ValueError(f"details: {name} is not what is logged")
+
+
+def _check_mail(row: dict[str, Any]) -> None:
+    if row["kind"] in LEFT_OUT_ROWS["tracking.Mail"]["kind__in"]:
+        raise ValueError(f"kind: {row['kind']!r} has a link that is not moved")
+
+
+def _check_webhook(row: dict[str, Any]) -> None:
+    url, is_postback = row["url"], bool(row["affiliate"])
+    validate_url(MACRO_PATTERN.sub("!", url) if is_postback else url)
+    if is_postback:
+        validate_macros(url)
+    allowed = POSTBACK_EVENTS if is_postback else WEBHOOK_EVENTS
+    validate_event_names(row["events"], allowed=allowed)
+
+
+def _check_portal(row: dict[str, Any]) -> None:
+    validate_payout_day(row["payout_day"])
+    validate_sender_name(row["sender_name"] or "")
+
+
+def _check_run(row: dict[str, Any]) -> None:
+    basis = row["basis"]
+    for name, kind in BASIS.items():
+        if type(basis.get(name)) is not kind:
+            raise ValueError(f"basis: {name} is missing")
+        _expect_texts(basis[name])
+    _expect_one_of_each(METHODS, basis["methods"])
+
+
+def _expect_one_of_each(allowed: Any, values: Collection[str]) -> None:
+    for value in values:
+        _expect_one_of(allowed)(value)
+
+
+TEXT_CHECKS: dict[str, Check] = {
+    "time_zone": _check_time_zone,
+    "password": check_password_hash,
+    "language": _check_language,
+    **dict.fromkeys(("currency", "default_currency"), _check_currency),
+    **dict.fromkeys(("email", "contact_email"), _check_address),
+}
+JSON_CHECKS: dict[str, Check] = {
+    "meta_data": _check_meta_data,
+    "custom_fields": _check_custom_fields,
+    "notices": _check_notices,
+}
 CHECKS_BY_TYPE: tuple[tuple[Any, Callable[[str, Any], Iterator[Check]]], ...] = (
     (models.JSONField, _list_json_checks),
     (models.DateField, lambda name, column: iter([_check_year])),  # times, too
@@ -220,10 +353,14 @@ CHECKS_BY_TYPE: tuple[tuple[Any, Callable[[str, Any], Iterator[Check]]], ...] = 
 ROW_CHECKS: dict[str, Check] = {
     "accounts.Account": _check_account,
     "accounts.Logo": _check_logo,
-    "accounts.WebhookEndpoint": lambda row: validate_url(row["url"]),
+    "accounts.AuditLogEntry": _check_log_entry,
+    "accounts.User": _check_user,
+    "accounts.WebhookEndpoint": _check_webhook,
+    "payouts.PayoutRun": _check_run,
     "payouts.PayoutSettings": validate_payer,
     "tracking.Connection": _check_connection,
     "tracking.Creative": _check_creative,
-    "tracking.PortalSettings": lambda row: validate_payout_day(row["payout_day"]),
+    "tracking.Mail": _check_mail,
+    "tracking.PortalSettings": _check_portal,
     "tracking.Program": validate_program,
 }

@@ -15,6 +15,7 @@ from django.db import DataError, IntegrityError, connection, transaction
 
 from accounts.compiled_writes import insert_rows
 from accounts.db_compat import BATCH_SIZE, without_statement_timeout
+from accounts.email_addresses import fold_email, list_spellings
 from accounts.errors import Conflict, DuplicateAccount, InvalidSetting, InvalidSlug
 from accounts.ids import SLUG_PATTERN
 from accounts.models.accounts import Account, Plan
@@ -37,7 +38,26 @@ from payouts.services.ledger_invariants import LedgerInvariants
 from payouts.services.payout_methods import calculate_method_index
 
 ACCOUNT = Account._meta.label
-# Columns that a file does not have, calculated from the columns of the row.
+MAIL_MOVED = "the account moved before it was sent"
+
+
+def _fold_address(row: dict[str, Any]) -> dict[str, Any]:
+    """Calculate the spelling that is compared, unless it is one of the address.
+
+    An older row may have another one, as another row has the present one.
+    """
+    email, folded = row["email"], row["email_folded"]
+    if email and folded in list_spellings(email):
+        return {}
+    return {"email_folded": fold_email(email) if email else None}
+
+
+def _keep_unsent(row: dict[str, Any]) -> dict[str, Any]:
+    """Send no mail of a file: its recipient and text are foreign."""
+    return {"due_at": None, "error": MAIL_MOVED} if row["due_at"] else {}
+
+
+# Columns that a file does not have or must not say, calculated from those of the row.
 CALCULATED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "accounts.WebhookEndpoint": lambda row: {
         "secret": "" if row["affiliate"] else generate_secret()
@@ -45,6 +65,8 @@ CALCULATED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "payouts.PayoutMethod": lambda row: {
         "blind_index": calculate_method_index(row["kind"], row["details"])
     },
+    **dict.fromkeys(("tracking.Affiliate", "tracking.Prospect"), _fold_address),
+    "tracking.Mail": _keep_unsent,
 }
 
 

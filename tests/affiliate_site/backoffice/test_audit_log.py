@@ -530,3 +530,26 @@ def test_names_affiliates_who_change_what_is_theirs(staff_client, account):
     page = strip_tags(unescape(client.get(url).content.decode()))
     assert f"Mina Kessler (affiliate) (affiliate {mina.pk})" in page
     assert "iban: none → •••• 3438" in page
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"actor": "affiliate x"},
+        {"actor": "staff " + "9" * 40},
+        {"subject": "affiliate:" + "9" * 40},
+        {"details": {"user_id": "x", "program_id": 7, "until": "x", "parent": {}}},
+        {"details": {"user_id": [1], "affiliate": [[1]], "program_id": [[1]]}},
+        {"kind": "affiliate.added_to_group", "details": {"group": {}}},
+        {"kind": "affiliate.added_to_group", "details": {}},
+        {"kind": "affiliate.added_to_program", "details": {"approved": [1]}},
+        {"kind": "affiliate.updated", "details": {"fields": 5}},
+        {"kind": "commission.updated", "details": {"fields": ["payment"]}},
+        {"kind": "commission.updated", "details": {"status": []}},
+    ],
+)
+def test_an_odd_entry_does_not_hide_the_others(account, staff_client, values):
+    """Entries of an account that moved in may be foreign."""
+    entry = {"kind": "account.locked", "subject": "account:harbor", "details": {}}
+    account.audit_log.create(**entry | values)
+    assert read_list(staff_client())

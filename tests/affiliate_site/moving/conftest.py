@@ -43,6 +43,7 @@ def moved(shared_rows, tmp_path_factory):
     with rolled_back(), override_settings(CREATIVES_DIR=folder / "source"):
         account = create_account()
         key = fill_account(account, image=image.getvalue())
+        account.mails.update(due_at=None)  # mail that waits is not moved
         write(account, folder / "account.jsonl")
         return Moved(
             folder,

@@ -377,7 +377,7 @@ def test_refuses_lines_that_are_no_rows(moved, tmp_path, text):
         ("accounts.Account", {"click_days": 30}, "The days of clicks must be"),
         ("accounts.Account", {"created_at": "9999-12-31T00:00:00+00:00"}, "the year"),
         ("accounts.Account", {"customer_email_keys": {}}, "a JSON array expected"),
-        ("accounts.Account", {"default_currency": "eu!"}, "default_currency: 'eu!'"),
+        ("accounts.Account", {"default_currency": "eu!"}, "Unknown currency"),
         ("accounts.ApiKey", {"role": "operator"}, "role: 'operator' is not one of"),
         ("accounts.User", {"role": "operator"}, "role: 'operator' is not one of"),
         ("accounts.User", {"email": "no address"}, "email: Enter a valid email"),
