@@ -85,6 +85,7 @@ EVENT_SENTENCES = {
     "customer.updated": "changed {}",
     "document.corrected": "corrected {document} with {}",
     "document.issued": "issued {}",
+    "enrollment.code_chosen": "chose the code of the links of {}",
     "enrollment.reset_to_pending": "set {} back to pending in program {program}",
     "enrollment.updated": "changed {}",
     "group_rate.created": "created {}",
@@ -159,6 +160,7 @@ EVENT_SENTENCES = {
 SUMMARIES = {
     "affiliate.added_to_program": "added an affiliate to a program",
     "commission.updated": "approved, disapproved or changed a commission",
+    "enrollment.code_chosen": "chose the code of its links",
     "enrollment.updated": "changed a program affiliate",
     "opening_balance.posted": "posted the opening balance of an affiliate",
     "opening_balance.reversed": "took back the opening balance of an affiliate",

@@ -1,5 +1,6 @@
 """Affiliate links, which are landing pages with tracking parameters, and the portal."""
 
+from collections.abc import Iterable
 from urllib.parse import quote, unquote_plus, urlencode, urlunsplit
 
 from django.conf import settings
@@ -9,6 +10,7 @@ from accounts.url_safety import split_url
 from tracking.models.shops import Connection
 from tracking.services.portal_settings import build_portal_url
 
+WEB_SCHEMES = {"http", "https"}
 # What decides who earns: a page that is linked to must not have them already.
 TRACKING_PARAMETERS = ("ref", "tap_a", "tap_s", "sub_id", "click_id")
 
@@ -34,20 +36,38 @@ def build_short_link(
     return f"{path}?{query}" if query else path
 
 
-def find_shop_page(page: str, landing_page: str) -> str:
-    """Return the page, if it is of the host of the landing page, else an empty text.
+def list_shop_hosts(landing_page: str, further: Iterable[str] | None) -> list[str]:
+    """Return the hosts of a shop with their ports: of its landing page, and further.
 
-    The host is compared with its port; addresses with a user are of no host. The result
-    has no tracking parameters of another link, and https:// where the shop has it.
+    Each has its twin: `www.shop.example` of `shop.example`, and the reverse.
+    """
+    try:
+        hosts = [split_url(landing_page).netloc.lower()]
+    except ValueError:
+        hosts = []
+    hosts += further or ()
+    twins = ((host, f"www.{host.removeprefix('www.')}") for host in hosts if host)
+    known = (each for host, www in twins for each in (host, www, www[4:]))
+    return list(dict.fromkeys(known))
+
+
+def find_shop_page(
+    page: str, landing_page: str, further: Iterable[str] | None = None
+) -> str:
+    """Return the page, if it is of a host of the shop, else an empty text.
+
+    `further` are hosts besides that of the landing page. Hosts are compared with their
+    port; addresses with a user are of no host. The result has no tracking parameters of
+    another link, and https:// where the shop has it.
     """
     is_odd = not page.isprintable() or any(each in page for each in " \\")
     try:
         parts, landing = split_url(page), split_url(landing_page)
     except ValueError:
         return ""
-    host = landing.netloc.lower()
-    is_of_shop = parts.netloc.lower() == host and parts.scheme in {"http", "https"}
-    if is_odd or not host or "@" in host or not is_of_shop:
+    host = parts.netloc.lower()
+    is_of_shop = host in list_shop_hosts(landing_page, further)
+    if is_odd or "@" in host or not is_of_shop or parts.scheme not in WEB_SCHEMES:
         return ""
     scheme = "https" if "https" in {parts.scheme, landing.scheme} else "http"
     pairs = parts.query.split("&") if parts.query else []

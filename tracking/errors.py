@@ -548,8 +548,15 @@ class AlreadyEnrolled(InvalidInput):
 class DuplicateReferralCode(InvalidInput):
     """Referral codes are unique in an account."""
 
-    message = "Referral code is already in use"
+    message = gettext_noop("Referral code is already in use")
     property_path = "referral_code"
+
+
+class CodeAlreadyChosen(InvalidInput):
+    """An affiliate chooses the code of its links once."""
+
+    message = gettext_noop("You have chosen your code already")
+    property_path = "code"
 
 
 class DuplicateAlias(InvalidInput):

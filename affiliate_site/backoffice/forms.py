@@ -183,6 +183,25 @@ class RowsChoiceField(RowChoiceField, forms.ModelMultipleChoiceField):
         return super().clean(value)
 
 
+class LinesField(forms.CharField):
+    """A list of texts, one per line, none of them twice."""
+
+    def __init__(self, **kwargs):
+        super().__init__(widget=MULTI_LINE({"rows": 4}), **kwargs)
+
+    def prepare_value(self, value):
+        return "\n".join(value) if isinstance(value, list | tuple) else value
+
+    def to_python(self, value):
+        if isinstance(value, list | tuple):  # a disabled field gives its initial value
+            return list(value)
+        lines = (line.strip() for line in (super().to_python(value) or "").splitlines())
+        return list(dict.fromkeys(filter(None, lines)))
+
+    def has_changed(self, initial, data):
+        return not self.disabled and self.to_python(data) != list(initial or ())
+
+
 class KeyValueField(forms.CharField):
     """A map of texts, one `key: value` per line."""
 

@@ -31,7 +31,7 @@ from tracking.models.clicks import Click
 from tracking.services.clicks import (
     SUB_ID_PATTERN,
     Visit,
-    get_link_program,
+    find_link,
     record_click,
 )
 from tracking.services.failed_page_calls import BOT
@@ -64,8 +64,12 @@ def follow_short_link(request, account: str, code: str) -> HttpResponse:
 def follow(request, account: Account, code: str) -> HttpResponse | None:
     """Return the redirect; None if the link leads to no page of the shop."""
     at = timezone.now()
-    landing_page = get_link_program(account, code, at=at).landing_page
-    page = find_shop_page(request.GET.get("to") or landing_page, landing_page)
+    program, code = find_link(account, code, at=at)
+    page = find_shop_page(
+        request.GET.get("to") or program.landing_page,
+        program.landing_page,
+        program.shop_hosts,
+    )
     if not page:
         return None
     sub_id = request.GET.get("sub_id", "")

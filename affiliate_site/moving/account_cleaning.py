@@ -65,6 +65,7 @@ HASH_COSTS = ("time_cost", "memory_cost", "parallelism", "iterations")
 JSON_TYPES = {  # of columns without a default
     "notices": dict,
     "settings": dict,
+    "shop_hosts": list,
     "link_parameters": list,
     "options": list,
     "warnings": list,

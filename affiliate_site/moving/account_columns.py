@@ -70,7 +70,9 @@ EXPORTED = {
         " is_confirmed is_contested meta_data email_folded warnings user_agent ip"
         " created_at deleted_at"
     ),
-    "tracking.Enrollment": "program affiliate approved promoted_by_claim applied_at",
+    "tracking.Enrollment": (
+        "program affiliate approved promoted_by_claim code_chosen_at applied_at"
+    ),
     "tracking.FailedPageCall": (
         "day reason page count first_at last_at last_order_id last_amount"
     ),
@@ -91,10 +93,10 @@ EXPORTED = {
     ),
     "tracking.PortalTerms": "version text created_at",
     "tracking.Program": (
-        "slug title currency cookie_time landing_page link_parameters program_group"
-        " auto_approve_affiliates auto_approve_commissions auto_approve_browser_sales"
-        " trust_browser_customers hold_days recurring recurring_cap"
-        " recurring_period_days archived_at created_at"
+        "slug title currency cookie_time landing_page shop_hosts link_parameters"
+        " program_group auto_approve_affiliates auto_approve_commissions"
+        " auto_approve_browser_sales trust_browser_customers hold_days recurring"
+        " recurring_cap recurring_period_days archived_at created_at"
     ),
     "tracking.Prospect": (
         "firstname lastname email email_folded company_name company_description"

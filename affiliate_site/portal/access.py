@@ -139,7 +139,7 @@ PAGES = {
 
 # Pages below those of the navigation, which lead back there.
 SECTIONS = dict.fromkeys(("sale", "missing", "ask"), "sales")
-SECTIONS |= dict.fromkeys(("apply", "program"), "links")
+SECTIONS |= dict.fromkeys(("apply", "program", "choose_code"), "links")
 SECTIONS |= dict.fromkeys(
     ("statement", "set_method", "primary_method", "remove_method"), "payments"
 )

@@ -10,7 +10,8 @@ from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
 from affiliate_site import http_errors, qr_codes
-from affiliate_site.portal.access import portal_page, show
+from affiliate_site.portal.access import build_url, portal_page, show
+from affiliate_site.portal.code_pages import can_choose_code
 from affiliate_site.portal.forms import DeepLinkForm
 from affiliate_site.portal.own_links import build_links, get_host, select_programs
 from affiliate_site.portal.programs import list_further_offers
@@ -22,7 +23,10 @@ from tracking.services.clicks import SUB_ID_PATTERN
 def links(request):
     """The links and coupons of each program, and links to other pages."""
     affiliate = request.affiliate
-    account, rows = affiliate.account, list(select_programs(affiliate))
+    account, rows = (
+        affiliate.account,
+        list(select_programs(affiliate, "code_chosen_at")),
+    )
     coupons = defaultdict(list)
     own = account.coupons.filter(enrollment__affiliate=affiliate).order_by("code")
     for coupon in own:
@@ -33,6 +37,8 @@ def links(request):
             "approved": row["approved"],
             "links": build_links(account, row),
             "coupons": coupons[row["pk"]],
+            "code_url": can_choose_code(row)
+            and build_url(account, "choose_code", program=row["program__slug"]),
         }
         for row in rows
     ]

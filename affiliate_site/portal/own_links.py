@@ -67,7 +67,8 @@ def build_links(
     There are none to a page that is not of the shop. Sub-ids have no asset link.
     """
     landing_page, code = row["program__landing_page"], row["code__code"]
-    target = find_shop_page(page or landing_page, landing_page)
+    further = row["program__shop_hosts"]
+    target = find_shop_page(page or landing_page, landing_page, further)
     if not target:
         return {}
     urls = {

@@ -13,12 +13,14 @@ MISSING_SALES = RateLimit(10, minutes=60)  # of an affiliate: nobody guesses ord
 # A guess is right in 3 of a million cases; recovery codes are not counted.
 CODES = RateLimit(5, minutes=60)
 PASSWORDS = RateLimit(20, minutes=60)  # of an affiliate: they confirm changes
+CODE_CHOICES = RateLimit(20, minutes=60)  # of an affiliate: refused ones name a code
 PDF_FILES = RateLimit(20, minutes=60)  # of an affiliate: each keeps a worker busy
 TOO_MANY_ATTEMPTS = _("Too many attempts. Try again in a minute.")
 TOO_MANY_APPLICATIONS = _("Too many applications. Try again in an hour.")
 TOO_MANY_CODES = _("Too many codes. Use a recovery code, or try again in an hour.")
 TOO_MANY_PASSWORDS = _("You entered your password many times. Try again in an hour.")
 TOO_MANY_MISSING_SALES = _("You asked for many orders. Try again in an hour.")
+TOO_MANY_CODE_CHOICES = _("You tried many codes. Try again in an hour.")
 TOO_MANY_PDF_FILES = _("You opened many PDF files. Try again in an hour.")
 
 
@@ -77,3 +79,11 @@ def is_application_throttled(request, account) -> bool:
     The limit of the account is that of `send_application`.
     """
     return count_application(request, account.slug)
+
+
+def find_code_choice_limit(affiliate) -> str:
+    """Count a code that an affiliate wants; return the text of the limit that is
+    exceeded, empty if it is not."""
+    subject = f"portal-code-choices {affiliate.account_id} {affiliate.pk}"
+    is_exceeded = count_request(subject, CODE_CHOICES).is_exceeded
+    return str(TOO_MANY_CODE_CHOICES) if is_exceeded else ""

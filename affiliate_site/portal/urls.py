@@ -5,6 +5,7 @@ from django.urls import path
 from affiliate_site.portal import (
     account_pages,
     apply_pages,
+    code_pages,
     creative_pages,
     figures,
     home,
@@ -36,6 +37,7 @@ urlpatterns = [
     path("password/<str:token>/", sign_in.set_password, name="set_password"),
     path("view/<str:token>/", sign_in.view_as, name="view_as"),
     path("links/", link_pages.links, name="links"),
+    path("links/<slug:program>/code/", code_pages.choose, name="choose_code"),
     path("links/qr/", link_pages.qr_code, name="qr_code"),
     path("creatives/", creative_pages.creatives, name="creatives"),
     path("sales/", sale_pages.sales, name="sales"),

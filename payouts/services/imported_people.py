@@ -32,13 +32,18 @@ from tracking.services.attribution import (
     attribute_by_import,
     build_attribution_record,
 )
-from tracking.services.enrollments import create_referral_code, find_code_owner
 from tracking.services.imports import (
     ImportMap,
     ImportProblem,
     read_map,
     read_text,
     read_time,
+)
+from tracking.services.referral_codes import (
+    create_referral_code,
+    find_code_owner,
+    is_code_taken,
+    was_code_used,
 )
 from tracking.services.search import update_suffixes
 
@@ -192,7 +197,7 @@ def import_enrollment(imports: ImportMap, body: Body, program: Program) -> Enrol
         # It counts more than a further code that another affiliate had there.
         account.referral_code_aliases.filter(code=code).delete()
         owner = None
-    if code and owner is None:
+    if code and owner is None and not was_code_used(account, code, besides=enrollment):
         account.referral_codes.create(enrollment=enrollment, code=code)
     else:
         create_referral_code(account, enrollment=enrollment)
@@ -227,7 +232,7 @@ def import_referral_codes(
             continue
         if len(code) > MAX_CODE_LENGTH or "\x00" in code:
             note = "invalid_code"
-        elif find_code_owner(account, code, besides=enrollment):
+        elif is_code_taken(account, code, besides=enrollment):
             note = "code_in_use"
         if note:
             slug = enrollment.affiliate.slug
@@ -350,7 +355,7 @@ def import_prospect(imports: ImportMap, body: Body, _: Any = None) -> Prospect:
     )
     account.sources.create(prospect=prospect)
     code = find_code(link)
-    if code and not find_code_owner(account, code):
+    if code and not is_code_taken(account, code):
         account.referral_codes.create(prospect=prospect, code=code)
     else:
         create_referral_code(account, prospect=prospect)

@@ -24,8 +24,9 @@ from tracking.meta_data import mend_meta_data
 from tracking.models.customers import CustomerStatus
 from tracking.models.late_changes import record_late_change
 from tracking.money import validate_amount
-from tracking.services.enrollments import find_code_owner
+from tracking.services.enrollments import replace_code
 from tracking.services.imports import ImportMap, read_map, read_text
+from tracking.services.referral_codes import is_code_taken
 from tracking.services.search import update_suffixes
 
 
@@ -49,8 +50,8 @@ def mirror_enrollment(imports: ImportMap, body: Body, pk: int) -> None:
     approved = body.get("approved")
     enrollment.update_row(approved=approved if isinstance(approved, bool) else None)
     code = find_code(read_text(read_map(body, "referral_link"), "link", 2048))
-    if code and find_code_owner(account, code, besides=enrollment) is None:
-        account.referral_codes.filter(enrollment=enrollment).update(code=code)
+    if code and not is_code_taken(account, code, besides=enrollment):
+        replace_code(account, enrollment, code)
     coupon = read_text(body, "coupon", 64)
     others = account.coupons.exclude(enrollment=enrollment)
     account.coupons.filter(enrollment=enrollment).exclude(code=coupon).delete()

@@ -32,6 +32,7 @@ class ProgramSettings:
     rate_kind: str = RateKind.PERCENTAGE
     rate: Decimal = Decimal(10)
     landing_page: str = ""
+    shop_hosts: Sequence[str] | None = None  # besides that of the landing page
     program_group: str = ""
     link_parameters: Sequence[str] | None = None  # of other programs' links
     auto_approve_affiliates: bool = False

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 from django.db import models
+from django.db.models.functions import Lower
 from django.utils import timezone
 
 from accounts.email_addresses import fold_email
@@ -21,6 +22,7 @@ LINK_COLUMNS = (
     "program__slug",
     "program__title",
     "program__landing_page",
+    "program__shop_hosts",
     "code__code",
     "asset__id",
     "asset__hex",
@@ -73,6 +75,7 @@ class Enrollment(TenantModel):
     # Created for a prospect by a page's claim: eligible like the prospect was, and
     # approved by the first fact.
     promoted_by_claim = models.BooleanField(default=False, db_default=False)
+    code_chosen_at = models.DateTimeField(null=True)  # by the affiliate, once
     applied_at = models.DateTimeField(default=timezone.now)
 
     objects: ClassVar = EnrollmentQuerySet.as_manager()
@@ -146,6 +149,11 @@ class ReferralCode(TenantModel):
                 name="referral_code_has_affiliate_or_prospect",
             ),
         ]
+        indexes = [
+            models.Index(
+                "account", Lower("code"), "code", name="referral_codes_by_lowered_code"
+            )
+        ]
 
     def __str__(self) -> str:
         return self.code
@@ -174,7 +182,12 @@ class ReferralCodeAlias(TenantModel):
             )
         ]
         indexes = [
-            models.Index(fields=["account", "enrollment"], name="aliases_of_enrollment")
+            models.Index(
+                fields=["account", "enrollment"], name="aliases_of_enrollment"
+            ),
+            models.Index(
+                "account", Lower("code"), "code", name="aliases_by_lowered_code"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -19,6 +19,8 @@ class Program(TenantModel):
     currency = models.CharField(max_length=3)
     cookie_time = models.PositiveSmallIntegerField(default=45)  # days
     landing_page = models.CharField(max_length=2048, blank=True)
+    # Hosts of the shop besides that of the landing page; some have a port.
+    shop_hosts = models.JSONField(null=True)
     # Of FOREIGN_LINK_PARAMETERS, those that count; null: none.
     link_parameters = models.JSONField(null=True)
     program_group = models.CharField(

@@ -1,8 +1,9 @@
 """Clicks: record visits, optionally deduplicated."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -17,6 +18,7 @@ from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
 from tracking.services.attribution import attribute
 from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
+from tracking.services.referral_codes import find_meant_code
 
 MAX_VISIT_URL_LENGTH = 2048
 SUB_ID = "[A-Za-z0-9._-]{1,64}"
@@ -38,11 +40,43 @@ class Visit:
     link_parameter: str | None = None  # of another system's link; None: `ref`
 
 
-def get_link_program(account: Account, code: str, *, at: datetime) -> Program:
-    """The program to which a referral code leads.
+def find_link(account: Account, code: str, *, at: datetime) -> tuple[Program, str]:
+    """The program to which the code of a short link leads, and the code as it is.
 
-    Raises the `DomainError` with which `record_click` would refuse a visit.
+    The code of a mangled link counts as the one that it means. Raises the `DomainError`
+    with which `record_click` would refuse a visit.
     """
+    try:
+        return _get_link_program(account, code, at=at), code
+    except UnknownReferralCode:
+        meant = find_meant_code(account, code)
+        if meant is None:
+            raise
+        return _get_link_program(account, meant, at=at), meant
+
+
+def record_page_click(
+    account: Account, *, visit: Visit, at: datetime, keeps_texts: bool = True
+) -> Click:
+    """Record the visit that a page reports as `record_click` does, deduplicated.
+
+    The code of a mangled link counts as the one that it means.
+    """
+    record = partial(
+        record_click, account, at=at, deduplicate=True, keeps_texts=keeps_texts
+    )
+    try:
+        return record(visit=visit)
+    except UnknownReferralCode:
+        code = visit.parameters.referral_code
+        meant = find_meant_code(account, code) if code else None
+        if meant in (None, code):
+            raise
+        parameters = replace(visit.parameters, referral_code=meant)
+        return record(visit=replace(visit, parameters=parameters))
+
+
+def _get_link_program(account: Account, code: str, *, at: datetime) -> Program:
     attribution = attribute(
         account,
         parameters=TrackingParameters(referral_code=code),

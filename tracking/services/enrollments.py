@@ -6,36 +6,38 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 from django.db.models.functions import Lower
 
 from accounts.errors import InvalidInput, raise_errors
-from accounts.ids import generate_random_text
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event, record_change
 from tracking.errors import (
     AffiliateNotFound,
     AlreadyEnrolled,
+    CodeAlreadyChosen,
     DuplicateAlias,
     DuplicateCoupon,
     DuplicateReferralCode,
     UnknownReference,
 )
 from tracking.models.affiliates import Affiliate
-from tracking.models.enrollments import Enrollment, ReferralCode, ReferralCodeAlias
+from tracking.models.enrollments import Enrollment, ReferralCodeAlias
 from tracking.models.late_changes import record_late_change
 from tracking.models.programs import Program
-from tracking.models.prospects import Prospect
 from tracking.models.sources import Coupon
 from tracking.services.affiliates import get_affiliate
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.decision_mails import queue_decision_mail
-from tracking.services.programs import ensure_not_archived
+from tracking.services.programs import ensure_not_archived, get_program
+from tracking.services.referral_codes import (
+    create_referral_code,
+    is_code_like_another,
+    is_code_taken,
+    record_used_codes,
+)
 from tracking.services.search import update_suffixes
 
-REFERRAL_CODE_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
-REFERRAL_CODE_LENGTH = 7
 APPROVAL_EVENTS = {
     True: "affiliate.approved",
     False: "affiliate.disapproved",
@@ -51,6 +53,7 @@ class EnrollmentData:
     email: str | None = None
     approved: bool | None = None  # None: pending
     coupon: str | None = None
+    wanted_code: str = ""  # for the links; empty: a random one
 
 
 def create_enrollment(
@@ -75,7 +78,9 @@ def create_enrollment(
                 approved=data.approved,
                 applied_at=at,
             )
-            create_referral_code(account, enrollment=enrollment)
+            create_referral_code(
+                account, enrollment=enrollment, wanted=data.wanted_code
+            )
             if data.coupon is not None:
                 account.coupons.create(enrollment=enrollment, code=data.coupon)
             update_suffixes(account, affiliate_id=affiliate.pk)
@@ -187,17 +192,18 @@ def ensure_codes_available(
     aliases: Collection[str] | None = None,
 ) -> None:
     """Raise `DuplicateCoupon`, `DuplicateReferralCode` or `DuplicateAlias`, or several
-    as an `ErrorList`, if another enrollment or prospect has the coupon or a code."""
+    as an `ErrorList`, if another enrollment or prospect has the coupon or a code, or
+    has used the code before."""
     errors: list[InvalidInput] = []
     coupons = account.coupons.exclude(enrollment=enrollment)
     if coupon is not None and coupons.filter(code=coupon).exists():
         errors.append(DuplicateCoupon())
-    if code is not None and find_code_owner(account, code, besides=enrollment):
+    if code is not None and is_code_taken(account, code, besides=enrollment):
         errors.append(DuplicateReferralCode())
     taken = [
         each
         for each in aliases or ()
-        if find_code_owner(account, each, besides=enrollment)
+        if is_code_taken(account, each, besides=enrollment)
     ]
     if taken:
         errors.append(DuplicateAlias(code=taken[0]))
@@ -216,15 +222,42 @@ def find_similar_coupon(
     return similar.first()
 
 
-def find_code_owner(
-    account: Account, code: str, *, besides: Enrollment | None = None
-) -> ReferralCode | ReferralCodeAlias | None:
-    """Find the code or alias of another enrollment, or of a prospect."""
-    own = Q(enrollment=besides) if besides else Q(pk__in=[])
-    return (
-        account.referral_codes.filter(code=code).exclude(own).first()
-        or account.referral_code_aliases.filter(code=code).exclude(own).first()
-    )
+def replace_code(account: Account, enrollment: Enrollment, code: str) -> None:
+    """Give an enrollment another referral code; the present one stops working."""
+    present = account.referral_codes.filter(enrollment=enrollment).exclude(code=code)
+    record_used_codes(enrollment, present.values_list("code", flat=True))
+    present.update(code=code)
+
+
+def choose_code(
+    affiliate: Affiliate, *, program_slug: str, code: str, at: datetime
+) -> None:
+    """Let an affiliate choose the code of its links, once; earlier links go on working.
+
+    Raises `AffiliateNotFound` if it does not take part, `CodeAlreadyChosen`, and
+    `DuplicateReferralCode`, also if a code of others differs in case only.
+    """
+    account = affiliate.account
+    program = get_program(account, program_slug)
+    with transaction.atomic():
+        account.lock_row()  # two tables have codes: one writer at a time
+        enrollment = get_enrollment(account, program, affiliate.slug, lock=True)
+        if enrollment.code_chosen_at is not None:
+            raise CodeAlreadyChosen
+        if is_code_like_another(account, code, enrollment=enrollment):
+            raise DuplicateReferralCode
+        ensure_not_archived(program)
+        own = account.referral_codes.filter(enrollment=enrollment)
+        present = list(own.exclude(code=code).values_list("code", flat=True))
+        account.referral_code_aliases.filter(code=code).delete()  # its own
+        own.update(code=code)
+        account.referral_code_aliases.bulk_create(
+            ReferralCodeAlias(account=account, enrollment=enrollment, code=each)
+            for each in present
+        )
+        enrollment.update_row(code_chosen_at=at)
+        update_suffixes(account, affiliate_id=affiliate.pk)
+        log_event(account, "enrollment.code_chosen", enrollment, at=at)
 
 
 def set_aliases(
@@ -232,7 +265,9 @@ def set_aliases(
 ) -> None:
     """Let an enrollment have these further codes, and no others."""
     rows = account.referral_code_aliases.filter(enrollment=enrollment)
-    rows.exclude(code__in=codes).delete()
+    removed = rows.exclude(code__in=codes)
+    record_used_codes(enrollment, removed.values_list("code", flat=True))
+    removed.delete()
     known = set(rows.values_list("code", flat=True))
     account.referral_code_aliases.bulk_create(
         ReferralCodeAlias(account=account, enrollment=enrollment, code=code)
@@ -308,7 +343,7 @@ def _set_codes(
             account, enrollment, coupon=None, code=code, aliases=aliases
         )
     if code is not None:
-        account.referral_codes.filter(enrollment=enrollment).update(code=code)
+        replace_code(account, enrollment, code)
     if aliases is not None:
         set_aliases(account, enrollment, aliases)
 
@@ -329,24 +364,3 @@ def get_referenced_affiliate(account: Account, data: EnrollmentData) -> Affiliat
     else:
         rows = rows.with_email(data.email or "")
     return get_or_raise(rows, UnknownReference(what="affiliate", path="affiliate.id"))
-
-
-def create_referral_code(
-    account: Account,
-    *,
-    enrollment: Enrollment | None = None,
-    prospect: Prospect | None = None,
-) -> None:
-    """Create a random referral code, unique in the account, for an enrollment or a
-    prospect."""
-    while True:
-        referral_code = ReferralCode(
-            account=account,
-            code=generate_random_text(REFERRAL_CODE_LENGTH, REFERRAL_CODE_ALPHABET),
-            enrollment=enrollment,
-            prospect=prospect,
-        )
-        if account.referral_codes.insert_or_ignore(
-            referral_code, unique_fields=("account", "code")
-        ):
-            return

@@ -29,12 +29,17 @@ from tracking.models.affiliates import ADDRESS_COLUMNS, Affiliate
 from tracking.models.clicks import Click, parse_click_id
 from tracking.models.conversions import AttributionRecord, ConversionClaim
 from tracking.models.customers import Customer
+from tracking.models.enrollments import ReferralCode
 from tracking.models.prospects import Prospect
 from tracking.search import fold_text
 from tracking.services.attribution import serialize_canonical_json
 from tracking.services.former_ids import CONVERSION, record_former_id
 from tracking.services.imports import erase_source_ids
 from tracking.services.mails import APPLICATION_MAIL
+from tracking.services.referral_codes import (
+    record_used_codes,
+    record_used_codes_of_prospect,
+)
 from tracking.services.search import update_suffixes
 
 ERASED = "erased"
@@ -79,9 +84,12 @@ def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
     )
     enrollments = account.enrollments.filter(affiliate=affiliate)
     count += account.coupons.filter(enrollment__in=enrollments).delete()[0]
-    count += _erase_codes(account, Q(enrollment__in=enrollments))
     aliases = account.referral_code_aliases.filter(enrollment__in=enrollments)
-    count += aliases.delete()[0]
+    codes = account.referral_codes.filter(enrollment__in=enrollments)
+    for enrollment in enrollments.select_related("program", "affiliate"):
+        own = [rows.filter(enrollment=enrollment) for rows in (codes, aliases)]
+        record_used_codes(enrollment, _list_codes(*own))
+    count += _erase_codes(codes) + aliases.delete()[0]
     count += account.notes.filter(affiliate=affiliate).delete()[0]
     tables = (
         account.mails,
@@ -121,11 +129,13 @@ def _erase_applications(account: Account, affiliate: Affiliate) -> int:
 def erase_prospect(account: Account, prospect: Prospect) -> int:
     """Erase a prospect, but not the affiliate that it became."""
     rows = account.prospects.filter(pk=prospect.pk)
+    codes = account.referral_codes.filter(prospect=prospect)
+    record_used_codes_of_prospect(prospect, _list_codes(codes))
     return (
         erase_source_ids(account, "prospect", prospect.pk, prospect.email)
         + _erase_in_records(account, prospect.public_id, prospect.public_id)
         + update_other_values(rows, **ERASED_PERSON)
-        + _erase_codes(account, Q(prospect=prospect))
+        + _erase_codes(codes)
         + _erase_links(account.clicks.filter(prospect=prospect))
         + update_other_values(
             account.pruned_click_counts.filter(prospect=prospect),
@@ -241,14 +251,19 @@ def erase_failed_page_calls(
     return rows.filter(pk__in=pks).update(last_order_id="", last_amount="")
 
 
-def _erase_codes(account: Account, condition: Q) -> int:
-    """Replace the referral codes that match, because staff may have put a name in."""
+def _list_codes(*tables: models.QuerySet[Any]) -> list[str]:
+    """The codes that are not erased yet."""
+    codes = (rows.exclude(code__startswith=ERASED_ID_PREFIX) for rows in tables)
+    return [code for rows in codes for code in rows.values_list("code", flat=True)]
+
+
+def _erase_codes(codes: models.QuerySet[ReferralCode]) -> int:
+    """Replace referral codes, because staff may have put a name in."""
     return sum(
         update_other_values(
-            account.referral_codes.filter(pk=code.pk),
-            code=f"{ERASED_ID_PREFIX}{code.pk}",
+            codes.filter(pk=code.pk), code=f"{ERASED_ID_PREFIX}{code.pk}"
         )
-        for code in account.referral_codes.filter(condition)
+        for code in codes.all()
     )
 
 

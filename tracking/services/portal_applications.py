@@ -33,7 +33,12 @@ from tracking.models.applications import PortalApplication
 from tracking.models.enrollments import Enrollment
 from tracking.models.portal import LinkPurpose
 from tracking.models.programs import Program
-from tracking.services.affiliates import PersonData, create_affiliate, create_password
+from tracking.services.affiliates import (
+    PersonData,
+    create_affiliate,
+    create_password,
+    create_slug_base,
+)
 from tracking.services.decision_mails import queue_decision_mail
 from tracking.services.enrollments import EnrollmentData, create_enrollment
 from tracking.services.hierarchy import set_parent
@@ -222,7 +227,11 @@ def apply_for_program(
 def _enroll(affiliate: Affiliate, program: Program, *, at: datetime) -> Enrollment:
     account = affiliate.account
     approved = program.auto_approve_affiliates or None
-    data = EnrollmentData(affiliate_id=affiliate.slug, approved=approved)
+    data = EnrollmentData(
+        affiliate_id=affiliate.slug,
+        approved=approved,
+        wanted_code=create_slug_base(affiliate.firstname, affiliate.lastname),
+    )
     log_event(account, "affiliate.applied", affiliate, at=at, program=program.slug)
     enrollment = create_enrollment(account, program=program, data=data, at=at)
     queue_decision_mail(affiliate, program, enrollment, at=at)

@@ -1,6 +1,7 @@
 """Programs: look up, change the settings, archive and unarchive."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -18,10 +19,14 @@ from tracking.services.clicks import MAX_VISIT_URL_LENGTH, normalize_url
 
 MAX_COOKIE_TIME_DAYS = 365
 MAX_HOLD_DAYS = 180
+MAX_SHOP_HOSTS = 20
+SHOP_HOST = re.compile(
+    r"(?=.{1,253}\Z)[a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]{1,5})?", re.ASCII
+)
 MAX_RECURRING = 100_000  # sales per customer, and days
 VALIDATED_COLUMNS = (
     *("title", "program_group", "landing_page", "cookie_time"),
-    *("recurring_cap", "recurring_period_days", "hold_days"),
+    *("recurring_cap", "recurring_period_days", "hold_days", "shop_hosts"),
 )
 
 
@@ -103,6 +108,7 @@ def validate_program(values: Mapping[str, Any]) -> None:
         *(partial(_validate_number, values, *number) for number in numbers),
         lambda: validate_hold_days(values["hold_days"]),
         lambda: _validate_landing_page(values["landing_page"]),
+        lambda: _validate_shop_hosts(values["shop_hosts"] or ()),
     )
 
 
@@ -114,6 +120,15 @@ def _validate_landing_page(page: str) -> None:
             setting="The landing page",
             rule="an address that starts with https:// or http://, without #",
             path="landing_page",
+        )
+
+
+def _validate_shop_hosts(hosts: Sequence[str]) -> None:
+    if len(hosts) > MAX_SHOP_HOSTS or not all(map(SHOP_HOST.fullmatch, hosts)):
+        raise InvalidSetting(
+            setting="The list of further hosts",
+            rule=f"up to {MAX_SHOP_HOSTS} hosts like shop.example.net, each on a line",
+            path="shop_hosts",
         )
 
 

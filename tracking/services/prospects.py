@@ -30,12 +30,10 @@ from tracking.services.affiliates import (
 )
 from tracking.services.attribution import Attribution
 from tracking.services.concurrency import ConcurrentUpdate
-from tracking.services.enrollments import (
-    approve_promoted_affiliate,
-    create_referral_code,
-)
+from tracking.services.enrollments import approve_promoted_affiliate
 from tracking.services.hierarchy import get_referenced_group
 from tracking.services.programs import ensure_not_archived, find_oldest_active_program
+from tracking.services.referral_codes import create_referral_code
 from tracking.services.search import update_suffixes
 
 

@@ -11,7 +11,7 @@ from accounts.errors import DomainError
 from accounts.models.accounts import Account
 from tracking.errors import TooMuchFromPages
 from tracking.models.clicks import Click
-from tracking.services.clicks import Visit, record_click
+from tracking.services.clicks import Visit, record_page_click
 from tracking.services.concurrency import retry_on_conflict
 from tracking.services.page_storage import store_click, take_storage_of_click
 
@@ -50,8 +50,8 @@ def record_visit(
     def store(keeps_texts: bool) -> DomainError | None:  # noqa: FBT001
         failure, click = None, None
         try:
-            click = record_click(
-                account, visit=visit, at=at, deduplicate=True, keeps_texts=keeps_texts
+            click = record_page_click(
+                account, visit=visit, at=at, keeps_texts=keeps_texts
             )
         except DomainError as error:
             failure = error

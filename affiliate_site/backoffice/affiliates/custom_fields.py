@@ -6,7 +6,7 @@ from django.contrib import admin
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
 from affiliate_site.backoffice.form_pages import FormPage, RemovePage
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
-from affiliate_site.backoffice.forms import MULTI_LINE, NewIdField, ServiceForm
+from affiliate_site.backoffice.forms import LinesField, NewIdField, ServiceForm
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from tracking.models.affiliates import CustomField, FieldType
 from tracking.services.custom_fields import (
@@ -29,17 +29,11 @@ class CustomFieldForm(ServiceForm):
     """What can change of a custom field."""
 
     title = forms.CharField(help_text="The question, such as “Your website”.")
-    options = forms.CharField(
-        required=False, widget=MULTI_LINE(), help_text="For choices: one per line."
-    )
+    options = LinesField(required=False, help_text="For choices: one per line.")
     required = forms.BooleanField(
         required=False,
         help_text="Sign-up forms ask for it; the API accepts affiliates without it.",
     )
-
-    def clean_options(self):
-        lines = (line.strip() for line in self.cleaned_data["options"].splitlines())
-        return [line for line in lines if line]
 
 
 class NewCustomFieldForm(CustomFieldForm):

@@ -16,7 +16,7 @@ from affiliate_site.backoffice.affiliates.affiliate_pages import (
     get_tab_url,
 )
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.forms import MULTI_LINE, RowChoiceField, ServiceForm
+from affiliate_site.backoffice.forms import LinesField, RowChoiceField, ServiceForm
 from tracking.errors import DuplicateCoupon, DuplicateReferralCode
 from tracking.models.enrollments import Enrollment
 from tracking.services.enrollments import (
@@ -254,10 +254,9 @@ class CodesForm(CodeOwnerForm):
     referral_code = forms.CharField(
         help_text="3 to 64 letters, digits, dashes and underscores."
     )
-    aliases = forms.CharField(
+    aliases = LinesField(
         label="Further codes",
         required=False,
-        widget=MULTI_LINE,
         help_text="One per line, such as those of an earlier system. Links with them"
         " count for the affiliate, too.",
     )
@@ -268,8 +267,7 @@ class CodesForm(CodeOwnerForm):
         return values
 
     def clean_aliases(self):
-        codes = [line.strip() for line in self.cleaned_data["aliases"].splitlines()]
-        codes = [code for code in dict.fromkeys(codes) if code]
+        codes = self.cleaned_data["aliases"]
         wrong = [code for code in codes if not ALIAS_PATTERN.fullmatch(code)]
         if wrong:
             raise forms.ValidationError(
@@ -305,7 +303,7 @@ class EditCodesPage(EnrollmentPage):
         return {
             "coupon": coupon.code if coupon else "",
             "referral_code": code.code if code else "",
-            "aliases": "\n".join(list_aliases(enrollment)),
+            "aliases": list_aliases(enrollment),
         }
 
     def get_values(self, form):

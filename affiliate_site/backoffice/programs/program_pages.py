@@ -9,6 +9,7 @@ from affiliate_site.backoffice.form_pages import EditPage, FormPage
 from affiliate_site.backoffice.forms import (
     DecimalField,
     FieldSets,
+    LinesField,
     NewIdField,
     ServiceForm,
 )
@@ -44,6 +45,12 @@ RATE_CHOICES = (
 )
 
 
+PROGRAM_FIELDS = (
+    *("title", "program_group", "currency", "landing_page", "shop_hosts"),
+    "cookie_time",
+)
+
+
 class ProgramForm(ServiceForm):
     """The settings of a program."""
 
@@ -60,6 +67,12 @@ class ProgramForm(ServiceForm):
     landing_page = forms.CharField(
         required=False,
         help_text="Referral links lead here. Start with https://.",
+    )
+    shop_hosts = LinesField(
+        label="Further hosts of the shop",
+        required=False,
+        help_text="One per line, such as shop.example.de. Affiliates may link to pages"
+        " of them, too. www. need not be named.",
     )
     cookie_time = forms.IntegerField(
         label="Cookie lifetime in days",
@@ -117,7 +130,7 @@ class ProgramForm(ServiceForm):
     )
 
     fieldsets: FieldSets = (
-        (None, ("title", "program_group", "currency", "landing_page", "cookie_time")),
+        (None, PROGRAM_FIELDS),
         ("Moving in", ("link_parameters",)),
         ("Approval", ("auto_approve_affiliates", "auto_approve_commissions")),
         ("Payouts", ("hold_days",)),
@@ -130,6 +143,10 @@ class ProgramForm(ServiceForm):
             ("auto_approve_browser_sales", "trust_browser_customers"),
         ),
     )
+
+    def clean_shop_hosts(self):
+        """In lower case, in which hosts are compared; None: none."""
+        return [host.lower() for host in self.cleaned_data["shop_hosts"]] or None
 
     def clean_link_parameters(self):
         """None: as from before the setting."""

@@ -393,3 +393,29 @@ def test_names_the_type_of_a_custom_field_as_its_form_does(staff_client, account
     page = client.get(reverse("admin:tracking_customfield_changelist"))
 
     assert "One of several options" in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("entered", "stored"),
+    [
+        (
+            "Shop.Example.DE\n\n lamps.example:8443 \n",
+            ["shop.example.de", "lamps.example:8443"],
+        ),
+        ("", None),
+    ],
+)
+def test_names_further_hosts_of_the_shop(staff_client, scenario, entered, stored):
+    client, url = staff_client("manager"), program_url(scenario.program, "edit")
+    form = get_form(client, url)
+    save(client, url, **form | {"shop_hosts": entered})
+    assert scenario.program.reload().shop_hosts == stored
+
+
+@pytest.mark.parametrize("entered", ["https://shop.example.de", "shop", "a b.example"])
+def test_says_what_a_host_is(staff_client, scenario, entered):
+    client, url = staff_client("manager"), program_url(scenario.program, "edit")
+    form = get_form(client, url)
+    page = client.post(url, form | {"shop_hosts": entered}).content.decode()
+    assert "up to 20 hosts like shop.example.net, each on a line" in page
+    assert scenario.program.reload().shop_hosts is None

@@ -141,6 +141,29 @@ def test_leads_to_a_page_of_the_shop(browser, scenario, page, target):
     assert browser.get_target(f"?to={quote(page)}") == target.format(code)
 
 
+@pytest.mark.parametrize("end", [".", "),", "%E2%80%8B", "%3Futm=x"])
+def test_a_mangled_link_counts_for_whom_it_names(browser, scenario, end):
+    code = scenario.mina.code
+    path = f"/r/{scenario.account.slug}/{code.upper()}{end}/"
+    target = browser.get_target(path=path)
+    assert target == f"https://shop.example.net/?ref={code}"
+    assert scenario.account.clicks.get().enrollment == scenario.mina.enrollment
+
+
+def test_leads_to_further_hosts_of_the_shop(browser, scenario):
+    scenario.program.update_row(shop_hosts=["shop.example.de:8443", "lamps.example"])
+    for host, is_of_shop in (
+        ("www.shop.example.net", True),
+        ("shop.example.de:8443", True),
+        ("www.lamps.example", True),
+        ("shop.example.de", False),
+        ("example.net", False),
+        ("www.www.lamps.example", False),
+    ):
+        response = browser.follow(f"?to=https://{host}/desk")
+        assert response.status_code == (302 if is_of_shop else 404), host
+
+
 @pytest.mark.parametrize(
     "page",
     [

@@ -137,6 +137,13 @@ def test_each_click_returns_a_new_tracking_id(page, scenario):
     assert scenario.account.visitors.count() == 2
 
 
+def test_a_mangled_link_counts_for_whom_it_names(page, scenario):
+    code = scenario.mina.code
+    for text in (code.upper(), f"{code}).", f"{code}\u200b", f"{code}?utm=x"):
+        page.click(referral_code=text)
+    assert scenario.account.clicks.get().enrollment == scenario.mina.enrollment
+
+
 @pytest.mark.parametrize("agent", PEOPLE)
 def test_visits_of_people_are_clicks(page, scenario, agent):
     page.headers["User-Agent"] = agent

@@ -170,3 +170,43 @@ def test_shows_24_creatives_at_a_time(mina, portal, scenario, capture_queries):
     assert older in page.decode()
     assert get_page(mina, f"{portal}creatives/{older}").count('class="banner"') == 1
     get_page(mina, f"{portal}creatives/?before={2**70}")
+
+
+def test_chooses_a_code_once(mina, portal, scenario):
+    path = f"{portal}links/{scenario.program.slug}/code/"
+    assert f'href="{path}"' in read(mina, f"{portal}links/")
+    for code, error in (
+        ("a b", "Use letters, digits and single dashes, such as mina-10."),
+        ("no", "at least 3 characters"),
+        ("x" * 33, "at most 32 characters"),
+    ):
+        assert error in unescape(mina.post(path, {"code": code}).content.decode())
+    other = scenario.create_enrolled_affiliate("Odette", "Varga")
+    refused = mina.post(path, {"code": other.code.upper()})
+    assert "Referral code is already in use" in refused.content.decode()
+
+    assert mina.post(path, {"code": "mina-10"}).url == f"{portal}links/"
+
+    page = read(mina, f"{portal}links/")
+    assert f'value="{SHOP}?ref=mina-10"' in page
+    assert f'href="{path}"' not in page
+    assert mina.get(path).status_code == 404
+
+
+def test_limits_the_codes_that_an_affiliate_tries(mina, portal, scenario):
+    other = scenario.create_enrolled_affiliate("Odette", "Varga")
+    path = f"{portal}links/{scenario.program.slug}/code/"
+    answers = [mina.post(path, {"code": other.code}).status_code for _ in range(21)]
+    assert answers == 20 * [200] + [429]
+
+
+def test_nobody_chooses_a_code_without_taking_part(mina, portal, scenario):
+    scenario.mina.enrollment.update_row(approved=None)
+    path = f"{portal}links/{scenario.program.slug}/code/"
+    assert mina.post(path, {"code": "mina-10"}).status_code == 404
+
+
+def test_links_lead_to_further_hosts_of_the_shop(mina, portal, scenario):
+    scenario.program.update_row(shop_hosts=["lamps.example"])
+    page = read(mina, f"{portal}links/?page=https://www.lamps.example/desk")
+    assert f'value="https://www.lamps.example/desk?ref={scenario.mina.code}"' in page

@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory, EnrollmentFactory, ProgramFactory
 from tracking.errors import AffiliateNotFound
-from tracking.services import enrollments
+from tracking.services import referral_codes
 from tracking.services.enrollments import (
     EnrollmentData,
     create_enrollment,
@@ -50,7 +50,9 @@ def test_creates_a_code_of_seven_letters_and_digits(account, program, odette):
 def test_generates_another_code_if_one_is_taken(account, program, odette, monkeypatch):
     EnrollmentFactory(account=account, code="taken00")
     codes = iter(["taken00", "taken00", "free000"])
-    monkeypatch.setattr(enrollments, "generate_random_text", lambda *args: next(codes))
+    monkeypatch.setattr(
+        referral_codes, "generate_random_text", lambda *args: next(codes)
+    )
 
     enrollment = make_enrollment(account, program)
 
