@@ -2,22 +2,21 @@
 
 from typing import Any, TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
+from django.db.models.functions import Concat
 
 from accounts.models.accounts import Account
+from tracking.models.imports import UNDONE_SOURCE_PREFIX
 
 Rows = TypeVar("Rows", bound=QuerySet[Any, Any])
 
 
 def hide_undone_transfers(account: Account, rows: Rows) -> Rows:
     """Leave out the transfers of undone imports, and what took them back."""
-    sources = _list_sources(account)
-    if not sources:
-        return rows
-    balances = _list_ids(account, sources, "opening_balance")
+    balances = _list_ids(account, "opening_balance")
     return (
-        rows.exclude(commission__in=_list_commissions(account, sources))
-        .exclude(payment__in=_list_ids(account, sources, "payment"))
+        rows.exclude(commission__in=_list_commissions(account))
+        .exclude(payment__in=_list_ids(account, "payment"))
         .exclude(pk__in=balances)
         .exclude(reversal_of__in=balances)
     )
@@ -25,28 +24,23 @@ def hide_undone_transfers(account: Account, rows: Rows) -> Rows:
 
 def hide_undone_commissions(account: Account, rows: Rows) -> Rows:
     """Leave out the commissions of undone imports."""
-    sources = _list_sources(account)
-    return rows.exclude(pk__in=_list_commissions(account, sources)) if sources else rows
+    return rows.exclude(pk__in=_list_commissions(account))
 
 
 def hide_undone_payments(account: Account, rows: Rows) -> Rows:
     """Leave out the payments of undone imports."""
-    sources = _list_sources(account)
-    return (
-        rows.exclude(pk__in=_list_ids(account, sources, "payment")) if sources else rows
-    )
+    return rows.exclude(pk__in=_list_ids(account, "payment"))
 
 
-def _list_sources(account: Account) -> list[str]:
-    return [it.undone_source for it in account.table_imports.exclude(undone_at=None)]
-
-
-def _list_ids(account: Account, sources: list[str], kind: str) -> Any:
+def _list_ids(account: Account, kind: str) -> Any:
+    undone = account.table_imports.exclude(undone_at=None)
+    source = Concat(Value(UNDONE_SOURCE_PREFIX), "public_id")
+    sources = undone.annotate(undone=source).values("undone")
     objects = account.imported_objects.filter(source__in=sources, kind=kind)
     return objects.values("local_id")
 
 
-def _list_commissions(account: Account, sources: list[str]) -> Any:
+def _list_commissions(account: Account) -> Any:
     """Without those whose sale was restored since."""
-    pks = _list_ids(account, sources, "commission")
+    pks = _list_ids(account, "commission")
     return account.commissions.filter(pk__in=pks, deleted_at__isnull=False).values("pk")
