@@ -72,6 +72,7 @@ class Sale(Fact):
     subscription: str
     is_renewal: bool
     is_canceled: bool
+    name: NotRequired[str]  # its number, as the shop shows it
     note: NotRequired[str]  # a sentence for staff about the lines
 
 

@@ -34,6 +34,7 @@ class FakeShop:
     def __init__(self, receiver, kind):
         self.receiver, self.kind, self.page_size = receiver, kind, 100
         self.items, self.failures, self.is_broken_after = [], [], None
+        self.codes = []  # promotion codes of Stripe
         receiver.respond = self.respond
 
     @property
@@ -55,10 +56,19 @@ class FakeShop:
         respond_with(200, json.dumps(body).encode(), **headers)(handler)
 
     def answer_stripe(self, query):
+        if "created[gte]" not in query:
+            return self.answer_promotion_codes(query)
         first, last = int(query["created[gte]"]), int(query["created[lt]"])
         found = [it for it in self.items if first <= it["created"] < last][::-1]
         if cursor := query.get("starting_after"):
             found = found[[it["id"] for it in found].index(cursor) + 1 :]
+        page = found[: self.page_size]
+        return {"data": page, "has_more": len(found) > len(page)}, {}
+
+    def answer_promotion_codes(self, query):
+        ids = [it["id"] for it in self.codes]
+        cursor = query.get("starting_after")
+        found = self.codes[ids.index(cursor) + 1 if cursor else 0 :]
         page = found[: self.page_size]
         return {"data": page, "has_more": len(found) > len(page)}, {}
 

@@ -5,6 +5,7 @@ stored: `Hana` as `hana`, `ana`, `na` and `a`. Any part of a word then is the be
 of one of them.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable
 
@@ -14,6 +15,18 @@ MAX_SUFFIX_LENGTH = 64  # characters; more of a search term are ignored
 TRANSLITERATIONS = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}  # noqa: RUF001 - intended letter
 )
+
+# What staff write before an order ID: `order `, `#`, `Order no. `.
+LEADING_WORDS_PATTERN = re.compile(
+    r"\A(?:(?:order|number|no|id)(?:[.:]|\b)\s*)*#?\s*(?=\w)", re.IGNORECASE
+)
+MAX_NAME_LENGTH = 255
+
+
+def normalize_order_name(text: str) -> str:
+    """Return an order's name as names are compared: `Order #HL-1001` is `hl-1001`."""
+    plain = LEADING_WORDS_PATTERN.sub("", text.strip(), count=1)
+    return plain.replace("\0", "").casefold()[:MAX_NAME_LENGTH]
 
 
 def fold_text(text: str) -> str:

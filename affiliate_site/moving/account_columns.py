@@ -124,8 +124,8 @@ EXPORTED = {
         " customer_key due_at attempts"
     ),
     "tracking.ShopOrder": (
-        "connection label customer_key facts settings conversion is_adopted lines held"
-        " removed_at reason created_at"
+        "connection label name customer_key facts settings conversion is_adopted lines"
+        " held removed_at reason created_at"
     ),
     "tracking.ShopReference": "connection reference order",
     "tracking.Source": "affiliate prospect hex",

@@ -379,12 +379,15 @@ def build_sale(
     occurred_at: str = "",
     rank: int = 0,
     note: str = "",
+    name: Any = "",
 ) -> Sale:
     """Return a sale; `attributes` are what a connection may choose the program by.
 
+    `name` is what the shop shows as the order's number, if that is not its ID.
+
     `occurred_at` is when it was made, if `at` may be the time of a later change.
     """
-    return {
+    sale: Sale = {
         "at": at,
         "rank": rank,
         "note": note,
@@ -401,6 +404,9 @@ def build_sale(
         "is_renewal": is_renewal,
         "is_canceled": is_canceled,
     }
+    if name:
+        sale["name"] = str(name)[:MAX_KEY_LENGTH]
+    return sale
 
 
 def build_lines(lines: Sequence[Line], total: Decimal, currency: str) -> list[Line]:
@@ -439,6 +445,11 @@ def take_from_sale(line: Line) -> Line:
     Its refunds, which have the amount that the shop lists, take nothing then.
     """
     return {**line, "amount": "0", "listed": line.get("listed", line["amount"])}
+
+
+def read_list(value: Any) -> list[Any]:
+    """Return a list; PHP sends one with gaps as an object: `{"0": …, "2": …}`."""
+    return list((value or {}).values() if isinstance(value or {}, Mapping) else value)
 
 
 def read_texts(values: Any) -> dict[str, str]:

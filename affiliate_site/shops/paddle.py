@@ -81,6 +81,7 @@ def read_transaction(body: Body, connection: Connection) -> EventFacts:
         attributes=pick_attributes(connection, attributes),
         subscription=transaction.get("subscription_id") or "",
         is_renewal=transaction.get("origin") == RENEWAL,
+        name=transaction.get("invoice_number"),
     )
     facts = build_customer(referral) if customer else CustomerFacts()
     return EventFacts([transaction["id"]], {"sale": sale}, customer, facts)

@@ -95,6 +95,7 @@ def read_order(body: Body, connection: Connection) -> EventFacts:
         is_canceled=is_canceled,
         occurred_at=created_at,
         note=describe_gift_cards(body, connection),
+        name=body.get("name"),
     )
     refunds = read_refunds(body, at, connection)
     order: OrderFacts = {"sale": sale, "refunds": refunds}

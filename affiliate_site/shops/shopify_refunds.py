@@ -152,9 +152,27 @@ def read_reason(
         )
         lines = dict(zip(lines, parts, strict=True))
     if connection.settings.get("includes_shipping"):
-        amount, tax = add_up_shipping(refund, is_included=is_included)
-        lines[SHIPPING] = max(amount + tax if has_tax else amount, ZERO)
+        lines[SHIPPING] = read_refunded_shipping(
+            refund, currency, has_tax=has_tax, is_included=is_included
+        )
     return build_refund(at, max(value - total, ZERO), lines)
+
+
+def read_refunded_shipping(
+    refund: Mapping[str, Any], currency: str, *, has_tax: Any, is_included: bool
+) -> Decimal:
+    """Return the shipping that a refund takes off, as it earns.
+
+    If it names no line, what was paid back below its value is missing from shipping.
+    """
+    amount, tax = add_up_shipping(refund, is_included=is_included)
+    earning = max(amount + tax if has_tax else amount, ZERO)
+    difference = sum(add_up_adjustments(refund, DISCREPANCY), ZERO)
+    if refund.get("refund_line_items") or difference >= ZERO or not currency:
+        return earning
+    whole = amount + tax
+    product = ROUNDING_CONTEXT.multiply(earning, max(whole + difference, ZERO))
+    return round_amount(ROUNDING_CONTEXT.divide(product, whole), currency)
 
 
 def build_refund(
@@ -206,15 +224,23 @@ def add_up_shipping(
     if not (lines := refund.get("refund_shipping_lines")):
         return add_up_adjustments(refund, SHIPPING_REFUND)
     amount = add_up((it["subtotal_amount_set"]["shop_money"] for it in lines), "amount")
-    taxes = [it["tax_amount_set"] for it in lines if it.get("tax_amount_set")]
-    tax = add_up((it["shop_money"] for it in taxes), "amount")
+    tax = add_up_shipping_tax(refund)
     return (amount - tax if is_included else amount), tax
+
+
+def add_up_shipping_tax(refund: Mapping[str, Any]) -> Decimal:
+    """Return the tax of the lines of refunded shipping, which newer versions have."""
+    lines = refund.get("refund_shipping_lines") or []
+    taxes = [it["tax_amount_set"] for it in lines if it.get("tax_amount_set")]
+    return add_up((it["shop_money"] for it in taxes), "amount")
 
 
 def add_up_duties(refund: Mapping[str, Any]) -> Decimal:
     """Return the refunded duties, which are no value of products."""
-    money = (refund.get("total_duties_set") or {}).get("shop_money")
-    return read_amount(money["amount"]) if money else ZERO
+    if total := refund.get("total_duties_set"):
+        return read_amount(total["shop_money"]["amount"])
+    duties = [it.get("amount_set") for it in refund.get("duties") or []]
+    return add_up((it["shop_money"] for it in duties if it), "amount")
 
 
 def read_whole_value(refund: Mapping[str, Any], *, is_included: bool) -> Decimal:
@@ -249,8 +275,8 @@ def read_money(refund: Mapping[str, Any], order: Body) -> Decimal:
 
 def guess_tax_included(refund: Mapping[str, Any]) -> bool | None:
     """Whether amounts of lines include tax, by the money paid back; None: unclear."""
-    lines = refund.get("refund_line_items")
-    if not add_up(lines, "total_tax"):
+    taxes = add_up(refund.get("refund_line_items"), "total_tax")
+    if not taxes + add_up_shipping_tax(refund):
         return False
     paid_back = [it for it in refund.get("transactions") or [] if is_paid_back(it)]
     currencies = {it.get("currency") for it in paid_back} - {None}

@@ -64,6 +64,7 @@ def read_invoice(body: Body, connection: Connection) -> EventFacts:
         subscription=subscription,
         is_renewal=invoice.get("billing_reason") == RENEWAL,
         note=note,
+        name=invoice.get("number"),
     )
     facts = build_customer(at, referral, invoice.get("customer_email"))
     return EventFacts(list_invoice_references(invoice), {"sale": sale}, customer, facts)

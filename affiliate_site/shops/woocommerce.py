@@ -32,6 +32,7 @@ from affiliate_site.shops.base import (
     read_amount,
     read_currency,
     read_id,
+    read_list,
     read_signed,
     take_from_sale,
 )
@@ -74,12 +75,14 @@ def read_order(body: Body, connection: Connection) -> EventFacts:
     if not connection.settings.get("includes_gift_cards"):
         cards = sum((read_amount(it["amount"]) for it in list_cards(body)), ZERO)
     paid = read_amount(body["total"]) + cards
-    refunds = read_refunds(body.get("refunds") or [], at, currency)
-    attributes = {str(it["key"]): it["value"] for it in body.get("meta_data") or []}
+    refunds = read_refunds(read_list(body.get("refunds")), at, currency)
+    attributes = {
+        str(it["key"]): it["value"] for it in read_list(body.get("meta_data"))
+    }
     values = list_referral_values(connection, attributes)
     for name in LANDING_PAGES:
         values += list_link_values(connection, attributes.get(name))
-    coupons = [it["code"] for it in body.get("coupon_lines") or []]
+    coupons = [it["code"] for it in read_list(body.get("coupon_lines"))]
     referral = build_referral(created_at, values, coupons)
     email = (body.get("billing") or {}).get("email")
     facts = build_customer(at, referral, email)
@@ -103,6 +106,7 @@ def read_order(body: Body, connection: Connection) -> EventFacts:
         occurred_at=created_at,
         rank=RANKS.get(status, 0),
         note=describe_gift_cards(body, connection),
+        name=body.get("number"),
     )
     order: OrderFacts = {
         "sale": sale,
@@ -150,9 +154,9 @@ def read_lines(
     if not has_shipping:
         total -= read_amount(body["shipping_total"])
         total -= read_amount(body.get("shipping_tax") or 0) if has_tax else ZERO
-    sources = [*body["line_items"], *(body.get("fee_lines") or [])]
+    sources = [*read_list(body["line_items"]), *read_list(body.get("fee_lines"))]
     if has_shipping:
-        sources += body.get("shipping_lines") or []
+        sources += read_list(body.get("shipping_lines"))
     lines = [read_line(source, currency, has_tax=has_tax) for source in sources]
     lines = build_lines(lines, round_amount(total, currency), currency)
     if connection.settings.get("includes_gift_cards"):
@@ -163,19 +167,20 @@ def read_lines(
 
 def list_cards(body: Body) -> list[Mapping[str, Any]]:
     """Return the gift cards that paid a part of an order, if the plugin lists them."""
-    return list(body.get("gift_cards") or [])
+    return read_list(body.get("gift_cards"))
 
 
 def is_gift_card(line: Mapping[str, Any]) -> bool:
     """Whether a line buys a gift card, by the metadata that plugins give it."""
-    names = [str(it["key"]).lstrip("_") for it in line.get("meta_data") or []]
+    names = [str(it["key"]).lstrip("_") for it in read_list(line.get("meta_data"))]
     return any(name.startswith(GIFT_CARD_FIELDS) for name in names)
 
 
 def describe_gift_cards(body: Body, connection: Connection) -> str:
     """Return what staff should know of gift cards that an order buys or is paid by."""
     if not connection.settings.get("includes_gift_cards"):
-        return BUYS_GIFT_CARDS if any(map(is_gift_card, body["line_items"])) else ""
+        lines = read_list(body["line_items"])
+        return BUYS_GIFT_CARDS if any(map(is_gift_card, lines)) else ""
     return PAID_BY_GIFT_CARDS if list_cards(body) else ""
 
 

@@ -17,8 +17,10 @@ from payouts.missing_sales import (
     decide_answer,
 )
 from payouts.models.commissions import CommissionKind, CommissionStatus
+from payouts.services.shop_referrals import add_prefix
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
+from tracking.search import normalize_order_name
 
 # One or two sentences, which never say who somebody else is.
 ANSWER_TEXTS = {
@@ -89,6 +91,9 @@ ANSWER_TEXTS = {
 }
 
 
+MAX_NAMED_ORDERS = 10  # of shops, with one name
+
+
 @dataclass(frozen=True)
 class MissingSale:
     """The answer, and the sale that was found; staff may see it, affiliates only if it
@@ -102,9 +107,11 @@ class MissingSale:
 def find_missing_sale(affiliate: Affiliate, order_id: str) -> MissingSale:
     """Answer why the affiliate does not see the sale with this order ID."""
     account = affiliate.account
-    conversion = find_conversion(account, order_id)
+    order_ids = list_order_ids(account, order_id)
+    found = (find_conversion(account, each) for each in order_ids)
+    conversion = next(filter(None, found), None)
     if conversion is None:
-        attempts = account.conversion_attempts.filter(external_id=order_id)
+        attempts = account.conversion_attempts.filter(external_id__in=order_ids)
         refused = [
             RefusedReport(
                 row.message,
@@ -117,6 +124,24 @@ def find_missing_sale(affiliate: Affiliate, order_id: str) -> MissingSale:
     is_own = conversion.affiliate_id == affiliate.pk
     answer = decide_answer(describe_sale(affiliate, conversion))
     return MissingSale(answer, conversion, is_own)
+
+
+def list_order_ids(account: Account, text: str) -> list[str]:
+    """List the order IDs that an affiliate may mean, what was entered first.
+
+    Case and a `#` do not matter. What customers know is the name of an order, which
+    stands beside its ID in the orders of shops.
+    """
+    plain = text.strip().removeprefix("#").strip()
+    orders = account.shop_orders.filter(name=normalize_order_name(text) or None)
+    rows = orders.select_related("connection").order_by("-id")[:MAX_NAMED_ORDERS]
+    named = [
+        add_prefix(row.connection, row.facts["sale"]["order_id"])
+        for row in rows
+        if "sale" in row.facts
+    ]
+    spellings = [text, plain, f"#{plain}", plain.upper(), plain.lower()]
+    return list(dict.fromkeys(filter(None, [*spellings, *named])))
 
 
 def find_conversion(account: Account, order_id: str) -> Conversion | None:

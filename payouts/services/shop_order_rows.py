@@ -32,6 +32,7 @@ def get_or_create_order(
             customer_key=first.customer_key or other.customer_key,
             settings=other.settings if first.settings is None else first.settings,
             held=[*first.held, *other.held],
+            name=first.name or other.name,
         )
         account.shop_references.filter(order=other).update(order=first)
         account.shop_events.filter(order=other).update(order=first)

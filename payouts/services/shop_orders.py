@@ -72,6 +72,7 @@ from tracking.errors import (
 from tracking.models.conversions import Conversion
 from tracking.models.shops import Connection, ShopEventState, ShopOrder
 from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
+from tracking.search import normalize_order_name
 from tracking.services.connections import pick_pricing, with_pricing
 from tracking.services.inbox import AGAIN
 from tracking.services.shop_erasure import NO_REFERRAL
@@ -194,6 +195,7 @@ def store_facts(
     order.update_row(
         facts=merged,
         label=label,
+        name=normalize_order_name(merged.get("sale", {}).get("name", "")) or order.name,
         customer_key=facts.customer_key or order.customer_key,
         settings=settings,
     )

@@ -109,11 +109,13 @@ def describe_unknown_codes(
 def map_codes(connection: Connection, codes: Sequence[str]) -> list[str]:
     """Return the coupons of affiliates that codes of the shop stand for.
 
-    Case and outer white space do not matter, as for coupons.
+    Case and outer white space do not matter, as for coupons. Promotion codes of Stripe
+    stand for their texts.
     """
+    texts: dict[str, str] = connection.settings.get("promotion_codes", {})
     known: dict[str, str] = connection.settings.get("coupons", {})
     same = {code.strip().casefold(): coupon for code, coupon in known.items()}
-    names = [code.strip() for code in codes]
+    names = [texts.get(code, code).strip() for code in codes]
     return [known.get(name) or same.get(name.casefold(), name) for name in names]
 
 

@@ -115,6 +115,7 @@ class RefusedRequest(TenantModel):
 class ShopOrder(TenantModel):
     """An order, invoice or transaction of a shop, with all that its events say of it.
 
+    `name` is its number as the shop shows it, normalized (`normalize_order_name`).
     `facts` are `payouts.shop_facts.OrderFacts`. `lines` are the regular commissions
     that the sale was created with: `commission` is the ID, `type` the commission type,
     `gross` and `target` sub-amounts as texts. `settings` are those of the connection
@@ -127,6 +128,9 @@ class ShopOrder(TenantModel):
         Connection, models.PROTECT, related_name="orders", db_index=False
     )
     label = models.CharField(max_length=MAX_KEY_LENGTH, blank=True)
+    name = models.CharField(
+        max_length=MAX_KEY_LENGTH, blank=True, default="", db_default=""
+    )
     customer_key = models.CharField(max_length=MAX_KEY_LENGTH, blank=True)
     facts = models.JSONField(default=dict)
     settings = models.JSONField(null=True)
@@ -151,6 +155,12 @@ class ShopOrder(TenantModel):
             models.Index(
                 fields=["account", "connection", "customer_key"],
                 name="shop_orders_by_customer",
+            ),
+            models.Index(
+                fields=["account", "name"],
+                opclasses=["int8_ops", "varchar_pattern_ops"],
+                condition=~models.Q(name=""),
+                name="shop_orders_by_name",
             ),
         ]
 

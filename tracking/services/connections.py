@@ -4,6 +4,7 @@
 
 - `commission_types`: commission type by product ID or SKU
 - `coupons`: coupon of an affiliate by the code of the shop, where they differ
+- `promotion_codes`: texts of Stripe's promotion codes by ID, of those that are known
 - `programs`: rules `{field, value, program}`, the first that fits decides; `field` is
   `currency`, `product` or the name of an attribute of the sale
 - `referral_fields`: names of the metadata and attributes that hold a referral

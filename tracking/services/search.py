@@ -13,7 +13,13 @@ from accounts.text_parts import MIN_PART_LENGTH
 from tracking.models.affiliates import Affiliate, SearchSuffix
 from tracking.models.enrollments import Enrollment
 from tracking.models.sources import Coupon
-from tracking.search import fold_text, list_search_words, list_suffixes
+from tracking.search import (
+    LEADING_WORDS_PATTERN,
+    fold_text,
+    list_search_words,
+    list_suffixes,
+    normalize_order_name,
+)
 
 SEARCHED_FIELDS = frozenset({"slug", "firstname", "lastname", "email", "company_name"})
 MAX_FOUND_AFFILIATES = 1000
@@ -170,10 +176,6 @@ MAX_PREFIXES = 3
 MAX_FOUND_ORDERS = 1000
 MAX_EXACT_ORDERS = 100  # of one ID: all but one are deleted, as a rule
 PREFIX_PATTERN = re.compile(r"[^0-9]{1,32}(?=[0-9])")
-# What staff write before an order ID: `order `, `#`, `Order no. `.
-LEADING_WORDS_PATTERN = re.compile(
-    r"\A(?:(?:order|number|no|id)(?:[.:]|\b)\s*)*#?\s*(?=\w)", re.IGNORECASE
-)
 
 
 def list_order_terms(account: Account, term: str) -> list[str]:
@@ -191,6 +193,8 @@ def list_order_terms(account: Account, term: str) -> list[str]:
 def find_orders(account: Account, term: str) -> FoundRows:
     """Find the conversions, deleted ones too, by a part of their order IDs.
 
+    Those of shops are also found by the beginning of the order's name.
+
     A term of fewer than `MIN_PART_LENGTH` characters finds beginnings. Words before the
     ID, such as `order #`, are left out if nothing has them.
     """
@@ -198,6 +202,12 @@ def find_orders(account: Account, term: str) -> FoundRows:
     without_words = LEADING_WORDS_PATTERN.sub("", term, count=1)
     if not pks and without_words != term:
         pks = _list_orders(account, without_words)
+    if name := normalize_order_name(term):
+        named = account.shop_orders.filter(
+            name__begins_with=name, conversion__isnull=False
+        )
+        rows = named.order_by("name", "-id").values_list("conversion", flat=True)
+        pks = list(dict.fromkeys([*pks, *rows[: MAX_FOUND_ORDERS + 1]]))
     return FoundRows(pks[:MAX_FOUND_ORDERS], len(pks) > MAX_FOUND_ORDERS)
 
 
@@ -217,9 +227,14 @@ def _list_orders(account: Account, text: str) -> list[int]:
 
 
 def list_exact_orders(account: Account, term: str) -> list[int]:
-    """Return the conversions with this whole order ID, deleted ones too."""
+    """Return the conversions with this whole order ID or name, deleted ones too."""
     rows = account.conversions.filter(external_id__in=list_order_terms(account, term))
-    return list(rows.values_list("pk", flat=True)[:MAX_EXACT_ORDERS])
+    pks = rows.values_list("pk", flat=True)[:MAX_EXACT_ORDERS]
+    if not (name := normalize_order_name(term)):
+        return list(pks)
+    named = account.shop_orders.filter(name=name, conversion__isnull=False)
+    others = named.values_list("conversion", flat=True)[:MAX_EXACT_ORDERS]
+    return list(dict.fromkeys([*pks, *others]))
 
 
 def _has_order(account: Account, beginning: str) -> bool:

@@ -63,7 +63,7 @@ def erase_shop_customer(account: Account, customer: Customer) -> int:
     return count + change_rows(
         account.shop_orders.filter(mine),
         forget_person,
-        ["facts", "customer_key", "label"],
+        ["facts", "customer_key", "label", "name"],
     )
 
 
@@ -101,9 +101,14 @@ def _forget_key(event: ShopEvent) -> None:
 def forget_person(order: ShopOrder) -> None:
     """Remove the person from an order; what its refunds depend on stays.
 
-    An order ID stays, as that of the conversion, unless it has an e-mail address.
+    An order ID stays, as that of the conversion, unless it has an e-mail address. The
+    name of the order does not.
     """
-    order.customer_key = ""
+    order.customer_key = order.name = ""
+    sale = order.facts.get("sale", {})
+    if name := sale.pop("name", ""):
+        order.label = order.label.replace(name, sale["order_id"])
+        sale["label"] = sale["label"].replace(name, sale["order_id"])
     if "@" in order.label:
         order.label = f"order erased-{order.pk}"
     if sale := order.facts.get("sale"):

@@ -11,6 +11,7 @@ from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.forms import PASSWORD, ServiceForm
 from affiliate_site.shops.catching_up import Pace, catch_up
+from affiliate_site.shops.promotion_codes import read_promotion_codes
 from affiliate_site.shops.sources import SOURCES
 from tracking.models.shops import ConnectionKind, ConnectionMode
 from tracking.services.connections import (
@@ -70,7 +71,8 @@ class SourceKeyPage(FormPage):
     row_argument = ("connection_id", "public_id")
     explanation = (
         "With this key, what was missed is read from the shop, when you choose “Catch"
-        " up”. It is used for nothing else, and not shown again."
+        " up”, and codes of Stripe by “Read promotion codes”. It is used for nothing"
+        " else, and not shown again."
     )
     form_class = SourceKeyForm
     service = staticmethod(set_source_key)
@@ -151,3 +153,37 @@ class CatchUpPage(FormPage):
         text += f" Nothing is missing until {until}, but the shop has more: go on."
         messages.warning(self.request, text)
         return redirect(self.request.path)
+
+
+class PromotionCodesPage(FormPage):
+    """Read the texts of promotion codes, of which events of Stripe have only the ID."""
+
+    name = "promotion-codes"
+    title = button = "Read promotion codes"
+    permission = PERMISSION
+    explanation = (
+        "Events of Stripe name a promotion code by its ID only. Those whose text is the"
+        " coupon of an affiliate, or a code of the shop in the settings, are found by"
+        " this. Do it again after you added one. The key must be allowed to read"
+        " promotion codes."
+    )
+
+    @classmethod
+    def is_offered(cls, connection):
+        return connection.kind == ConnectionKind.STRIPE and CatchUpPage.is_offered(
+            connection
+        )
+
+    def perform(self, form, at):
+        """Do nothing yet: no transaction should wait for the shop."""
+        return at
+
+    def respond(self, form, at):
+        try:
+            count = read_promotion_codes(self.row, at=at, pace=Pace(delays=()))
+        except DomainError as error:
+            form.add_domain_error(error)
+            return self.form_invalid(form)
+        text = "1 promotion code is" if count == 1 else f"{count:,} promotion codes are"
+        messages.success(self.request, f"{text} known as a code of an affiliate.")
+        return redirect(self.get_back_url())

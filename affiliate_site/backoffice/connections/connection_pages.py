@@ -6,6 +6,7 @@ from django import forms
 
 from affiliate_site.backoffice.connections.catch_up_pages import (
     CatchUpPage,
+    PromotionCodesPage,
     SourceKeyPage,
 )
 from affiliate_site.backoffice.connections.check_page import CheckLinkPage
@@ -427,6 +428,7 @@ CONNECTION_PAGES = (
     CheckLinkPage,
     SourceKeyPage,
     CatchUpPage,
+    PromotionCodesPage,
     GoLivePage,
     ListenPage,
     SwitchOffPage,

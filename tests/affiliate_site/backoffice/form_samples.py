@@ -287,6 +287,11 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
         shop_url=f"{marker}.example",
         at=timezone.now(),
     )
+    shop = create_connection(
+        account, kind="stripe", mode=ConnectionMode.LIVE, at=timezone.now()
+    )
+    name = shop.public_id
+    set_source_key(account, connection_id=name, key="rk_live_12", at=timezone.now())
     return sample
 
 

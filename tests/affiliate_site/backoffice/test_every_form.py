@@ -73,6 +73,7 @@ OWNER_PAGES = {
     "LiftPage",
     "ListenPage",
     "MappingPage",
+    "PromotionCodesPage",
     "SetSecretPage",
     "ShopSettingsPage",
     "SourceKeyPage",

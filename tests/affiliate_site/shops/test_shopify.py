@@ -274,6 +274,66 @@ def test_refunded_shipping_has_lines_of_its_own_since_2024_10(
     assert list_sales(connection.account)[0][1] == left
 
 
+# Shipping of 5.95 with tax that prices include; less than all of it came back.
+SHIPPING_CASES = [
+    ({}, "5.95", "100"),
+    ({"includes_shipping": True}, "5.95", "100"),
+    ({"includes_shipping": True, "includes_tax": True}, "5.95", "119"),
+    ({}, "2.38", "100"),
+    ({"includes_shipping": True}, "2.38", "103"),  # 105 - 5 * 2.38 / 5.95
+    ({"includes_shipping": True, "includes_tax": True}, "2.38", "122.57"),
+]
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+@pytest.mark.parametrize(("settings", "money", "left"), SHIPPING_CASES)
+def test_refunded_shipping_alone_with_tax_that_prices_include(
+    settings, money, left, is_alone, connection, attributes
+):
+    set_up(connection, **settings)
+    shipping = {"discounted_price": "5.95", "tax_lines": [{"price": "0.95"}]}
+    values = {
+        "taxes_included": True,
+        "line_items": [build_line(LINE, "119.00", "19.00")],
+        "shipping_lines": [shipping],
+    }
+    send(connection, build_order(note_attributes=attributes, **values))
+    line = {
+        "subtotal_amount_set": build_money("5.95"),
+        "tax_amount_set": build_money("0.95"),
+    }
+    difference = Decimal("5.95") - Decimal(money)
+    adjustment = {"amount": str(difference), "tax_amount": "0.00", "reason": "Other"}
+    refund = build_refund(
+        51,
+        money=money,
+        refund_shipping_lines=[line],
+        order_adjustments=[adjustment] if difference else [],
+    )
+    if is_alone:  # it may wait for the order, which says if prices include tax
+        send(connection, refund, "refunds/create", 1)
+    send(connection, build_order(1, refunds=[refund], **values), hours=1)
+    assert list_sales(connection.account)[0][1] == left
+
+
+@pytest.mark.parametrize(
+    "duties",
+    [
+        {"total_duties_set": build_money("8.00")},
+        {"duties": [{"duty_id": 1, "amount_set": build_money("8.00")}]},
+        {
+            "total_duties_set": build_money("8.00"),
+            "duties": [{"duty_id": 1, "amount_set": build_money("8.00")}],
+        },
+    ],
+)
+def test_refunded_duties_alone_change_nothing(duties, connection, attributes):
+    send(connection, build_order(note_attributes=attributes))
+    refund = build_refund(51, money="8.00", **duties)
+    send(connection, build_order(1, refunds=[refund]), hours=1)
+    assert list_sales(connection.account) == WHOLE
+
+
 def test_refunded_duties_are_no_value_of_products(connection, attributes):
     send(connection, build_order(note_attributes=attributes))
     duties = {"total_duties_set": build_money("8.00"), "duties": [{"duty_id": 1}]}

@@ -67,6 +67,38 @@ def test_a_paid_order_is_a_sale_without_tax_and_shipping(connection, meta):
     assert list_sales(connection.account) == [("723", "100", [("10", "approved")])]
 
 
+def give_gaps(value):
+    """The lists in a body as PHP writes them if a filter left gaps."""
+    if isinstance(value, dict):
+        return {name: give_gaps(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return {f"{2 * number}": give_gaps(each) for number, each in enumerate(value)}
+    return value
+
+
+def test_lists_may_arrive_as_objects(connection, meta):
+    card = [{"id": 1, "key": "pw_gift_card_to", "value": "jo@buyers.example.org"}]
+    values = {
+        "meta": {"other": "x"} | meta,
+        "total": "160.45",  # 124.95, a gift card of 40 and a fee of -4.50
+        "line_items": [
+            build_line(315, "100.00", "19.00"),
+            build_line(316, "40.00", meta_data=card),
+        ],
+        "fee_lines": [{"id": 318, "total": "-4.50", "total_tax": "0.00"}],
+        "coupon_lines": [{"id": 319, "code": "SPRING"}],
+        "gift_cards": [],
+    }
+    send(connection, give_gaps(build_order(**values)))
+    # 135.50 in proportion to 100 and 40: 96.79 and 38.71, which earns nothing.
+    assert list_sales(connection.account) == [("723", "96.79", [("9.68", "approved")])]
+    # 16.045 is a tenth of what was paid.
+    refunds = [("11", "16.05")]
+    send(connection, give_gaps(build_order(1, refunds=refunds, **values)), hours=1)
+    # 96.79 - 96.79 * 16.05 / 160.45 = 87.1079…
+    assert list_sales(connection.account) == [("723", "87.11", [("8.71", "approved")])]
+
+
 def test_the_cookie_counts_when_the_order_was_made(scenario, connection, meta):
     scenario.program.update_row(cookie_time=1)
     send(connection, build_order(hours=72, meta=meta), hours=72)

@@ -188,6 +188,7 @@ def fill_shop(account, conversion_id):
         facts={"sale": sale},
         conversion_id=conversion_id,
         label=f"order {EMAIL}",
+        name=EMAIL,
     )
     account.shop_references.create(connection=shop, order=order, reference=EMAIL)
     event = {"connection": shop, "occurred_at": NOW, "kind": "invoice.paid"}
