@@ -5,13 +5,15 @@ file of the run would pay now.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
 from django.db.models import Q
 
+from accounts.db_compat import split_into_batches
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from payouts.errors import PayoutRunNotFound, ReceiverErased
@@ -122,15 +124,63 @@ def _has_other_file(run: PayoutRun) -> bool:
     return run.exported_at is not None and lines.exists()
 
 
-def find_answered_run(account: Account, message_id: str) -> PayoutRun | None:
-    """Return the run whose bank file has this message id."""
-    public_id, _, _ = message_id.replace("-", "_", 1).partition(".")
-    return account.payout_runs.filter(public_id=public_id).first()
+@dataclass(frozen=True)
+class AnsweredFile:
+    """What an answer about a whole file is about: a run, and which payments of it.
+
+    Without a record, of an earlier release, the file must have had all lines of the
+    run; None: which ones is not known.
+    """
+
+    run: PayoutRun
+    file: PayoutFile | None
+    is_recorded: bool
+
+
+def find_answered_files(
+    account: Account, message_ids: Collection[str]
+) -> dict[str, AnsweredFile]:
+    """Return the files with these message ids of bank files, as far as there are any.
+
+    A message that names a file often, or many files, needs few statements.
+    """
+    run_ids = {it: it.replace("-", "_", 1).partition(".")[0] for it in message_ids}
+    runs: dict[str, PayoutRun] = {}
+    for batch in split_into_batches(sorted(set(run_ids.values()))):
+        found = account.payout_runs.filter(public_id__in=batch)
+        runs |= {run.public_id: run for run in found}
+    files: dict[str, PayoutFile] = {}
+    for keys in split_into_batches([run.pk for run in runs.values()]):
+        recorded = account.payout_files.filter(run__in=keys)
+        files |= {str(it): it for it in recorded.exclude(message_id=None)}
+    answered = {}
+    for message_id, run_id in run_ids.items():
+        if (run := runs.get(run_id)) is not None:
+            file = files.get(message_id)
+            is_first = message_id == format_bank_reference(run.public_id)
+            if file is not None or not is_first:
+                answered[message_id] = AnsweredFile(run, file, is_recorded=True)
+            else:
+                unrecorded = _build_unrecorded_file(run)
+                answered[message_id] = AnsweredFile(run, unrecorded, is_recorded=False)
+    return answered
+
+
+def _build_unrecorded_file(run: PayoutRun) -> PayoutFile | None:
+    """Return what a bank file had before files were recorded, if it had all lines."""
+    lines = run.account.payout_lines.filter(run=run, payment__isnull=False)
+    lines = lines.select_related("payment").order_by("id")
+    if not all(map(is_sepa_line, lines)):
+        return None
+    return PayoutFile(
+        currency=SEPA_CURRENCY,
+        payments=[str(line.payment) for line in lines],
+        control_sum=sum((line.amount for line in lines), ZERO),
+    )
 
 
 def list_answered_payments(
-    run: PayoutRun,
-    message_id: str,
+    answered: AnsweredFile,
     *,
     count: int | None,
     total: Decimal | None,
@@ -139,24 +189,14 @@ def list_answered_payments(
     """Return the payments that an answer about a whole file is about, or why none.
 
     Number, sum and currency are those of the answer, as far as it has them; those of
-    the file must agree. Without a record, of an earlier release, the file must have had
-    all lines of the run.
+    the file must agree. One that was not recorded needs number or sum.
     """
-    file = run.account.payout_files.filter(run=run, message_id=message_id).first()
-    if file is None:
-        lines = run.account.payout_lines.filter(run=run, payment__isnull=False)
-        lines = lines.select_related("payment").order_by("id")
-        is_first = message_id == format_bank_reference(run.public_id)
-        has_sums = (count, total) != (None, None)
-        if not (is_first and has_sums and all(map(is_sepa_line, lines))):
-            return [], (
-                "it names no payments, and which ones are in this file was not"
-                " recorded: ask the bank for each of them"
-            )
-        file = PayoutFile(
-            currency=SEPA_CURRENCY,
-            payments=[str(line.payment) for line in lines],
-            control_sum=sum((line.amount for line in lines), ZERO),
+    file = answered.file
+    has_sums = (count, total) != (None, None)
+    if file is None or not (answered.is_recorded or has_sums):
+        return [], (
+            "it names no payments, and which ones are in this file was not recorded:"
+            " ask the bank for each of them"
         )
     known = (len(file.payments), file.control_sum, file.currency)
     given = (

@@ -30,7 +30,8 @@ from payouts.services.ledger import open_ledger_session
 from payouts.services.payment_mails import queue_payment_mails
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_files import (
-    find_answered_run,
+    AnsweredFile,
+    find_answered_files,
     find_payment_id,
     list_answered_payments,
 )
@@ -89,11 +90,15 @@ class Booking(StrEnum):
     REVERSAL = "reversal"  # a debit that takes back a return
 
 
-def find_duplicate(state: ResultState, *reasons: str) -> ResultState:
-    """Return the state of an answer, `DUPLICATE` if a reason for it says so."""
-    if state not in NOT_ARRIVED or not any(map(DUPLICATE_PATTERN.search, reasons)):
-        return state
-    return ResultState.DUPLICATE
+def names_duplicate(reason: str) -> bool:
+    """Return whether a reason says that there is another order of a payment."""
+    return DUPLICATE_PATTERN.search(reason) is not None
+
+
+def find_duplicate(state: ResultState, reason: str) -> ResultState:
+    """Return the state of an answer, `DUPLICATE` if the reason for it says so."""
+    is_duplicate = state in NOT_ARRIVED and names_duplicate(reason)
+    return ResultState.DUPLICATE if is_duplicate else state
 
 
 @dataclass(frozen=True)
@@ -366,10 +371,12 @@ def _group_by_payment(
 ) -> dict[str, list[PayoutResult]]:
     """Return the answers by payment; those about files that cannot be, in `applied`."""
     by_name: dict[str, list[PayoutResult]] = defaultdict(list)
+    messages = {result.name for result in results if result.is_message}
+    files = find_answered_files(account, messages)
     for result in dict.fromkeys(results):
         expanded, problem = [result], ""
         if result.is_message:
-            expanded, problem = _expand_message(account, result, run)
+            expanded, problem = _expand_message(result, files.get(result.name), run)
         if problem:
             applied.unmatched.append(_report(result, reason=problem))
         for each in expanded:
@@ -389,11 +396,10 @@ def _ensure_results_of_run(
 
 
 def _expand_message(
-    account: Account, result: PayoutResult, run: PayoutRun | None
+    result: PayoutResult, answered: AnsweredFile | None, run: PayoutRun | None
 ) -> tuple[list[PayoutResult], str]:
     """Return an answer for each payment of the file that one is about, or why none."""
-    answered = find_answered_run(account, result.name)
-    if run is not None and answered != run:
+    if run is not None and (answered is None or answered.run != run):
         raise ResultsOfOtherRun(payment=result.name, run=run.public_id)
     if answered is None:
         return [], "there is no such file"
@@ -401,7 +407,6 @@ def _expand_message(
         return [], IS_DUPLICATE
     payments, problem = list_answered_payments(
         answered,
-        result.name,
         count=result.count,
         total=result.amount,
         currency=result.currency,

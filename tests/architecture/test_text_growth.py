@@ -31,6 +31,7 @@ from affiliate_site.links import find_shop_page
 from affiliate_site.moving.tables.files import find_delimiter
 from affiliate_site.moving.tables.mappings import normalize
 from affiliate_site.payout_files.results.lists import parse_amount as parse_listed
+from affiliate_site.payout_files.results.reading import read_results
 from affiliate_site.throttling import normalize_ip, normalize_name
 from payouts.services.payout_results import find_payment_id
 from tracking.search import fold_text, list_suffixes
@@ -40,6 +41,7 @@ from tracking.services.failed_page_calls import normalize_page
 PACKAGES = (accounts, tracking, payouts, affiliate_site)
 OPERATIONS = ("match", "fullmatch", "search", "sub", "split", "findall", "finditer")
 ANCHORED = ("match", "fullmatch")
+PAYMENT = "pa-0123456789abcdef"
 DOUBLED = (3_000, 12_000, 100_000)  # the shorter ones find what would take minutes
 FLOOR_SECONDS = 0.1  # shorter times say nothing
 MAX_RATIO = 3
@@ -75,6 +77,50 @@ FUNCTIONS = (
     lambda text: find_shop_page(text, text),
     lambda text: list_suffixes([text[:2000]]),
 )
+
+# Half of a message is a text or elements, half are transactions that look at them.
+TRANSACTION = f"<TxDtls><Refs><EndToEndId>{PAYMENT}</EndToEndId></Refs></TxDtls>"
+MESSAGES = {
+    "reason": (
+        "CstmrPmtStsRpt",
+        "<OrgnlGrpInfAndSts><StsRsnInf><AddtlInf>{}</AddtlInf></StsRsnInf>"
+        "</OrgnlGrpInfAndSts>{}",
+        "d ",
+        "<TxInfAndSts/>",
+    ),
+    "reasons": (
+        "CstmrPmtStsRpt",
+        "<OrgnlPmtInfAndSts>{}{}</OrgnlPmtInfAndSts>",
+        "<StsRsnInf/>",
+        "<TxInfAndSts/>",
+    ),
+    "status": (
+        "CstmrPmtStsRpt",
+        "<OrgnlPmtInfAndSts><PmtInfSts>{}</PmtInfSts>{}</OrgnlPmtInfAndSts>",
+        "d",
+        "<TxInfAndSts/>",
+    ),
+    "entry": (
+        "BkToCstmrStmt",
+        "<Ntry><Sts>BOOK</Sts><CdtDbtInd>CRDT</CdtDbtInd>{}<NtryDtls>{}</NtryDtls></Ntry>",
+        "<a/>",
+        TRANSACTION,
+    ),
+    "entry text": (
+        "BkToCstmrStmt",
+        "<Ntry><Sts>BOOK</Sts><CdtDbtInd>CRDT</CdtDbtInd><AddtlNtryInf>{}</AddtlNtryInf>"
+        "<NtryDtls>{}</NtryDtls></Ntry>",
+        "d ",
+        TRANSACTION,
+    ),
+}
+
+
+def write_message(kind, size):
+    """A bank's answer of about this size."""
+    name, body, piece, transaction = MESSAGES[kind]
+    parts = [each * (size // 2 // len(each)) for each in (piece, transaction)]
+    return f"<Document><{name}>{body.format(*parts)}</{name}></Document>".encode()
 
 
 def list_modules():
@@ -159,3 +205,12 @@ def test_patterns_grow_as_their_text():
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda it: it.__name__)
 def test_functions_grow_as_their_text(function):
     assert find_growth(function) is None
+
+
+@pytest.mark.parametrize("kind", MESSAGES)
+def test_answers_of_banks_grow_as_their_text(kind):
+    once, twice = (
+        measure(read_results, write_message(kind, size), times=5)
+        for size in (100_000, 200_000)
+    )
+    assert twice < FLOOR_SECONDS or twice < MAX_RATIO * once

@@ -26,9 +26,12 @@ from affiliate_site.moving.tables.files import (
 )
 
 TABLE_START = b'{"header":'
-LOCK_SECONDS = 20
-# Pages have several threads: one after the other reads, in the memory of one.
+LOCK_SECONDS = 1.5
+EXTRA_SECONDS = 2  # of the wall over those of the processor
+# Pages have several threads: one after the other reads, in the memory of one, and one
+# may wait for it. Others have an answer at once: they serve all accounts.
 one_reader = BoundedSemaphore(1)
+one_waiting = BoundedSemaphore(1)
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ COMMAND_LIMITS = ReadLimits(2 * 2**30, 600, 400 * 2**20)
 
 def read_foreign_table(data: bytes, file_name: str, limits: ReadLimits) -> Table:
     """Read a file like `read_table`, within limits; raise `UnreadableTable`."""
-    if not one_reader.acquire(timeout=LOCK_SECONDS):
+    if not acquire_reader():
         raise refuse("Another table is being read: choose the file again in a minute.")
     numbers = (limits.memory_bytes, limits.cpu_seconds, limits.table_bytes)
     try:
@@ -59,7 +62,7 @@ def read_foreign_table(data: bytes, file_name: str, limits: ReadLimits) -> Table
             input=json.dumps(file_name).encode() + b"\n" + data,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=3 * limits.cpu_seconds,
+            timeout=limits.cpu_seconds + EXTRA_SECONDS,
             cwd=BASE_DIR,
             env={"PYTHONUTF8": "1"},
             check=True,
@@ -74,6 +77,18 @@ def read_foreign_table(data: bytes, file_name: str, limits: ReadLimits) -> Table
     if not done.stdout.startswith(TABLE_START):
         raise refuse(json.loads(done.stdout))
     return load_table(done.stdout)
+
+
+def acquire_reader() -> bool:
+    """Wait shortly to be the one that reads, unless another thread waits already."""
+    if one_reader.acquire(blocking=False):
+        return True
+    if not one_waiting.acquire(blocking=False):
+        return False
+    try:
+        return one_reader.acquire(timeout=LOCK_SECONDS)
+    finally:
+        one_waiting.release()
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from payouts.errors import InvalidResultsFile
 
 MAX_PIECE_BYTES = 1_000_000  # of a row, a tag, or a text between two tags
 MAX_PIECES = 2_000_000  # rows, or beginnings and ends of elements
+MAX_TEXT_LENGTH = 500  # of a name, reason or status: many payments may share it
 MAX_DIGITS = 20  # of an amount, before and after the point
 Piece = TypeVar("Piece")
 

@@ -1,8 +1,10 @@
 """Read a file with answers, whatever its format is. A bad file is refused whole."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+from affiliate_site.payout_files.results.bounds import MAX_TEXT_LENGTH
 from affiliate_site.payout_files.results.lists import LISTS, read_list
 from affiliate_site.payout_files.results.xml_messages import XML_FORMATS, read_xml
 from payouts.errors import InvalidResultsFile
@@ -11,7 +13,7 @@ from payouts.services.payout_results import PayoutResult
 AUTO = "auto"
 RESULT_FORMATS = (AUTO, *XML_FORMATS, *LISTS)
 MAX_RESULTS_BYTES = 50_000_000  # of the command; pages take what a form may have
-MAX_TEXT_LENGTH = 500
+MAX_MESSAGE_ANSWERS = 20
 UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 OTHER_KINDS = {
     b"PK": "This is a spreadsheet or a ZIP file: save it as CSV, or unpack it",
@@ -41,7 +43,21 @@ def ensure_size(size: int, limit: int | None = None, way_out: str = "") -> None:
 def read_results(content: bytes, format_name: str = AUTO) -> list[PayoutResult]:
     """Return all answers of a file. Raises `InvalidResultsFile`."""
     ensure_size(len(content))
-    return [shorten_texts(it) for it in read_content(content, format_name)]
+    results = [shorten_texts(it) for it in read_content(content, format_name)]
+    ensure_few_answers(results)
+    return results
+
+
+def ensure_few_answers(results: list[PayoutResult]) -> None:
+    """Raise `InvalidResultsFile` for many answers about one file of payments: each of
+    them is about all of the payments."""
+    messages = Counter(it.name for it in dict.fromkeys(results) if it.is_message)
+    for name, number in messages.most_common(1):
+        if number > MAX_MESSAGE_ANSWERS:
+            raise InvalidResultsFile(
+                reason=f"It has {number:,} different answers about the file"
+                f" {name[:50]}; at most {MAX_MESSAGE_ANSWERS} are read"
+            )
 
 
 def shorten_texts(result: PayoutResult) -> PayoutResult:

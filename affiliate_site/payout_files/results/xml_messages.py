@@ -6,7 +6,7 @@ and pending are no news.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from xml.etree.ElementTree import Element, ParseError
@@ -14,14 +14,20 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
-from affiliate_site.payout_files.results.bounds import BoundedFile, read_amount
+from affiliate_site.payout_files.results.bounds import (
+    MAX_TEXT_LENGTH,
+    BoundedFile,
+    read_amount,
+)
 from payouts.errors import InvalidResultsFile
 from payouts.services.payout_files import find_payment_id
 from payouts.services.payout_results import (
+    NOT_ARRIVED,
     Booking,
     PayoutResult,
     ResultState,
     find_duplicate,
+    names_duplicate,
 )
 
 PAIN002, CAMT = XML_FORMATS = ("pain002", "camt")
@@ -65,7 +71,6 @@ AMOUNT_PATHS = ("AmtDtls/InstdAmt/Amt", "AmtDtls/TxAmt/Amt", "Amt")
 MESSAGE_PATTERN = re.compile(r"([a-z]+-[A-Za-z0-9]{16}(?:\.[0-9]+)?)(-1)?", re.ASCII)
 MESSAGE_DEPTH = 2  # of the element that names the kind of message
 MAX_DEPTH = 50
-MAX_REASONS = 20  # of a message; each transaction looks at all of them
 # Elements that are read when they end; all others are dropped then.
 WHOLE_ELEMENTS = {"TxInfAndSts", "StsRsnInf", "Ntry"}
 
@@ -160,9 +165,19 @@ def find_amount(element: Element, *paths: str) -> tuple[Decimal | None, str]:
     return None, ""
 
 
-def describe_reasons(elements: Iterable[Element]) -> str:
-    """`AC04: account closed`, and what the bank adds."""
-    return "; ".join(filter(None, map(describe_reason, elements)))
+@dataclass(frozen=True)
+class Reasons:
+    """What a bank says of one thing, cut: `AC04: account closed`; whether a reason, in
+    full, is that of a duplicate."""
+
+    text: str = ""
+    names_duplicate: bool = False
+
+
+def read_reasons(elements: Iterable[Element]) -> Reasons:
+    """All reasons of one thing."""
+    text = "; ".join(filter(None, map(describe_reason, elements)))
+    return Reasons(text[:MAX_TEXT_LENGTH], names_duplicate(text))
 
 
 def describe_reason(element: Element) -> str:
@@ -180,11 +195,11 @@ class Whole:
     status: str = ""
     count: int | None = None
     amount: Decimal | None = None
-    reasons: list[str] = field(default_factory=list)
+    reasons: Reasons = Reasons()
 
     def read(self, name: str, element: Element) -> None:
         """Read one of its elements that has ended."""
-        text = (element.text or "").strip()
+        text = (element.text or "").strip()[:MAX_TEXT_LENGTH]
         if name in ("OrgnlMsgId", "OrgnlPmtInfId"):
             self.name = text
         elif name in ("GrpSts", "PmtInfSts"):
@@ -193,8 +208,12 @@ class Whole:
             self.count = int(text) if text.isdecimal() else -1  # which agrees with none
         elif name == "OrgnlCtrlSum":
             self.amount = read_amount(text)
-        elif name == "StsRsnInf" and len(self.reasons) < MAX_REASONS:
-            self.reasons.append(describe_reasons([element]))
+        elif name == "StsRsnInf":
+            found = read_reasons([element])
+            self.reasons = Reasons(
+                self.reasons.text or found.text,
+                self.reasons.names_duplicate or found.names_duplicate,
+            )
 
 
 class StatusReport:
@@ -234,8 +253,8 @@ class StatusReport:
     def read_transaction(self, element: Element) -> PayoutResult:
         """One transaction; without a status it has that of its part or message."""
         status = find_text(element, "TxSts") or self.part.status or self.message.status
-        own = describe_reasons(element.findall("{*}StsRsnInf"))
-        reasons = [own, *self.part.reasons, *self.message.reasons]
+        own = read_reasons(element.findall("{*}StsRsnInf"))
+        reasons = (own, self.part.reasons, self.message.reasons)
         amount, currency = find_amount(element, "OrgnlTxRef/Amt/InstdAmt")
         return PayoutResult(
             name=find_text(element, "OrgnlEndToEndId", "OrgnlInstrId") or "(no name)",
@@ -243,7 +262,7 @@ class StatusReport:
             amount=amount,
             currency=currency,
             reference=find_text(element, "AcctSvcrRef", "StsId"),
-            reason=next(filter(None, reasons), describe_status(status)),
+            reason=describe_answer(status, reasons),
             day=self.day,
         )
 
@@ -255,40 +274,73 @@ class StatusReport:
     def read_whole(self, whole: Whole) -> PayoutResult:
         """The status of a message or of a part, whose transactions are not listed."""
         match = MESSAGE_PATTERN.fullmatch(whole.name)
-        reasons = [*whole.reasons, *self.message.reasons]
+        reasons = (whole.reasons, self.message.reasons)
         return PayoutResult(
             name=match[1] if match else whole.name,
             state=get_state(whole.status, reasons),
             amount=whole.amount,
-            reason=next(filter(None, reasons), describe_status(whole.status)),
+            reason=describe_answer(whole.status, reasons),
             day=self.day,
             is_message=True,
             count=whole.count,
         )
 
 
-def get_state(status: str, reasons: list[str]) -> ResultState:
+def get_state(status: str, levels: Iterable[Reasons]) -> ResultState:
     """What a status of pain.002 says, with the reasons of all its levels."""
-    return find_duplicate(STATES.get(status, ResultState.UNKNOWN), *reasons)
+    state = STATES.get(status, ResultState.UNKNOWN)
+    is_duplicate = any(reasons.names_duplicate for reasons in levels)
+    return ResultState.DUPLICATE if is_duplicate and state in NOT_ARRIVED else state
 
 
-def describe_status(status: str) -> str:
-    """Why a status is no settlement; empty for one that is."""
+def describe_answer(status: str, levels: Iterable[Reasons]) -> str:
+    """The first reason, else a status that is no settlement; empty for one that is."""
+    if text := next(filter(None, (reasons.text for reasons in levels)), ""):
+        return text
     if STATES.get(status) == ResultState.SETTLED:
         return ""
-    return f"status {status or 'not given'}"
+    return f"status {status[:MAX_TEXT_LENGTH] or 'not given'}"
 
 
-def read_entry(entry: Element) -> Iterator[PayoutResult]:
+@dataclass(frozen=True)
+class Entry:
+    """What a booking says of all of its transactions."""
+
+    element: Element
+    status: str
+    direction: str
+    reference: str
+    number: str  # of the message: `NtryRef`
+    text: str
+    day: date | None
+    is_reversal: bool
+
+    @classmethod
+    def read(cls, element: Element) -> "Entry":
+        """Read it once: it may have many transactions, and many other elements."""
+        return cls(
+            element,
+            status=find_text(element, "Sts/Cd", "Sts")[:MAX_TEXT_LENGTH],
+            direction=find_text(element, "CdtDbtInd"),
+            reference=find_text(element, "AcctSvcrRef")[:MAX_TEXT_LENGTH],
+            number=find_text(element, "NtryRef")[:MAX_TEXT_LENGTH],
+            text=find_text(element, "AddtlNtryInf")[:MAX_TEXT_LENGTH],
+            day=parse_day(find_text(element, "BookgDt/Dt", "BookgDt/DtTm")),
+            is_reversal=find_text(element, "RvslInd") in ("true", "1"),
+        )
+
+
+def read_entry(element: Element) -> Iterator[PayoutResult]:
     """The transactions of one booking; others than payouts are passed over."""
-    details = entry.findall("{*}NtryDtls/{*}TxDtls")
+    details = element.findall("{*}NtryDtls/{*}TxDtls")
+    entry = Entry.read(element)
     yield from filter(None, (read_detail(entry, it, len(details)) for it in details))
-    batch = entry.find("{*}NtryDtls/{*}Btch")
+    batch = element.find("{*}NtryDtls/{*}Btch")
     if details or batch is None:
         return
     match = MESSAGE_PATTERN.fullmatch(find_text(batch, "PmtInfId", "MsgId"))
     if match is not None:
-        amount, currency = find_amount(entry, "Amt")
+        amount, currency = find_amount(element, "Amt")
         count = find_text(batch, "NbOfTxs")
         result = build_result(entry, batch, match[1], amount, currency, is_named=True)
         yield replace(
@@ -296,7 +348,7 @@ def read_entry(entry: Element) -> Iterator[PayoutResult]:
         )
 
 
-def read_detail(entry: Element, detail: Element, count: int) -> PayoutResult | None:
+def read_detail(entry: Entry, detail: Element, count: int) -> PayoutResult | None:
     """One transaction of a booking, if it names a payment."""
     end_to_end_id = find_text(detail, "Refs/EndToEndId")
     texts = [each.text or "" for each in detail.findall("{*}RmtInf/{*}Ustrd")]
@@ -305,13 +357,13 @@ def read_detail(entry: Element, detail: Element, count: int) -> PayoutResult | N
         return None
     amount, currency = find_amount(detail, *AMOUNT_PATHS)
     if amount is None and count == 1:
-        amount, currency = find_amount(entry, "Amt")
+        amount, currency = find_amount(entry.element, "Amt")
     is_named = bool(find_payment_id(end_to_end_id))
     return build_result(entry, detail, name, amount, currency, is_named=is_named)
 
 
 def build_result(
-    entry: Element,
+    entry: Entry,
     detail: Element,
     name: str,
     amount: Decimal | None,
@@ -323,27 +375,22 @@ def build_result(
 
     A credit that only mentions it in a text, `is_named` false, is nobody's return.
     """
-    status = find_text(entry, "Sts/Cd", "Sts")
-    is_reversal = find_text(entry, "RvslInd") in ("true", "1")
     is_return = detail.find("{*}RtrInf") is not None
-    direction = find_text(detail, "CdtDbtInd") or find_text(entry, "CdtDbtInd")
-    state, reason = ResultState.UNKNOWN, ""
+    direction = find_text(detail, "CdtDbtInd") or entry.direction
+    state, reason, booking = ResultState.UNKNOWN, "", Booking.NONE
     transaction = find_text(detail, "Refs/AcctSvcrRef")
-    entry_reference = find_text(entry, "AcctSvcrRef")
-    booking = Booking.NONE
-    if status != "BOOK":
-        reason = f"not booked yet: {status or 'no status'}"
-    elif direction == "DBIT" and not is_reversal and not is_return:
+    if entry.status != "BOOK":
+        reason = f"not booked yet: {entry.status or 'no status'}"
+    elif direction == "DBIT" and not entry.is_reversal and not is_return:
         state = ResultState.SETTLED
-        if transaction or entry_reference:
+        if transaction or entry.reference:
             booking = Booking.TRANSACTION if transaction else Booking.ENTRY
     elif direction == "DBIT":
         booking, reason = Booking.REVERSAL, "a return that was taken back"
-    elif direction == "CRDT" and (is_named or is_reversal or is_return):
-        reason = describe_reasons(detail.findall("{*}RtrInf"))
+    elif direction == "CRDT" and (is_named or entry.is_reversal or is_return):
+        reason = "; ".join(map(describe_reason, detail.findall("{*}RtrInf")))
         state = find_duplicate(ResultState.RETURNED, reason)
-        reason = reason or find_text(detail, "AddtlTxInf")
-        reason = reason or find_text(entry, "AddtlNtryInf") or "returned"
+        reason = reason or find_text(detail, "AddtlTxInf") or entry.text or "returned"
     else:
         reason = "a booking that is neither a payment nor its return"
     return PayoutResult(
@@ -351,8 +398,8 @@ def build_result(
         state=state,
         amount=amount,
         currency=currency,
-        reference=transaction or entry_reference or find_text(entry, "NtryRef"),
-        reason=reason,
+        reference=transaction or entry.reference or entry.number,
+        reason=reason[:MAX_TEXT_LENGTH],
+        day=entry.day,
         booking=booking,
-        day=parse_day(find_text(entry, "BookgDt/Dt", "BookgDt/DtTm")),
     )

@@ -1,13 +1,15 @@
 """Answers of banks that are made to fill memory."""
 
 import tracemalloc
-from xml.etree.ElementTree import Element
 
 import pytest
 
 from affiliate_site.payout_files.results import bounds
-from affiliate_site.payout_files.results.reading import MAX_TEXT_LENGTH, read_results
-from affiliate_site.payout_files.results.xml_messages import MAX_REASONS, Whole
+from affiliate_site.payout_files.results.bounds import MAX_TEXT_LENGTH
+from affiliate_site.payout_files.results.reading import (
+    MAX_MESSAGE_ANSWERS,
+    read_results,
+)
 from payouts.errors import InvalidResultsFile
 
 
@@ -68,8 +70,36 @@ class TestBounds:
         for result in read_results(wrap_statement(xml)):
             assert len(result.reason) == MAX_TEXT_LENGTH
 
-    def test_remembers_few_reasons_of_a_message(self):
-        whole = Whole()
-        for _ in range(100):
-            whole.read("StsRsnInf", Element("StsRsnInf"))
-        assert len(whole.reasons) == MAX_REASONS
+    def test_finds_a_duplicate_among_many_reasons(self):
+        """Only the first one is shown, and its beginning."""
+        reason = "<StsRsnInf><AddtlInf>{}</AddtlInf></StsRsnInf>"
+        last = "x" * 1_000 + " DU01"
+        for reasons in ([*"abc" * 30, last], [last], ["a" * 1_000, "AM05"]):
+            texts = "".join(map(reason.format, reasons))
+            for level in ("", "{}"):
+                group = f"<GrpSts>RJCT</GrpSts>{texts if level else ''}"
+                own = f"<TxInfAndSts>{'' if level else texts}</TxInfAndSts>"
+                [result] = read_results(wrap_report(group, own).encode())
+                assert result.state == "duplicate"
+                assert len(result.reason) <= MAX_TEXT_LENGTH
+
+    def test_reads_few_answers_about_one_file(self):
+        part = (
+            "<OrgnlPmtInfId>pr-AAAABBBBCCCCDDDD-1</OrgnlPmtInfId><PmtInfSts>{}"
+            "</PmtInfSts></OrgnlPmtInfAndSts><OrgnlPmtInfAndSts>"
+        )
+        report = wrap_report("", part.format("ACSC") * 1_000)
+        assert len(set(read_results(report.encode()))) == 1
+        parts = [part.format(f"S{number}") for number in range(MAX_MESSAGE_ANSWERS + 1)]
+        read_results(wrap_report("", "".join(parts[1:])).encode())
+        with pytest.raises(InvalidResultsFile, match="has 21 different answers"):
+            read_results(wrap_report("", "".join(parts)).encode())
+
+
+def wrap_report(group: str, part: str) -> str:
+    """A pain.002 about one message and one part of it."""
+    return (
+        "<Document><CstmrPmtStsRpt><OrgnlGrpInfAndSts><OrgnlMsgId>pr-AAAABBBBCCCCDDDD"
+        f"</OrgnlMsgId>{group}</OrgnlGrpInfAndSts><OrgnlPmtInfAndSts>{part}"
+        "</OrgnlPmtInfAndSts></CstmrPmtStsRpt></Document>"
+    )

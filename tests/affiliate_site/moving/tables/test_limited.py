@@ -111,6 +111,23 @@ def test_read_one_table_after_the_other(monkeypatch):
         read_foreign_table(b"ID,Name\n1,x\n", "people.csv", PAGE_LIMITS)
 
 
+def test_let_one_thread_wait(monkeypatch):
+    """The others serve the pages of all accounts."""
+    monkeypatch.setattr(limited, "LOCK_SECONDS", 60)
+    with (
+        limited.one_reader,
+        limited.one_waiting,
+        pytest.raises(UnreadableTable, match="Another table is being read"),
+    ):
+        read_foreign_table(b"ID,Name\n1,x\n", "people.csv", PAGE_LIMITS)
+    assert read_foreign_table(b"ID,Name\n1,x\n", "people.csv", PAGE_LIMITS).rows
+    with limited.one_reader:
+        monkeypatch.setattr(limited, "LOCK_SECONDS", 0)
+        assert not limited.acquire_reader()
+    assert limited.one_waiting.acquire(blocking=False)
+    limited.one_waiting.release()
+
+
 def test_give_the_process_no_secret(monkeypatch):
     seen = {}
 
@@ -122,6 +139,7 @@ def test_give_the_process_no_secret(monkeypatch):
     with pytest.raises(UnreadableTable):
         read_foreign_table(b"", "a.csv", PAGE_LIMITS)
     assert seen["env"] == {"PYTHONUTF8": "1"}
+    assert seen["timeout"] == PAGE_LIMITS.cpu_seconds + 2
     assert limited.one_reader.acquire(timeout=0)
     limited.one_reader.release()
 
