@@ -21,6 +21,7 @@ from accounts.models.accounts import Account
 from accounts.services.notifications import can_send_mail
 from affiliate_site import http_errors
 from affiliate_site.portal.theme import BLACK
+from affiliate_site.portal.throttling import TOO_MANY_CHANGES, is_change_throttled
 from affiliate_site.portal_sessions import COOKIE
 from tracking.models.affiliates import Affiliate
 from tracking.services.portal_access import SESSION_LIFETIME, act_as, find_session
@@ -37,7 +38,7 @@ def portal_page(
     An account without portal has no such pages. Other visitors are redirected to the
     sign-in, unless the page `is_public`: then `request.affiliate` may be None.
     Staff who see the portal as an affiliate (`request.viewed_by`) send no forms but
-    those `is_for_staff`.
+    those `is_for_staff`. The forms of an affiliate are counted, except on public pages.
     """
 
     def wrap(view: View) -> View:
@@ -64,6 +65,10 @@ def portal_page(
                 stack.enter_context(translation.override(language))
                 if request.affiliate and not request.viewed_by:
                     stack.enter_context(act_as(request.affiliate))
+                is_change = request.method == "POST" and not is_public
+                if is_change and is_change_throttled(request.affiliate):
+                    text = str(TOO_MANY_CHANGES)
+                    return http_errors.error_response(request, 429, text)
                 return view(request, **kwargs)
 
         return wrapped

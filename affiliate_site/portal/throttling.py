@@ -15,12 +15,14 @@ CODES = RateLimit(5, minutes=60)
 PASSWORDS = RateLimit(20, minutes=60)  # of an affiliate: they confirm changes
 CODE_CHOICES = RateLimit(20, minutes=60)  # of an affiliate: refused ones name a code
 PDF_FILES = RateLimit(20, minutes=60)  # of an affiliate: each keeps a worker busy
+CHANGES = RateLimit(60, minutes=60)  # of an affiliate: each leaves rows
 TOO_MANY_ATTEMPTS = _("Too many attempts. Try again in a minute.")
 TOO_MANY_APPLICATIONS = _("Too many applications. Try again in an hour.")
 TOO_MANY_CODES = _("Too many codes. Use a recovery code, or try again in an hour.")
 TOO_MANY_PASSWORDS = _("You entered your password many times. Try again in an hour.")
 TOO_MANY_MISSING_SALES = _("You asked for many orders. Try again in an hour.")
 TOO_MANY_CODE_CHOICES = _("You tried many codes. Try again in an hour.")
+TOO_MANY_CHANGES = _("You sent many forms. Try again in an hour.")
 TOO_MANY_PDF_FILES = _("You opened many PDF files. Try again in an hour.")
 
 
@@ -65,6 +67,12 @@ def is_missing_sale_throttled(affiliate) -> bool:
     """Count one look-up of a missing sale; is the limit exceeded?"""
     subject = f"missing-sales {affiliate.account_id} {affiliate.pk}"
     return count_request(subject, MISSING_SALES).is_exceeded
+
+
+def is_change_throttled(affiliate) -> bool:
+    """Count one form that an affiliate sends; is the limit exceeded?"""
+    subject = f"portal-changes {affiliate.account_id} {affiliate.pk}"
+    return count_request(subject, CHANGES).is_exceeded
 
 
 def is_pdf_throttled(affiliate) -> bool:

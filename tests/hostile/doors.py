@@ -231,6 +231,15 @@ SIGNED_IN_DOORS = (
         "affiliate_site/api/test_parsing.py",
     ),
     (
+        "Portal, forms of affiliates",
+        "who is signed in",
+        f"{MIB:,}: 400",
+        FORM_OBJECTS,
+        "60 forms an hour, and the limits of passwords, codes and look-ups",
+        "what is written",
+        "affiliate_site/portal/test_postbacks.py",
+    ),
+    (
         "Tables, in the office",
         "managers",
         "2,900,000",

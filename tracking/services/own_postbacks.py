@@ -17,6 +17,7 @@ from accounts.services.webhooks import create_postback_endpoint, disable_webhook
 from tracking.errors import TooManyPostbacks
 from tracking.models.affiliates import Affiliate
 from tracking.services.affiliates import get_affiliate
+from tracking.services.concurrency import retry_on_conflict
 
 MAX_POSTBACKS = 5  # enabled, of an affiliate
 
@@ -70,6 +71,14 @@ def get_own_postback(affiliate: Affiliate, public_id: str) -> WebhookEndpoint:
     return own
 
 
+@retry_on_conflict
 def remove_own_postback(affiliate: Affiliate, public_id: str, *, at: datetime) -> None:
-    """Disable a postback of an affiliate. Raises `WebhookNotFound`."""
-    disable_webhook(get_own_postback(affiliate, public_id), at=at)
+    """Disable a postback of an affiliate, and delete it if it was never called.
+
+    Raises `WebhookNotFound`.
+    """
+    with transaction.atomic():
+        postback = get_own_postback(affiliate, public_id)
+        disable_webhook(postback, at=at)
+        if not affiliate.account.deliveries.filter(endpoint=postback).exists():
+            affiliate.account.webhook_endpoints.filter(pk=postback.pk).delete()

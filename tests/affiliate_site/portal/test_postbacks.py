@@ -114,3 +114,23 @@ def test_does_not_find_those_of_others(mina, account, other_account, url, scenar
         assert mina.get(path).status_code == 404
         assert mina.post(path).status_code == 404
         assert postback.reload().disabled_at is None
+
+
+def test_a_removed_postback_that_was_never_called_leaves_no_row(mina, account, url):
+    mina.post(url, NEW)
+    postback = account.webhook_endpoints.get()
+    mina.post(f"{url}{postback.public_id}/remove/")
+    assert not account.webhook_endpoints.exists()
+    kinds = account.audit_log.order_by("id").values_list("kind", flat=True)
+    assert list(kinds)[-2:] == ["webhook.created", "webhook.disabled"]
+
+
+def test_limits_the_forms_of_an_affiliate(mina, account, portal, url):
+    """Each change leaves rows, such as those of the audit log."""
+    assert {mina.post(url, {"url": "x"}).status_code for _ in range(60)} == {200}
+    refused = mina.post(url, NEW, headers={"Accept": "text/html"})
+    assert "You sent many forms. Try again in an hour." in read(refused, 429)
+    assert not account.webhook_endpoints.exists()
+    # Pages are still shown, and public forms taken.
+    assert mina.get(url).status_code == 200
+    assert mina.post(f"{portal}sign-out/").status_code == 302
