@@ -63,6 +63,7 @@ BASIS: dict[str, type] = {  # of a payout run
 }
 HASH_COSTS = ("time_cost", "memory_cost", "parallelism", "iterations")
 JSON_TYPES = {  # of columns without a default
+    "debits": dict,
     "notices": dict,
     "settings": dict,
     "shop_hosts": list,
@@ -217,6 +218,12 @@ def _check_notices(value: dict[str, Any]) -> None:
         raise ValueError("true or false expected")
 
 
+def _check_debits(value: dict[str, Any]) -> None:
+    for each in value.values():
+        _expect_json(list)(each)
+        _expect_texts(each)
+
+
 def _expect_scalars(values: Collection[Any]) -> None:
     if any(isinstance(it, dict | list) for it in values):
         raise ValueError("texts, numbers, true or false expected")
@@ -342,6 +349,7 @@ JSON_CHECKS: dict[str, Check] = {
     "meta_data": _check_meta_data,
     "custom_fields": _check_custom_fields,
     "notices": _check_notices,
+    "debits": _check_debits,
 }
 CHECKS_BY_TYPE: tuple[tuple[Any, Callable[[str, Any], Iterator[Check]]], ...] = (
     (models.JSONField, _list_json_checks),
