@@ -83,14 +83,14 @@ TRANSACTION = f"<TxDtls><Refs><EndToEndId>{PAYMENT}</EndToEndId></Refs></TxDtls>
 MESSAGES = {
     "reason": (
         "CstmrPmtStsRpt",
-        "<OrgnlGrpInfAndSts><StsRsnInf><AddtlInf>{}</AddtlInf></StsRsnInf>"
+        "<OrgnlGrpInfAndSts><GrpSts>RJCT</GrpSts><StsRsnInf><AddtlInf>{}</AddtlInf></StsRsnInf>"
         "</OrgnlGrpInfAndSts>{}",
         "d ",
         "<TxInfAndSts/>",
     ),
     "reasons": (
         "CstmrPmtStsRpt",
-        "<OrgnlPmtInfAndSts>{}{}</OrgnlPmtInfAndSts>",
+        "<OrgnlPmtInfAndSts><PmtInfSts>RJCT</PmtInfSts>{}{}</OrgnlPmtInfAndSts>",
         "<StsRsnInf/>",
         "<TxInfAndSts/>",
     ),

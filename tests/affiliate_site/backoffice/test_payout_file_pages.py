@@ -144,6 +144,7 @@ def test_warns_of_a_bank_file_with_other_payments(staff_client, account, run):
 def test_says_that_a_file_cannot_be_made_again(staff_client, account, run):
     client, name = staff_client(), f"{run}-pain001-bank-EUR.xml"
     line = get_lines(run)[0]
+    client.post(page_url(run, "files"), {"file": name})
     account.payout_lines.filter(pk=line.pk).update(receiver={})
     assert f"{name} cannot be made again" in get_page(client, run)
     for chosen in (name, f"{run}-rest-csv-bank-USD.csv"):
