@@ -27,6 +27,8 @@ MAX_PARAMETERS = 100
 VISIBLE_ASCII_PATTERN = re.compile(r"[!-~]+", re.ASCII)
 HOST_PATTERN = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?|[0-9a-f:.]+", re.ASCII)
 
+PARAMETER_START = re.compile(r"\?(?=[\w-]{1,64}=)", re.ASCII)  # after the first
+
 PUBLIC_IPV6 = IPv6Network("2000::/3")  # global unicast: no NAT64, no site-local
 # Some Python versions classify these as global.
 RESERVED_NETWORKS_UNKNOWN_TO_PYTHON = [
@@ -57,10 +59,14 @@ def split_url(url: str) -> SplitResult:
 def read_parameters(address: Any) -> dict[str, str]:
     """Return the parameters of an address, of repeated ones the last.
 
-    There are none if it cannot be read, or has more than `MAX_PARAMETERS`.
+    As in the browser script, they are also read where links are mangled: after
+    ``&amp;``, after a second ``?``, and after a ``?`` in the fragment. There are none
+    if the address cannot be read, or has more than `MAX_PARAMETERS`.
     """
     try:
-        query = split_url(str(address or "")).query
+        parts = split_url(str(address or ""))
+        query = f"{parts.query}&{parts.fragment.partition('?')[2]}"
+        query = PARAMETER_START.sub("&", query.replace("&amp;", "&"))
         found = parse_qs(query, max_num_fields=MAX_PARAMETERS)
     except ValueError:
         return {}

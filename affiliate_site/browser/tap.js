@@ -49,8 +49,8 @@
   if (stub.loaded) return;
 
   var scriptUrl = findScriptUrl();
-  var query = new URLSearchParams(window.location.search);
-  var isTest = query.get("tap_test") === "true";
+  var query = readParameters(window.location);
+  var isTest = getLast(query, "tap_test") === "true";
   var account = null;
   var settings = {};
   var decision; // of the visitor, about the cookie: true, false, or none yet
@@ -66,6 +66,17 @@
     var own = document.currentScript && document.currentScript.src;
     var element = document.querySelector('script[src*="/tap.js"]');
     return own || (element ? element.src : "");
+  }
+
+  /* The parameters of an address, also where the link is mangled: after "&amp;", a second
+     "?", or a "?" in the fragment. */
+  function readParameters(address) {
+    var text = address.search.slice(1) + "&" + address.hash.split("?").slice(1).join("?");
+    return new URLSearchParams(text.replace(/&amp;|\?(?=[\w-]{1,64}=)/g, "&"));
+  }
+
+  function getLast(query, parameter) {
+    return query.getAll(parameter).filter(Boolean).pop() || null;
   }
 
   // The public function.
@@ -434,20 +445,20 @@
     if (link || tap.vid || settings.consent === undefined) return link || readForeignLink();
     var before = document.referrer && new URL(document.referrer);
     link = before && before.origin === window.location.origin &&
-      readLink(before.searchParams, options, before.href);
+      readLink(readParameters(before), options, before.href);
     return link || readForeignLink();
   }
 
   function readLink(query, options, address) {
     var parameter = options.referral_code_param || "ref";
-    var code = rejectNul(options.referral_code || query.get(parameter));
+    var code = rejectNul(options.referral_code || getLast(query, parameter));
     // A link of another program; the server knows whether it counts.
     var foreign = code ? null : FOREIGN_PARAMETERS.filter(function (name) {
-      return !!query.get(name);
+      return !!getLast(query, name);
     })[0];
-    code = code || (foreign && rejectNul(query.get(foreign)));
-    var asset = query.get("tap_a");
-    var source = query.get("tap_s");
+    code = code || (foreign && rejectNul(getLast(query, foreign)));
+    var asset = getLast(query, "tap_a");
+    var source = getLast(query, "tap_s");
     if (!code && !(asset && source)) return null;
     return {
       referral_code: code || undefined,

@@ -3,7 +3,7 @@
 import pytest
 
 from accounts.errors import InvalidUrl
-from accounts.url_safety import ParsedUrl, parse_url
+from accounts.url_safety import ParsedUrl, parse_url, read_parameters
 
 ALLOWED_HOSTS = {
     "127.0.0.1:9000",
@@ -95,3 +95,25 @@ def test_rejects_an_invalid_url(url, reason):
         parse(url)
 
     assert reason in error.value.text
+
+
+MANGLED_ADDRESSES = {
+    "?ref=a": "a",
+    "?ref=a&ref=b": "b",
+    "?ref=a&ref=": "a",
+    "?a=1&amp;ref=a": "a",
+    "?a=b?ref=a": "a",
+    "?a=b&ref=a?x=1": "a",
+    "#/?ref=a": "a",
+    "#/lamps?x=1&ref=a": "a",
+    "?ref=a#/?ref=b": "b",
+    "?x=ref=a": None,
+    "#ref=a": None,
+    "?q=who?": None,
+}
+
+
+@pytest.mark.parametrize("end", MANGLED_ADDRESSES)
+def test_reads_parameters_of_mangled_addresses(end):
+    found = read_parameters(f"https://shop.example.net/{end}")
+    assert found.get("ref") == MANGLED_ADDRESSES[end]

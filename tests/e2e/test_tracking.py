@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from accounts.services.api_keys import calculate_signature, create_signing_secret
 from payouts.models.commission_types import RateKind
+from tests.accounts.test_url_safety import MANGLED_ADDRESSES
 from tests.factories.accounts import AccountFactory
 
 pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
@@ -68,6 +69,28 @@ def test_links_of_another_program_go_on_working(visitor, api, scenario):
     visitor.open_and_wait("click", f"/?aff={scenario.mina.code}", 'tap("detect");')
 
     assert len(api("/clicks/")) == 1
+
+
+@pytest.mark.parametrize("end", MANGLED_ADDRESSES)
+def test_the_script_reads_mangled_links_as_the_server_does(visitor, end):
+    codes = []
+    visitor.page.on(
+        "request",
+        lambda request: codes.extend(
+            [request.post_data_json["referral_code"]]
+            if request.url.endswith("/track/click/")
+            else []
+        ),
+    )
+    detect = (
+        'tap("detect", { always_callback: true }, () => { document.title = "-"; });'
+    )
+    visitor.open(f"/{end}", detect)
+    visitor.page.wait_for_function('document.title === "-"')
+
+    code = MANGLED_ADDRESSES[end]
+    assert codes == ([code] if code else [])
+    assert visitor.errors == []
 
 
 @pytest.mark.parametrize("ticked", [["fpr"], ["via"], None])

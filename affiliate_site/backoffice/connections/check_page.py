@@ -2,12 +2,11 @@
 everybody."""
 
 import re
-from urllib.parse import parse_qsl
 
 from django import forms
 
 from accounts.errors import DomainError
-from accounts.url_safety import split_url
+from accounts.url_safety import read_parameters, split_url
 from affiliate_site.backoffice.conversions.clicks import get_problem
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_datetime
@@ -15,7 +14,7 @@ from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.object_pages import Section
 from affiliate_site.shops.processing import rolled_back
 from tracking.attribution import TrackingParameters
-from tracking.services.clicks import Visit, record_click
+from tracking.services.clicks import Visit, record_page_click
 from tracking.services.failed_page_calls import get_failure_reason
 from tracking.services.visitors import find_first_coupon
 
@@ -52,8 +51,7 @@ def check_link(account, address: str, *, at) -> list[str]:
         if short[1] != account.slug:
             return [OTHER_ACCOUNT.format(short[1])]
         return [check_visit(account, {"referral_code": short[2]}, at=at)]
-    # Of a repeated parameter the first one counts, as in the browser script.
-    query = dict(reversed(parse_qsl(parts.query)))
+    query = read_parameters(address)
     names = [name for name in ("ref", *FOREIGN_PARAMETERS) if query.get(name)]
     if names:
         link_parameter = None if names[0] == "ref" else names[0]
@@ -70,7 +68,7 @@ def check_visit(account, parameters: dict, link_parameter=None, *, at) -> str:
     visit = Visit(TrackingParameters(**parameters), link_parameter=link_parameter)
     with rolled_back():
         try:
-            click = record_click(account, visit=visit, at=at)
+            click = record_page_click(account, visit=visit, at=at)
         except DomainError as error:
             problem = get_problem(get_failure_reason(error))
             return f"A visit does not count. {problem.text}. {problem.hint}"

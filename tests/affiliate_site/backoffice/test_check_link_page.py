@@ -39,7 +39,7 @@ def check(staff_client, scenario):
     "text",
     [
         "https://shop.example.net/lamps?a=1&ref={code}",
-        "https://shop.example.net/?ref={code}&ref=nobody#top",
+        "https://shop.example.net/?ref=nobody&ref={code}#top",
         "{url}/r/{slug}/{code}/?sub_id=a",
         "https://shop.example.net/?tap_a={asset}&tap_s={source}",
     ],
