@@ -27,7 +27,7 @@ from tests.program_scenario import ProgramScenario
 from tests.shop_inbox import list_sales
 from tests.tracking.services.test_shop_mappings import MAPPING
 from tracking.models.shops import ConnectionMode, ShopEventState
-from tracking.services.connections import create_connection
+from tracking.services.connections import SECRET_PREFIXES, create_connection
 from tracking.services.inbox import LEASE
 
 pytestmark = [pytest.mark.integration]
@@ -106,6 +106,7 @@ class Shop:
 
     def __init__(self, kind, scenario, server, secret=SECRET):
         self.kind, self.account, self.server = kind, scenario.account, server
+        secret = f"{SECRET_PREFIXES.get(kind, '')}{secret}"
         self.secret, self.number = secret, 0
         self.sign, build = KINDS[kind]
         self.sale = json.loads(json.dumps(build(scenario.mina.code)))
