@@ -61,9 +61,13 @@ class MailResult:
     can_retry: bool = False
 
 
-def use_language_of(affiliate: Affiliate) -> translation.override:
-    """Translate into the language of an affiliate; English before they chose one."""
-    return translation.override(affiliate.language or settings.LANGUAGE_CODE)
+def use_language_of(affiliate: Affiliate, *, default: str = "") -> translation.override:
+    """Translate into the language of an affiliate.
+
+    Before they chose one it is `default`, else English.
+    """
+    language = affiliate.language or default or settings.LANGUAGE_CODE
+    return translation.override(language)
 
 
 def write_amount(amount: Decimal, currency: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -79,14 +80,16 @@ def invite_affiliate(
     affiliate_id: str,
     mail_url: Callable[[str], str] | None = None,
     may_show: bool = True,
+    reason: Promise | None = None,
+    language: str = "",
     at: datetime,
 ) -> PortalInvitation:
     """Create a link to set a password; earlier ones end.
 
     With `mail_url`, which returns the address for a token, it is mailed where it can
-    be. Else the caller shows it to somebody who could sign in as the affiliate: the
-    audit log names them. Raises `AffiliateNotFound`, and `InvitationNotMailed` if the
-    caller may not show it.
+    be, with `reason` and in `language` as `write_link_mail` says. Else the caller shows
+    it to somebody who could sign in as the affiliate: the audit log names them. Raises
+    `AffiliateNotFound`, and `InvitationNotMailed` if the caller may not show it.
     """
     purpose = LinkPurpose.SET_PASSWORD
     with transaction.atomic():
@@ -99,7 +102,8 @@ def invite_affiliate(
         log_event(account, "affiliate.invited", affiliate, at=at)
         is_mailed = bool(mail_url and affiliate.email and can_send_mail())
         if mail_url and is_mailed:
-            _queue_link(link, mail_url(token), at=at)
+            url = mail_url(token)
+            _queue_link(link, url, reason=reason, language=language, at=at)
         elif may_show:
             log_event(account, "affiliate.invitation_shown", affiliate, at=at)
         else:
@@ -220,15 +224,48 @@ def create_link(
     return link, token
 
 
-def _queue_link(link: PortalLink, url: str, *, at: datetime) -> None:
-    affiliate, purpose = link.affiliate, LinkPurpose(link.purpose)
-    with use_language_of(affiliate):
-        hello = _("Hello {name},").format(name=affiliate.firstname)
-        once = _("It works once. If you did not expect this mail, ignore it.")
-        text = f"{hello}\n\n{TEXTS[purpose]}\n{url}\n\n{once}\n"
-        subject = SUBJECTS[purpose].format(account=affiliate.account.name)
+def write_link_mail(
+    affiliate: Affiliate,
+    purpose: LinkPurpose,
+    url: str,
+    *,
+    reason: Promise | None = None,
+    language: str = "",
+) -> tuple[str, str]:
+    """Return subject and text of the mail with a link.
+
+    `reason` says why it comes, before the link; it can have `{account}`. `language` is
+    for affiliates who have chosen none.
+    """
+    account = affiliate.account.name
+    with use_language_of(affiliate, default=language):
+        parts = [
+            _("Hello {name},").format(name=affiliate.firstname),
+            *([str(reason).format(account=account)] if reason else []),
+            f"{TEXTS[purpose]}\n{url}",
+            _("It works once. If you did not expect this mail, ignore it."),
+        ]
+        subject = str(SUBJECTS[purpose]).format(account=account)
+    return subject, "\n\n".join(parts) + "\n"
+
+
+def _queue_link(
+    link: PortalLink,
+    url: str,
+    *,
+    reason: Promise | None = None,
+    language: str = "",
+    at: datetime,
+) -> None:
+    subject, text = write_link_mail(
+        link.affiliate,
+        LinkPurpose(link.purpose),
+        url,
+        reason=reason,
+        language=language,
+    )
     queue_mail(
-        affiliate,
+        link.affiliate,
         kind=PORTAL_LINK_MAIL,
         about=str(link.pk),
         subject=subject,

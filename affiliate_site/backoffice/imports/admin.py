@@ -11,6 +11,7 @@ from affiliate_site.backoffice.imports.check_page import CheckPage
 from affiliate_site.backoffice.imports.columns_page import ColumnsPage
 from affiliate_site.backoffice.imports.delete_page import DeleteUploadPage
 from affiliate_site.backoffice.imports.details import LEFT_OUT, get_import_details
+from affiliate_site.backoffice.imports.invite_page import InviteImportedPage
 from affiliate_site.backoffice.imports.undo_page import UndoImportPage
 from affiliate_site.backoffice.imports.upload_page import (
     NOT_STORED_FILE,
@@ -44,7 +45,7 @@ class TableImportAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     ordering = ("-created_at", "-id")
     add_page = UploadTablePage
     add_title = UploadTablePage.title
-    row_pages = (UndoImportPage,)
+    row_pages = (InviteImportedPage, UndoImportPage)
 
     def get_object_title(self, table_import):
         return table_import.file_name

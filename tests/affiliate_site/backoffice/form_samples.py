@@ -58,6 +58,7 @@ from tracking.services.creatives import archive_creative, create_creative
 from tracking.services.customers import cancel_customer
 from tracking.services.failed_page_calls import record_failed_page_call
 from tracking.services.inbox import Envelope, record_event_result, store_event
+from tracking.services.portal_settings import update_portal_settings
 from tracking.services.questions import QuestionData, ask_question
 from tracking.services.table_uploads import create_table_upload, finish_table_upload
 
@@ -126,7 +127,6 @@ def create_rows(account, api, marker: str) -> SampleAccount:
         "contested_claim",
     ):
         assert getattr(sample, name)
-    create_imports(account, marker)
     affiliate = account.affiliates.get(slug=sample.affiliate)
     asked = QuestionData(marker, account.get_day(now), text=marker)
     ask_question(affiliate, data=asked, at=now)
@@ -134,6 +134,7 @@ def create_rows(account, api, marker: str) -> SampleAccount:
         account.portal_second_factors.create(
             affiliate=each, secret="A" * 32, confirmed_at=now
         )
+    create_imports(account, marker)
     owner, _ = create_staff_user(
         account,
         email=f"{marker}@example.org",
@@ -239,6 +240,7 @@ def create_payout_run(account, marker: str) -> None:
 def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
     """Create the same, and rows in the states that `is_offered` of the pages asks."""
     sample = create_rows(account, api, marker)
+    update_portal_settings(account, changes={"is_on": True}, at=timezone.now())
     slug = f"{marker}-archived"
     call_command(
         "create_program",
@@ -271,11 +273,11 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
     earner = {"affiliate": {"id": sample.create_affiliate("fourth")}, "approved": True}
     sample.post(f"/programs/{program.slug}/affiliates/", earner)
     sample.create_affiliate("third")  # in no program
-    protected = account.portal_second_factors.values("affiliate")
-    for each in account.affiliates.exclude(pk__in=protected):
-        account.portal_second_factors.create(
-            affiliate=each, secret="A" * 32, confirmed_at=timezone.now()
-        )
+    account.portal_second_factors.create(
+        affiliate=account.affiliates.latest("pk"),
+        secret="A" * 32,
+        confirmed_at=timezone.now(),
+    )
     create_connection(account, kind="other", name=marker, at=timezone.now())
     shop = create_connection(
         account, kind="woocommerce", mode=ConnectionMode.LIVE, at=timezone.now()
@@ -296,12 +298,19 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
 
 
 def create_imports(account, marker: str) -> None:
-    """Import a table of customers, and upload another one."""
+    """Import tables of customers and affiliates, and upload another one."""
     owner = account.enrollments.filter(approved=True).first()
-    kind, at = KINDS["customers"], timezone.now()
-    for name in ("imported", "uploaded"):
-        text = f"Customer ID,Program,Affiliate\n{marker}-{name},"
-        data = f"{text}{owner.program.slug},{owner.affiliate.slug}\n".encode()
+    customers = "Customer ID,Program,Affiliate\n{marker}-{name},{program},{affiliate}\n"
+    people = "E-mail\n{marker}-moved@example.org\n"
+    at = timezone.now()
+    for name, kind, text in (
+        ("imported", KINDS["customers"], customers),
+        ("moved", KINDS["affiliates"], people),
+        ("uploaded", KINDS["customers"], customers),
+    ):
+        program, affiliate = owner.program.slug, owner.affiliate.slug
+        values = {"program": program, "affiliate": affiliate}
+        data = text.format(marker=marker, name=name, **values).encode()
         table = read_table(data, "")
         upload = create_table_upload(
             account,
@@ -312,7 +321,7 @@ def create_imports(account, marker: str) -> None:
             settings=asdict(guess_settings(kind, table, "")),
             at=at,
         )
-        if name == "imported":
+        if name != "uploaded":
             table_import = load_importer(upload, at=at).store().table_import
             finish_table_upload(upload, table_import, left_out=marker.encode())
 
