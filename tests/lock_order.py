@@ -41,6 +41,8 @@ LOCKED_MODELS = (
     *("PortalSettings", "Program", "Question", "ShopEvent", "StaleDay", "TaxData"),
     *("User", "WebhookEndpoint"),
 )
+# Append-only, and rows of a package, which locks and saves them itself.
+OTHERS = {"AuditLogEntry", "TOTPDevice"}
 NEVER_UPDATED = ("DailyRowCount", "StaleDay")  # rows are added and deleted only
 
 

@@ -195,11 +195,18 @@ class LinesField(forms.CharField):
     def to_python(self, value):
         if isinstance(value, list | tuple):  # a disabled field gives its initial value
             return list(value)
-        lines = (line.strip() for line in (super().to_python(value) or "").splitlines())
+        text = super().to_python(value) or ""
+        ProhibitNullCharactersValidator()(text)
+        lines = (line.strip() for line in text.splitlines())
         return list(dict.fromkeys(filter(None, lines)))
 
     def has_changed(self, initial, data):
-        return not self.disabled and self.to_python(data) != list(initial or ())
+        if self.disabled:
+            return False
+        try:
+            return self.to_python(data) != list(initial or ())
+        except forms.ValidationError:
+            return True
 
 
 class KeyValueField(forms.CharField):

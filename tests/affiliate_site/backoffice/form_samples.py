@@ -278,6 +278,11 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
         secret="A" * 32,
         confirmed_at=timezone.now(),
     )
+    shop = create_connection(
+        account, kind="stripe", mode=ConnectionMode.LIVE, at=timezone.now()
+    )
+    name = shop.public_id
+    set_source_key(account, connection_id=name, key="rk_live_12", at=timezone.now())
     create_connection(account, kind="other", name=marker, at=timezone.now())
     shop = create_connection(
         account, kind="woocommerce", mode=ConnectionMode.LIVE, at=timezone.now()
@@ -289,11 +294,6 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
         shop_url=f"{marker}.example",
         at=timezone.now(),
     )
-    shop = create_connection(
-        account, kind="stripe", mode=ConnectionMode.LIVE, at=timezone.now()
-    )
-    name = shop.public_id
-    set_source_key(account, connection_id=name, key="rk_live_12", at=timezone.now())
     return sample
 
 

@@ -16,7 +16,7 @@ from tracking.claims import Trust
 pytestmark = pytest.mark.engine_independent  # markup
 
 MAX_PAGE_BYTES = 120_000
-MAX_STATEMENTS = 15
+MAX_STATEMENTS = 16
 ROW_PATTERN = re.compile(r'<tr class="(data-row[^"]*)">(.*?)</tr>', re.DOTALL)
 
 

@@ -68,6 +68,7 @@ MODELS_WITHOUT_ADMIN = {
     "tracking.PortalSettings": "one per account: the portal settings",
     "tracking.PortalTerms": "in the portal settings",
     "tracking.PrunedClickCount": "summed on the dashboard",
+    "tracking.RefusedRequest": "shown with its connection",
     "tracking.ReferralCode": "shown with its enrollment",
     "tracking.ReferralCodeAlias": "shown with its enrollment",
     "tracking.SearchSuffix": "what affiliates are found by",

@@ -47,6 +47,7 @@ OBJECTS = {
     "remove_method": "kind",
     "remove_postback": "postback",
     "program": "program",
+    "choose_code": "program",
 }
 TOKENS = {
     "use_link": LinkPurpose.SIGN_IN,

@@ -83,7 +83,7 @@ def test_an_amount_adds_and_subtracts_paths(expression, unit, body, amount, scen
             {"total": 5, "tax": 6},
             "Of the event, sale.amount is below zero: total - tax.",
         ),
-        ({"total": 5, "tax": "x"}, "sale.amount: 'x' is no amount."),
+        ({"total": 5, "tax": "x"}, "sale.amount: “x” is no amount."),
         ({"total": 5, "tax": 10**20}, "is no amount of a sale."),
     ],
 )
