@@ -81,7 +81,9 @@ OTHER_COLUMNS = {
     "tracking.Mail": "kind about",
     "tracking.PortalSettings": "contact_email host sender_name welcome_text",
     "tracking.PortalTerms": "text",
-    "tracking.Program": "slug title landing_page shop_hosts program_group link_parameters",
+    "tracking.Program": (
+        "slug title landing_page shop_hosts program_group link_parameters"
+    ),
     "tracking.PrunedClickCount": "landing_page",
     "tracking.Question": "answer_given answered_by",
     "tracking.Source": "hex",

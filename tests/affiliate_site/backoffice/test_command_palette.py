@@ -333,7 +333,7 @@ def test_limits_the_number_of_queries(staff_client, rows, capture_queries):
     for term, _ in rows.values():
         with capture_queries() as queries:
             search_palette(client, term)
-        assert len(queries) <= 16
+        assert len(queries) <= 17
 
 
 def test_does_not_cache_results(staff_client, rows):
