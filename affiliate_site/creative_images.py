@@ -21,7 +21,7 @@ from affiliate_site import http_errors
 PREFIX = "/creatives/"
 MAX_BYTES = 2 * 1024 * 1024
 MAX_SIDE = 4096  # pixels
-MAX_PIXELS = 5_000_000  # in all; each takes memory while the image is written anew
+MAX_PIXELS = 5_000_000  # in all; each takes memory while the image is written
 SIZE_RULE = (
     f"at most {MAX_SIDE} pixels wide and high, and of {MAX_PIXELS // 10**6} million"
     " pixels in all"
@@ -136,7 +136,7 @@ def read_image(account: Account, name: str) -> bytes | None:
 
 
 def restore_image(account: Account, name: str, content: bytes) -> None:
-    """Write an image of another installation anew, under the name it has there.
+    """Decode and write an image of another installation, under its name there.
 
     Raises `InvalidSetting` unless it is an image of the type that the name says.
     """

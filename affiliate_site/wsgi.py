@@ -5,8 +5,8 @@ import io
 import os
 
 from django.conf import settings
-from django.core.handlers.wsgi import WSGIRequest
 from django.core.wsgi import get_wsgi_application
+from django.utils.http import parse_header_parameters
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "affiliate_site.settings")
 
@@ -14,19 +14,9 @@ ANSWER_DELAY_SECONDS = 2  # for the way of an answer
 DATA_MAX_SIZE = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 
 
-class Request(WSGIRequest):
-    """A request whose `Content-Type` may be none: Django raises for a parameter in a
-    character set that Python does not know."""
-
-    def _set_content_type_params(self, meta):
-        try:
-            super()._set_content_type_params(meta)  # type: ignore[misc]
-        except ValueError:
-            self.content_type, self.content_params = "", {"charset": "unknown"}
-
+UNKNOWN_TYPE = "application/octet-stream; charset=unknown"  # is refused
 
 django_application = get_wsgi_application()
-django_application.request_class = Request
 
 
 def limit_statements() -> None:
@@ -70,7 +60,19 @@ def application(environ, start_response):
         is_form = environ.get("PATH_INFO", "").startswith("/admin/")
         most = settings.FORM_MAX_SIZE if is_form else DATA_MAX_SIZE
         environ["wsgi.input"] = io.BytesIO(receive_body(stream, size, most))
+    if not is_content_type(environ.get("CONTENT_TYPE", "")):
+        environ["CONTENT_TYPE"] = UNKNOWN_TYPE
     return django_application(environ, start_response)
+
+
+def is_content_type(text: str) -> bool:
+    """Whether Django can read a `Content-Type`: it raises before any middleware for a
+    parameter in a character set that Python does not know."""
+    try:
+        parse_header_parameters(text)
+    except (ValueError, LookupError):
+        return False
+    return True
 
 
 def receive_body(stream, size: int, most: int) -> bytes:

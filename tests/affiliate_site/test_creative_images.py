@@ -161,7 +161,7 @@ NOT_DECODED = {
 
 @pytest.mark.parametrize("name", NOT_DECODED)
 def test_what_the_header_refuses_is_not_decoded(monkeypatch, name):
-    """A pixel of an image that is decoded and written anew takes up to 40 bytes."""
+    """A pixel of an image that is decoded and written takes up to 40 bytes."""
 
     def decode(*arguments, **options):
         raise AssertionError("decoded")

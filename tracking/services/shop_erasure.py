@@ -121,7 +121,7 @@ def forget_person(order: ShopOrder) -> None:
 
 
 def erase_shop_referrals(account: Account, *, codes: Collection[str]) -> int:
-    """Erase codes, coupons and IDs of affiliates from what shops said of others.
+    """Erase codes, coupons and IDs of affiliates from what shops sent about others.
 
     An event that waits keeps its body, or its sale would not be counted; like all
     bodies it is deleted after 30 days. Returns the number of rows.
@@ -130,9 +130,9 @@ def erase_shop_referrals(account: Account, *, codes: Collection[str]) -> int:
     if not search.folded:
         return 0
     done = account.shop_events.exclude(state__in=UNPROCESSED)
-    said = Concat("body", Cast("result", TextField()))
+    sent = Concat("body", Cast("result", TextField()))
     columns = ["body", "result"]
-    count = change_rows(search.find(done, said), search.forget_event, columns)
+    count = change_rows(search.find(done, sent), search.forget_event, columns)
     tables: tuple[QuerySet[Any], ...] = (
         account.shop_orders.all(),
         account.shop_customers.all(),
@@ -144,7 +144,7 @@ def erase_shop_referrals(account: Account, *, codes: Collection[str]) -> int:
 
 
 class _CodeSearch:
-    """Searches codes in what shops said, whatever their case."""
+    """Searches codes in what shops sent, whatever their case."""
 
     def __init__(self, codes: Collection[str]) -> None:
         self.folded = {code.casefold() for code in codes if len(code) > 2}

@@ -14,19 +14,14 @@ from accounts.ids import generate_public_id
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from affiliate_site.moving.importing import STORE_ERRORS, describe_problem
+from affiliate_site.moving.tables.asking import Answered, ask, is_open
 from affiliate_site.moving.tables.checks import check_rows
 from affiliate_site.moving.tables.files import Table, TableRow
 from affiliate_site.moving.tables.kinds import TableKind
 from affiliate_site.moving.tables.notes import list_notes, list_notes_of_totals
 from affiliate_site.moving.tables.paid_sales import store_payments
 from affiliate_site.moving.tables.problems import Problem
-from affiliate_site.moving.tables.questions import (
-    CENTS,
-    Answered,
-    Question,
-    ask,
-    is_open,
-)
+from affiliate_site.moving.tables.questions import CENTS, Question
 from affiliate_site.moving.tables.rows import (
     CREATED,
     KNOWN,

@@ -23,10 +23,10 @@ def decide_status(row: Row) -> None:
     values = row.values
     status, is_paid = values.get("status"), values.get("paid")
     if "approved" in values or "approved" in row.defaulted:
-        said = APPROVALS[values.get("approved")]
+        decision = APPROVALS[values.get("approved")]
         if status is None:
-            status = said
-        elif "approved" in values and said != status.replace("paid", "approved"):
+            status = decision
+        elif "approved" in values and decision != status.replace("paid", "approved"):
             row.add_problem("approved", "contradiction", status)
     name = "paid" if is_paid else "paid_at"
     if is_paid is False and (status == "paid" or values.get("paid_at")):

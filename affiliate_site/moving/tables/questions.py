@@ -1,8 +1,8 @@
-"""What a file does not tell, and has to be asked before its rows are stored."""
+"""Questions about a file, which are answered before its rows are stored."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from statistics import median
@@ -17,16 +17,9 @@ from affiliate_site.moving.tables.mappings import normalize
 from affiliate_site.moving.tables.references import find_affiliates, find_programs
 from affiliate_site.moving.tables.rows import AMOUNT_TYPES, is_example
 from affiliate_site.moving.tables.values import (
-    ALIKE,
-    NUMBER_STYLES,
     Styles,
-    find_shape,
-    find_styles,
     fold_word,
-    list_alike,
     parse_any_date,
-    parse_date,
-    parse_number,
 )
 from affiliate_site.moving.tables.words import (
     LEAVE_OUT,
@@ -123,78 +116,6 @@ def list_columns(
         FileColumn(it, table.header[index], [row.cells[index] for row in own])
         for it, index in chosen
     ]
-
-
-def choose_decimal(
-    columns: Sequence[FileColumn], answer: str | None
-) -> tuple[str | None, list[Question]]:
-    """Return the style of numbers, and what has to be asked."""
-    cells = [
-        (it.header, cell)
-        for it in columns
-        if it.column.type in AMOUNT_TYPES
-        for cell in it.cells
-        if isinstance(cell, str)
-    ]
-    texts = [cell for _, cell in cells]
-    style, options = find_styles(texts, parse_number, list(NUMBER_STYLES))
-    if style:
-        return answer or style, []
-    return answer, [build_style_question("decimal", cells, parse_number, options)]
-
-
-def choose_dates(
-    columns: Sequence[FileColumn], answers: str | None
-) -> tuple[str, list[Question]]:
-    """Return the styles of dates with spaces between them, and what has to be asked.
-
-    One column with several styles is asked about each of them.
-    """
-    shapes: dict[str, list[tuple[str, str]]] = {}
-    is_mixed = False
-    for it in columns:
-        if it.column.type == "date":
-            own = [(find_shape(text), text) for text in it.texts]
-            is_mixed |= len({shape for shape, _ in own if shape}) > 1
-            for shape, text in own:
-                if shape:
-                    shapes.setdefault(ALIKE.get(shape, shape), []).append(
-                        (it.header, text)
-                    )
-    chosen, questions = (answers or "").split(), []
-    for shape, cells in shapes.items():
-        alike = list_alike(shape)
-        style, options = find_styles([text for _, text in cells], parse_date, alike)
-        if is_mixed or not style:
-            name = f"dates:{shape}" if len(shapes) > 1 else "dates"
-            options = options or [style or shape]
-            question = build_style_question(name, cells, parse_date, options)
-            questions.append(replace(question, suggestion=style or ""))
-        if style and not set(alike) & set(chosen):
-            chosen.append(style)
-    return " ".join(chosen), questions
-
-
-def build_style_question(
-    name: str, cells: Sequence[tuple[str, str]], parse: Any, options: Sequence[str]
-) -> Question:
-    """Return the question with the cell that differs most between the styles."""
-
-    def count_meanings(cell: str) -> int:
-        return len({read_or_none(parse, cell, option) for option in options})
-
-    header, example = max(cells, key=lambda pair: count_meanings(pair[1]))
-    readings = {option: read_or_none(parse, example, option) for option in options}
-    return Question(name, header, example, readings)
-
-
-def read_or_none(parse: Any, cell: str, style: str) -> str | None:
-    """Return what a cell means in a style; None if it cannot be read."""
-    try:
-        value = parse(cell, style)
-    except ImportProblem:
-        return None
-    return value.isoformat(" ") if isinstance(value, datetime) else f"{value:f}"
 
 
 def ask_about_units(
@@ -311,7 +232,8 @@ def ask_about_programs(
         if it.column.type != "program":
             continue
         texts = dict.fromkeys(it.texts)
-        unknown = [text for text in texts if text not in find_programs(account, texts)]
+        found = find_programs(account, texts.keys())
+        unknown = [text for text in texts if text not in found]
         programs = account.programs.filter(archived_at=None).order_by("title", "pk")
         titles = dict(programs.values_list("slug", "title"))
         if not titles or len(unknown) > MAX_WORDS:
@@ -430,70 +352,3 @@ def name_some(texts: Sequence[str]) -> str:
     """Return the first texts, and how many more there are."""
     more = len(texts) - MAX_NAMED
     return ", ".join(texts[:MAX_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def choose_words(
-    questions: Iterable[Question], answers: Mapping[str, str]
-) -> dict[tuple[str, str], str]:
-    """Return what words mean, by the names of columns and the words."""
-    words = {}
-    for question in questions:
-        kind, _, rest = question.name.partition(":")
-        suggestion = question.suggestion if question.is_needed else ""
-        meaning = answers.get(question.name) or suggestion
-        if kind == "value" and meaning:
-            name, _, word = rest.partition(":")
-            words[name, word] = meaning
-    return words
-
-
-@dataclass(frozen=True)
-class Answered:
-    """How the file is read, and all questions, those with an answer too."""
-
-    styles: Styles
-    words: Mapping[tuple[str, str], str]
-    questions: list[Question]
-
-
-def ask(
-    account: Account,
-    kind: TableKind,
-    table: Table,
-    rows: Sequence[TableRow],
-    mapping: Mapping[str, str],
-    styles: Styles,
-    answers: Mapping[str, str],
-) -> Answered:
-    """Return what has to be asked about a file, and how it is read with the answers."""
-    columns = list_columns(kind, table, rows, mapping)
-    decimal, first = choose_decimal(columns, styles.decimal)
-    dates, second = choose_dates(columns, styles.dates)
-    chosen = Styles(decimal, dates or None)
-    asked = [*ask_about_words(columns), *ask_about_programs(account, columns)]
-    words = choose_words(asked, answers)
-    days = ask_about_day(columns, chosen, words) if kind.name == "conversions" else ()
-    return Answered(
-        chosen,
-        words,
-        [
-            *(*first, *second),
-            *ask_about_columns(kind, table, rows, mapping),
-            *ask_about_units(account, kind, columns),
-            *asked,
-            *days,
-            *ask_about_affiliates(account, kind, columns),
-            *ask_about_duplicates(kind, columns),
-        ],
-    )
-
-
-def is_open(question: Question, styles: Styles, answers: Mapping[str, str]) -> bool:
-    """Return whether rows cannot be stored before somebody answers the question."""
-    if not question.is_needed or question.suggestion:
-        return False
-    if question.name == "decimal":
-        return not styles.decimal
-    if question.name.startswith("dates"):
-        return not set(question.options) & set((styles.dates or "").split())
-    return not answers.get(question.name)

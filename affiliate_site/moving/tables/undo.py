@@ -89,9 +89,9 @@ def undo_table_import(
 ) -> dict[str, int]:
     """Remove all that an import made; return the numbers of rows by kind.
 
-    Sales are deleted, payments canceled and opening balances taken back, which their
-    history shows to staff only. Affiliates and their groups are gone; those with such a
-    history are deleted as staff delete them. Raises `TableImportNotFound`,
+    Sales are deleted, payments canceled and opening balances taken back, which only
+    staff still see. Affiliates and their groups are gone; those whom entries of the
+    ledger name are deleted as staff delete them. Raises `TableImportNotFound`,
     `TableImportUndone` and `TableImportBuiltUpon`, which names the first obstacles.
     """
     account.uses_webhooks = False  # of this object: what was told to nobody

@@ -37,7 +37,7 @@ ENCODINGS = {
 
 @dataclass(frozen=True)
 class UploadSettings:
-    """What is said of a file; `TableUpload.settings` has it as a map.
+    """How a file is read, as staff have chosen; `TableUpload.settings` has it as a map.
 
     `answers` are those to the questions besides encoding and styles.
     """

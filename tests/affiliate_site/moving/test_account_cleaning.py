@@ -92,7 +92,7 @@ def test_calculates_the_address_that_is_compared(moved, tmp_path):
     assert affiliate.email_folded == "x@a.test"
 
 
-def test_writes_images_anew_within_their_limit(moved, tmp_path, creatives):
+def test_writes_images_within_their_limit(moved, tmp_path, creatives):
     def append(data):
         def edit(lines):
             row = find(lines, "images")

@@ -296,7 +296,7 @@ def test_who_came_by_every_door_is_in_no_table(account, api, settings, leaves_fi
 
 
 def test_an_affiliate_alone_is_in_no_row_of_others(account, api, settings):
-    """Not in what the shop said of orders that other people placed."""
+    """Not in what the shop sent about orders that other people placed."""
     doors = Doors(account, api, settings)
     slug = doors.apply()
     program = f"/programs/{doors.scenario.program.slug}/affiliates/{slug}/"

@@ -1,4 +1,4 @@
-"""Affiliates whom an import made are invited to the portal, once, and told why."""
+"""Affiliates whom an import made are invited to the portal once; the mail says why."""
 
 import re
 
