@@ -139,7 +139,7 @@ def test_give_the_process_no_secret(monkeypatch):
     with pytest.raises(UnreadableTable):
         read_foreign_table(b"", "a.csv", PAGE_LIMITS)
     assert seen["env"] == {"PYTHONUTF8": "1"}
-    assert seen["timeout"] == PAGE_LIMITS.cpu_seconds + 2
+    assert seen["timeout"] == PAGE_LIMITS.cpu_seconds + limited.EXTRA_SECONDS
     assert limited.one_reader.acquire(timeout=0)
     limited.one_reader.release()
 
