@@ -330,3 +330,8 @@ READY_MADE: Mapping[str, ReadyMade] = {
     "gumroad": GUMROAD,
     "digistore24": DIGISTORE24,
 }
+
+
+def build_settings(name: str) -> dict[str, Any]:
+    """The settings of a connection that begins with a ready-made mapping."""
+    return {"other": READY_MADE[name].mapping, "ready_made": name}

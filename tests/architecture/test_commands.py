@@ -32,7 +32,8 @@ DOCUMENTED = {
     "list_deliveries": "ACCOUNT WEBHOOK [--failed]",
     "resend_delivery": "ACCOUNT DELIVERY",
     "create_connection": (
-        "ACCOUNT --kind KIND [--program PROGRAM] [--secret-file FILE] [--mode MODE]"
+        "ACCOUNT --kind KIND [--mapping MAPPING] [--program PROGRAM]"
+        " [--secret-file FILE] [--mode MODE]"
     ),
     "set_connection_secret": (
         "ACCOUNT CONNECTION [--secret-file FILE | --forget-earlier]"

@@ -28,7 +28,7 @@ from affiliate_site.backoffice.forms import (
     ServiceForm,
 )
 from affiliate_site.shops.kinds import SHOPS
-from affiliate_site.shops.ready_made import READY_MADE, ReadyMade
+from affiliate_site.shops.ready_made import READY_MADE, ReadyMade, build_settings
 from tracking.models.shops import ConnectionKind, ConnectionMode
 from tracking.services.connections import (
     REFERENCE_MAY_BE_CODE,
@@ -143,11 +143,10 @@ class AddConnectionPage(FormPage):
         kind, _, name = values["kind"].partition(READY_MADE_SEPARATOR)
         if not name:
             return values
-        ready_made = READY_MADE[name]
         return values | {
             "kind": kind,
-            "name": values.get("name") or ready_made.title,
-            "settings": {"other": ready_made.mapping, "ready_made": name},
+            "name": values.get("name") or READY_MADE[name].title,
+            "settings": build_settings(name),
         }
 
 

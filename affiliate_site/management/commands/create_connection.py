@@ -1,6 +1,9 @@
+from django.core.management.base import CommandError
+
 from accounts.commands import AccountCommand
 from affiliate_site.management.connection_secrets import read_secret
 from affiliate_site.shops.addresses import build_event_url
+from affiliate_site.shops.ready_made import READY_MADE, build_settings
 from tracking.models.shops import ConnectionKind, ConnectionMode
 from tracking.services.connections import create_connection
 from tracking.services.programs import get_program
@@ -15,6 +18,11 @@ class Command(AccountCommand):
     def add_arguments(self, parser):
         super().add_arguments(parser)
         parser.add_argument("--kind", choices=ConnectionKind.values, required=True)
+        parser.add_argument(
+            "--mapping",
+            choices=READY_MADE,
+            help="with --kind other: the ready-made mapping to begin with",
+        )
         parser.add_argument(
             "--program",
             metavar="PROGRAM",
@@ -38,14 +46,19 @@ class Command(AccountCommand):
         *,
         at,
         kind="",
+        mapping=None,
         program=None,
         secret_file=None,
         mode="",
         **options,
     ):
+        if mapping and kind != ConnectionKind.OTHER:
+            raise CommandError("--mapping needs --kind other.")
         connection = create_connection(
             account,
             kind=kind,
+            name=READY_MADE[mapping].title if mapping else "",
+            settings=build_settings(mapping) if mapping else None,
             program=get_program(account, program) if program else None,
             secret=read_secret(secret_file),
             mode=mode,

@@ -7,6 +7,7 @@ import pytest
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from affiliate_site.shops.ready_made import READY_MADE
 from affiliate_site.shops.sources import StripeSource
 from tests.command_line import run_command, run_failing_command, run_json_command
 from tests.shop_inbox import deliver, list_sales
@@ -65,6 +66,33 @@ def test_listens_by_default(scenario):
         None,
         False,
     )
+
+
+@pytest.mark.parametrize("name", READY_MADE)
+def test_begins_with_a_ready_made_mapping(scenario, name):
+    result = run_json_command(
+        "create_connection",
+        scenario.account.slug,
+        *("--kind", "other", "--mapping", name),
+    )
+    connection = get_connection(scenario.account, result["connection"])
+    ready_made = READY_MADE[name]
+    assert (connection.kind, connection.name) == ("other", ready_made.title)
+    assert connection.settings == {"other": ready_made.mapping, "ready_made": name}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("other", "--mapping", "payhip"), ", ".join(READY_MADE)),
+        (("stripe", "--mapping", "polar"), "--mapping needs --kind other."),
+    ],
+)
+def test_names_the_mappings_that_there_are(scenario, arguments, expected):
+    with pytest.raises(CommandError) as info:
+        run_command("create_connection", scenario.account.slug, "--kind", *arguments)
+    assert expected in str(info.value).replace("'", "")
+    assert not scenario.account.connections.exists()
 
 
 def test_refuses_a_short_secret(scenario, tmp_path):
