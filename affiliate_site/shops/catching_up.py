@@ -41,7 +41,8 @@ IS_OFF = "The connection is off: switch it on before you catch up."
 NO_KEY = "Set the key that reads from the shop before you catch up."
 NO_ADDRESS = "Set the address of the shop before you catch up."
 WRONG_KEY = (
-    "The shop refuses the key ({status}): set one that may read {what} of this shop."
+    "The shop refuses the key ({status}): set one of this shop with the permission"
+    " “{permission}”."
 )
 NOT_THERE = "There is no {kind} at {host}: check the address of the shop."
 LEADS_ELSEWHERE = (
@@ -174,9 +175,17 @@ def read_page(
 
 
 def call(
-    connection: Connection, source: Source, url: str, pace: Pace
+    connection: Connection,
+    source: Source,
+    url: str,
+    pace: Pace,
+    *,
+    permission: str = "",
 ) -> FetchedResponse:
-    """Return an answer of the shop; wait if it is busy. Raises `CatchUpFailed`."""
+    """Return an answer of the shop; wait if it is busy. Raises `CatchUpFailed`.
+
+    `permission` is what the key needs, if that is not the permission of the source.
+    """
     headers = [
         ("Accept", "application/json"),
         ("User-Agent", "affiliate-service"),
@@ -203,7 +212,7 @@ def call(
         if delay is None:
             raise CatchUpFailed(what=BUSY.format(status=response.status))
         pace.wait(max(delay, seconds))
-    ensure_accepted(connection, response, url)
+    ensure_accepted(connection, response, url, permission or source.permission)
     return response
 
 
@@ -218,16 +227,15 @@ def read_retry_after(response: FetchedResponse) -> float:
 
 
 def ensure_accepted(
-    connection: Connection, response: FetchedResponse, url: str
+    connection: Connection, response: FetchedResponse, url: str, permission: str
 ) -> None:
     """Raise `CatchUpFailed` unless the shop answered 200."""
     status = response.status
     if status == 200:
         return
     if status in (401, 403):
-        is_stripe = connection.kind == ConnectionKind.STRIPE
-        what = "events" if is_stripe else "orders"
-        raise CatchUpFailed(what=WRONG_KEY.format(status=status, what=what))
+        text = WRONG_KEY.format(status=status, permission=permission)
+        raise CatchUpFailed(what=text)
     if 300 <= status < 400:
         location = response.headers.get("location", "another page")[:200]
         raise CatchUpFailed(what=LEADS_ELSEWHERE.format(location=location))

@@ -14,6 +14,7 @@ from tracking.errors import CatchUpFailed
 from tracking.models.shops import Connection
 from tracking.services.connections import update_connection
 
+PERMISSION = "Read promotion codes"
 MAX_PAGES = 50  # of 100 codes each
 ONLY_STRIPE = "Only Stripe has promotion codes whose texts are read."
 TOO_MANY = "The shop has more than 5,000 promotion codes: enter their IDs by hand."
@@ -33,7 +34,8 @@ def read_promotion_codes(connection: Connection, *, at: datetime, pace: Pace) ->
     for _ in range(MAX_PAGES):
         query = {"limit": 100} | ({"starting_after": cursor} if cursor else {})
         url = f"{source.url}/v1/promotion_codes?{urlencode(query)}"
-        codes, cursor = read_codes(call(connection, source, url, pace))
+        response = call(connection, source, url, pace, permission=PERMISSION)
+        codes, cursor = read_codes(response)
         found |= keep_known(connection, codes)
         if not cursor:
             break

@@ -41,6 +41,7 @@ class Source(ABC):
 
     page_size: ClassVar[int] = 100
     max_age: ClassVar[timedelta | None] = None  # of what the shop still lists
+    permission: ClassVar[str]  # that the key needs, as the shop names it
 
     @abstractmethod
     def build_url(self, connection: Connection, window: Window, cursor: str) -> str:
@@ -70,6 +71,7 @@ class StripeSource(Source):
 
     url: ClassVar[str] = "https://api.stripe.com"
     max_age = timedelta(days=30)
+    permission = "Read events, and all that they show"
 
     def build_url(self, connection: Connection, window: Window, cursor: str) -> str:
         values = [
@@ -100,6 +102,8 @@ class StripeSource(Source):
 
 class WooCommerceSource(Source):
     """Orders of WooCommerce. Those that were deleted are not in its list."""
+
+    permission = "Read"
 
     def build_url(self, connection: Connection, window: Window, cursor: str) -> str:
         values = {
@@ -141,6 +145,7 @@ class ShopifySource(Source):
     # Shopify answers with the oldest one that it supports once this one has expired.
     api_version: ClassVar[str] = "2025-10"
     page_size = 250
+    permission = "read_orders"
 
     def build_url(self, connection: Connection, window: Window, cursor: str) -> str:
         values: dict[str, Any] = {"limit": self.page_size}

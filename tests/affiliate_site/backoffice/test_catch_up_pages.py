@@ -124,7 +124,8 @@ def test_a_refusal_of_the_shop_is_shown_in_the_form(staff_client, shop, answers)
     answers.append((401, {}))
     form = post(staff_client(), shop, "catch-up").context["form"]
     assert form.non_field_errors() == [
-        "The shop refuses the key (401): set one that may read events of this shop."
+        "The shop refuses the key (401): set one of this shop with the permission"
+        " “Read events, and all that they show”."
     ]
 
 

@@ -260,6 +260,11 @@ def test_does_not_wait_too_long(shop, read, waits, delays, retry_after):
     assert (info.value.text, waits) == (text, [])
 
 
+PERMISSIONS = {
+    "stripe": "Read events, and all that they show",
+    "woocommerce": "Read",
+    "shopify": "read_orders",
+}
 KIND_NAMES = {"stripe": "Stripe", "woocommerce": "WooCommerce", "shopify": "Shopify"}
 
 
@@ -268,10 +273,9 @@ def test_says_that_the_key_is_wrong(kind, shop, read, status):
     shop.failures = [respond_with(status)]
     with pytest.raises(CatchUpFailed) as info:
         read()
-    what = "events" if kind == "stripe" else "orders"
     assert info.value.text == (
-        f"The shop refuses the key ({status}): set one that may read {what} of this"
-        " shop."
+        f"The shop refuses the key ({status}): set one of this shop with the permission"
+        f" “{PERMISSIONS[kind]}”."
     )
     assert KEYS[kind] not in info.value.text
 
