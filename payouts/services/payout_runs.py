@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Count, Exists, OuterRef
 
 from accounts.actor import get_actor
 from accounts.days import A_DAY, start_of_day
@@ -250,6 +251,22 @@ def list_totals(run: PayoutRun) -> dict[str, Decimal]:
     rows = run.account.payout_lines.filter(run=run).exclude(state__in=LEFT_OUT_STATES)
     totals = rows.order_by("currency").values_list("currency")
     return dict(totals.annotate(ExactSum("amount")))
+
+
+def count_shared_balances(run: PayoutRun) -> dict[str, int]:
+    """Count the balances of a draft that other drafts pay, too, by their IDs.
+
+    Only one of them can be confirmed as it is; for other runs there are none.
+    """
+    if run.state != PayoutRunState.DRAFT:
+        return {}
+    included = run.account.payout_lines.filter(state=PayoutLineState.INCLUDED)
+    same = included.filter(
+        run=run, affiliate=OuterRef("affiliate"), currency=OuterRef("currency")
+    )
+    others = included.filter(Exists(same), run__state=PayoutRunState.DRAFT)
+    rows = others.exclude(run=run).order_by("run").values_list("run__public_id")
+    return dict(rows.annotate(Count("pk")))
 
 
 def _lock_draft(account: Account, pk: int) -> PayoutRun:

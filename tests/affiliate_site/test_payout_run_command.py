@@ -1,18 +1,18 @@
 """The command payout_run: drafts, confirms, and prints what it did."""
 
 from datetime import timedelta
-from decimal import Decimal
-from types import SimpleNamespace
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from affiliate_site.management.commands import payout_run
 from tests.command_line import run_command, run_failing_command, run_json_command
 from tests.ledger_checks import assert_ledger_consistent, assert_unchanged
 
-KEYS = ["run", "state", "lines", "left_out", "totals", "files"]
+KEYS = [
+    *("run", "state", "lines", "left_out", "totals", "files", "not_in_files"),
+    "other_drafts",
+]
 
 
 @pytest.fixture
@@ -35,26 +35,6 @@ def scenario(scenario):
         sale = scenario.create_conversion((amount, "all"), affiliate=affiliate)
         scenario.approve(scenario.get_commission(sale))
     return scenario
-
-
-@pytest.fixture
-def payout_files(monkeypatch):
-    """Files of one line per payment."""
-
-    def build_files(run, *, formats, at):
-        return [
-            SimpleNamespace(
-                name=f"{run}-{name}.txt",
-                format=name,
-                currency="EUR",
-                line_count=1,
-                control_sum=Decimal("20.00"),
-                content=b"content",
-            )
-            for name in formats
-        ]
-
-    monkeypatch.setattr(payout_run, "build_files", build_files)
 
 
 def test_drafts(scenario, today):
@@ -84,6 +64,8 @@ def test_drafts(scenario, today):
         ],
         "totals": {"EUR": 20},
         "files": [],
+        "not_in_files": [],
+        "other_drafts": {},
     }
     assert run.created_by == "command payout_run"
     assert not scenario.account.payments.exists()
@@ -145,15 +127,16 @@ def test_pays_what_is_due_until_the_day(scenario, today):
     assert run_json_command(*arguments, str(tomorrow.date()))["totals"] == {"EUR": 20}
 
 
-def test_exports_what_was_confirmed(scenario, today, payout_files, tmp_path):
+def test_exports_what_was_confirmed(scenario, today, tmp_path):
     result = run_json_command(
         *("payout_run", "harbor", "--until", today, "--confirm"),
         *("--export", "paypal", "--export", "csv", "--output", str(tmp_path / "new")),
     )
 
-    run = scenario.account.payout_runs.get()
-    path = tmp_path / "new" / f"{run}-paypal.txt"
-    assert path.read_bytes() == b"content"
+    run, payment = scenario.account.payout_runs.get(), scenario.account.payments.get()
+    path = tmp_path / "new" / f"{run}-paypal-EUR.csv"
+    row = ("mina@notes.example.org", "20.00", "EUR", payment, f"Payment {payment}")
+    assert path.read_text() == ",".join(f'"{cell}"' for cell in row) + "\n"
     assert result["files"][0] == {
         "path": str(path),
         "format": "paypal",
@@ -163,6 +146,97 @@ def test_exports_what_was_confirmed(scenario, today, payout_files, tmp_path):
     }
     assert len(result["files"]) == 2
     assert (run.state, result["state"]) == ("exported", "exported")
+    assert result["not_in_files"] == []
+    assert sorted(
+        (it.name, oct(it.stat().st_mode)) for it in path.parent.iterdir()
+    ) == [
+        (f"{run}-csv-paypal-EUR.csv", "0o100600"),
+        (f"{run}-paypal-EUR.csv", "0o100600"),
+    ]
+
+
+def test_pays_nobody_if_the_files_cannot_be_written(scenario, today, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.touch()
+    arguments = ("payout_run", "harbor", "--until", today, "--confirm")
+
+    with assert_unchanged(scenario.account), pytest.raises(OSError, match="file"):
+        call_command(*arguments, "--export", "paypal", "--output", str(blocked))
+
+
+def test_pays_nobody_if_a_file_cannot_be_made(scenario, today, tmp_path):
+    """The bank account that a SEPA file pays from is not known."""
+    scenario.account.payout_methods.update(
+        kind="bank",
+        details={"account_holder": "Mina", "iban": "DE89370400440532013000"},
+    )
+    arguments = ("payout_run", "harbor", "--until", today, "--confirm")
+
+    with assert_unchanged(scenario.account):
+        text = run_failing_command(
+            *arguments,
+            *("--export", "csv", "--export", "pain001", "--output", str(tmp_path)),
+        )
+
+    assert "payer" in text.lower()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_makes_the_files_of_an_earlier_run_again(scenario, today, tmp_path):
+    run = run_json_command("payout_run", "harbor", "--until", today)["run"]
+    arguments = ("payout_run", "harbor", "--run", run)
+
+    assert run_json_command(*arguments, "--confirm")["state"] == "confirmed"
+    with assert_unchanged(scenario.account):
+        assert run_json_command(*arguments)["state"] == "confirmed"
+    export = ("--export", "paypal", "--output", str(tmp_path))
+    first = run_json_command(*arguments, *export)
+    content = (tmp_path / f"{run}-paypal-EUR.csv").read_bytes()
+    again = run_json_command(*arguments, *export)
+
+    assert (first["files"], again["state"]) == (again["files"], "exported")
+    assert (tmp_path / f"{run}-paypal-EUR.csv").read_bytes() == content
+    assert scenario.account.payments.count() == 1
+
+
+def test_names_lines_that_are_in_no_file(scenario, today, tmp_path):
+    result = run_json_command(
+        *("payout_run", "harbor", "--until", today, "--confirm"),
+        *("--export", "wise", "--output", str(tmp_path)),
+    )
+
+    assert result["files"] == []
+    assert result["not_in_files"] == result["lines"]
+    text = run_command(
+        *("payout_run", "harbor", "--run", result["run"], "--export", "wise"),
+        *("--output", str(tmp_path)),
+    )
+    assert "in no file: minakessler: 20 EUR paypal" in text.splitlines()
+
+
+def test_says_that_another_draft_pays_the_same(scenario, today):
+    first = run_json_command("payout_run", "harbor", "--until", today)
+    second = run_json_command("payout_run", "harbor", "--until", today)
+
+    assert (first["other_drafts"], second["other_drafts"]) == ({}, {first["run"]: 1})
+    discarded = run_json_command(
+        "payout_run", "harbor", "--run", first["run"], "--discard"
+    )
+    assert (discarded["state"], discarded["other_drafts"]) == ("discarded", {})
+    assert (
+        run_json_command("payout_run", "harbor", "--run", second["run"])["other_drafts"]
+        == {}
+    )
+
+
+def test_does_not_find_the_run_of_another_account(scenario, today, other_account):
+    run = run_json_command("payout_run", "harbor", "--until", today)["run"]
+
+    with assert_unchanged(scenario.account):
+        text = run_failing_command(
+            "payout_run", other_account.slug, "--run", run, "--confirm"
+        )
+    assert "not" in text.lower()
 
 
 @pytest.mark.parametrize(
@@ -172,11 +246,22 @@ def test_exports_what_was_confirmed(scenario, today, payout_files, tmp_path):
         ("--minimum", "50"),
         ("--minimum", "EUR=x"),
         ("--method", "cash"),
+        ("--discard",),
+        ("--confirm", "--discard"),
+        ("--run", "pr_1"),
     ],
 )
 def test_refuses_wrong_arguments(scenario, today, arguments):
     with assert_unchanged(scenario.account), pytest.raises(CommandError):
         call_command("payout_run", "harbor", "--until", today, *arguments)
+
+
+def test_a_run_that_exists_takes_no_choice(scenario, today):
+    run = run_json_command("payout_run", "harbor", "--until", today)["run"]
+    arguments = ("payout_run", "harbor", "--run", run, "--minimum", "EUR=5")
+
+    with pytest.raises(CommandError, match="choose what a new run pays"):
+        call_command(*arguments)
 
 
 def test_refuses_a_text_that_is_no_day(scenario):

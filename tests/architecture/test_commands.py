@@ -69,8 +69,9 @@ DOCUMENTED = {
     "fund_payouts": "ACCOUNT AMOUNT CURRENCY",
     "grant_bonuses": "[--account ACCOUNT]",
     "payout_run": (
-        "ACCOUNT --until DAY [--minimum EUR] [--program P] [--method METHOD]"
-        " [--dry-run] [--confirm] [--export FORMAT] [--output DIR]"
+        "ACCOUNT [--until DAY | --run RUN] [--minimum EUR] [--program P]"
+        " [--method METHOD] [--dry-run] [--confirm | --discard] [--export FORMAT]"
+        " [--output DIR]"
     ),
     "withheld_balances": "ACCOUNT [--lift BALANCE]",
     "import_payout_results": ("ACCOUNT FILE [--run RUN] [--format FORMAT] [--dry-run]"),

@@ -22,6 +22,7 @@ from payouts.models.runs import MAX_NOTE_LENGTH, PayoutLineState, PayoutRunState
 from payouts.services.payables import list_payable_currencies
 from payouts.services.payout_methods import list_shared_methods
 from payouts.services.payout_runs import (
+    count_shared_balances,
     create_draft,
     discard_run,
     list_totals,
@@ -170,6 +171,11 @@ class ConfirmRunPage(DraftPage):
             )
             text = "Changed since the draft, so {} first: {}."
             alerts.append(format_html(text, link, changes))
+        for other, count in count_shared_balances(self.row).items():
+            alerts.append(
+                f"{other} is a draft, too, and pays {count} of these balances: only one"
+                " of both can be confirmed."
+            )
         if self.row.due_before - A_DAY > timezone.now():
             alerts.append("The day is yet to come: some of it is not due until then.")
         if shared := list_shared_methods(self.row):

@@ -1,4 +1,5 @@
 from argparse import ArgumentTypeError
+from contextlib import ExitStack
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -10,9 +11,18 @@ from rich.progress import track
 
 from accounts.commands import AccountCommand, parse_amount_argument
 from accounts.exact_json import format_decimal
-from affiliate_site.payout_files.writing import build_files
+from accounts.lookups import get_or_raise
+from affiliate_site.payout_files.folders import write_into_folder
+from affiliate_site.payout_files.writing import plan_files
+from payouts.errors import PayoutRunNotFound
 from payouts.models.runs import PayoutLineState, PayoutRunState
-from payouts.services.payout_runs import create_draft, list_totals, record_export
+from payouts.services.payout_runs import (
+    count_shared_balances,
+    create_draft,
+    discard_run,
+    list_totals,
+    record_export,
+)
 from payouts.services.run_confirmation import confirm_run
 from payouts.services.run_selection import METHODS
 
@@ -24,13 +34,14 @@ class Command(AccountCommand):
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
-        parser.add_argument(
+        which = parser.add_mutually_exclusive_group(required=True)
+        which.add_argument(
             "--until",
             type=parse_day,
-            required=True,
             metavar="DAY",
             help="pay what is due until the end of this day, in the account's zone",
         )
+        which.add_argument("--run", metavar="RUN", help="a run that was made before")
         parser.add_argument(
             "--minimum",
             type=parse_minimum,
@@ -44,25 +55,56 @@ class Command(AccountCommand):
         )
         parser.add_argument("--method", action="append", default=[], choices=METHODS)
         parser.add_argument("--dry-run", action="store_true", help="store nothing")
-        parser.add_argument("--confirm", action="store_true", help="make the payments")
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument("--confirm", action="store_true", help="make the payments")
+        what.add_argument("--discard", action="store_true", help="discard the draft")
         parser.add_argument(
             "--export", action="append", default=[], choices=FORMATS, metavar="FORMAT"
         )
         parser.add_argument("--output", type=Path, default=Path(), metavar="DIR")
 
     def run_for_account(self, account, *, at, **options):
-        is_dry_run = options["dry_run"]
-        if options["export"] and not (options["confirm"] or is_dry_run):
-            raise CommandError("--export needs --confirm", returncode=2)
-        console = Console(stderr=True)
-        progress = partial(
-            track,
-            description="Payments",
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        with transaction.atomic():
+        ensure_fitting(options)
+        is_dry_run, formats = options["dry_run"], options["export"]
+        with ExitStack() as stack:
+            write_file = None
+            if formats and not is_dry_run:
+                # Before the payments are made: a folder that cannot be written stops.
+                write_file = stack.enter_context(write_into_folder(options["output"]))
+            with transaction.atomic():
+                run, is_kept = self.change_run(account, at=at, **options)
+                paid, left_out = list_lines(account, run)
+                files, not_in_files = [], []
+                if is_kept and write_file:
+                    planned = plan_files(run, formats=formats)
+                    files = [write(it, run, write_file, at=at) for it in planned]
+                    in_files = {
+                        str(it.payment) for each in planned for it in each.lines
+                    }
+                    not_in_files = [it for it in paid if it["payment"] not in in_files]
+                    record_export(run, at=at)
+                    run.refresh_from_db()
+                totals, drafts = list_totals(run), count_shared_balances(run)
+                transaction.set_rollback(not is_kept)
+        result = {
+            "run": run.public_id if is_kept else None,
+            "state": run.state,
+            "lines": paid,
+            "left_out": left_out,
+            "totals": totals,
+            "files": files,
+            "not_in_files": not_in_files,
+            "other_drafts": drafts,
+        }
+        self.write_result(describe(result, is_dry_run=is_dry_run), **result)
+
+    def change_run(self, account, *, at, **options):
+        """Make or find the run, confirm or discard it; return it and if it is kept."""
+        if options["run"]:
+            runs = account.payout_runs
+            run = get_or_raise(runs, PayoutRunNotFound, public_id=options["run"])
+            is_kept = not options["dry_run"]
+        else:
             run = create_draft(
                 account,
                 due_until=options["until"],
@@ -71,28 +113,37 @@ class Command(AccountCommand):
                 minimums=dict(options["minimum"]),
                 at=at,
             )
-            included = account.payout_lines.filter(
-                run=run, state=PayoutLineState.INCLUDED
+            lines = account.payout_lines.filter(run=run)
+            is_empty = not lines.filter(state=PayoutLineState.INCLUDED).exists()
+            is_kept = not (is_empty or options["dry_run"])
+        if is_kept and options["confirm"]:
+            console = Console(stderr=True)
+            progress = partial(
+                track,
+                description="Payments",
+                console=console,
+                transient=True,
+                disable=not console.is_terminal,
             )
-            is_kept = included.exists() and not is_dry_run
-            if is_kept and options["confirm"]:
-                run = confirm_run(account, pk=run.pk, at=at, progress=progress)
-            lines, left_out = list_lines(account, run)
-            totals = list_totals(run)
-            transaction.set_rollback(not is_kept)
-        files = []
-        if is_kept and options["export"]:
-            files = write_files(run, options["export"], options["output"], at=at)
-            record_export(run, at=at)
-        result = {
-            "run": run.public_id if is_kept else None,
-            "state": run.state,
-            "lines": lines,
-            "left_out": left_out,
-            "totals": totals,
-            "files": files,
-        }
-        self.write_result(describe(result, is_dry_run=is_dry_run), **result)
+            run = confirm_run(account, pk=run.pk, at=at, progress=progress)
+        if is_kept and options["discard"]:
+            run = discard_run(account, pk=run.pk, at=at)
+        return run, is_kept
+
+
+def ensure_fitting(options):
+    """Refuse options that say nothing about what is asked for."""
+    if options["run"] and (
+        options["minimum"] or options["program"] or options["method"]
+    ):
+        text = "--minimum, --program and --method choose what a new run pays"
+        raise CommandError(f"{text}; --run has it already", returncode=2)
+    if options["discard"] and (options["export"] or not options["run"]):
+        raise CommandError("--discard needs --run, and no --export", returncode=2)
+    if options["export"] and not (
+        options["confirm"] or options["run"] or options["dry_run"]
+    ):
+        raise CommandError("--export needs --confirm or --run", returncode=2)
 
 
 def parse_day(text: str) -> date:
@@ -127,23 +178,16 @@ def list_lines(account, run):
     return paid, left_out
 
 
-def write_files(run, formats, directory, *, at):
-    """Write the files of a run into the directory; what they are, for JSON."""
-    directory.mkdir(parents=True, exist_ok=True)
-    written = []
-    for file in build_files(run, formats=formats, at=at):
-        path = directory / file.name
-        path.write_bytes(file.content)
-        written.append(
-            {
-                "path": str(path),
-                "format": file.format,
-                "currency": file.currency,
-                "lines": file.line_count,
-                "control_sum": file.control_sum,
-            }
-        )
-    return written
+def write(planned, run, write_file, *, at):
+    """Record and write one file of a run; what it is, for JSON."""
+    file = planned.build(run, at=at)
+    return {
+        "path": str(write_file(file)),
+        "format": file.format,
+        "currency": file.currency,
+        "lines": file.line_count,
+        "control_sum": file.control_sum,
+    }
 
 
 def describe(result, *, is_dry_run: bool) -> str:
@@ -171,5 +215,15 @@ def describe(result, *, is_dry_run: bool) -> str:
         f"{file['path']}: {file['lines']} lines, {file['control_sum']}"
         f" {file['currency']}"
         for file in result["files"]
+    ]
+    texts += [
+        f"in no file: {line['affiliate']}: {format_decimal(line['amount'])}"
+        f" {line['currency']} {line['method']}"
+        for line in result["not_in_files"]
+    ]
+    texts += [
+        f"{run} is a draft, too, and pays {count} of these balances: only one of both"
+        " can be confirmed"
+        for run, count in result["other_drafts"].items()
     ]
     return "\n".join(texts)

@@ -332,6 +332,17 @@ def test_says_that_another_person_has_to_confirm(staff_client, scenario):
     assert not scenario.account.payments.exists()
 
 
+def test_warns_of_another_draft_that_pays_the_same(staff_client, scenario):
+    other, run = draft(scenario.account), draft(scenario.account)
+
+    assert list_alerts(
+        staff_client().get(build_url(run, "confirm")).content.decode()
+    ) == [
+        f"{other} is a draft, too, and pays 2 of these balances: only one of both can"
+        " be confirmed."
+    ]
+
+
 @pytest.mark.parametrize("email", ["mina@notes.example.org", "odette@x.example.org"])
 def test_warns_of_accounts_in_common(staff_client, scenario, email):
     for slug, address in (
