@@ -58,21 +58,12 @@ def get_secret(name: str) -> str:
         raise ImproperlyConfigured(f"{name}_FILE cannot be read: {error}") from error
 
 
-def get_boolean(name: str) -> bool:
-    """Read `on` or `off`; the default is off."""
-    value = get_text(name).lower()
+def get_boolean(name: str, *, is_on: bool = False) -> bool:
+    """Read `on` or `off`; `is_on` is the default."""
+    value = get_text(name, "on" if is_on else "").lower()
     if value not in TRUE_VALUES + FALSE_VALUES:
         raise ImproperlyConfigured(f"{name} must be on or off, not {value!r}")
     return value in TRUE_VALUES
-
-
-def get_optional_feature(name: str, package: str, module: str) -> bool:
-    """Read `on` or `off`; the default is on where the optional package is installed."""
-    is_installed = find_spec(module) is not None
-    is_on = get_boolean(name) if get_text(name) else is_installed
-    if is_on and not is_installed:
-        raise ImproperlyConfigured(f"{name} is on, but {package} is not installed")
-    return is_on
 
 
 def get_metrics_token() -> str:
@@ -342,7 +333,7 @@ CREATIVES_DIR = Path(get_text("CREATIVES_DIR") or VAR_DIR / "creatives")
 TRUSTED_PROXY_COUNT = get_integer("TRUSTED_PROXY_COUNT", 0, minimum=0)
 PGBOUNCER = get_boolean("PGBOUNCER")
 DEMO = get_boolean("DEMO")
-STAFF_OTP = get_optional_feature("STAFF_OTP", "django-otp", "django_otp")
+STAFF_OTP = get_boolean("STAFF_OTP", is_on=True)
 METRICS_TOKEN = get_metrics_token()
 REDIS_URL = get_redis_url()
 SENTRY_DSN = get_sentry_dsn()

@@ -1,4 +1,4 @@
-"""Templates as PDF, where WeasyPrint is installed."""
+"""Templates as PDF, by WeasyPrint."""
 
 from functools import cache
 from importlib import import_module
@@ -12,10 +12,10 @@ thread = local()
 
 @cache
 def find_weasyprint() -> Any:
-    """The module of WeasyPrint; None if it or its library Pango is not installed."""
+    """The module of WeasyPrint; None where its library Pango is not installed."""
     try:
         return import_module("weasyprint")
-    except (ImportError, OSError):
+    except OSError:
         return None
 
 

@@ -39,6 +39,8 @@ INSTALLED_APPS = [
     "rest_framework",
     "django_filters",
     "drf_spectacular",
+    "django_otp",  # its tables stay while STAFF_OTP is off
+    "django_otp.plugins.otp_totp",
 ]
 
 MIDDLEWARE = [
@@ -181,8 +183,8 @@ FORMAT_MODULE_PATH = "affiliate_site.formats"  # of the back office; not of the 
 
 UNFOLD: dict[str, Any] = theme.UNFOLD
 
-if env.STAFF_OTP:
-    INSTALLED_APPS += ["django_otp", "django_otp.plugins.otp_totp"]
+STAFF_OTP = env.STAFF_OTP
+if STAFF_OTP:
     UNFOLD = UNFOLD | {"ACCOUNT": {"navigation": theme.ACCOUNT_LINKS}}
     OTP_TOTP_ISSUER = UNFOLD["SITE_TITLE"]
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from accounts.ids import generate_public_id
+from affiliate_site.payout_files.writing import plan_files
 from payouts.models.payments import Payment
 from payouts.models.runs import PayoutLine, PayoutRun
 from payouts.services.payments import PaymentOrder, create_payments
@@ -112,3 +113,8 @@ def create_run(account, *paid, state="exported", payer=PAYER, at=CONFIRMED_AT):
 
 def get_lines(run):
     return list(run.account.payout_lines.filter(run=run).order_by("id"))
+
+
+def build_files(run, *, formats, at):
+    """Record and write the files of a run in these formats."""
+    return [planned.build(run, at=at) for planned in plan_files(run, formats=formats)]

@@ -1,7 +1,7 @@
 """Two-factor authentication: a time-based code from the user's device, or one of the
 recovery codes that the user got with it.
 
-This is the only module that imports django-otp; it is imported only if STAFF_OTP is on.
+It is imported only if STAFF_OTP is on.
 No URL identifies a device: users see, confirm and remove only their own.
 """
 

@@ -7,7 +7,6 @@ before it serves requests.
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,12 @@ from accounts.services.command_runs import (
 from accounts.services.deliveries import count_pending_deliveries, has_enabled_endpoints
 from accounts.services.notifications import can_send_mail
 from affiliate_site.operations.checks import check_database_durability
+from affiliate_site.operations.feature_checks import (
+    check_email,
+    check_pdf,
+    check_second_factor,
+)
+from affiliate_site.operations.findings import FAILURE, OK, WARNING, Finding
 from affiliate_site.operations.health import (
     MIN_FREE_DISK_SHARE,
     NotReady,
@@ -50,10 +55,6 @@ from tracking.services.portal_settings import (
     validate_portal_host,
 )
 
-OK = "ok"
-WARNING = "warning"
-FAILURE = "failure"
-
 MIN_VERSIONS = {"postgresql": (15,), "sqlite": (3, 35)}
 MAX_NIGHTLY_AGE = timedelta(hours=36)
 MAX_CLOCK_DIFFERENCE = timedelta(seconds=30)  # beyond: failure
@@ -65,15 +66,6 @@ PROBE_TIMEOUT_SECONDS = 5
 MAX_DECRYPTED_VALUES = 500  # the oldest and the newest of each column
 FORGED_ADDRESS = "192.0.2.1"  # of nobody (RFC 5737)
 SECRET_KEY_CHECKS = ("security.W009", "security.W025")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The result of a check: status, facts, and what to do if the status is not OK."""
-
-    status: str
-    detail: str
-    advice: str = ""
 
 
 def run_doctor(
@@ -196,24 +188,6 @@ def check_public_url(_at: datetime) -> Finding:
             "set TRUSTED_PROXY_COUNT to the number of proxies in front",
         )
     return Finding(OK, f"{settings.PUBLIC_URL}, HSTS and Secure cookies are on")
-
-
-def check_email(_at: datetime) -> Finding:
-    """E-mail must be configured: else owners see notices only on the dashboard."""
-    if settings.EMAIL_BACKEND.endswith("dummy.EmailBackend"):
-        return Finding(
-            WARNING,
-            "not configured: no invitations, no notices to owners, no mail to"
-            " affiliates",
-            "set EMAIL_URL and DEFAULT_FROM_EMAIL",
-        )
-    if settings.DEFAULT_FROM_EMAIL.endswith("@localhost"):
-        return Finding(
-            WARNING,
-            f"the sender is {settings.DEFAULT_FROM_EMAIL}",
-            "set DEFAULT_FROM_EMAIL to an address of your domain",
-        )
-    return Finding(OK, f"sent as {settings.DEFAULT_FROM_EMAIL}")
 
 
 def check_static_files(_at: datetime) -> Finding:
@@ -562,6 +536,7 @@ CHECKS: dict[str, Callable[[datetime], Finding]] = {
     "debug": check_debug,
     "public_url": check_public_url,
     "email": check_email,
+    "pdf": check_pdf,
     "static_files": check_static_files,
     "creatives": check_creatives,
     "disk": check_disk,
@@ -575,6 +550,7 @@ CHECKS: dict[str, Callable[[datetime], Finding]] = {
     "triggers": check_triggers,
     "clock": check_clock,
     "ledger": check_ledger_result,
+    "second_factor": check_second_factor,
     "portal_hosts": check_portal_hosts,
     "webhook_worker": check_webhook_worker,
     **{name: check_nightly(name) for name in NIGHTLY_COMMANDS},
@@ -593,8 +569,8 @@ REQUIRED_CHECKS = {
     ),
     **dict.fromkeys(
         (
-            *("encryption_keys", "triggers", "ledger", "portal_hosts"),
-            *("webhook_worker", *NIGHTLY_COMMANDS),
+            *("encryption_keys", "triggers", "ledger", "second_factor"),
+            *("portal_hosts", "webhook_worker", *NIGHTLY_COMMANDS),
         ),
         "migrations",
     ),

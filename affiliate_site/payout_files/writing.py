@@ -104,7 +104,10 @@ class PlannedFile:
         )
 
     def build(self, run: PayoutRun, *, at: datetime) -> WrittenFile:
-        """Record and write the file: the same bytes each time."""
+        """Record and write the file: the same bytes each time.
+
+        Raises `PayerIncomplete`, `ReceiverErased` and `InvalidPayoutFile`.
+        """
         with transaction.atomic():
             message_id = self.record(run, at=at).message_id or ""
             content = FORMATS[self.format].write(run, self.lines, message_id)
@@ -118,19 +121,11 @@ class PlannedFile:
         )
 
 
-def build_files(
-    run: PayoutRun, *, formats: Sequence[str], at: datetime
-) -> list[WrittenFile]:
-    """Record and write the files of a confirmed run in these formats.
-
-    `csv` has all lines, also those of other files. Raises `PayoutRunNotConfirmed`,
-    `PayerIncomplete`, `ReceiverErased` and `InvalidPayoutFile`.
-    """
-    return [planned.build(run, at=at) for planned in plan_files(run, formats=formats)]
-
-
 def plan_files(run: PayoutRun, *, formats: Sequence[str]) -> list[PlannedFile]:
-    """Return which line goes into which file, without writing them."""
+    """Return which line goes into which file, without writing them.
+
+    `csv` has all lines, also those of other files. Raises `PayoutRunNotConfirmed`.
+    """
     return _plan_files(run, _list_lines(run), formats)
 
 

@@ -22,7 +22,6 @@ from affiliate_site.moving.tables.undo import (
     undo_table_import,
 )
 from affiliate_site.payout_files.results.reading import read_results
-from affiliate_site.payout_files.writing import build_files
 from payouts.errors import (
     BalanceNotWithheld,
     DuplicateOpeningBalance,
@@ -59,7 +58,7 @@ from payouts.services.withheld_balances import lift_withheld_balance
 from tests.affiliate_site.moving.tables.building import store
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent
-from tests.payout_scenario import PAYER
+from tests.payout_scenario import PAYER, build_files
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tests.properties.arithmetic import allocate, calculate_commission
 from tests.properties.bank import Bank, Transfer

@@ -2,7 +2,8 @@ import sys
 from dataclasses import asdict
 
 from accounts.commands import JsonCommand
-from affiliate_site.operations.doctor import FAILURE, OK, Finding, run_doctor
+from affiliate_site.operations.doctor import run_doctor
+from affiliate_site.operations.findings import FAILURE, OK, Finding
 
 
 class Command(JsonCommand):

@@ -8,7 +8,8 @@ from accounts.commands import JsonCommand
 from accounts.db_compat import use_snapshot
 from affiliate_site.management.commands.backup import get_database_file
 from affiliate_site.operations.backups import restore_backup
-from affiliate_site.operations.doctor import FAILURE, check_encryption_keys
+from affiliate_site.operations.doctor import check_encryption_keys
+from affiliate_site.operations.findings import FAILURE
 from payouts.services.reconciliation import reconcile_all
 
 

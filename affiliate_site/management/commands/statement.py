@@ -13,8 +13,8 @@ from tracking.errors import AffiliateNotFound
 
 BINARY_FORMATS = ("xlsx", "pdf")
 NO_PDF = (
-    "PDF needs WeasyPrint and the library Pango: pip install weasyprint==70.0, or print"
-    " the page Statement of the affiliate."
+    "PDF needs the library Pango: apt-get install libpango-1.0-0 libpangoft2-1.0-0, or"
+    " print the page Statement of the affiliate."
 )
 
 

@@ -114,7 +114,7 @@ def test_says_how_to_get_pdf(monkeypatch, payment, tmp_path):
 
     error = run_failing_command("statement", *ARGUMENTS, "--format", "pdf", *output)
 
-    assert "pip install weasyprint" in error
+    assert "libpango" in error
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client, override_settings
 from django.utils import timezone
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from accounts.append_only import get_trigger_names
 from accounts.models.accounts import Account
@@ -24,8 +25,9 @@ from accounts.services.command_runs import (
     get_command_runs,
     record_command_run,
 )
+from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
-from affiliate_site.operations import doctor, health, probe
+from affiliate_site.operations import doctor, feature_checks, health, probe
 from tests.command_line import (
     run_command,
     run_json_command,
@@ -220,6 +222,40 @@ def test_leaves_out_what_needs_missing_tables(db):
     )
     assert {"triggers", "ledger", "webhook_worker", *NIGHTLY}.isdisjoint(findings)
     assert "clock" in findings
+
+
+def test_counts_whom_a_factor_that_is_off_does_not_protect(scenario, settings):
+    owner, _ = create_staff_user(
+        scenario.account,
+        email="owner@harbor.example.org",
+        role="owner",
+        password=None,
+        at=timezone.now(),
+    )
+    TOTPDevice.objects.create(user=owner, name="Code")
+    TOTPDevice.objects.create(user=owner, name="Other")
+    finding = feature_checks.check_second_factor(timezone.now())
+    assert (finding.status, finding.detail) == (
+        "ok",
+        "asked of those who have set it up: 1 people",
+    )
+
+    settings.STAFF_OTP = False
+    finding = feature_checks.check_second_factor(timezone.now())
+
+    assert finding.status == "warning"
+    assert "the password alone signs in 1 people" in finding.detail
+    TOTPDevice.objects.update(confirmed=False)
+    assert feature_checks.check_second_factor(timezone.now()).status == "ok"
+
+
+def test_misses_the_library_that_prints(monkeypatch):
+    assert feature_checks.check_pdf(timezone.now()).status == "ok"
+    monkeypatch.setattr(feature_checks, "find_weasyprint", lambda: None)
+
+    finding = feature_checks.check_pdf(timezone.now())
+
+    assert (finding.status, "libpango" in finding.advice) == ("warning", True)
 
 
 def test_misses_a_directory_for_banners(settings, tmp_path):

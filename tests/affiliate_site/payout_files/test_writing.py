@@ -11,7 +11,6 @@ from affiliate_site.payout_files import writing
 from affiliate_site.payout_files.writing import (
     CSV_COLUMNS,
     FORMATS,
-    build_files,
     plan_default_files,
     plan_files,
     write_csv,
@@ -19,7 +18,14 @@ from affiliate_site.payout_files.writing import (
 )
 from payouts.errors import PayerIncomplete, PayoutRunNotConfirmed, ReceiverErased
 from payouts.services.payments import cancel_payment
-from tests.payout_scenario import CONFIRMED_AT, Paid, build_run, create_run, get_lines
+from tests.payout_scenario import (
+    CONFIRMED_AT,
+    Paid,
+    build_files,
+    build_run,
+    create_run,
+    get_lines,
+)
 
 AT = CONFIRMED_AT + timedelta(hours=1)
 PAYPAL = Paid(method="paypal", details={"email": "mina@notes.example.org"})
