@@ -9,7 +9,7 @@ from functools import cache
 from django.apps import apps
 from django.contrib.auth.backends import ModelBackend
 
-from accounts.models.api_keys import Role
+from accounts.models.api_keys import PROXY, Role
 from accounts.models.users import User
 from payouts.services.reviews import count_to_check
 from tracking.services.questions import count_open_questions
@@ -44,7 +44,9 @@ def get_permission_name(action, model) -> str:
 
 @cache
 def get_permissions(role: str) -> frozenset[str]:
-    """All permissions of a role."""
+    """All permissions of a role; `PROXY` has none."""
+    if role == PROXY:
+        return frozenset()
     models = [
         model for app in TENANT_APPS for model in apps.get_app_config(app).get_models()
     ]

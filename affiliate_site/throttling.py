@@ -45,7 +45,12 @@ SIGN_INS_PER_EMAIL = ClientRate("5/m", RateLimit(10, minutes=1))
 
 
 def get_client_ip(request) -> str:
-    """Return the IP of the socket, or of `X-Forwarded-For` behind trusted proxies."""
+    """Return the IP of the socket, or of `X-Forwarded-For` behind trusted proxies.
+
+    Behind a shop's proxy that has proved itself it is the visitor's.
+    """
+    if page_proxy := getattr(request, "page_proxy", None):
+        return str(page_proxy.visitor_ip)
     proxies = settings.TRUSTED_PROXY_COUNT
     forwarded_for = request.META.get("HTTP_X_FORWARDED_FOR", "")
     hops = forwarded_for.split(",") if forwarded_for else []
@@ -75,8 +80,14 @@ def count_wrong_key(request) -> bool:
 
 def count_browser_call(request, name: str) -> bool:
     """Count one call of this IP to a tracking endpoint; return whether the limit is
-    exceeded."""
-    return _count_hit(request, f"track-{name}", BROWSER_CALLS)
+    exceeded.
+
+    The addresses that the proxy of a shop names have counters of its account, so it
+    uses up nobody's elsewhere.
+    """
+    page_proxy = getattr(request, "page_proxy", None)
+    subject = page_proxy.account.slug if page_proxy else ""
+    return _count_hit(request, f"track-{name}", BROWSER_CALLS, subject)
 
 
 def count_application(request, account: str) -> bool:

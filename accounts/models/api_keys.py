@@ -10,7 +10,7 @@ from accounts.models.accounts import TenantModel
 
 class Role(models.TextChoices):
     """A role: viewers read, managers also track, approve and edit, finance also pays,
-    owners do all. API keys have no finance."""
+    owners do all. API keys have no finance, but `PROXY`."""
 
     VIEWER = "viewer"
     MANAGER = "manager"
@@ -18,8 +18,12 @@ class Role(models.TextChoices):
     OWNER = "owner"
 
 
+# A role of keys only: it reads and writes nothing, and proves that the shop's own
+# server passes calls of its pages on (`affiliate_site/page_proxies.py`).
+PROXY = "proxy"
 API_KEY_ROLES = [
-    (role.value, role.label) for role in (Role.VIEWER, Role.MANAGER, Role.OWNER)
+    *((role.value, role.label) for role in (Role.VIEWER, Role.MANAGER, Role.OWNER)),
+    (PROXY, "Page proxy"),
 ]
 
 

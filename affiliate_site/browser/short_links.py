@@ -17,6 +17,7 @@ from affiliate_site import http_errors, throttling
 from affiliate_site.browser.views import (
     MAX_USER_AGENT_LENGTH,
     record_failure,
+    refuse_excess,
     refuse_prefetch,
 )
 from affiliate_site.links import (
@@ -24,6 +25,7 @@ from affiliate_site.links import (
     build_referral_link,
     find_shop_page,
 )
+from affiliate_site.page_proxies import recognize_proxy
 from affiliate_site.user_agents import is_bot, is_prefetch
 from tracking.attribution import TrackingParameters
 from tracking.errors import TooMuchFromPages
@@ -49,9 +51,12 @@ def follow_short_link(request, account: str, code: str) -> HttpResponse:
     """
     if is_prefetch(request):
         return refuse_prefetch()
+    proxy_problem = recognize_proxy(request, account)
     if throttling.count_browser_call(request, "short-link"):
-        return HttpResponse("Too many requests", status=429, content_type="text/plain")
+        return refuse_excess()
     found = Account.objects.filter(slug=account, locked_at=None).first()
+    if found and proxy_problem:
+        record_failure(request, found, proxy_problem, at=timezone.now())
     try:
         response = follow(request, found, code) if found else None
     except DomainError:

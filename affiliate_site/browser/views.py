@@ -48,6 +48,11 @@ from affiliate_site.browser.signatures import (
     is_currency_signed,
 )
 from affiliate_site.env import BASE_DIR
+from affiliate_site.page_proxies import (
+    get_proxy,
+    has_proxy_key,
+    recognize_proxy,
+)
 from affiliate_site.user_agents import is_bot, is_prefetch
 from payouts.services.conversion_creation import create_conversion
 from tracking.attribution import BROWSER_CONVERSION_ORDER, BROWSER_CUSTOMER_ORDER
@@ -220,15 +225,9 @@ def tracking_view(name: str, serializer_class):
         def view(request):
             if request.method == "OPTIONS":
                 return preflight_response()
-            if refusal := refuse_request(request, name):
-                return refusal
-            try:
-                check_content_length(request)
-                body = parse_json_body(request)
-            except PayloadTooLarge:
-                return http_errors.error_response(request, 413)
-            except InvalidBody as error:
-                return JsonResponse({"errors": [serialize_error(error)]}, status=400)
+            body = read_body(request, name)
+            if isinstance(body, HttpResponse):
+                return body
             started = time.perf_counter()
             call = parse_call(request, name, serializer_class, body)
             response = handler(call, body)
@@ -243,13 +242,27 @@ def tracking_view(name: str, serializer_class):
     return wrap
 
 
-def refuse_request(request, name: str) -> HttpResponse | None:
-    """Return the response to a prefetch or one request too many, else None."""
+def read_body(request, name: str) -> dict | HttpResponse:
+    """Count the call of a visitor; return its body, or the response that refuses it.
+
+    Whether the address counts that a proxy names, the account in the body decides.
+    """
     if is_prefetch(request):
         return refuse_prefetch()
-    if throttling.count_browser_call(request, name):
-        return HttpResponse("Too many requests", status=429, content_type="text/plain")
-    return None
+    is_proxied = has_proxy_key(request)
+    if not is_proxied and throttling.count_browser_call(request, name):
+        return refuse_excess()
+    try:
+        check_content_length(request)
+        body: dict = parse_json_body(request)
+    except PayloadTooLarge:
+        return http_errors.error_response(request, 413)
+    except InvalidBody as error:
+        return JsonResponse({"errors": [serialize_error(error)]}, status=400)
+    request.proxy_problem = recognize_proxy(request, body.get("account"))
+    if is_proxied and throttling.count_browser_call(request, name):
+        return refuse_excess()
+    return body
 
 
 def refuse_prefetch() -> HttpResponse:
@@ -258,6 +271,11 @@ def refuse_prefetch() -> HttpResponse:
     response = HttpResponse("Not before", status=400, content_type="text/plain")
     response["Cache-Control"] = "no-store"
     return response
+
+
+def refuse_excess() -> HttpResponse:
+    """Return the response to one request too many."""
+    return HttpResponse("Too many requests", status=429, content_type="text/plain")
 
 
 def preflight_response() -> HttpResponse:
@@ -271,11 +289,14 @@ def parse_call(
     request, name: str, serializer_class, body: dict
 ) -> ValidBrowserCall | None:
     """Return the call, or None if account, signature or a field is invalid."""
-    account = find_account(body.get("account"))
+    proxy = get_proxy(request)
+    account = proxy.account if proxy else find_account(body.get("account"))
     if account is None:
         request.failed_page_call = {"reason": UNKNOWN_ACCOUNT}
         return None
     call = BrowserCall(request, account, body, timezone.now())
+    if request.proxy_problem:
+        call.record_failure(request.proxy_problem)
     try:
         return call.validate(name, serializer_class)
     except DomainError as error:

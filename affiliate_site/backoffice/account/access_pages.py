@@ -7,7 +7,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from accounts.models.api_keys import Role
+from accounts.models.api_keys import PROXY, Role
 from accounts.models.users import Invitation
 from accounts.services.api_keys import create_api_key, create_signing_secret
 from accounts.services.invitations import create_invitation
@@ -17,6 +17,7 @@ from accounts.tenant_admin import get_user
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.secret_page import render_secret
+from affiliate_site.page_proxies import KEY_HEADER
 
 NOT_SENT_MESSAGE = (
     "The mail server did not accept the invitation. Check the address and invite again;"
@@ -27,6 +28,7 @@ KEY_ROLE_CHOICES = (
     (Role.MANAGER, "Manager: also tracks, creates, edits and approves"),
     (Role.OWNER, "Owner: also pays, and manages keys, webhooks and staff"),
 )
+PROXY_CHOICE = (PROXY, "Page proxy: only passes calls of your pages on")
 FINANCE_CHOICE = (Role.FINANCE, "Finance: reads everything, pays, edits payout methods")
 ROLE_CHOICES = (*KEY_ROLE_CHOICES[:-1], FINANCE_CHOICE, KEY_ROLE_CHOICES[-1])
 
@@ -38,9 +40,10 @@ class ApiKeyForm(ServiceForm):
         label="Label", required=False, help_text="Where the key is used, e.g. shop."
     )
     role = forms.ChoiceField(
-        choices=KEY_ROLE_CHOICES,
+        choices=(*KEY_ROLE_CHOICES, PROXY_CHOICE),
         initial=Role.VIEWER,
-        help_text="Every role reads all affiliates with their whole bank details.",
+        help_text="Every role but that of a page proxy reads all affiliates with their"
+        " whole bank details.",
     )
 
 
@@ -55,14 +58,15 @@ class AddApiKeyPage(FormPage):
     def respond(self, form, result):
         key, secret = result
         name = f" “{key.name}”" if key.name else ""
+        header = KEY_HEADER if key.role == PROXY else "X-Api-Key"
         return render_secret(
             self.model_admin,
             self.request,
             title="New API key",
             secret=secret,
             explanation=(
-                f"This is the API key{name} with the role {key.role}. Your server sends"
-                " it in the header X-Api-Key of each call."
+                f"This is the API key{name} with the role {key.role}."
+                f" Your server sends it in the header {header} of each call."
             ),
         )
 

@@ -207,6 +207,11 @@ PROBLEMS = {
         "The program is archived",
         "Remove the snippet and the affiliate links of this program.",
     ),
+    "proxy_without_address": Problem(
+        "Your proxy does not say who the visitor is",
+        "The call counts, but as one of the proxy. Let the proxy send the visitor's IP"
+        " address in the header X-Visitor-Address.",
+    ),
     "too_many_conversion_attempts": Problem(
         "The page was loaded again within 10 seconds of a failed call",
         "See the other failures of this page.",
@@ -234,6 +239,11 @@ PROBLEMS = {
     ),
     "unknown_coupon": Problem("None of the coupons belongs to an affiliate"),
     "unknown_customer": Problem("The customer does not belong to an affiliate"),
+    "wrong_proxy_key": Problem(
+        "Your proxy sends no valid key",
+        "The call counts, but as one of the proxy. Create an API key of this account"
+        " with the role page proxy, and send it in the header X-Affiliate-Proxy.",
+    ),
     "unknown_referral_code": Problem(
         "The referral code of the link is unknown",
         "Copy the link again from the page of the affiliate. Links of other services"

@@ -3,7 +3,7 @@
 import pytest
 from django.apps import apps
 
-from accounts.models.api_keys import API_KEY_ROLES, Role
+from accounts.models.api_keys import API_KEY_ROLES, PROXY, Role
 from affiliate_site.roles import TENANT_APPS, get_permission_name, get_permissions
 from tests.command_line import is_usage_error
 from tests.conftest import ApiClient
@@ -135,7 +135,7 @@ def test_finance_pays_and_edits_payout_methods():
 
 
 def test_api_keys_have_no_role_finance():
-    assert [role for role, _ in API_KEY_ROLES] == ROLES
+    assert [role for role, _ in API_KEY_ROLES] == [*ROLES, PROXY]
     assert is_usage_error("create_api_key", "harbor", "--role", "finance")
 
 

@@ -243,9 +243,11 @@ def test_every_reason_has_a_text_and_a_hint():
 
     tested_elsewhere = {
         "bot",
+        "proxy_without_address",
         "too_many_conversion_attempts",
         "too_much_from_pages",
         "unsigned_currency",
+        "wrong_proxy_key",
     }
     assert reasons | tested_elsewhere == set(PROBLEMS)
     assert set(PROBLEMS) >= EXPECTED_REASONS
