@@ -50,7 +50,6 @@ def recognize_proxy(request: Any, slug: object) -> str:
     if address == UNKNOWN_IP:
         return NO_ADDRESS
     request.page_proxy = PageProxy(key.account, address)
-    request.api_key = key  # for the log
     record_api_key_use(key, at=timezone.now())
     return ""
 
