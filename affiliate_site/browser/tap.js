@@ -246,14 +246,16 @@
       if (options.always_callback) invokeCallback(parsed.callback, null, null);
       return;
     }
+    click.cookie_domain = options.cookie_domain || settings.cookie_domain;
     pendingClicks += 1;
     send("click", addContext(click, options), function (error, response) {
       pendingClicks -= 1;
       if (response && isAllowed()) {
         setTrackingId(response.vid);
-        setCookie(response.vid, options.cookie_domain || settings.cookie_domain);
+        setCookie(response.vid, click.cookie_domain);
       } else if (response) {
         forgottenVid = response.vid;
+        deleteCookies(); // the response may have set one
       }
       invokeCallback(parsed.callback, error, response && { tracking_id: response.vid });
       while (!pendingClicks && queuedCalls.length) queuedCalls.shift()();
@@ -523,12 +525,18 @@
     }
     try {
       if (!account) throw new Error("tap: create comes first");
-      var server = settings.server || scriptUrl;
+      var server = getServer();
       if (!server) throw new Error("tap: create needs the option server");
       post(new URL("/track/" + call + "/", server).href, JSON.stringify(payload), callback);
     } catch (error) {
       invokeCallback(callback, error, null);
     }
+  }
+
+  /* The address of the service: of its own, or of the shop's host that passes calls on. */
+  function getServer() {
+    var server = settings.server || scriptUrl;
+    return server ? new URL(server, window.location.href) : null;
   }
 
   /* The server does not say what it stored: the page gets back the id that it sent.
@@ -564,7 +572,8 @@
         method: "POST",
         body: body,
         headers: { "Content-Type": "text/plain" },
-        credentials: "omit",
+        // On the shop's own host the response sets the cookie; elsewhere none is sent.
+        credentials: settings.cookie === false ? "omit" : "same-origin",
         keepalive: keepalive,
       })
       .then(function (response) {
@@ -631,6 +640,9 @@
 
   function setCookie(vid, domain) {
     if (settings.cookie === false || isTest) return;
+    // Safari keeps a cookie of the server longer than one that a script writes.
+    var isServed = getServer() && getServer().origin === window.location.origin;
+    if (isServed && readCookie() === vid) return;
     deleteCookies();
     writeCookie(
       COOKIE + "=" + vid +

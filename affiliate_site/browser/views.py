@@ -47,6 +47,7 @@ from affiliate_site.browser.signatures import (
     is_amount_signed,
     is_currency_signed,
 )
+from affiliate_site.browser.visitor_cookies import set_visitor_cookie
 from affiliate_site.env import BASE_DIR
 from affiliate_site.page_proxies import (
     get_proxy,
@@ -217,7 +218,8 @@ class ValidBrowserCall(BrowserCall):
 def tracking_view(name: str, serializer_class):
     """Decorate the handler of a tracking endpoint: rate limit, body, account, fields.
 
-    The handler gets the call, or None if it is invalid, and the body as sent.
+    The handler gets the call, or None if it is invalid, the body as sent, and the
+    request.
     """
 
     def wrap(handler):
@@ -230,7 +232,7 @@ def tracking_view(name: str, serializer_class):
                 return body
             started = time.perf_counter()
             call = parse_call(request, name, serializer_class, body)
-            response = handler(call, body)
+            response = handler(call, body, request)
             duration = time.perf_counter() - started
             if getattr(request, "has_stored_page_call", False):
                 RESPONSE_PACER.record(name, duration)
@@ -325,15 +327,28 @@ def no_content_response() -> HttpResponse:
 
 
 @tracking_view("click", BrowserClickSerializer)
-def track_click(call: ValidBrowserCall | None, body: dict) -> HttpResponse:
-    """Record a click; return a new tracking id even if nothing is stored."""
+def track_click(call: ValidBrowserCall | None, body: dict, request) -> HttpResponse:
+    """Record a click; answer a new tracking id even if nothing is stored.
+
+    On the shop's own host it is set as the cookie, too.
+    """
+    tracking_id = record_click_of_call(call, body)
+    response = JsonResponse({"vid": tracking_id})
+    if get_proxy(request):
+        set_visitor_cookie(response, request, tracking_id, body.get("cookie_domain"))
+    return response
+
+
+def record_click_of_call(call: ValidBrowserCall | None, body: dict) -> str:
+    """Record the click of a call and return its tracking id, also if it counts for
+    nobody."""
     if call is None:
         slug = str(body.get("account", "")).strip()[:MAX_SLUG_LENGTH]
-        return JsonResponse({"vid": generate_tracking_id(slug)})
+        return generate_tracking_id(slug)
     user_agent = call.data["user_agent"]  # None: a proxy of the shop may drop it
     if user_agent and is_bot(user_agent):
         record_failure(call.request, call.account, BOT, at=call.at)
-        return JsonResponse({"vid": generate_tracking_id(call.account.slug)})
+        return generate_tracking_id(call.account.slug)
     recorded = record_visit(
         call.account,
         visit=build_visit(call.data),
@@ -344,11 +359,11 @@ def track_click(call: ValidBrowserCall | None, body: dict) -> HttpResponse:
         call.record_failure(get_failure_reason(recorded.failure))
     else:
         call.mark_stored()
-    return JsonResponse({"vid": recorded.tracking_id})
+    return recorded.tracking_id
 
 
 @tracking_view("customer", BrowserCustomerSerializer)
-def track_customer(call: ValidBrowserCall | None, _body: dict) -> HttpResponse:
+def track_customer(call: ValidBrowserCall | None, *_) -> HttpResponse:
     """Create a customer, attributed by the first known coupon or the cookie."""
     if call is not None:
         try:
@@ -373,7 +388,7 @@ def create_browser_customer(call: ValidBrowserCall) -> None:
 
 
 @tracking_view("conversion", BrowserConversionSerializer)
-def track_conversion(call: ValidBrowserCall | None, _body: dict) -> HttpResponse:
+def track_conversion(call: ValidBrowserCall | None, *_) -> HttpResponse:
     """Record a conversion, unless a page is loaded again."""
     if call is not None:
         external_id = call.data.get("external_id")

@@ -150,3 +150,63 @@ def test_a_key_of_a_proxy_opens_no_api(shop, scenario):
         response = Client().generic(method, path, headers={"X-Api-Key": shop.text})
         assert response.status_code == 403
     assert scenario.account.conversions.count() == 0
+
+
+# The cookie of the visitor.
+
+
+def read_cookie(response):
+    """The cookie that a response sets, with its attributes, or None."""
+    morsel = response.cookies.get("tap_vid")
+    if morsel is None:
+        return None
+    assert list(response.cookies) == ["tap_vid"]
+    assert morsel.value == response.json()["vid"]
+    return {name: value for name, value in morsel.items() if value}
+
+
+def test_the_server_sets_the_cookie_where_a_proxy_is_proven(shop):
+    expected = {"max-age": 31_536_000, "path": "/", "samesite": "Lax", "secure": True}
+    cookies = [
+        read_cookie(shop.call(**data))
+        for data in ({}, {"referral_code": "nobody"}, {"referral_code": None})
+    ]
+    for cookie in cookies:
+        assert cookie.pop("expires")
+    # A page cannot tell whether the code is known.
+    assert cookies == [expected] * 3
+
+    shop.headers["Origin"] = "http://shop.example.net:8080"
+    assert "secure" not in read_cookie(shop.call())
+    assert shop.call("customer", customer_id="c").cookies == {}
+
+
+@pytest.mark.parametrize("key", ["", "x", None])
+def test_other_responses_set_no_cookie(shop, key):
+    shop.headers["X-Affiliate-Proxy"] = key if key is not None else shop.text
+    account = "nobody" if key is None else "harbor"
+    assert read_cookie(shop.call(account=account)) is None
+    assert shop.follow().cookies == {}
+
+
+@pytest.mark.parametrize(
+    ("origin", "wanted", "domain"),
+    [
+        ("https://www.shop.example", "shop.example", "shop.example"),
+        ("https://www.shop.example", ".Shop.example", "shop.example"),
+        ("https://shop.example", "shop.example", "shop.example"),
+        ("https://shop.example", "www.shop.example", None),
+        ("https://shop.example", "other.example", None),
+        ("https://eshop.example", "shop.example", None),
+        ("https://shop.example", "example", None),
+        ("https://shop.example", "shop.example; Secure", None),
+        ("https://shop.example", ["shop.example"], None),
+        ("https://[shop.example", "shop.example", None),
+        ("null", "shop.example", None),
+        (None, "shop.example", None),
+    ],
+)
+def test_the_domain_of_the_cookie_is_above_the_page(shop, origin, wanted, domain):
+    shop.headers["Origin"] = origin
+    cookie = read_cookie(shop.call(cookie_domain=wanted))
+    assert cookie.get("domain") == domain
