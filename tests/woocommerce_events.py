@@ -41,6 +41,27 @@ def build_refunds(*amounts):
     return [{"id": key, "reason": "", "total": f"-{amount}"} for key, amount in amounts]
 
 
+def build_refund(key, total, **lines):
+    """A refund as the plugin describes it: amount and tax by line and its ID."""
+    return {
+        "id": key,
+        "reason": "",
+        "total": f"-{total}",
+        **{
+            name: [
+                {
+                    "id": 900 + number,
+                    "total": total,
+                    "total_tax": tax,
+                    "meta_data": [{"key": "_refunded_item_id", "value": str(line)}],
+                }
+                for number, (line, total, tax) in enumerate(items)
+            ]
+            for name, items in lines.items()
+        },
+    }
+
+
 def build_order(hours=0, status="processing", *, meta=None, refunds=(), **values):
     """An order of 100 EUR, 19 tax and 5.95 for shipping, changed after `hours`."""
     return {
@@ -93,7 +114,9 @@ def build_order(hours=0, status="processing", *, meta=None, refunds=(), **values
         ],
         "fee_lines": [],
         "coupon_lines": [],
-        "refunds": build_refunds(*refunds),
+        "refunds": [
+            it if isinstance(it, dict) else build_refunds(it)[0] for it in refunds
+        ],
     } | values
 
 

@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 from accounts.decimals import parse_decimal
 from accounts.url_safety import read_parameters
-from payouts.calculation import allocate_proportionally
 from payouts.shop_facts import (
     CustomerFacts,
     EventFacts,
@@ -28,7 +27,7 @@ from payouts.shop_facts import (
 )
 from tracking.errors import UnknownCurrency, UnreadableEvent
 from tracking.models.shops import MAX_KEY_LENGTH, Connection, RefusalReason
-from tracking.money import MAX_INTEGER_DIGITS, ZERO, get_currency, get_exponent
+from tracking.money import MAX_INTEGER_DIGITS, get_currency, get_exponent
 from tracking.services.connections import DEFAULT_REFERRAL_FIELDS
 from tracking.services.inbox import Envelope
 
@@ -407,44 +406,6 @@ def build_sale(
     if name:
         sale["name"] = str(name)[:MAX_KEY_LENGTH]
     return sale
-
-
-def build_lines(lines: Sequence[Line], total: Decimal, currency: str) -> list[Line]:
-    """Return lines whose sum is the total, in proportion to what the shop lists.
-
-    A line below zero, such as a credit for unused time, lowers all lines above zero;
-    so does what is paid in another way, and tax or shipping that earns raises them.
-    """
-    total = max(total, ZERO)
-    amounts = [Decimal(line["amount"]) for line in lines]
-    if lines and sum(amounts) == total and min(amounts) >= ZERO:
-        return list(lines)
-    parts = [amount for amount in amounts if amount > ZERO]
-    if not parts:
-        products = [name for line in lines for name in line["products"]]
-        return [{"id": "", "products": products, "amount": str(total)}]
-    scaled = iter(
-        allocate_proportionally(
-            parts,
-            old_total=sum(parts, ZERO),
-            new_total=total,
-            currency=currency,
-            is_complete=True,
-        )
-    )
-    new = [next(scaled) if amount > ZERO else ZERO for amount in amounts]
-    return [
-        {**line, "amount": str(amount), "listed": line["amount"]}
-        for line, amount in zip(lines, new, strict=True)
-    ]
-
-
-def take_from_sale(line: Line) -> Line:
-    """Return a line that earns nothing, such as a gift card or a tip.
-
-    Its refunds, which have the amount that the shop lists, take nothing then.
-    """
-    return {**line, "amount": "0", "listed": line.get("listed", line["amount"])}
 
 
 def read_list(value: Any) -> list[Any]:

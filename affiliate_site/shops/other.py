@@ -19,7 +19,6 @@ from affiliate_site.shops.base import (
     Body,
     Headers,
     Shop,
-    build_lines,
     build_referral,
     build_sale,
     list_link_values,
@@ -30,6 +29,7 @@ from affiliate_site.shops.base import (
     read_minor_units,
     read_signed,
 )
+from affiliate_site.shops.lines import build_lines
 from affiliate_site.shops.other_signatures import (
     FORM_TYPE,
     SignedRequest,

@@ -14,7 +14,6 @@ from affiliate_site.shops.base import (
     Reader,
     Shop,
     WrongSignature,
-    build_lines,
     build_referral,
     build_sale,
     ensure_recent,
@@ -27,6 +26,7 @@ from affiliate_site.shops.base import (
     read_minor_units,
     sign,
 )
+from affiliate_site.shops.lines import build_lines
 from payouts.shop_facts import CustomerFacts, EventFacts, Line, OrderFacts, Referral
 from tracking.errors import UnreadableEvent
 from tracking.models.shops import Connection, ConnectionKind

@@ -30,8 +30,8 @@ from affiliate_site.shops.base import (
     read_amount,
     read_currency,
     read_id,
-    take_from_sale,
 )
+from affiliate_site.shops.lines import take_from_sale
 from affiliate_site.shops.shopify_refunds import (
     SHIPPING,
     TEST_ORDER,

@@ -15,7 +15,7 @@ from affiliate_site.shops.base import (
     read_id,
     read_signed,
 )
-from payouts.calculation import allocate_proportionally
+from affiliate_site.shops.lines import build_refund, scale_refund
 from payouts.shop_facts import EventFacts, RefundFact
 from tracking.models.shops import Connection, ConnectionMode
 from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
@@ -140,17 +140,7 @@ def read_reason(
     total = add_up_lines(refund, is_included=is_included)
     value = read_value(refund, is_included=is_included)
     if value < total:
-        earning = sum(lines.values(), ZERO)
-        product = ROUNDING_CONTEXT.multiply(earning, value)
-        new_total = round_amount(ROUNDING_CONTEXT.divide(product, total), currency)
-        parts = allocate_proportionally(
-            list(lines.values()),
-            old_total=earning,
-            new_total=new_total,
-            currency=currency,
-            is_complete=True,
-        )
-        lines = dict(zip(lines, parts, strict=True))
+        lines = scale_refund(lines, value, total, currency)
     if connection.settings.get("includes_shipping"):
         lines[SHIPPING] = read_refunded_shipping(
             refund, currency, has_tax=has_tax, is_included=is_included
@@ -173,21 +163,6 @@ def read_refunded_shipping(
     whole = amount + tax
     product = ROUNDING_CONTEXT.multiply(earning, max(whole + difference, ZERO))
     return round_amount(ROUNDING_CONTEXT.divide(product, whole), currency)
-
-
-def build_refund(
-    at: str, amount: Decimal, lines: Mapping[str, Decimal], currency: str = ""
-) -> RefundFact:
-    """Return a refund."""
-    fact: RefundFact = {
-        "at": at,
-        "amount": str(amount),
-        "lines": {name: str(each) for name, each in lines.items()},
-        "is_canceled": False,
-    }
-    if currency:
-        fact["currency"] = currency
-    return fact
 
 
 def add_up_lines(refund: Mapping[str, Any], *, is_included: bool) -> Decimal:

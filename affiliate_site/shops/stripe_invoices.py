@@ -10,7 +10,6 @@ from typing import Any
 from affiliate_site.shops.base import (
     Body,
     build_customer,
-    build_lines,
     build_referral,
     build_sale,
     format_unix_time,
@@ -20,6 +19,7 @@ from affiliate_site.shops.base import (
     read_minor_units,
     read_texts,
 )
+from affiliate_site.shops.lines import build_lines
 from payouts.shop_amounts import describe_amount
 from payouts.shop_facts import EventFacts, Line, Payment
 from tracking.models.shops import Connection

@@ -6,7 +6,7 @@ without tax and after discounts.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -20,7 +20,6 @@ from affiliate_site.shops.base import (
     Reader,
     Shop,
     build_customer,
-    build_lines,
     build_referral,
     build_sale,
     ensure_signed_base64,
@@ -34,6 +33,11 @@ from affiliate_site.shops.base import (
     read_id,
     read_list,
     read_signed,
+)
+from affiliate_site.shops.lines import (
+    build_lines,
+    build_refund,
+    scale_refund,
     take_from_sale,
 )
 from payouts.shop_facts import EventFacts, Line, OrderFacts, RefundFact
@@ -58,6 +62,8 @@ LANDING_PAGES = ("_wc_order_attribution_session_entry", "landing_page")
 # WooCommerce, PW and YITH.
 GIFT_CARD_FIELDS = ("wc_gc_giftcard", "pw_gift_card", "ywgc_")
 RENEWAL = "_subscription_renewal"
+REFUNDED_LINE = "_refunded_item_id"
+REFUNDED_LINES = ("line_items", "fee_lines", "shipping_lines")
 RECEIVED_AT = "received_at"  # added where the time of the body is not enough
 NOT_PAID = "The order is not paid yet."
 NO_TOPIC = "The event has no topic: send it by a webhook of WooCommerce."
@@ -75,7 +81,7 @@ def read_order(body: Body, connection: Connection) -> EventFacts:
     if not connection.settings.get("includes_gift_cards"):
         cards = sum((read_amount(it["amount"]) for it in list_cards(body)), ZERO)
     paid = read_amount(body["total"]) + cards
-    refunds = read_refunds(read_list(body.get("refunds")), at, currency)
+    refunds = read_refunds(body, paid, at, currency, connection)
     attributes = {
         str(it["key"]): it["value"] for it in read_list(body.get("meta_data"))
     }
@@ -89,7 +95,7 @@ def read_order(body: Body, connection: Connection) -> EventFacts:
     if not has_ended(body, status):
         return EventFacts(customer_key=customer, ignored=NOT_PAID)
     subscription = str(attributes.get(RENEWAL) or "")
-    left = paid - sum((Decimal(it["amount"]) for it in refunds.values()), ZERO)
+    left = paid - add_up_refunds(body)
     sale = build_sale(
         at,
         order_id,
@@ -127,19 +133,54 @@ def has_ended(body: Body, status: str) -> bool:
 
 
 def read_refunds(
-    refunds: Iterable[Mapping[str, Any]], at: str, currency: str
+    body: Body, paid: Decimal, at: str, currency: str, connection: Connection
 ) -> dict[str, RefundFact]:
-    """Return the refunds of an order by ID; their totals are below zero."""
-    return {
-        read_id(refund["id"]): {
-            "at": at,
-            "amount": str(abs(read_signed(refund["total"]))),
-            "currency": currency,
-            "lines": {},
-            "is_canceled": False,
-        }
-        for refund in refunds
+    """Return the refunds of an order by ID; the last one takes the rest if all was."""
+    found = {
+        read_id(refund["id"]): read_refund(refund, at, currency, connection)
+        for refund in read_list(body.get("refunds"))
     }
+    if found and add_up_refunds(body) >= paid:
+        found[max(found)]["amount"] = str(paid)
+    return found
+
+
+def add_up_refunds(body: Body) -> Decimal:
+    """Return what was paid back of an order, with tax and shipping."""
+    refunds = read_list(body.get("refunds"))
+    return sum((abs(read_signed(it["total"])) for it in refunds), ZERO)
+
+
+def read_refund(
+    refund: Mapping[str, Any], at: str, currency: str, connection: Connection
+) -> RefundFact:
+    """Return a refund; its amounts are below zero.
+
+    Only the plugin adds what it is of. What was given on top of the lines is a part of
+    what was paid; who got less back loses that part of each line.
+    """
+    has_tax = bool(connection.settings.get("includes_tax"))
+    has_shipping = bool(connection.settings.get("includes_shipping"))
+    total, value = abs(read_signed(refund["total"])), ZERO
+    lines: dict[str, Decimal] = {}
+    for name in REFUNDED_LINES:
+        for item in read_list(refund.get(name)):
+            net = -read_signed(item["total"])
+            tax = -read_signed(item.get("total_tax") or 0)
+            value += net + tax
+            amount = net + tax if has_tax else net
+            if amount > ZERO and (has_shipping or name != "shipping_lines"):
+                line = find_refunded_line(item)
+                lines[line] = lines.get(line, ZERO) + amount
+    if total < value:
+        lines = scale_refund(lines, total, value, currency)
+    return build_refund(at, max(total - value, ZERO), lines, currency)
+
+
+def find_refunded_line(item: Mapping[str, Any]) -> str:
+    """Return the ID of the line of an order that a refund is of; empty if unknown."""
+    fields = {it["key"]: it["value"] for it in read_list(item.get("meta_data"))}
+    return str(fields.get(REFUNDED_LINE, ""))
 
 
 def read_lines(

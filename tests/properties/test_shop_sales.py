@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from affiliate_site.shops.base import build_lines, build_sale
+from affiliate_site.shops.base import build_sale
+from affiliate_site.shops.lines import build_lines
 from payouts.calculation import DEFAULT_COMMISSION_TYPE
 from payouts.shop_amounts import calculate_target, group_lines
 from payouts.shop_facts import format_time, mark_received, merge_facts

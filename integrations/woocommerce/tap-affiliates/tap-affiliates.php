@@ -1,14 +1,15 @@
 <?php
 /**
  * Plugin Name: Affiliate tracking for WooCommerce
- * Description: Loads the tracking script on every page, and adds the visitor's ID to orders.
- * Version: 1.0.0
+ * Description: Loads the tracking script on every page, and adds the visitor's ID to orders and the lines to refunds.
+ * Version: 1.1.0
  * License: MIT
  * Requires PHP: 7.4
  * Requires Plugins: woocommerce
  *
  * Stores two settings, the address of the service and the account's ID, and writes one value
- * to orders: `tap_vid`, a random ID from the cookie of the script. Nothing else is read or sent.
+ * to orders: `tap_vid`, a random ID from the cookie of the script. Orders, as webhooks and the
+ * REST API have them, then say what their refunds are of. Nothing else is read or sent.
  */
 
 defined( 'ABSPATH' ) || exit;
@@ -51,6 +52,44 @@ function tap_affiliates_add_visitor( $order ) {
 	if ( is_string( $visitor ) && preg_match( '/\A[0-9a-f]{1,64}\z/', $visitor ) ) {
 		$order->update_meta_data( 'tap_vid', $visitor );
 	}
+}
+
+/* WooCommerce gives a refund of an order its total only; its lines have the form of the REST API. */
+add_filter( 'woocommerce_rest_prepare_shop_order_object', 'tap_affiliates_add_refunded_lines', 10, 2 );
+
+function tap_affiliates_add_refunded_lines( $response, $order ) {
+	$data = $response->get_data();
+	if ( empty( $data['refunds'] ) ) {
+		return $response;
+	}
+	$types   = array( 'line_items' => 'line_item', 'fee_lines' => 'fee', 'shipping_lines' => 'shipping' );
+	$refunds = array();
+	foreach ( $order->get_refunds() as $refund ) {
+		$refunds[ $refund->get_id() ] = $refund;
+	}
+	foreach ( $data['refunds'] as $number => $row ) {
+		if ( ! isset( $refunds[ $row['id'] ] ) ) {
+			continue;
+		}
+		foreach ( $types as $name => $type ) {
+			$items = array_values( $refunds[ $row['id'] ]->get_items( $type ) );
+
+			$data['refunds'][ $number ][ $name ] = array_map( 'tap_affiliates_describe_refunded_line', $items );
+		}
+	}
+	$response->set_data( $data );
+	return $response;
+}
+
+function tap_affiliates_describe_refunded_line( $item ) {
+	$decimals = wc_get_price_decimals();
+	$key      = '_refunded_item_id';
+	return array(
+		'id'        => $item->get_id(),
+		'total'     => wc_format_decimal( $item->get_total(), $decimals ),
+		'total_tax' => wc_format_decimal( $item->get_total_tax(), $decimals ),
+		'meta_data' => array( array( 'key' => $key, 'value' => $item->get_meta( $key ) ) ),
+	);
 }
 
 /* Settings, Affiliate tracking. */

@@ -7,7 +7,6 @@ import pytest
 from accounts.exact_json import format_decimal
 from affiliate_site.shops.base import (
     OddValue,
-    build_lines,
     describe,
     list_link_values,
     pick_attributes,
@@ -15,6 +14,7 @@ from affiliate_site.shops.base import (
     read_signed,
     show_value,
 )
+from affiliate_site.shops.lines import build_lines
 from tracking.models.shops import Connection
 
 

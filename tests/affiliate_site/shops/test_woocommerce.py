@@ -17,6 +17,7 @@ from tests.woocommerce_events import (
     build_deletion,
     build_line,
     build_order,
+    build_refund,
 )
 from tracking.models.shops import ConnectionMode, ShopEventState
 from tracking.services.connections import create_connection
@@ -128,6 +129,73 @@ def test_partial_refunds_take_their_part_of_what_was_paid(connection, meta):
     refunds = [(724, "24.99"), (725, "12.49")]
     send(connection, build_order(2, meta=meta, refunds=refunds))
     assert list_sales(account) == [("723", "70", [("7", "approved")])]
+
+
+SHIPPING = [(317, "-5.00", "-0.95")]
+HALF = [(315, "-50.00", "-9.50")]
+LINES = {
+    "shipping alone": ("5.95", {"shipping_lines": SHIPPING}, "100", "100"),
+    "a half of shipping": ("2.98", {"shipping_lines": SHIPPING}, "100", "102.5"),
+    "half of the goods": ("59.50", {"line_items": HALF}, "50", "55"),
+    # Half of what the lines are worth was paid back.
+    "less": (
+        "32.73",
+        {"line_items": HALF, "shipping_lines": SHIPPING},
+        "75",
+        "77.5",
+    ),
+    # On top of the lines 12.49, a tenth of what was paid.
+    "more": ("71.99", {"line_items": HALF}, "40", "44.5"),
+    "an unknown line": ("59.50", {"line_items": [(9, "-50.00", "-9.50")]}, "50", "55"),
+    "all, by lines of a half": ("124.95", {"line_items": HALF}, None, None),
+}
+
+
+@pytest.mark.parametrize(
+    ("total", "lines", "without", "with_shipping"), LINES.values(), ids=LINES
+)
+@pytest.mark.parametrize("includes_shipping", [False, True])
+def test_a_refund_takes_what_it_is_of(
+    connection, meta, total, lines, without, with_shipping, includes_shipping
+):
+    set_up(connection, includes_shipping=includes_shipping)
+    expected = with_shipping if includes_shipping else without
+    send(connection, build_order(meta=meta))
+    refund = build_refund(724, total, **lines)
+    send(connection, build_order(1, meta=meta, refunds=[refund]), hours=1)
+    amounts = [amount for _, amount, _ in list_sales(connection.account)]
+    assert amounts == ([expected] if expected else [])
+
+
+def test_a_refund_of_tax_that_earns_takes_tax(connection, meta):
+    set_up(connection, includes_tax=True)
+    send(connection, build_order(meta=meta))
+    refund = build_refund(724, "19.00", line_items=[(315, "0.00", "-19.00")])
+    send(connection, build_order(1, meta=meta, refunds=[refund]), hours=1)
+    assert list_sales(connection.account) == [("723", "100", [("10", "approved")])]
+
+
+def test_refunds_of_discounted_lines_leave_nothing_once_all_is_paid_back(
+    connection, meta
+):
+    """A fee of -3 lowers the line of 100 to 97, of which the shop pays back 97."""
+    values = {
+        "meta": meta,
+        "total": "97.00",
+        "total_tax": "0.00",
+        "shipping_total": "0.00",
+        "shipping_lines": [],
+        "fee_lines": [{"id": 318, "total": "-3.00", "total_tax": "0.00"}],
+    }
+    send(connection, build_order(**values))
+    refund = build_refund(724, "48.50", line_items=[(315, "-48.50", "0.00")])
+    send(connection, build_order(1, refunds=[refund], **values), hours=1)
+    # Of 97, what 48.50 is of 100 is taken: 47.05.
+    assert list_sales(connection.account)[0][1] == "49.95"
+    again = build_refund(725, "48.50", line_items=[(315, "-48.50", "0.00")])
+    body = build_order(2, "refunded", refunds=[refund, again], **values)
+    send(connection, body, hours=2)
+    assert list_sales(connection.account) == []
 
 
 def test_a_deleted_refund_is_put_back(connection, meta):

@@ -6,6 +6,7 @@ import pytest
 from django.urls import resolve
 
 from affiliate_site.shops.base import list_referral_values
+from affiliate_site.shops.woocommerce import REFUNDED_LINE, REFUNDED_LINES
 from tests.architecture.syntax_trees import ROOT
 from tracking.models.shops import Connection
 
@@ -41,6 +42,13 @@ def test_reads_the_cookie_that_the_script_sets():
 def test_writes_the_meta_data_in_which_a_referral_is_looked_for():
     (name,) = re.findall(r"update_meta_data\( '(\w+)'", PLUGIN)
     assert list_referral_values(Connection(), {name: "1a"}) == ["1a"]
+
+
+def test_gives_refunds_the_lines_that_are_read():
+    assert "'woocommerce_rest_prepare_shop_order_object'" in PLUGIN
+    names = re.findall(r"'(\w+_(?:items|lines))' => '\w+'", PLUGIN)
+    assert tuple(names) == REFUNDED_LINES
+    assert f"$key      = '{REFUNDED_LINE}'" in PLUGIN
 
 
 @pytest.mark.parametrize("text", [PLUGIN, SHOP_GUIDE], ids=["plugin", "guide"])
