@@ -293,6 +293,11 @@ CONVERSIONS = TableKind(
             ),
         ),
         Column(
+            *("row_kind", "Kind of row", "row_kind", "row_kind"),
+            synonyms=("rtype", "transaction type"),
+        ),
+        Column("tier", "Tier", "tier", "tier", synonyms=("commission tier",)),
+        Column(
             *("payment", "Payment", "payment.id", "payment"),
             synonyms=("payment id", "payout id"),
         ),

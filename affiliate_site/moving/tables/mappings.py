@@ -200,6 +200,8 @@ SYSTEMS = {
                     "commission": "!COMMISSION",
                     "status": "!RSTATUS",
                     "paid": "!PAYOUTSTATUS",
+                    "row_kind": "!RTYPE",
+                    "tier": "!TIER",
                     "created_at": "!DATEINSERTED",
                 },
             },

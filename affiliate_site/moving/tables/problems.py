@@ -70,6 +70,9 @@ SENTENCES = {
     "unknown_payout_method": "{value} is not a payout method: use paypal, bank,"
     " wire_transfer, wise or other.",
     "unknown_program": "No program has the ID or title {value}: create it first.",
+    "unknown_row_kind": "{value} is no kind of row that is known: use sale, or take out"
+    " the row.",
+    "unknown_tier": "{value} is not the tier of a sale, which is 1: take out the row.",
     "unknown_status": "{value} is not the status of a commission: use approved,"
     " pending, disapproved or paid.",
     "zero_amount": "The amount is 0: remove the row.",

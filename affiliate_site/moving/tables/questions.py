@@ -43,7 +43,9 @@ IGNORE, CREATE, ADD_UP = "ignore", "create", "add_up"
 CENTS, WHOLE = "cents", "whole"
 # The columns that an unread column about money may be, by the kind of table.
 MONEY_COLUMNS = {
-    "conversions": ("status", "approved", "paid", "paid_at", "payment"),
+    "conversions": (
+        *("status", "approved", "paid", "paid_at", "payment", "row_kind", "tier"),
+    ),
     "payments": ("status",),
     "opening_balances": (),
 }

@@ -48,6 +48,8 @@ WORDS: dict[str, dict[str, Any]] = {
             " unpaid",
         }
     ),
+    "row_kind": name_each({"sale": "sale, s, action, a, lead, recurring, u"}),
+    "tier": {"1": 1},
     "customer_status": {value: value for value in CustomerStatus.values},
     "payout_method": {
         **{value: value for value in PayoutMethodKind.values},
@@ -65,6 +67,8 @@ MEANINGS: dict[str, dict[str, str]] = {
     "status": {"paid": "Paid", **DECISIONS},
     "paid": {"paid": "Paid", "unpaid": "Not paid"},
     "payment_status": {"paid": "Paid", "canceled": "Not paid: leave these rows out"},
+    "row_kind": {"sale": "A sale"},
+    "tier": {"1": "Sales of the affiliates themselves"},
     "customer_status": dict(CustomerStatus.choices),
     "payout_method": dict(PayoutMethodKind.choices),
 }
@@ -114,13 +118,13 @@ SUGGESTIONS: dict[str, dict[str, str]] = {
 # those in `MONEY_NAMES` only as whole words.
 MONEY_PARTS = (
     *("paid", "payout", "payment", "status", "approv", "void", "refund", "cancel"),
-    *("reversed", "declined", "rejected", "settled"),
+    *("reversed", "declined", "rejected", "settled", "transaction type"),
     *("bezahlt", "gezahlt", "auszahlung", "freigegeben", "genehmigt", "storn"),
     *("payé", "versé", "versement", "paiement", "statut", "approuv", "annul"),
     *("rembours", "pagad", "aprobad", "anulad", "reembols", "impayé"),
 )
 NOT_ABOUT_MONEY = ("paid to", "payout method", "payment method", "payment currency")
-MONEY_NAMES = ("state", "état", "estado", "zustand", "pago")
+MONEY_NAMES = ("rtype", "tier", "state", "état", "estado", "zustand", "pago")
 # The first cell of a line that sums up others.
 TOTALS = frozenset(
     {

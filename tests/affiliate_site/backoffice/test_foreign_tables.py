@@ -154,6 +154,44 @@ def test_asks_once_for_the_day_of_payments(account, program, client, upload, mov
     assert_ledger_consistent(account)
 
 
+PAP_KINDS = """transid;userid;rtype;tier;rstatus;payoutstatus;totalcost;commission;\
+orderid;dateinserted
+1;0a1;S;1;A;U;100,00;20,00;PO-1;2026-03-01 00:00:00
+2;0a2;S;2;A;U;100,00;5,00;PO-1;2026-03-01 00:00:00
+3;0a1;U;1;A;U;50,00;10,00;PO-2;2026-03-02 00:00:00
+4;0a1;R;1;A;U;-50,00;-10,00;PO-2;2026-03-03 00:00:00
+5;0a2;C;1;A;U;0,00;0,10;;2026-03-04 00:00:00
+"""
+
+
+def test_asks_which_rows_are_sales(account, program, client, upload, move_in):
+    found = upload("conversions", PAP_KINDS, system="post-affiliate-pro")
+    form = client.get(url_of(found, "columns")).context["form"]
+    asked = [name for name in form.fields if name.startswith("value:")]
+    assert asked == ["value:row_kind:r", "value:row_kind:c", "value:tier:2"]
+    page = move_in(
+        "conversions",
+        PAP_KINDS,
+        system="post-affiliate-pro",
+        button="_only_good",
+        affiliates="create",
+        **dict.fromkeys(asked, "leave_out"),
+    )
+    left = {it.row for it in page.context["report"].problems if it.code == "left_out"}
+    assert left == {3, 5, 6}
+    assert sum_by_state(account) == {"0a1": amounts(owed="30")}
+
+
+def test_a_kind_of_row_is_not_left_unread_by_chance(account, program, client, upload):
+    found = upload("conversions", PAP_KINDS, system="post-affiliate-pro")
+    url = url_of(found, "columns")
+    entries = get_entries(client, url) | {"affiliates": "create"}
+    chosen = {name: entries.pop(name) for name in ("column__row_kind", "column__tier")}
+    assert list(chosen.values()) == ["2", "3"]
+    form = client.post(url, entries).context["form"]
+    assert list(form.errors) == ["column:rtype", "column:tier"]
+
+
 TAPFILIATE = """id,external_id,amount,created_at,affiliate_id,program_id,customer_id,\
 commission_amount,commission_approved,commission_paid,currency,payment_id
 1,TA-1,300.90,2026-03-01T00:00:00+00:00,tp0,umzug,k-0,60.18,true,true,EUR,
