@@ -69,7 +69,8 @@ def read_order(body: Body, connection: Connection) -> EventFacts:
     created_at = format_iso_time(body["created_at"])
     currency, status = read_currency(body["currency"]), body["financial_status"]
     buyer = body.get("customer") or {}
-    customer = read_id(buyer["id"]) if buyer else ""
+    # A customer may have no ID, such as that of a test notification.
+    customer = read_id(buyer["id"]) if buyer.get("id") is not None else ""
     is_canceled = bool(body.get("cancelled_at")) or status in ENDED_UNPAID
     if status not in PAID and not is_canceled:
         return EventFacts(customer_key=customer, ignored=NOT_PAID)
@@ -134,7 +135,8 @@ def read_lines(body: Body, connection: Connection) -> list[Line]:
     if connection.settings.get("includes_shipping"):
         amount = tax = ZERO
         for source in body.get("shipping_lines") or []:
-            amount += read_amount(source["discounted_price"])
+            name = "discounted_price" if "discounted_price" in source else "price"
+            amount += read_amount(source[name])
             tax += add_up(source.get("tax_lines"), "price")
         amount = adjust_tax(amount, tax, has_tax=has_tax, is_included=is_tax_included)
         lines.append({"id": SHIPPING, "products": [], "amount": str(amount)})

@@ -22,6 +22,7 @@ from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
 
 SHIPPING = "shipping"  # the ID of the line
 SHIPPING_REFUND, DISCREPANCY = "shipping_refund", "refund_discrepancy"
+PENDING = "pending"  # paid back soon, unless it fails
 TEST_ORDER = "A test order: a live connection takes only real orders."
 ORDER_EXPLAINS = "The event orders/updated, which follows, has this refund, too."
 
@@ -157,7 +158,7 @@ def read_refunded_shipping(
     """
     amount, tax = add_up_shipping(refund, is_included=is_included)
     earning = max(amount + tax if has_tax else amount, ZERO)
-    difference = sum(add_up_adjustments(refund, DISCREPANCY), ZERO)
+    difference = read_difference(refund)
     if refund.get("refund_line_items") or difference >= ZERO or not currency:
         return earning
     whole = amount + tax
@@ -174,11 +175,16 @@ def add_up_lines(refund: Mapping[str, Any], *, is_included: bool) -> Decimal:
 
 def add_up_adjustments(refund: Mapping[str, Any], kind: str) -> tuple[Decimal, Decimal]:
     """Return what adjustments of a kind take off the order, and the tax of that."""
-    adjustments = refund.get("order_adjustments") or []
-    found = [it for it in adjustments if get_adjustment_kind(it) == kind]
+    found = list_adjustments(refund, kind)
     amounts = [read_signed(it["amount"]) for it in found]
     taxes = [read_signed(it.get("tax_amount") or 0) for it in found]
     return -sum(amounts, ZERO), -sum(taxes, ZERO)
+
+
+def list_adjustments(refund: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
+    """Return the adjustments of a kind."""
+    adjustments = refund.get("order_adjustments") or []
+    return [it for it in adjustments if get_adjustment_kind(it) == kind]
 
 
 def get_adjustment_kind(adjustment: Mapping[str, Any]) -> str:
@@ -214,7 +220,10 @@ def add_up_duties(refund: Mapping[str, Any]) -> Decimal:
     """Return the refunded duties, which are no value of products."""
     if total := refund.get("total_duties_set"):
         return read_amount(total["shop_money"]["amount"])
-    duties = [it.get("amount_set") for it in refund.get("duties") or []]
+    duties = refund.get("duties") or []
+    if isinstance(duties, Mapping):  # as in the documentation
+        duties = duties["duties"]
+    duties = [it.get("amount_set") for it in duties]
     return add_up((it["shop_money"] for it in duties if it), "amount")
 
 
@@ -227,8 +236,29 @@ def read_whole_value(refund: Mapping[str, Any], *, is_included: bool) -> Decimal
 
 def read_value(refund: Mapping[str, Any], *, is_included: bool) -> Decimal:
     """Return what a refund takes off an order, with tax and without shipping."""
+    lines = add_up_lines(refund, is_included=is_included)
+    return max(lines + read_difference(refund), ZERO)
+
+
+def read_difference(refund: Mapping[str, Any]) -> Decimal:
+    """Return what was paid back beyond the value of the lines; below zero: less.
+
+    Until a payment is through, Shopify lists it as a difference, which is left out.
+    """
     difference = sum(add_up_adjustments(refund, DISCREPANCY), ZERO)
-    return max(add_up_lines(refund, is_included=is_included) + difference, ZERO)
+    money = [it for it in refund.get("transactions") or [] if is_paid_back(it)]
+    pending = [it for it in money if it["status"] == PENDING]
+    if difference >= ZERO or not pending:
+        return difference
+    # Payments have the currency of the customer, in which a difference is shown, too.
+    sets = [it.get("amount_set") for it in list_adjustments(refund, DISCREPANCY)]
+    shown = [it["presentment_money"] for it in sets if it]
+    whole = -difference
+    if {it["currency_code"] for it in shown} == {it.get("currency") for it in pending}:
+        whole = abs(sum((read_signed(it["amount"]) for it in shown), ZERO)) or whole
+    left = max(whole - add_up(pending, "amount"), ZERO)
+    product = ROUNDING_CONTEXT.multiply(difference, left)
+    return ROUNDING_CONTEXT.divide(product, whole)
 
 
 def read_money(refund: Mapping[str, Any], order: Body) -> Decimal:
@@ -268,8 +298,9 @@ def guess_tax_included(refund: Mapping[str, Any]) -> bool | None:
 
 
 def is_paid_back(transaction: Mapping[str, Any]) -> bool:
-    """Whether a transaction gave money to the customer."""
-    return transaction["kind"] == "refund" and transaction["status"] == "success"
+    """Whether a transaction gives money to the customer, if it did not fail."""
+    statuses = ("success", PENDING)
+    return transaction["kind"] == "refund" and transaction["status"] in statuses
 
 
 def refuses_tests(connection: Connection) -> bool:

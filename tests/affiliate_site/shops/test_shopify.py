@@ -99,6 +99,19 @@ def test_the_cookie_counts_when_the_order_was_made(scenario, connection, attribu
     assert list_sales(connection.account) == WHOLE
 
 
+def test_older_and_foreign_orders_lack_a_customer_id_and_a_shipping_discount(
+    connection, attributes
+):
+    set_up(connection, includes_shipping=True)
+    customer = {"id": None, "email": "jo@buyers.example.org"}
+    shipping = [{"id": None, "price": "5.00", "tax_lines": []}]
+    values = {"customer": customer, "shipping_lines": shipping}
+    event = send(connection, build_order(note_attributes=attributes, **values))
+    assert event.state == ShopEventState.DONE
+    assert list_sales(connection.account)[0][1] == "105"
+    assert not connection.account.customers.exists()
+
+
 def test_discounts_count_and_tax_that_prices_include_does_not(connection, attributes):
     line = build_line(1, "71.40", "19.00", quantity=2, discount="23.80")
     body = build_order(
@@ -321,6 +334,7 @@ def test_refunded_shipping_alone_with_tax_that_prices_include(
     [
         {"total_duties_set": build_money("8.00")},
         {"duties": [{"duty_id": 1, "amount_set": build_money("8.00")}]},
+        {"duties": {"duties": [{"duty_id": 1, "amount_set": build_money("8.00")}]}},
         {
             "total_duties_set": build_money("8.00"),
             "duties": [{"duty_id": 1, "amount_set": build_money("8.00")}],
@@ -330,7 +344,8 @@ def test_refunded_shipping_alone_with_tax_that_prices_include(
 def test_refunded_duties_alone_change_nothing(duties, connection, attributes):
     send(connection, build_order(note_attributes=attributes))
     refund = build_refund(51, money="8.00", **duties)
-    send(connection, build_order(1, refunds=[refund]), hours=1)
+    event = send(connection, build_order(1, refunds=[refund]), hours=1)
+    assert event.state == ShopEventState.DONE
     assert list_sales(connection.account) == WHOLE
 
 
