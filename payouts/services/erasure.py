@@ -46,7 +46,7 @@ from tracking.services.erasure import (
     erase_affiliate,
     erase_customer,
     erase_failed_page_calls,
-    erase_file_names,
+    erase_imports,
     erase_prospect,
     fold_names,
     get_erased_id,
@@ -331,7 +331,7 @@ class _PersonTexts:
                 texts=self.texts | self.words,
                 order_ids=self.order_ids,
             )
-            + erase_file_names(self.account, texts=self.texts | self.words)
+            + erase_imports(self.account, texts=self.texts | self.words)
             + erase_shop_events(self.account, texts=self.texts)
             + erase_shop_referrals(self.account, codes=self.codes)
             + delete_saved_views(self.account, texts=self.texts, words=self.words)

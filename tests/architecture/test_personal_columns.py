@@ -87,8 +87,8 @@ OTHER_COLUMNS = {
     "tracking.PrunedClickCount": "landing_page",
     "tracking.Question": "answer_given answered_by",
     "tracking.Source": "hex",
-    "tracking.TableImport": "actor kind settings",
-    "tracking.TableUpload": "kind system settings",
+    "tracking.TableImport": "actor kind",
+    "tracking.TableUpload": "kind system",
 }
 
 

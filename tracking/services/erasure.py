@@ -184,19 +184,23 @@ def fold_names(texts: Iterable[str | None]) -> set[str]:
     return {name for text in texts if text and len(name := fold_text(text)) > 2}
 
 
-def erase_file_names(account: Account, *, texts: Collection[str]) -> int:
-    """Replace the names of files that contain one of the `texts`, without accents."""
-    folded, count = fold_names(texts), 0
-    for files in (account.table_imports, account.table_uploads):
+def erase_imports(account: Account, *, texts: Collection[str]) -> int:
+    """Replace names of files, and clear settings of imports, that contain one of the
+    `texts`, without accents."""
+    folded = fold_names(texts)
+
+    def replace(files: models.QuerySet[Any], column: str, value: Any) -> int:
         pks = [
             pk
-            for pk, name in files.exclude(file_name=ERASED).values_list(
-                "pk", "file_name"
-            )
-            if any(text in fold_text(name) for text in folded)
+            for pk, stored in files.exclude(**{column: value}).values_list("pk", column)
+            for found in [fold_text(json.dumps(stored, ensure_ascii=False))]
+            if any(text in found for text in folded)
         ]
-        count += files.filter(pk__in=pks).update(file_name=ERASED)
-    return count
+        return files.filter(pk__in=pks).update(**{column: value})
+
+    imports = account.table_imports.all()
+    count = replace(imports, "settings", {}) + replace(imports, "file_name", ERASED)
+    return count + replace(account.table_uploads.all(), "file_name", ERASED)
 
 
 def delete_saved_views(

@@ -73,6 +73,7 @@ NOT_MARKED = {
     ("payouts.Document", "supplier"),
     ("accounts.RateWindow", "subject"),
     ("tracking.TableUpload", "content"),
+    ("tracking.TableUpload", "settings"),
 }
 
 
@@ -138,7 +139,11 @@ def fill_portal(account, slug):
         affiliate=own["affiliate"], secret=MARK, recovery_codes=[MARK]
     )
     account.table_imports.create(
-        public_id="ti_1", kind="affiliates", file_name=f"{MARK}.csv", actor="staff 1"
+        public_id="ti_1",
+        kind="affiliates",
+        file_name=f"{MARK}.csv",
+        actor="staff 1",
+        settings={"answers": {f"value:status:{MARK}": "leave_out"}},
     )
     account.table_uploads.create(
         kind="affiliates", system="", file_name=f"{MARK}.csv", content="", settings={}
