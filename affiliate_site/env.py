@@ -230,13 +230,13 @@ def get_hosts_with_ports(name: str) -> frozenset[str]:
 
 
 def get_secret_key() -> str:
-    """Return the signing key; only the embedded database has a generated default."""
+    """Return the signing key; it is generated as `MAKES_KEYS` allows."""
     value = get_secret("SECRET_KEY")
     if value.lower() in EXAMPLE_SECRETS:
         raise ImproperlyConfigured("SECRET_KEY still has an example value")
     if value:
         return value
-    if DATABASE_IS_EMBEDDED or DEBUG:
+    if MAKES_KEYS:
         return get_or_create_key("secret_key", lambda: secrets.token_urlsafe(50))
     raise ImproperlyConfigured(
         "SECRET_KEY is empty: it is required when DATABASE_URL is set"
@@ -247,7 +247,7 @@ def get_encryption_keys() -> list[str]:
     """Return the keys of encrypted columns: the first encrypts, all decrypt."""
     keys = [key.strip() for key in get_secret("ENCRYPTION_KEYS").split(",")]
     keys = [key for key in keys if key]
-    if not keys and (DATABASE_IS_EMBEDDED or DEBUG):
+    if not keys and MAKES_KEYS:
         keys = [get_or_create_key("encryption_key", generate_encryption_key)]
     if not keys:
         raise ImproperlyConfigured(
@@ -322,6 +322,8 @@ def parse_database_url(
 DEBUG = get_boolean("DEBUG")
 DATABASE_IS_EMBEDDED = not get_secret("DATABASE_URL")
 DATABASE_URL = get_secret("DATABASE_URL") or f"sqlite:///{VAR_DIR / 'db.sqlite3'}"
+# Keys in `var/` are those of one machine: `make run` allows them for any database.
+MAKES_KEYS = DATABASE_IS_EMBEDDED or DEBUG or get_boolean("MAKE_KEYS")
 SECRET_KEY = get_secret_key()
 SECRET_KEY_FALLBACKS = get_list("SECRET_KEY_FALLBACKS")
 ENCRYPTION_KEYS = get_encryption_keys()

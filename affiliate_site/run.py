@@ -8,6 +8,7 @@ import socket
 import sys
 
 import django
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 
 GUNICORN_ARGUMENTS = ("-m", "gunicorn", "-c", "deploy/gunicorn.conf.py")
@@ -22,9 +23,13 @@ def main() -> None:
     os.environ.setdefault("PUBLIC_URL", address)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "affiliate_site.settings")
     os.environ["BIND"] = f"{host}:{port}"
+    os.environ.setdefault("MAKE_KEYS", "on")
     if not os.environ.get("DATABASE_URL"):
         os.environ.setdefault("DEMO", "on")
-    django.setup()
+    try:
+        django.setup()
+    except ImproperlyConfigured as error:
+        sys.exit(f"Cannot serve: {error}")
     call_command("migrate", verbosity=0, interactive=False)
     call_command("collectstatic", verbosity=0, interactive=False)
     print(render_banner(address), flush=True)  # noqa: T201 - console output

@@ -6,6 +6,7 @@ Each operation is measured twice: over HTTP with one connection, and in a proces
 its own that calls the WSGI application, with a clock around each statement.
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -29,13 +30,24 @@ REQUESTS = 400
 HTTP_SECONDS = 3.0
 
 
-def main() -> None:
+def parse_arguments() -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.breakdown")
+    add = parser.add_argument
+    add("--requests", type=int, default=REQUESTS, help="in process, of an operation")
+    add("--seconds", type=float, default=HTTP_SECONDS, help="over HTTP, likewise")
+    add("--in-process", action="store_true", help="with a scenario as standard input")
+    return parser.parse_args()
+
+
+def main(options: argparse.Namespace) -> None:
     """Print a line for each operation."""
+    command = [sys.executable, "-m", "benchmarks.breakdown", "--in-process"]
     with create_database("postgresql") as database:
         scenario = asdict(fill_database(database, ROWS)[SERVICE])
         print(f"CPU ms per request; {render_load()}")
-        in_process = subprocess.run(
-            [sys.executable, "-m", "benchmarks.breakdown", "--in-process"],
+        in_process = subprocess.run(  # noqa: S603 - our own command
+            [*command, f"--requests={options.requests}"],
             input=json.dumps(scenario),
             cwd=ROOT,
             env=build_environment(database) | {"LOG_LEVEL": "INFO"},
@@ -47,7 +59,8 @@ def main() -> None:
         measured = json.loads(in_process.stdout)
         with start_service(database, "--max-requests=0") as server:
             for name, (total, in_statements, count) in measured.items():
-                job = Job(name, scenario, f"http {name}-", 1, HTTP_SECONDS, server.port)
+                marker = f"http {name}-"
+                job = Job(name, scenario, marker, 1, options.seconds, server.port)
                 before = server.get_cpu_seconds()
                 load = run_job(job)
                 over_http = (server.get_cpu_seconds() - before) / load.sent * 1000
@@ -59,7 +72,7 @@ def main() -> None:
     print(render_load())
 
 
-def measure_in_process() -> None:
+def measure_in_process(requests: int) -> None:
     """Print the CPU ms, those of them in statements, and their number, by operation."""
     from affiliate_site import wsgi
 
@@ -70,16 +83,16 @@ def measure_in_process() -> None:
             send_request(wsgi.application, scenario, name, number)
         with time_statements() as statements:
             started = thread_time()
-            for number in range(REQUESTS):
+            for number in range(requests):
                 send_request(
                     wsgi.application, scenario, name, WARM_UP_REQUESTS + number
                 )
             total = thread_time() - started
         in_statements = sum(statements)
         results[name] = (
-            total / REQUESTS * 1000,
-            in_statements / REQUESTS * 1000,
-            len(statements) / REQUESTS,
+            total / requests * 1000,
+            in_statements / requests * 1000,
+            len(statements) / requests,
         )
     json.dump(results, sys.stdout)
 
@@ -143,7 +156,8 @@ def time_statements() -> Iterator[list[float]]:
 
 
 if __name__ == "__main__":
-    if "--in-process" in sys.argv:
-        measure_in_process()
+    arguments = parse_arguments()
+    if arguments.in_process:
+        measure_in_process(arguments.requests)
     else:
-        main()
+        main(arguments)

@@ -65,6 +65,7 @@ def main() -> None:
                 )
     growth = sizes[-1] / sizes[0]
     is_met = sizes[-1] <= MAX_PSS_MIB and growth <= MAX_GROWTH
+    print("met   " if is_met else "MISSED", end=" ")
     print(f"at most {MAX_PSS_MIB:.0f} MiB and x{MAX_GROWTH}: x{growth:.3f}")
     sys.exit(0 if is_met else 1)
 

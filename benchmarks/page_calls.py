@@ -7,6 +7,7 @@ customers; their duration should be, too (docs/tracking-trust.md). Each pair of 
 alternates in one run of a throwaway database; the ratio is that of the medians.
 """
 
+import argparse
 import json
 import statistics
 from collections.abc import Callable
@@ -30,9 +31,12 @@ numbers = count()
 
 def main() -> None:
     """Create an account with an affiliate, and print the ratio of each pair."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.page_calls")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    rounds = parser.parse_args().rounds
     database_name = connection.creation.create_test_db(verbosity=0, serialize=False)
     try:
-        measure_and_print(*create_affiliate_with_links())
+        measure_and_print(*create_affiliate_with_links(), rounds)
     finally:
         connection.creation.destroy_test_db(database_name, verbosity=0)
 
@@ -61,7 +65,7 @@ def create_affiliate_with_links() -> tuple[str, str]:
     return account.referral_codes.get(enrollment=enrollment).code, "ADA"
 
 
-def measure_and_print(code: str, coupon: str) -> None:
+def measure_and_print(code: str, coupon: str, rounds: int) -> None:
     """Print a line per pair: medians of the known and the unknown call, the ratio."""
     clicks = {"referral_code": code}
     sale = {"coupons": coupon, "amount": 10}
@@ -79,7 +83,7 @@ def measure_and_print(code: str, coupon: str) -> None:
     print(f"{'call':24}{'known ms':>10}{'unknown ms':>12}{'ratio':>7}")
     for name, (call, known, unknown) in pairs.items():
         times: tuple[list[float], list[float]] = ([], [])
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             for values, measured in zip((known, unknown), times, strict=True):
                 measured.append(measure(call, values))
         first, second = map(statistics.median, times)

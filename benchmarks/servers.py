@@ -6,6 +6,7 @@ import secrets
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from benchmarks.databases import Database
 
 ROOT = Path(__file__).resolve().parents[1]
 START_SECONDS = 60
+MAX_LOG_CHARACTERS = 10_000  # of a server that did not start
 WORKERS, THREADS = 2, 4
 GUNICORN = (sys.executable, "-m", "gunicorn")
 SERVICE = (*GUNICORN, "-c", "deploy/gunicorn.conf.py")
@@ -133,17 +135,25 @@ def run_server(
     # Accepted sockets inherit it; uvicorn does not set it on an inherited socket.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.listen(256)
-    with subprocess.Popen(  # noqa: S603 - our own command
-        command,
-        cwd=ROOT,
-        env=build_environment(database) | environment,
-        stdout=subprocess.DEVNULL,
-        stderr=None if os.environ.get("BENCHMARK_LOGS") else subprocess.DEVNULL,
-        pass_fds=[listener.fileno()],
-    ) as process:
+    with (
+        tempfile.TemporaryFile("w+") as log,
+        subprocess.Popen(  # noqa: S603 - our own command
+            command,
+            cwd=ROOT,
+            env=build_environment(database) | environment,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            pass_fds=[listener.fileno()],
+        ) as process,
+    ):
         try:
             server = Server(listener.getsockname()[1], process)
-            wait_until_ready(server)
+            try:
+                wait_until_ready(server)
+            except OSError:
+                log.seek(0)
+                sys.stderr.write(log.read()[-MAX_LOG_CHARACTERS:])
+                raise
             yield server
         finally:
             process.terminate()

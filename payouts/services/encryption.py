@@ -91,11 +91,13 @@ def _rotate_column(
 
 
 def _list_values(model: type[models.Model], name: str) -> models.QuerySet[Any, Any]:
-    """Return primary keys and values as they are stored, without empty ones."""
+    """Return primary keys and values as they are stored, without empty ones, which no
+    key encrypts."""
     is_json = isinstance(model._meta.get_field(name), EncryptedJSONField)
-    rows: models.QuerySet[Any, Any] = model._base_manager.exclude(
-        **{name: {} if is_json else ""}
-    )
+    empty: tuple[Any, ...] = ({}, []) if is_json else ("",)
+    rows: models.QuerySet[Any, Any] = model._base_manager.all()
+    for value in empty:
+        rows = rows.exclude(**{name: value})
     stored = Cast(name, models.TextField())
     rows = rows.annotate(stored_value=stored)
     return rows.values_list("pk", "stored_value")

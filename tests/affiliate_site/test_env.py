@@ -317,6 +317,12 @@ def test_requires_encryption_keys_with_database_url(load_env, value):
         load_env(DATABASE_URL=POSTGRES, ENCRYPTION_KEYS=value)
 
 
+def test_make_run_makes_keys_for_any_database(load_env, monkeypatch, tmp_path):
+    assert not load_env(DATABASE_URL=POSTGRES).MAKES_KEYS
+    assert load_env(DATABASE_URL=POSTGRES, MAKE_KEYS="on").MAKES_KEYS
+    assert load_env().MAKES_KEYS
+
+
 @pytest.mark.parametrize(
     ("name", "get_key"),
     [
@@ -326,7 +332,7 @@ def test_requires_encryption_keys_with_database_url(load_env, value):
 )
 def test_creates_keys_once_for_sqlite(monkeypatch, tmp_path, name, get_key):
     monkeypatch.setattr(env, "VAR_DIR", tmp_path / "var")
-    monkeypatch.setattr(env, "DATABASE_IS_EMBEDDED", True)
+    monkeypatch.setattr(env, "MAKES_KEYS", True)
     for variable in REQUIRED:
         monkeypatch.delenv(variable)
 

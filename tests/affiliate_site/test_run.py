@@ -8,6 +8,7 @@ import socket
 import subprocess
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 from django.utils import timezone
 
@@ -114,7 +115,7 @@ def test_prepares_database_prints_banner_then_serves(demo, monkeypatch, capsys):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    for name in ("PUBLIC_URL", "BIND"):
+    for name in ("PUBLIC_URL", "BIND", "MAKE_KEYS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOST", "127.0.0.1")
     monkeypatch.setenv("PORT", port)
@@ -128,6 +129,18 @@ def test_prepares_database_prints_banner_then_serves(demo, monkeypatch, capsys):
     assert f"http://127.0.0.1:{port}/1.6/" in capsys.readouterr().out
     assert os.environ["PUBLIC_URL"] == f"http://127.0.0.1:{port}"
     assert os.environ["BIND"] == f"127.0.0.1:{port}"
+    assert os.environ["MAKE_KEYS"] == "on"  # on PostgreSQL, too
+
+
+def test_an_invalid_variable_is_one_line(monkeypatch):
+    def refuse():
+        raise ImproperlyConfigured("DATABASE_URL must be postgres://…")
+
+    monkeypatch.setenv("PORT", "0")
+    monkeypatch.setattr(run.django, "setup", refuse)
+
+    with pytest.raises(SystemExit, match="Cannot serve: DATABASE_URL must be"):
+        run.main()
 
 
 def test_stores_demo_credentials(demo):

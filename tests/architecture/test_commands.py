@@ -63,7 +63,7 @@ DOCUMENTED = {
     "enable_portal": "ACCOUNT [--open | --off]",
     "set_portal_host": "ACCOUNT [HOST | --none]",
     "invite_affiliate": "ACCOUNT AFFILIATE",
-    "set_customer_email_keys": "ACCOUNT [--meta-data-key KEY]",
+    "set_customer_email_keys": "ACCOUNT [--meta-data-key KEY | --none]",
     "archive_program": "ACCOUNT PROGRAM",
     "unarchive_program": "ACCOUNT PROGRAM",
     "fund_payouts": "ACCOUNT AMOUNT CURRENCY",
@@ -112,7 +112,7 @@ IMPLEMENTED = {
     path.stem: package
     for package in PACKAGES
     for path in (ROOT / package / "management" / "commands").glob("*.py")
-    if path.stem != "__init__"
+    if path.stem not in ("__init__", "collectstatic")  # which is Django's
 }
 BASE_OPTIONS = set()  # options of every Django command
 for action in BaseCommand().create_parser("manage.py", "nothing")._actions:

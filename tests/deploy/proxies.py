@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import socket
 import ssl
@@ -114,11 +115,12 @@ def build_caddy(directory, proxy, upstream: str) -> list[str]:
     text, count = re.subn(r"(?m)^\{\n\tservers \{", options, text, count=1)
     assert count
     text = text.replace("{$UPSTREAM:unix//run/affiliate-site/web.sock}", upstream)
-    if get_caddy_version() < (2, 7):
-        buffers = "buffer_requests\n\t\tmax_buffer_size 4MB"
-        text = text.replace("request_buffers 4MB", buffers)
     path = directory / "Caddyfile"
     path.write_text(text)
+    if get_caddy_version() < (2, 7):
+        guide = (ROOT / "docs/operations.md").read_text()
+        for_debian = re.search(r"`(sed -i '\S+ .+?') /etc/caddy/Caddyfile`", guide)[1]
+        subprocess.run([*shlex.split(for_debian), path], check=True)  # noqa: S603
     return ["caddy", "run", "--adapter", "caddyfile", "--config", str(path)]
 
 

@@ -114,6 +114,15 @@ def test_rotates_to_a_new_key_and_drops_the_old_one(
     assert list_equal_methods(account, [first]) == [second]
 
 
+def test_nothing_is_left_to_encrypt_of_an_empty_list(account, payment):
+    """No key encrypts what is empty, in whatever kind of column."""
+    account.payout_methods.update(details=[])
+    account.payments.update(payout_details="")
+
+    assert not has_values_to_rotate(10)
+    assert set(run_json_command("rotate_encryption")["columns"].values()) == {0}
+
+
 def test_says_how_many_of_each_column(account, payment):
     lines = run_command("rotate_encryption").splitlines()
 

@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from tests.command_line import (
     run_command,
@@ -132,3 +133,10 @@ def test_sets_the_keys_of_customer_emails(account):
     assert "keys of meta data" in run_failing_command(
         "set_customer_email_keys", account.slug, "--meta-data-key", "a/b"
     )
+    with pytest.raises(CommandError, match="--meta-data-key --none is required"):
+        call_command("set_customer_email_keys", account.slug)
+    account.refresh_from_db()
+    assert account.customer_email_keys == ["mail", "email"]
+    run_json_command("set_customer_email_keys", account.slug, "--none")
+    account.refresh_from_db()
+    assert account.customer_email_keys == []

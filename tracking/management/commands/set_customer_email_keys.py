@@ -16,13 +16,15 @@ class Command(AccountCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument(
+        which = parser.add_mutually_exclusive_group(required=True)
+        which.add_argument(
             "--meta-data-key",
             action="append",
             default=[],
             metavar="KEY",
             help="repeatable",
         )
+        which.add_argument("--none", action="store_true", help="no key")
 
     def run_for_account(
         self, account: Account, *, at: datetime, **options: Any
