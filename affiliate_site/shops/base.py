@@ -26,6 +26,7 @@ from payouts.shop_facts import (
     format_time,
 )
 from tracking.errors import UnknownCurrency, UnreadableEvent
+from tracking.models.programs import CODE_PARAMETERS
 from tracking.models.shops import MAX_KEY_LENGTH, Connection, RefusalReason
 from tracking.money import MAX_INTEGER_DIGITS, get_currency, get_exponent
 from tracking.services.connections import DEFAULT_REFERRAL_FIELDS
@@ -49,7 +50,7 @@ ODDITIES = (
     ValueError,
 )
 # Parameters of links that name who referred a visitor, also of other programs.
-LINK_PARAMETERS = ("ref", "via", "fpr", "aff", "rfsn", "a_aid", "click_id")
+LINK_PARAMETERS = (*CODE_PARAMETERS, "click_id")
 
 Body = dict[str, Any]
 Headers = Mapping[str, str]

@@ -9,13 +9,12 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
-from urllib.parse import parse_qs
 
 from accounts.db_compat import split_into_batches
 from accounts.decimals import parse_decimal
 from accounts.email_addresses import fold_email
 from accounts.ids import SLUG_PATTERN, generate_public_id
-from accounts.url_safety import split_url
+from accounts.url_safety import read_parameters
 from payouts.models.payments import PayoutMethod
 from payouts.services.payout_methods import set_payout_method
 from tracking.meta_data import mend_meta_data
@@ -26,7 +25,7 @@ from tracking.models.customers import (
     CustomerStatus,
 )
 from tracking.models.enrollments import Enrollment, ReferralCodeAlias
-from tracking.models.programs import Program
+from tracking.models.programs import CODE_PARAMETERS, Program
 from tracking.models.prospects import Prospect, SignupSource
 from tracking.services.attribution import (
     attribute_by_import,
@@ -48,7 +47,6 @@ from tracking.services.referral_codes import (
 from tracking.services.search import update_suffixes
 
 NO_PASSWORD = "!"  # noqa: S105 - affiliates set one by the portal
-LINK_PARAMETERS = ("ref", "via", "fpr", "rfsn", "aff", "a_aid")
 MAX_SLUG_NUMBER = 1000
 MAX_CODE_LENGTH = 64
 ADDRESS_COLUMNS = ("address", "address_two", "postal_code", "city", "state")
@@ -243,8 +241,8 @@ def import_referral_codes(
 
 def find_code(link: str) -> str:
     """Return the referral code of a link, under any of the known parameters."""
-    query = parse_qs(split_url(link).query, max_num_fields=100)
-    found = [query[name][0] for name in LINK_PARAMETERS if query.get(name)]
+    query = read_parameters(link)
+    found = [query[name] for name in CODE_PARAMETERS if query.get(name)]
     return found[0][:64] if found else ""
 
 

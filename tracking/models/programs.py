@@ -9,6 +9,7 @@ from accounts.models.accounts import TenantModel
 
 # Of links of other programs, which may name a referral code besides `ref`.
 FOREIGN_LINK_PARAMETERS = ("via", "fpr", "rfsn", "aff", "a_aid")
+CODE_PARAMETERS = ("ref", *FOREIGN_LINK_PARAMETERS)
 
 
 class Program(TenantModel):

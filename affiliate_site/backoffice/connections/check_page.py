@@ -14,7 +14,7 @@ from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.object_pages import Section
 from affiliate_site.shops.processing import rolled_back
 from tracking.attribution import TrackingParameters
-from tracking.models.programs import FOREIGN_LINK_PARAMETERS
+from tracking.models.programs import CODE_PARAMETERS
 from tracking.services.clicks import Visit, record_page_click
 from tracking.services.failed_page_calls import get_failure_reason
 from tracking.services.visitors import find_first_coupon
@@ -52,7 +52,7 @@ def check_link(account, address: str, *, at) -> list[str]:
             return [OTHER_ACCOUNT.format(short[1])]
         return [check_visit(account, {"referral_code": short[2]}, at=at)]
     query = read_parameters(address)
-    names = [name for name in ("ref", *FOREIGN_LINK_PARAMETERS) if query.get(name)]
+    names = [name for name in CODE_PARAMETERS if query.get(name)]
     if names:
         link_parameter = None if names[0] == "ref" else names[0]
         parameters = {"referral_code": query[names[0]]}

@@ -15,6 +15,9 @@ from affiliate_site.shops.base import (
     show_value,
 )
 from affiliate_site.shops.lines import build_lines
+from payouts.services.imported_people import find_code
+from tests.architecture.syntax_trees import ROOT
+from tracking.models.programs import CODE_PARAMETERS, FOREIGN_LINK_PARAMETERS
 from tracking.models.shops import Connection
 
 
@@ -36,6 +39,19 @@ from tracking.models.shops import Connection
 def test_links_name_who_referred_the_visitor(address, values):
     connection = Connection(settings={"referral_fields": ["partner"]})
     assert list_link_values(connection, address) == values
+
+
+@pytest.mark.parametrize("name", CODE_PARAMETERS)
+def test_shops_and_imports_read_the_same_links(name):
+    link = f"https://shop.example.net/#/?{name}=old&amp;{name}=mina-10"
+    assert list_link_values(Connection(), link) == ["mina-10"]
+    assert find_code(link) == "mina-10"
+
+
+def test_the_browser_script_reads_them_too():
+    script = (ROOT / "affiliate_site" / "browser" / "tap.js").read_text()
+    names = ", ".join(f'"{name}"' for name in FOREIGN_LINK_PARAMETERS)
+    assert f"FOREIGN_PARAMETERS = [{names}]" in script
 
 
 def test_attributes_that_no_rule_names_are_left_out():
