@@ -151,8 +151,13 @@ class BrowserClickSerializer(BrowserCallSerializer):
     link_parameter = LenientTrimmedTextField(ignore_blank=True)
     asset_id = LenientTrimmedTextField()
     source_id = LenientTrimmedTextField()
+    handover = LenientTrimmedTextField(max_length=512)
     landing_page = LenientTextField(max_length=2048, truncate=True)
     referrer = LenientTextField(max_length=2048, truncate=True)
+
+
+class BrowserHandoverSerializer(BrowserCallSerializer):
+    """A visitor who may go to another host of the shop."""
 
 
 class BrowserCustomerSerializer(BrowserCallSerializer):

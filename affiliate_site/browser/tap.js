@@ -42,6 +42,8 @@
   var THREE_DECIMALS = /^(BHD|IQD|JOD|KWD|LYD|OMR|TND)$/;
   var MAX_AMOUNT_LENGTH = 64;
   var REFERENCE = "client_reference_id";
+  var HANDOVER = "tap_visitor"; // the parameter between hosts of a shop
+  var REFRESH_MS = 60000; // it counts for two minutes
   var STATUSES = { customer: "new", trial: "trial", lead: "lead" };
 
   var name = window.TapfiliateObject || "tap";
@@ -59,6 +61,8 @@
   var queuedCalls = []; // functions that need the tracking id of a pending click
   var waitingCalls = []; // calls that need consent
   var heldCalls = []; // calls of a page that is prerendered
+  var handovers = {}; // the parameter of each other host of the shop
+  var handoversAt = 0; // when they were asked for, in milliseconds
   var keepaliveBytes = 0; // of the requests that are under way
 
   /* A module or a bundle has no script element of its own: see the option `server`. */
@@ -134,6 +138,7 @@
     lead: createCustomerAction("lead"),
     getTrackingId: getTrackingId,
     checkout: checkout,
+    link: link,
   };
 
   function create(args) {
@@ -427,6 +432,43 @@
     }).catch(logWarning);
   }
 
+  // Other hosts of the shop.
+
+  /* Ask for the parameters before a link is followed, and again while they count. */
+  function refreshHandovers() {
+    var vid = tap.vid;
+    if (!settings.linker || !vid || Date.now() - handoversAt < REFRESH_MS) return;
+    handoversAt = Date.now();
+    var call = { account: account, vid: vid, hosts: settings.linker };
+    send("handover", call, function (error, response) {
+      if (response && tap.vid === vid) handovers = response.handovers;
+    });
+  }
+
+  function addHandover(address) {
+    refreshHandovers();
+    var url = new URL(address, document.baseURI);
+    if (!handovers[url.host]) return address;
+    url.searchParams.set(HANDOVER, handovers[url.host]);
+    return url.href;
+  }
+
+  /* It never waits: the visitor goes on, handed over or not. */
+  function link(args) {
+    invokeCallback(parseArguments(args).callback, null, addHandover(args[0]));
+  }
+
+  /* The link or form that the visitor touches, or submits. */
+  function prepareLink(event) {
+    var element = event.target.closest && event.target.closest("a[href], form[action]");
+    if (settings.linker && element) runSafely(function () {
+      var attribute = element.tagName === "A" ? "href" : "action";
+      var address = element.getAttribute(attribute);
+      var prepared = addHandover(address);
+      if (prepared !== address) element.setAttribute(attribute, prepared);
+    });
+  }
+
   // Payloads.
 
   function addContext(payload, options) {
@@ -461,7 +503,7 @@
     code = code || (foreign && rejectNul(getLast(query, foreign)));
     var asset = getLast(query, "tap_a");
     var source = getLast(query, "tap_s");
-    if (!code && !(asset && source)) return null;
+    if (!code && !(asset && source)) return readHandover(query, address);
     return {
       referral_code: code || undefined,
       link_parameter: foreign || undefined,
@@ -471,6 +513,13 @@
       referrer: address === window.location.href && document.referrer || undefined,
       meta_data: getSubValues(query),
     };
+  }
+
+  /* A visitor of another host of the shop, unless it is the one that is here already. */
+  function readHandover(query, address) {
+    var handover = getLast(query, HANDOVER);
+    if (!handover || !handover.indexOf(tap.vid + "~")) return null;
+    return { handover: handover, landing_page: address };
   }
 
   /* The code that another program's script has stored for a visitor who is new here. */
@@ -600,8 +649,11 @@
   // The tracking id.
 
   function setTrackingId(vid) {
+    if (vid !== tap.vid) handoversAt = 0;
     tap.vid = vid;
     tap.vids = vid ? [vid] : [];
+    if (!handoversAt) handovers = {};
+    refreshHandovers();
   }
 
   /* A frame in a sandbox has no cookies: reading them is an error there. */
@@ -671,6 +723,9 @@
   stub.loaded = true;
   stub.q = { push: function (call) { tap.apply(null, call); } };
   window.addEventListener("pagehide", sendNamedCalls);
+  ["pointerover", "pointerdown", "focusin", "click", "submit"].forEach(function (kind) {
+    document.addEventListener(kind, prepareLink, true);
+  });
   // A page that is prerendered may never be shown.
   document.addEventListener("prerenderingchange", function () {
     runAll(heldCalls.splice(0));

@@ -35,11 +35,18 @@ from affiliate_site.api.resources.clicks import build_visit
 from affiliate_site.api.resources.customers import build_customer_data
 from affiliate_site.api.tracking_fields import is_missing
 from affiliate_site.browser.amounts import add_printed_currency, read_sale
+from affiliate_site.browser.handovers import (
+    InvalidHandover,
+    is_tracking_id,
+    read_handover,
+    sign_handovers,
+)
 from affiliate_site.browser.pacing import Pacer
 from affiliate_site.browser.serializers import (
     BrowserClickSerializer,
     BrowserConversionSerializer,
     BrowserCustomerSerializer,
+    BrowserHandoverSerializer,
 )
 from affiliate_site.browser.signatures import (
     determine_trust,
@@ -47,7 +54,7 @@ from affiliate_site.browser.signatures import (
     is_amount_signed,
     is_currency_signed,
 )
-from affiliate_site.browser.visitor_cookies import set_visitor_cookie
+from affiliate_site.browser.visitor_cookies import read_origin, set_visitor_cookie
 from affiliate_site.env import BASE_DIR
 from affiliate_site.page_proxies import (
     get_proxy,
@@ -345,6 +352,9 @@ def record_click_of_call(call: ValidBrowserCall | None, body: dict) -> str:
     if call is None:
         slug = str(body.get("account", "")).strip()[:MAX_SLUG_LENGTH]
         return generate_tracking_id(slug)
+    handover = call.data.get("handover")
+    if handover and not call.data.get("referral_code"):
+        return accept_handover(call, handover)
     user_agent = call.data["user_agent"]  # None: a proxy of the shop may drop it
     if user_agent and is_bot(user_agent):
         record_failure(call.request, call.account, BOT, at=call.at)
@@ -360,6 +370,30 @@ def record_click_of_call(call: ValidBrowserCall | None, body: dict) -> str:
     else:
         call.mark_stored()
     return recorded.tracking_id
+
+
+def accept_handover(call: ValidBrowserCall, handover: str) -> str:
+    """Return the tracking ID that another host of the shop hands over, or else that of
+    the visitor on this one, or a new one."""
+    try:
+        target = read_origin(call.request).netloc.lower()
+        return read_handover(call.account, handover, target=target)
+    except InvalidHandover as failure:
+        call.record_failure(str(failure))
+    own = call.data.get("vid")
+    return own if is_tracking_id(own) else generate_tracking_id(call.account.slug)
+
+
+@tracking_view("handover", BrowserHandoverSerializer)
+def track_handover(_call, body: dict, request) -> HttpResponse:
+    """Answer the parameters that hand the visitor over to other hosts of the shop."""
+    handovers = sign_handovers(
+        str(body.get("account", "")).strip()[:MAX_SLUG_LENGTH],
+        body.get("vid"),
+        source=read_origin(request).netloc.lower(),
+        targets=body.get("hosts"),
+    )
+    return JsonResponse({"handovers": handovers})
 
 
 @tracking_view("customer", BrowserCustomerSerializer)

@@ -72,6 +72,8 @@ class ShopHandler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(html.encode())
 
+    do_POST = do_GET  # noqa: N815 - the name that the base class calls
+
     def log_message(self, *args):
         """Log nothing."""
 
@@ -99,14 +101,18 @@ class Visitor:
 
     def open(self, path, script="", *, create="", headers=None, host="shop.localhost"):
         """Open a page that runs this script after the browser script is set up."""
+        self.serve(path, script, create=create, headers=headers)
+        self.page.goto(self.build_url(path, host))
+        assert self.page.inner_text("#lamp") == "A lamp"
+
+    def serve(self, path, script="", *, create="", headers=None):
+        """Let the shop have this page, on each of its hosts."""
         create_call = create or f'tap("create", "{self.scenario.account.slug}");'
         html = f"""<!doctype html><html lang="en"><title>Lamps</title>
 <script src="{self.script}" async nonce="lamp"></script>
 <script nonce="lamp">{TRACKING_SNIPPET}{create_call}{script}</script>
 <p id="lamp">A lamp</p>"""
         self.shop_server.pages[urlsplit(path).path] = (html, headers or {})
-        self.page.goto(self.build_url(path, host))
-        assert self.page.inner_text("#lamp") == "A lamp"
 
     def open_and_wait(self, call, path, script="", **options):
         """Open a page and wait for the response to its call."""

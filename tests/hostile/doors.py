@@ -94,6 +94,15 @@ DOORS = (
         accepted="3 a call, within the megabytes of sales",
     ),
     Door(
+        "`/track/handover/`",
+        ("track/handover/",),
+        "anybody",
+        ((MIB, 413),),
+        f"{JSON_OBJECTS}, 10 hosts",
+        "120 a minute",
+        refused_rows=2,
+    ),
+    Door(
         "`/track/conversion/`",
         ("track/conversion/",),
         "anybody",

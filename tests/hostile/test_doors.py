@@ -104,6 +104,11 @@ def click_on_link(client, scenario, name):
     return post_json(client, "/track/click/", body | {"landing_page": page})
 
 
+def ask_for_handover(client, scenario, name):
+    body = {"account": scenario.account.slug, "vid": name, "hosts": [name]}
+    return post_json(client, "/track/handover/", body)
+
+
 def report_sale(client, scenario, name):
     body = {"account": scenario.account.slug, "external_id": name, "amount": 5}
     return post_json(client, "/track/conversion/", body | {"vid": name})
@@ -226,6 +231,7 @@ REFUSED = {
     "API and postbacks without a valid key": [use_wrong_key, use_wrong_postback],
     "`/track/click/`": [click, click_somewhere],
     "`/track/customer/`": [report_customer],
+    "`/track/handover/`": [ask_for_handover],
     "`/track/conversion/`": [report_sale],
     "Short links `/r/`": [follow_link],
     "Events of shops `/in/`": [use_wrong_connection],

@@ -37,6 +37,7 @@ EXPECTED_REASONS = frozenset(
     {
         BOT,
         "cookie_expired",
+        "expired_handover",
         "too_many_conversion_attempts",
         "unknown_coupon",
         "unknown_customer",

@@ -149,6 +149,9 @@ PROBLEMS = {
         "A crawler or a preview followed an affiliate link, which is no click"
     ),
     "cookie_expired": Problem("The click is older than the program's cookie time"),
+    "expired_handover": Problem(
+        "The visitor came from another host of the shop by a link older than 2 minutes"
+    ),
     "invalid_amount": Problem("The amount cannot be read", AMOUNT_HINT),
     "invalid_asset_or_source": Problem(
         "The asset link is unknown",
@@ -211,6 +214,11 @@ PROBLEMS = {
         "Your proxy does not say who the visitor is",
         "The call counts, but as one of the proxy. Let the proxy send the visitor's IP"
         " address in the header X-Visitor-Address.",
+    ),
+    "refused_handover": Problem(
+        "The visitor came from another host that no program names beside this one",
+        "Enter both hosts in the settings of one program, under Further hosts of the"
+        " shop.",
     ),
     "too_many_conversion_attempts": Problem(
         "The page was loaded again within 10 seconds of a failed call",

@@ -243,7 +243,9 @@ def test_every_reason_has_a_text_and_a_hint():
 
     tested_elsewhere = {
         "bot",
+        "expired_handover",
         "proxy_without_address",
+        "refused_handover",
         "too_many_conversion_attempts",
         "too_much_from_pages",
         "unsigned_currency",
