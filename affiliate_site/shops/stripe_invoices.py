@@ -29,6 +29,7 @@ from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
 EXPONENTS = {"ISK": 2, "UGX": 2, "MGA": 0}
 CODE_NAMES = ("code", "name", "id")
 RENEWAL = "subscription_cycle"
+BILLING_CREDIT = "credit_balance_transaction"  # the other kind is a discount
 MORE_LINES = (
     "The event has {count} lines of the invoice: the rest of {rest} has the program's"
     " default commission type."
@@ -49,7 +50,9 @@ def read_invoice(body: Body, connection: Connection) -> EventFacts:
     values = list_referral_values(connection, attributes)
     referral = build_referral(at, values, list_discounts(invoice))
     customer = invoice.get("customer") or ""
-    paid = read_minor_units(invoice["amount_paid"], currency, EXPONENTS)
+    # Before 2025-03-31, what was paid outside of Stripe was not in `amount_paid`.
+    name = "amount_due" if invoice.get("paid_out_of_band") else "amount_paid"
+    paid = read_minor_units(invoice[name], currency, EXPONENTS)
     lines, note = read_invoice_lines(invoice, paid, currency, connection)
     sale = build_sale(
         at,
@@ -126,9 +129,12 @@ def count_earning(
 
 
 def read_invoice_line(line: Mapping[str, Any], currency: str) -> Line:
-    """Return a line after discounts and without tax that its amount includes."""
+    """Return a line after discounts and credits, without tax that it includes."""
     amount = int(line["amount"])
     amount -= sum(int(it["amount"]) for it in line.get("discount_amounts") or [])
+    for credit in line.get("pretax_credit_amounts") or []:
+        if credit.get("type") == BILLING_CREDIT:
+            amount -= int(credit["amount"])
     for tax in line.get("taxes") or line.get("tax_amounts") or []:
         if tax.get("tax_behavior") == "inclusive" or tax.get("inclusive"):
             amount -= int(tax["amount"])

@@ -359,3 +359,36 @@ def test_codes_of_the_shop_are_known_in_any_case(code, connect, scenario):
     discounts = [{"promotion_code": {"id": "promo_1", "code": code}}]
     deliver(connection, build_checkout(discounts=discounts))
     assert connection.account.conversions.get().tracking_source == "coupon"
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"amount_paid": 0}, ("100", ["10"])),
+        # A balance paid 59.50 of 119, the customer the rest.
+        ({"amount_paid": 0, "amount_due": 5950}, ("50", ["5"])),
+        ({}, ("100", ["10"])),  # newer versions say so in what was paid
+    ],
+)
+def test_an_invoice_that_was_paid_outside_of_stripe_is_a_sale(
+    values, expected, connect, click
+):
+    connection = connect()
+    invoice = build_invoice(1, total=11900, paid_out_of_band=True, **values)
+    sell(connection, click, invoice)
+    assert list_commissions(connection) == expected
+
+
+def test_a_billing_credit_lowers_only_the_line_that_it_paid(connect, click):
+    connection = connect()
+    lines = ((10000, "price_1", HALF), (5000, "price_2", BASIC))
+    invoice = build_invoice(1, lines=lines, tax=0, total=9000, amount_paid=9000)
+    usage = invoice["data"]["object"]["lines"]["data"][0]
+    usage["discount_amounts"] = [{"amount": 2000, "discount": "di_1"}]
+    usage["pretax_credit_amounts"] = [
+        {"amount": 2000, "discount": "di_1", "type": "discount"},
+        {"amount": 4000, "type": "credit_balance_transaction"},
+    ]
+    sell(connection, click, invoice)
+    # 40 at 50 %, and 50 at 10 %.
+    assert list_commissions(connection) == ("90", ["20", "5"])
