@@ -327,7 +327,7 @@ def build_row_section(importer: TableImporter, rows: list[Row]) -> Section:
         and any(cells := [format_value(row, column) for row in rows])
     ]
     return Section(
-        "Rows that can be stored",
+        "Rows without a problem",
         columns=(
             Column("Row"),
             Column("What happens"),
@@ -348,7 +348,8 @@ def format_value(row: Row, column: TableColumn) -> str:
     """A value as it would be stored; empty without one."""
     value, kind = row.values.get(column.name), column.type
     if kind == "approval":
-        return APPROVAL_WORDS[value] if "program" in row.values else ""
+        source = "program" if column.name == "status" else column.name
+        return APPROVAL_WORDS[value] if source in row.values else ""
     if kind in ("paid", "payment_status"):
         return "" if value is None else "paid" if value else "not paid"
     if kind == "status" and row.values.get("commission") is not None:

@@ -181,7 +181,7 @@ def find_known_affiliates(imports: ImportMap, rows: list[Row]) -> None:
         person = known[0] if known else row.values["key"]
         address = addresses.setdefault(person, fold_email(email))
         if owner not in (None, known):
-            row.add_problem("email", "email_in_use", email)
+            row.add_problem("email", "email_in_use", owner[1])
         elif email and address and address != fold_email(email):
             row.add_problem("email", "other_email", address)
         elif known is not None:
@@ -195,7 +195,7 @@ def find_known_affiliates(imports: ImportMap, rows: list[Row]) -> None:
         email = fold_email(row.values.get("email") or "")
         other = first.setdefault(email, row) if email else row
         if other.values["key"] != row.values["key"]:
-            row.add_problem("email", "duplicate_affiliate", other.number)
+            row.add_problem("email", "duplicate_address", other.number)
 
 
 def check_codes(account: Account, rows: list[Row]) -> None:
@@ -385,7 +385,7 @@ def join_balances(rows: list[Row], *, can_add: bool) -> None:
     """Add the rows of one affiliate and currency up in the first, or refuse them."""
     by_key: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in list_good(rows):
-        by_key[row.values["affiliate"], row.body["currency"]].append(row)
+        by_key[row.body["affiliate_id"], row.body["currency"]].append(row)
     for first, *others in by_key.values():
         if others and can_add:
             total = sum((it.body["amount"] for it in others), first.body["amount"])
@@ -409,7 +409,6 @@ def check_opening_balances(
     Several rows of one are added up in the first, or all of them are problems.
     """
     for row in list_good(rows):
-        row.values["affiliate"] = row.body["affiliate_id"]
         if not row.body["amount"]:
             row.add_problem("amount", "zero_amount")
     join_balances(rows, can_add=answers.get("twice") == ADD_UP)

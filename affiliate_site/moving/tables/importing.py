@@ -230,7 +230,9 @@ class TableImporter:
         if self.kind.name == "opening_balances":
             stored = [row for row in good if not row.problems]
             for row, transfer in zip(stored, ledger.written, strict=True):
-                imports.remember("opening_balance", row.number, transfer, row.body)
+                imports.remember(
+                    "opening_balance", f"row {row.number}", transfer, row.body
+                )
             imports.write_page()
         if self.kind.name == "affiliates":
             for row in list_good(rows):

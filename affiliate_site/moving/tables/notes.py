@@ -94,13 +94,21 @@ def list_notes_of_sales(imports: ImportMap, new: list[Row]) -> list[str]:
 
 def describe_new_people(new: list[Row]) -> list[str]:
     """Who is created with the rows."""
-    people = {it.person.body["id"]: None for it in new if it.person}
+    people = {
+        it.person.body["id"]: it.person.label or it.person.body["id"]
+        for it in new
+        if it.person
+    }
     customers = {
         it.values["new_customer"]["customer_id"]
         for it in new
         if it.values.get("new_customer")
     }
-    notes = [f"Affiliates who are created: {name_some([*people])}."] if people else []
+    notes = (
+        [f"Affiliates who are created: {name_some([*people.values()])}."]
+        if people
+        else []
+    )
     if customers:
         notes.append(f"Customers who are created: {len(customers):,}.")
     return notes

@@ -21,13 +21,7 @@ def decide_status(row: Row) -> None:
     What they say must fit: a problem is listed otherwise.
     """
     values = row.values
-    status, is_paid = values.get("status"), values.get("paid")
-    if "approved" in values or "approved" in row.defaulted:
-        decision = APPROVALS[values.get("approved")]
-        if status is None:
-            status = decision
-        elif "approved" in values and decision != status.replace("paid", "approved"):
-            row.add_problem("approved", "contradiction", status)
+    status, is_paid = decide_approval(row), values.get("paid")
     name = "paid" if is_paid else "paid_at"
     if is_paid is False and (status == "paid" or values.get("paid_at")):
         row.add_problem("paid", "contradiction", "paid")
@@ -38,6 +32,28 @@ def decide_status(row: Row) -> None:
             row.add_problem(name, "status_of_paid_sale", status)
     if status is not None:
         values["status"] = row.body["status"] = status
+
+
+def decide_approval(row: Row) -> str | None:
+    """Make one status of the columns status and approved.
+
+    What a cell says counts more than what empty cells of the other column mean.
+    """
+    values = row.values
+    status = values.get("status")
+    if "approved" not in values and "approved" not in row.defaulted:
+        return status
+    decision = APPROVALS[values.get("approved")]
+    if status is None or status.replace("paid", "approved") == decision:
+        return status or decision
+    defaulted = row.defaulted & {"status", "approved"}
+    if defaulted == {"status"}:
+        return decision
+    if defaulted == {"approved"}:
+        values.pop("approved", None)
+    elif "approved" in values:
+        row.add_problem("approved", "contradiction", status)
+    return status
 
 
 def needs_payment(row: Row) -> bool:

@@ -16,13 +16,16 @@ SENTENCES = {
     "control_character": "The text holds characters that nobody can see: remove them.",
     "coupon_in_use": "The coupon {value} belongs to another affiliate.",
     "date_out_of_range": "The date {value} lies in the future or before 1990.",
+    "duplicate_address": "Row {value} has the same address, but not the same ID:"
+    " correct one of the rows.",
     "duplicate_affiliate": "The same affiliate is in row {value}: remove one of the"
     " rows.",
     "duplicate_balance": "The same affiliate and currency are in row {value}: add the"
     " amounts up in one of the rows.",
     "duplicate_row": "The same is in row {value}: remove one of the rows, or give each"
     " its own ID.",
-    "email_in_use": "Another affiliate has the address {value}.",
+    "email_in_use": "The affiliate {value} has this address: correct the address, or"
+    " edit that affiliate and leave out the row.",
     "example_row": "This is the example of the template: remove the row.",
     "erased": "{value} was erased here: take out the row.",
     "formula": "The cell holds the formula {value} without a result: save values.",
@@ -54,7 +57,7 @@ SENTENCES = {
     "too_many_decimals": "{value} has more decimals than the currency: round it.",
     "unknown_affiliate": "No affiliate has the ID, e-mail address or code {value}:"
     " import the affiliates first.",
-    "unknown_approval": "{value} is not the status of an affiliate: use approved,"
+    "unknown_approval": "{value} does not say whether it is approved: use approved,"
     " pending or disapproved.",
     "unknown_country": "{value} is not a country: use its code, such as DE.",
     "unknown_currency": "{value} is not the code of a currency, such as EUR.",

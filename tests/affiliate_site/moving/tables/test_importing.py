@@ -182,7 +182,7 @@ p,,P,,,,,,,,,,
         (15, "Country", "unknown_country"),
         (16, "Status", "left_out"),
         (17, "custom:Shoe size", "unknown_custom_field"),
-        (19, "E-mail", "duplicate_affiliate"),
+        (19, "E-mail", "duplicate_address"),
         (20, "ID", "duplicate_affiliate"),
     ]
     assert all(each.sentence for each in report.problems)
@@ -368,3 +368,33 @@ def find_start(texts, kind):
         for n, text in enumerate(texts)
         if 'INTO "tracking_tableimport"' in text and f"'{kind}'" in text
     )
+
+
+SALES_WITH_STATUS = """External ID,Program,Affiliate,Amount,Currency,Commission,\
+Created,Status,Approved
+o-1,harbor-lamp-partners,mina@notes.example.org,10,EUR,1,2026-04-01,{},{}
+"""
+
+
+@pytest.mark.parametrize(
+    ("status", "approved", "defaults", "found"),
+    [
+        ("approved", "", {"approved": "pending"}, "approved"),
+        ("paid", "", {"approved": "disapproved"}, "paid"),
+        ("", "no", {"status": "approved"}, "disapproved"),
+        ("", "yes", {"status": "paid"}, "paid"),
+        ("", "", {"approved": "approved"}, "approved"),
+        ("approved", "no", {}, None),
+        ("", "", {"status": "approved", "approved": "disapproved"}, None),
+    ],
+)
+def test_cells_count_more_than_values_for_empty_ones(
+    scenario, status, approved, defaults, found
+):
+    text = SALES_WITH_STATUS.format(status, approved)
+    report = build(scenario.account, "conversions", text, defaults=defaults).preview()
+    [row] = report.rows
+    if found is None:
+        assert [it.code for it in row.problems] == ["contradiction"]
+    else:
+        assert (row.problems, row.values["status"]) == ([], found)
