@@ -146,8 +146,12 @@ def format_ledger_note(account) -> str:
 
 
 def format_person(affiliate) -> str:
-    """`Mina Kessler (mina)`, where there is no room for two lines."""
-    return f"{affiliate.firstname} {affiliate.lastname} ({affiliate.slug})"
+    """`Mina Kessler (mina)`, where there is no room for two lines; an ID that is the
+    name, too, is there once."""
+    name = f"{affiliate.firstname} {affiliate.lastname}".strip()
+    if name in ("", affiliate.slug):
+        return affiliate.slug
+    return f"{name} ({affiliate.slug})"
 
 
 def format_affiliate(affiliate) -> SafeString:

@@ -19,7 +19,12 @@ from affiliate_site.backoffice.imports.upload_page import (
     build_csv_response,
 )
 from affiliate_site.backoffice.lists.columns import ListColumn
-from affiliate_site.backoffice.object_pages import Details, ObjectPageMixin, Section
+from affiliate_site.backoffice.object_pages import (
+    Details,
+    ObjectPageMixin,
+    Section,
+    find_neighbors,
+)
 from affiliate_site.backoffice.theme import reverse_changelist
 from affiliate_site.moving.tables.kinds import KINDS
 from tracking.models.imports import TableImport, TableUpload
@@ -96,6 +101,11 @@ class TableUploadAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     def name_row(self, upload):
         return upload.file_name
+
+    def find_neighbors(self, upload):
+        return find_neighbors(
+            upload, upload.account.table_uploads.filter(table_import=None)
+        )
 
     def get_details(self, request, upload):
         facts = [

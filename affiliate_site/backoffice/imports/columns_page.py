@@ -1,7 +1,7 @@
 """Say which columns of a file are which, and how it writes dates and numbers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import RADIO, ServiceForm
 from affiliate_site.backoffice.object_pages import Column as TableColumn
 from affiliate_site.backoffice.object_pages import Section
-from affiliate_site.moving.tables.files import CellError
+from affiliate_site.moving.tables.files import GUESSED_ENCODING_NOTE, CellError
 from affiliate_site.moving.tables.kinds import KINDS, Column
 from affiliate_site.moving.tables.questions import IGNORE, Question
 from affiliate_site.moving.tables.uploads import (
@@ -24,6 +24,7 @@ from affiliate_site.moving.tables.uploads import (
     UploadSettings,
     build_importer,
     decode_again,
+    guess_settings,
     list_encoding_readings,
     list_examples,
     read_upload,
@@ -48,6 +49,10 @@ NO_STATUS = "Say whether these affiliates are approved: clicks of others are rej
 NO_ANSWER = "The file does not tell: choose one."
 CHECK_ANSWER = "Look whether this is right."
 MISSING = "Choose a column, or a value for all rows."
+NO_PROGRAM = (
+    "There is no program yet: create one, then go on with this file, which is under"
+    " Imports, Files waiting."
+)
 
 
 @dataclass(frozen=True)
@@ -125,6 +130,7 @@ class ColumnsForm(ServiceForm):
             return values, own[0] if len(own) == 1 else ""
         if column.type in CHOICES:
             nothing, choices = CHOICES[column.type]
+            nothing = "None" if column.name == "approved" else nothing
             has_cells = column.type == "approval" and column.name in mapping
             return [("", nothing), *choices], "pending" if has_cells else ""
         return [], ""
@@ -157,7 +163,11 @@ class ColumnsForm(ServiceForm):
             answers=answers,
         )
         importer = build_importer(self.row, self.table, draft, at=timezone.now())
-        self.questions = importer.ask().questions
+        known = guess_settings(self.kind, self.table, self.row.system).answers
+        self.questions = [
+            replace(it, suggestion=it.suggestion or known.get(it.name, ""))
+            for it in importer.ask().questions
+        ]
         for question in self.questions:
             questions[question.name] = build_answer_field(question, stored)
         return questions
@@ -183,11 +193,7 @@ class ColumnsForm(ServiceForm):
         mapping = self.read_mapping({**dict(self.data.items()), **values})
         named = {it.name for it in self.columns if values.get(DEFAULT + it.name)}
         named |= mapping.keys()
-        for column in self.columns:
-            if column.is_required and column.name not in named:
-                can_default = DEFAULT + column.name in self.fields
-                text = MISSING if can_default else "Choose a column."
-                self.add_error(COLUMN + column.name, text)
+        self.report_missing(named)
         if self.kind.name == "affiliates":
             if not {"id", "email"} & mapping.keys():
                 text = "Choose the column with the e-mail address or the ID."
@@ -217,6 +223,21 @@ class ColumnsForm(ServiceForm):
             },
         )
         return values
+
+    def report_missing(self, named: set[str]) -> None:
+        """Add the errors of needed columns that have no source."""
+        for column in self.columns:
+            if column.is_required and column.name not in named:
+                can_default = DEFAULT + column.name in self.fields
+                text = MISSING if can_default else "Choose a column."
+                if column.type == "program" and not self.has_programs:
+                    text = NO_PROGRAM
+                self.add_error(COLUMN + column.name, text)
+
+    @cached_property
+    def has_programs(self) -> bool:
+        """Whether rows can have a program."""
+        return self.account.programs.filter(archived_at=None).exists()
 
     def get_answer(self, name: str) -> str:
         """The answer to a question; the only one there is, if it was asked just now."""
@@ -344,7 +365,8 @@ class ColumnsPage(FormPage):
             "headers": form.table.header,
             "examples": form.examples,
             "first_rows": build_first_rows(form.table),
-            "notes": form.table.notes,
+            # A question says it, too.
+            "notes": [it for it in form.table.notes if it != GUESSED_ENCODING_NOTE],
         }
 
 

@@ -27,6 +27,7 @@ from affiliate_site.backoffice.object_pages import (
 from affiliate_site.moving.tables.kinds import KINDS
 from affiliate_site.moving.tables.references import look_up
 from affiliate_site.moving.tables.undo import RELATIONS
+from tracking.models.affiliates import Affiliate
 from tracking.models.imports import TableImport
 from tracking.services.table_uploads import find_left_out
 
@@ -54,6 +55,10 @@ ANSWERED = {
     "paid_on": "Day of payments",
 }
 LEFT_OUT = "left_out"  # in the address of a download
+# What to do with rows left out, before other tables create those whom they name.
+BEFORE_SALES = {
+    "affiliates": ": correct them, and import them before customers and sales.",
+}
 
 
 def get_import_details(request, table_import: TableImport) -> Details:
@@ -76,7 +81,8 @@ def get_import_details(request, table_import: TableImport) -> Details:
     lines = [link] if may_import else []
     if may_import and find_left_out(table_import) is not None:
         text = f"Download the rows left out ({table_import.not_stored:,})"
-        lines.append(format_html(LINK_TEMPLATE, f"?{LEFT_OUT}", text))
+        link = format_html(LINK_TEMPLATE, f"?{LEFT_OUT}", text)
+        lines.append(format_html("{}{}", link, BEFORE_SALES.get(table_import.kind, "")))
     return Details(
         table_import.file_name,
         labels=[("undone", "warning")] if is_undone else [],
@@ -108,6 +114,7 @@ def describe_settings(table_import: TableImport) -> list[Section]:
         *(
             (describe_question(name, labels), it.replace("_", " "))
             for name, it in settings["answers"].items()
+            if not name.startswith("dates:")  # `dates` has all of them
         ),
     ]
     return [Section("How the file was read", facts=facts)]
@@ -177,6 +184,13 @@ def describe_amount(kind: str, row: Any) -> tuple[str, str]:
     return name, format_money(amount, row.currency)
 
 
+def name_object(page: Any, row: Any) -> str:
+    """The title of an object's page; the name and ID of an affiliate."""
+    if isinstance(row, Affiliate):
+        return format_person(row)
+    return page.get_object_title(row)
+
+
 def list_made(table_import: TableImport) -> Sequence[Section]:
     """Links to the objects that the rows of the file became."""
     kind = table_import.kind.removesuffix("s")
@@ -207,7 +221,7 @@ def list_made(table_import: TableImport) -> Sequence[Section]:
             rows=[
                 (
                     it.source_id,
-                    link_to(row, page.get_object_title(row)),
+                    link_to(row, name_object(page, row)),
                     *(describe_amount(kind, row) if people else ()),
                 )
                 for it in listed

@@ -104,9 +104,15 @@ class UploadTablePage(FormPage):
         return super().get_initial() | {"kind": self.request.GET.get("kind", "")}
 
     def list_sections(self):
+        notes = []
+        if not self.account.programs.filter(archived_at=None).exists():
+            url = reverse("admin:tracking_program_add")
+            link = format_html(LINK_TEMPLATE, url, "Create a program")
+            notes = [format_html("{} first: affiliates and sales belong to one.", link)]
         return [
             Section(
                 "In this order",
+                notes=notes,
                 columns=(Column("Rows"), Column("What"), Column("Template to fill in")),
                 rows=[
                     (

@@ -17,7 +17,9 @@ from affiliate_site.moving.tables.mappings import normalize
 from affiliate_site.moving.tables.references import find_affiliates, find_programs
 from affiliate_site.moving.tables.rows import AMOUNT_TYPES, is_example
 from affiliate_site.moving.tables.values import (
+    EPOCHS,
     Styles,
+    find_shape,
     fold_word,
     parse_any_date,
 )
@@ -180,16 +182,30 @@ def ask_about_columns(
     money."""
     if kind.name not in MONEY_COLUMNS or READ_INSTEAD.get(kind.name) in mapping:
         return
-    free = [it for it in MONEY_COLUMNS[kind.name] if it not in mapping]
-    labels = {name: kind.by_name[name].label for name in free}
+    free = [kind.by_name[it] for it in MONEY_COLUMNS[kind.name] if it not in mapping]
     for index, header in enumerate(table.header):
         if header in mapping.values() or not is_about_money(header):
             continue
-        words = {str(row.cells[index]): None for row in rows if row.cells[index]}
+        cells = [cell for row in rows if (cell := row.cells[index])]
+        words = dict.fromkeys(map(str, cells))
         if words:
             example = ", ".join(list(words)[:MAX_NAMED])
-            options = labels | {IGNORE: "It does not matter here"}
-            yield Question(f"column:{header}", header, example, dict(options))
+            options: dict[str, str | None] = {
+                it.name: it.label for it in free if can_hold(it, cells)
+            }
+            options[IGNORE] = "It does not matter here"
+            yield Question(f"column:{header}", header, example, options)
+
+
+def can_hold(column: Column, cells: Sequence[Cell]) -> bool:
+    """Return whether cells may be those of a column: of days, and only of days, if it
+    holds them. Numbers may be times or IDs."""
+    shapes = {
+        "iso" if isinstance(cell, datetime) else find_shape(str(cell)) for cell in cells
+    }
+    if shapes & EPOCHS:
+        return True
+    return shapes != {""} if column.type == "date" else "" in shapes
 
 
 def is_about_money(header: str) -> bool:

@@ -55,6 +55,7 @@ DATE_STYLES = {
     "seconds": re.compile(r"(?P<epoch>\d{10})(?:\.0)?"),
     "milliseconds": re.compile(r"(?P<epoch>\d{10})(?P<milliseconds>\d{3})(?:\.0)?"),
 }
+EPOCHS = frozenset({"seconds", "milliseconds"})  # styles of bare numbers
 # Styles that read the same texts, so that one of them has to be chosen.
 ALIKE = {
     "month/day/year": "day/month/year",

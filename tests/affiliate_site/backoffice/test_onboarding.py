@@ -36,6 +36,7 @@ def test_a_fresh_account_sees_the_checklist_instead_of_zeros(staff_client):
     page = response.content.decode()
     assert TITLE in page
     assert "0 of 9 done" in page
+    assert reverse("admin:tracking_tableimport_add") in page
     assert "cards" not in response.context
     for text in ("manage.py", "check_ledger", "Conversion rate", "Needs attention"):
         assert text not in page
