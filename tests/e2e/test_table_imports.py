@@ -23,7 +23,7 @@ def test_imports_the_good_rows_of_a_table_and_undoes_it(walk):
     with walk.job("import a table", clicks=8):
         walk.go("Imports")
         walk.follow("Import a table")
-        walk.fill({"What are the rows?": "Opening balances"})
+        walk.fill({"Kind of rows": "Opening balances"})
         walk.find_field("File").set_input_files(file)
         assert f"{slug} · nobody" in walk.press("Continue")
         walk.fill({"Balance": "Summe"})

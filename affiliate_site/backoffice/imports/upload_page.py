@@ -49,7 +49,7 @@ class UploadForm(ServiceForm):
     """A file, what its rows are, and which system it is from."""
 
     kind = forms.ChoiceField(
-        label="What are the rows?",
+        label="Kind of rows",
         choices=[("", "Choose…"), *((name, KINDS[name].label) for name in ORDER)],
     )
     system = forms.ChoiceField(
