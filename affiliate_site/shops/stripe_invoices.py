@@ -51,8 +51,9 @@ def read_invoice(body: Body, connection: Connection) -> EventFacts:
     referral = build_referral(at, values, list_discounts(invoice))
     customer = invoice.get("customer") or ""
     # Before 2025-03-31, what was paid outside of Stripe was not in `amount_paid`.
-    name = "amount_due" if invoice.get("paid_out_of_band") else "amount_paid"
-    paid = read_minor_units(invoice[name], currency, EXPONENTS)
+    is_elsewhere = invoice.get("paid_out_of_band") and not invoice["amount_paid"]
+    units = invoice["amount_due" if is_elsewhere else "amount_paid"]
+    paid = read_minor_units(units, currency, EXPONENTS)
     lines, note = read_invoice_lines(invoice, paid, currency, connection)
     sale = build_sale(
         at,
