@@ -1,4 +1,5 @@
-"""Run `manage.py`: a failure of the environment is one line and exit code 1.
+"""Run `manage.py`: a failure of the environment is one line and exit code 1, or 78 if
+a variable is invalid.
 
 Such failures are a database that is away, not migrated or read-only, an invalid
 variable, a file that cannot be written, a closed pipe, and Ctrl+C. Errors of the code
@@ -44,6 +45,7 @@ DATABASE_FAILURES = {
 }
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
+EXIT_CONFIGURATION = 78  # with which systemd does not start a service again
 
 
 def run_command_line(arguments: Sequence[str]) -> None:
@@ -71,7 +73,8 @@ def run_command_line(arguments: Sequence[str]) -> None:
         if isinstance(error, OSError):
             discard_output()
         print_error(reason)
-        sys.exit(EXIT_FAILURE)
+        is_configuration = isinstance(error, ImproperlyConfigured)
+        sys.exit(EXIT_CONFIGURATION if is_configuration else EXIT_FAILURE)
 
 
 def report_failure(error: BaseException, command: str) -> None:

@@ -8,22 +8,29 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
+from time import monotonic
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from gunicorn.glogging import Logger
-from gunicorn.http.errors import InvalidHeader
+from gunicorn.http.errors import InvalidHeader, ParseException
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+EXIT_CONFIGURATION = 78  # with which systemd does not start it again
+MAX_REST_BYTES = 32 << 20  # of a body that was refused
+MAX_REST_SECONDS = 5
+CHUNK_BYTES = 64 << 10
 
 try:
     from affiliate_site import env
     from affiliate_site.operations.logs import create_formatter
 except ImproperlyConfigured as error:
-    sys.exit(f"Startup refused: {error}")
+    sys.stderr.write(f"Startup refused: {error}\n")
+    sys.exit(EXIT_CONFIGURATION)
 
 
 class RedactingLogger(Logger):
@@ -136,6 +143,22 @@ def pre_request(worker, req):
     length = int(fields.get("CONTENT-LENGTH", 0))
     if "TRANSFER-ENCODING" in fields or length > settings.RECEIVED_BODY_MAX_SIZE:
         req.force_close()
+
+
+def post_request(worker, req, environ, resp):
+    """Receive the rest of a body that was refused, within limits: a connection that is
+    closed while bytes arrive is reset, and its client never reads the answer."""
+    client = environ.get("gunicorn.socket")
+    if client is None or not req.should_close():
+        return
+    received, deadline = 0, monotonic() + MAX_REST_SECONDS
+    with suppress(OSError, ParseException):
+        while received < MAX_REST_BYTES and (left := deadline - monotonic()) > 0:
+            client.settimeout(left)
+            data = req.body.read(CHUNK_BYTES)
+            if not data:
+                break
+            received += len(data)
 
 
 def on_exit(server):

@@ -50,6 +50,7 @@ class Source:
         key: str,
         *,
         wait: Callable[[float], object] = time.sleep,
+        on_pause: Callable[[str], object] = lambda text: None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         url = httpx.URL(base_url)
@@ -58,6 +59,7 @@ class Source:
         self.base_url = base_url.rstrip("/")
         self.host = url.netloc.decode()
         self.wait = wait
+        self.on_pause = on_pause  # gets a line that says what is read again, and when
         self.request_count = 0
         self.unstable: set[str] = set()  # lists that changed during each reading
         self.totals: dict[str, int] = {}  # about how many rows a list has, by path
@@ -110,9 +112,10 @@ class Source:
             except (httpx.HTTPError, SourceFails) as error:
                 failures += 1
                 pause = float(RETRY_SECONDS * 2**failures)
-                problem = f"{type(error).__name__} {error}".strip()
+                problem = str(error) or type(error).__name__
             if failures >= MAX_FAILURES or waited + pause > MAX_WAIT_SECONDS:
                 raise SourceError(f"{hide_ids(path)} could not be read: {problem}")
+            self.on_pause(f"{hide_ids(path)}: {problem}; again in {pause:.0f} s")
             self.wait(pause)
             waited += pause
 

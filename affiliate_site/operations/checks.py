@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.core import checks
 from django.db import connections
+from django.utils.module_loading import import_string
 
 from accounts.replica import REPLICA, UnusableReplica, get_lag_bytes
 
@@ -51,6 +52,27 @@ def check_replica(app_configs, databases, **kwargs):
             )
         ]
     return []
+
+
+@checks.register
+def check_portal_challenge(app_configs, **kwargs):
+    """Reject a challenge that cannot be called: no application could be sent."""
+    path = settings.PORTAL_CHALLENGE
+    if not path:
+        return []
+    try:
+        is_function = callable(import_string(path))
+    except ImportError:
+        is_function = False
+    if is_function:
+        return []
+    return [
+        checks.Error(
+            f"PORTAL_CHALLENGE is {path!r}, which is no function that can be imported.",
+            hint="Give its dotted path, like package.module.function, or unset it.",
+            id="affiliate_site.E003",
+        )
+    ]
 
 
 @checks.register(checks.Tags.security, deploy=True)

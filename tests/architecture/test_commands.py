@@ -112,7 +112,7 @@ IMPLEMENTED = {
     path.stem: package
     for package in PACKAGES
     for path in (ROOT / package / "management" / "commands").glob("*.py")
-    if path.stem not in ("__init__", "collectstatic")  # which is Django's
+    if path.stem not in ("__init__", "collectstatic", "sendtestemail")  # Django's
 }
 BASE_OPTIONS = set()  # options of every Django command
 for action in BaseCommand().create_parser("manage.py", "nothing")._actions:

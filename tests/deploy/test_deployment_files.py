@@ -43,7 +43,7 @@ def run(*command: str) -> str:
 def test_every_variable_is_in_the_example_and_in_the_guide():
     names = set(
         re.findall(
-            r"get_(?:text|secret|boolean|integer|choice|list|optional_feature"
+            r"get_(?:text|secret|boolean|integer|choice|list"
             r'|hosts_with_ports)\(\s*"([A-Z_]+)"',
             (ROOT / "affiliate_site/env.py").read_text(),
         )

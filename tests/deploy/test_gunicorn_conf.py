@@ -105,14 +105,14 @@ def test_renders_the_reference_before_the_workers_start(monkeypatch):
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    ("variables", "expected"),
+    ("variables", "code", "expected"),
     [
-        ({}, "migrations: unapplied migrations. run manage.py migrate"),
-        ({"PGBOUNCER": "perhaps"}, "PGBOUNCER must be on or off, not 'perhaps'"),
+        ({}, 1, "migrations: unapplied migrations. run manage.py migrate"),
+        ({"PGBOUNCER": "perhaps"}, 78, "PGBOUNCER must be on or off, not 'perhaps'"),
     ],
     ids=["not migrated", "odd variable"],
 )
-def test_says_in_one_line_why_it_does_not_start(tmp_path, variables, expected):
+def test_says_in_one_line_why_it_does_not_start(tmp_path, variables, code, expected):
     (tmp_path / "empty.sqlite3").touch()
     process = subprocess.run(  # noqa: S603 - our own command
         [sys.executable, "-m", "gunicorn", "-c", str(CONF), "--bind", "127.0.0.1:0"],
@@ -131,7 +131,7 @@ def test_says_in_one_line_why_it_does_not_start(tmp_path, variables, expected):
     )
     lines = process.stderr.splitlines()
 
-    assert (process.returncode, process.stdout) == (1, "")
+    assert (process.returncode, process.stdout) == (code, "")
     assert lines[-1].count(f"Startup refused: {expected}") == 1
     assert process.stderr.count("Startup refused") == 1
     if not variables:

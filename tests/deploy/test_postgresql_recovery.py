@@ -33,12 +33,17 @@ def test_recovers_to_a_moment(directory):  # noqa: F811
     with Cluster(data) as cluster:
         cluster.manage("migrate", "--verbosity=0")
         cluster.manage("create_account", "acme", "--name", "Acme", "--use-payouts")
+        run_as_postgres(f"mkdir {backups}/base-2020-01-01T000000Z")
+        run_as_postgres(f"touch {backups}/wal/000000010000000000000000")
         run_as_postgres(
-            get_commands("base backup", BACKUPS=str(backups)),
+            f"BACKUPS={backups} {ROOT}/deploy/postgresql-backup",
             PGHOST="127.0.0.1",
             PGPORT=str(cluster.port),
             PGUSER="postgres",
         )
+        (base,) = backups.glob("base-*")
+        assert oct(base.stat().st_mode) == "0o40700"
+        assert not (backups / "wal/000000010000000000000000").exists()
         cluster.manage("fund_payouts", "acme", "100", "EUR")
         ((moment,),) = cluster.read("SELECT clock_timestamp()::text")
         cluster.manage("fund_payouts", "acme", "900", "EUR")

@@ -215,6 +215,17 @@ def test_does_not_take_a_body_for_the_next_request(server, connect, key, size):
     assert client.is_closed()
 
 
+def test_a_refused_body_does_not_hide_its_answer(server, connect, key):
+    """The client sends all of it before it reads, as curl and most libraries do."""
+    client = connect(server)
+
+    client.send(build_request("POST", "/1.6/clicks/", 11 * MIB, key=key))
+    status, headers, _ = client.read_response()
+
+    assert (status, headers["connection"]) == (413, "close")
+    assert client.is_closed()
+
+
 def test_closes_after_chunks_over_the_limit(trusting_server, connect, key):
     client = connect(trusting_server)
     request = build_request("POST", "/1.6/clicks/", MIB + 64_000, chunked=True, key=key)

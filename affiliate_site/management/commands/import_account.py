@@ -88,7 +88,7 @@ class Command(AccountCommand):
         **options,
     ):
         try:
-            source = Source(base_url, read_key())
+            source = Source(base_url, read_key(), on_pause=self.stderr.write)
             moving = AccountImport(
                 account,
                 source,

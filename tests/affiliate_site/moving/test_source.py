@@ -13,18 +13,27 @@ from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.services.imports import ImportMap
 
 
-def build_source(handler, waits=None):
+def build_source(handler, waits=None, pauses=None):
     waits = [] if waits is None else waits
     return Source(
         "https://old.example.net/1.6",
         "key",
         wait=waits.append,
+        on_pause=([] if pauses is None else pauses).append,
         transport=httpx.MockTransport(handler),
     )
 
 
 def answer_json(value, **headers):
     return httpx.Response(200, content=json.dumps(value), headers=headers)
+
+
+def test_says_why_it_waits():
+    answers = iter((httpx.Response(503), answer_json({"id": 1})))
+    pauses = []
+
+    assert build_source(lambda request: next(answers), pauses=pauses).get("x/1/")
+    assert pauses == ["x/*/: answered 503; again in 4 s"]
 
 
 def test_reads_the_oldest_page_first_and_follows_the_last_page():
@@ -90,7 +99,7 @@ def test_slows_down_before_the_limit():
 def test_tries_again_then_says_what_is_wrong(broken):
     waits = []
     source = build_source(lambda _: broken, waits)
-    with pytest.raises(SourceError, match="x/ could not be read: SourceFails answered"):
+    with pytest.raises(SourceError, match="x/ could not be read: answered"):
         source.get("x/")
     assert len(waits) == sources.MAX_FAILURES - 1
 

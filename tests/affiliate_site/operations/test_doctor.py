@@ -27,7 +27,13 @@ from accounts.services.command_runs import (
 )
 from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
-from affiliate_site.operations import doctor, feature_checks, health, probe
+from affiliate_site.operations import (
+    database_checks,
+    doctor,
+    feature_checks,
+    health,
+    probe,
+)
 from tests.command_line import (
     run_command,
     run_json_command,
@@ -54,6 +60,9 @@ def installation(settings, monkeypatch):
     settings.DEFAULT_FROM_EMAIL = "post@aff.example.net"
     disk = Disk(total=1000, used=500, free=500)
     monkeypatch.setattr("shutil.disk_usage", lambda path: disk)
+    archived_at = timezone.now() - timedelta(minutes=1)
+    archiver = ("on", archived_at, None)
+    monkeypatch.setattr(database_checks, "read_archiver", lambda: archiver)
     return settings
 
 
@@ -207,7 +216,7 @@ def test_leaves_out_what_needs_an_absent_database(db, monkeypatch):
 
 
 def test_refuses_an_old_database(db, monkeypatch):
-    monkeypatch.setitem(doctor.MIN_VERSIONS, connection.vendor, (99,))
+    monkeypatch.setitem(database_checks.MIN_VERSIONS, connection.vendor, (99,))
 
     assert get_finding("database").detail.endswith("is too old")
 
@@ -317,12 +326,48 @@ def test_finds_a_missing_trigger_and_a_table_that_accepts_changes(scenario):
     assert AuditLogEntry.objects.count() == before
 
 
+@pytest.mark.parametrize(
+    ("mode", "archived", "failed", "status", "detail"),
+    [
+        ("off", None, None, "warning", "archives no log"),
+        ("on", None, None, "warning", "no log was archived"),
+        ("on", 40, 50, "warning", "no log was archived since"),
+        ("on", 1, 2, "ok", "base backups are not checked"),
+        ("always", 2, 1, "failure", "could not be archived"),
+        ("on", None, 1, "failure", "could not be archived"),
+    ],
+)
+def test_judges_the_archive(monkeypatch, mode, archived, failed, status, detail):
+    times = [hours and NOW - timedelta(hours=hours) for hours in (archived, failed)]
+    monkeypatch.setattr(database_checks, "read_archiver", lambda: (mode, *times))
+
+    finding = database_checks.check_archive(NOW)
+
+    assert (finding.status, detail in finding.detail) == (status, True)
+
+
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="has no archive")
+def test_reads_the_archive_of_postgresql(db, monkeypatch):
+    monkeypatch.undo()
+
+    assert database_checks.read_archiver()[0] in ("on", "off", "always")
+
+
+def test_refuses_a_challenge_that_cannot_be_called(db, settings):
+    settings.PORTAL_CHALLENGE = "tests.nowhere.check"
+    finding = get_finding("settings")
+    assert (finding.status, "PORTAL_CHALLENGE" in finding.detail) == ("failure", True)
+
+    settings.PORTAL_CHALLENGE = "django.utils.timezone.now"
+    assert get_finding("settings").status == "ok"
+
+
 def test_compares_the_clock_with_the_database(db, monkeypatch):
     statuses = []
     for seconds in (0, -10, 7200):
         now = timezone.now() + timedelta(seconds=seconds)
-        monkeypatch.setattr(doctor, "get_database_time", lambda now=now: now)
-        statuses.append(doctor.check_clock(NOW).status)
+        monkeypatch.setattr(database_checks, "get_database_time", lambda now=now: now)
+        statuses.append(database_checks.check_clock(NOW).status)
 
     assert statuses == ["ok", "warning", "failure"]
 
@@ -544,11 +589,11 @@ def test_judges_the_replica(monkeypatch, found, status, detail):
             raise found
         return found
 
-    monkeypatch.setattr(doctor, "get_lag_bytes", get_lag_bytes)
+    monkeypatch.setattr(database_checks, "get_lag_bytes", get_lag_bytes)
     databases = SimpleNamespace(DATABASES={"default": {}, "replica": {}})
-    monkeypatch.setattr(doctor, "settings", databases)
+    monkeypatch.setattr(database_checks, "settings", databases)
 
-    finding = doctor.check_replica(NOW)
+    finding = database_checks.check_replica(NOW)
 
     assert (finding.status, finding.detail) == (status, detail)
     assert bool(finding.advice) is (status != "ok")
