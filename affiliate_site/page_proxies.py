@@ -7,15 +7,24 @@ then does the visitor's address count, in the limits and in clicks.
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.utils import timezone
 
 from accounts.models.accounts import Account
 from accounts.models.api_keys import PROXY
 from accounts.services.api_keys import find_api_key, record_api_key_use
+from affiliate_site.env import BASE_DIR
 from affiliate_site.throttling import UNKNOWN_IP, normalize_ip
 
 KEY_HEADER = "X-Affiliate-Proxy"
 ADDRESS_HEADER = "X-Visitor-Address"
+SNIPPETS = BASE_DIR / "integrations/first-party"
+SNIPPET_TITLES = {
+    "nginx.conf": "nginx",
+    "Caddyfile": "Caddy",
+    "cloudflare-worker.js": "Cloudflare",
+    "vercel-middleware.js": "Vercel",
+}
 # Why a proxy does not count; the call does.
 WRONG_KEY = "wrong_proxy_key"
 NO_ADDRESS = "proxy_without_address"
@@ -57,3 +66,21 @@ def recognize_proxy(request: Any, slug: object) -> str:
 def get_proxy(request: Any) -> PageProxy | None:
     """The proxy that has proved itself, if any."""
     return getattr(request, "page_proxy", None)
+
+
+def list_snippets(key: str) -> list[tuple[str, str]]:
+    """The lines for each kind of proxy with its title, with this service and key.
+
+    Those for Cloudflare and Vercel read the key from a secret there.
+    """
+    return [
+        (
+            title,
+            (SNIPPETS / name)
+            .read_text()
+            .replace("https://aff.example.net", settings.PUBLIC_URL)
+            .replace("PROXY_KEY is", "The key is")
+            .replace('"PROXY_KEY"', f'"{key}"'),
+        )
+        for name, title in SNIPPET_TITLES.items()
+    ]

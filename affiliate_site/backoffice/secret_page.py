@@ -1,6 +1,6 @@
 """The page that shows a new secret once, and actions whose result it is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -60,12 +60,13 @@ def render_secret(
     sign_in_url: str = "",
     back_url: str = "",
     back_text: str = "Back to the list",
+    snippets: Sequence[tuple[str, str]] = (),
 ):
     """The page that shows a new secret once; browsers do not store it.
 
     `explanation` says what the secret is and who needs it. `sign_in_url` is the page
     that asks for the secret, if it is a password. `back_url` is the next page, by
-    default the list.
+    default the list. `snippets` are code with the secret, each with its title.
     """
     opts = model_admin.model._meta
     context = {
@@ -78,6 +79,7 @@ def render_secret(
         "back_url": back_url
         or reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist"),
         "back_text": back_text,
+        "snippets": snippets,
     }
     response = TemplateResponse(request, "admin/secret.html", context)
     response["Cache-Control"] = "no-store"

@@ -721,6 +721,14 @@ def test_runs_the_account(walk_with_mail, mail_server):
         walk.fill({"Label": "shop"})
         walk.press("Create API key")
     assert walk.page.inner_text("#secret")
+    with walk.job("create the key of a proxy, with the lines for it", clicks=4):
+        walk.go("API keys")
+        walk.follow("Add API key")
+        walk.fill({"Role": "Page proxy: only passes calls of your pages on"})
+        walk.press("Create API key")
+        walk.page.click("summary:has-text('Caddy')")
+    key = walk.page.inner_text("#secret")
+    assert f'X-Affiliate-Proxy "{key}"' in walk.page.inner_text("#snippet-2")
 
     with walk.job("create a webhook", clicks=3):
         walk.go("Webhooks")

@@ -17,7 +17,7 @@ from accounts.tenant_admin import get_user
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.secret_page import render_secret
-from affiliate_site.page_proxies import KEY_HEADER
+from affiliate_site.page_proxies import KEY_HEADER, list_snippets
 
 NOT_SENT_MESSAGE = (
     "The mail server did not accept the invitation. Check the address and invite again;"
@@ -58,7 +58,8 @@ class AddApiKeyPage(FormPage):
     def respond(self, form, result):
         key, secret = result
         name = f" “{key.name}”" if key.name else ""
-        header = KEY_HEADER if key.role == PROXY else "X-Api-Key"
+        is_proxy = key.role == PROXY
+        header = KEY_HEADER if is_proxy else "X-Api-Key"
         return render_secret(
             self.model_admin,
             self.request,
@@ -68,6 +69,7 @@ class AddApiKeyPage(FormPage):
                 f"This is the API key{name} with the role {key.role}."
                 f" Your server sends it in the header {header} of each call."
             ),
+            snippets=list_snippets(secret) if is_proxy else (),
         )
 
 

@@ -441,6 +441,23 @@ def test_creates_an_api_key_and_shows_it_once(staff_client, account):
     page = client.get(reverse("admin:accounts_apikey_changelist")).content.decode()
     assert key.prefix in page
     assert text not in page
+    assert not response.context["snippets"]
+
+
+def test_the_key_of_a_proxy_comes_with_the_lines_for_it(staff_client, settings):
+    settings.PUBLIC_URL = "https://track.example.org"
+    response = post_key(staff_client(), {"name": "", "role": "proxy"})
+
+    text = response.context["secret"]
+    assert find_api_key(text).role == "proxy"
+    assert "header X-Affiliate-Proxy" in response.context["explanation"]
+    snippets = dict(response.context["snippets"])
+    assert list(snippets) == ["nginx", "Caddy", "Cloudflare", "Vercel"]
+    for title, code in snippets.items():
+        assert "https://track.example.org" in code
+        assert not re.search(r"aff\.example\.net|\bPROXY_KEY", code)
+        assert (f'"{text}"' in code) is (title in ("nginx", "Caddy"))
+        assert code in unescape(response.content.decode())
 
 
 def test_a_new_key_reads_unless_another_role_is_chosen(staff_client):
