@@ -9,20 +9,28 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from affiliate_site.shops.base import build_sale
+from affiliate_site.shops.base import build_referral, build_sale
 from affiliate_site.shops.lines import build_lines
+from affiliate_site.shops.other import OtherShop
 from payouts.calculation import DEFAULT_COMMISSION_TYPE
 from payouts.shop_amounts import calculate_target, group_lines
-from payouts.shop_facts import format_time, mark_received, merge_facts
+from payouts.shop_facts import EventFacts, format_time, mark_received, merge_facts
+from tests.ledger_checks import assert_ledger_consistent
+from tests.program_scenario import CONVERSION_CREATED_AT
+from tests.shop_inbox import deliver
+from tracking.models.shops import ConnectionMode
 from tracking.money import round_amount
+from tracking.services.connections import create_connection
 
 pytestmark = pytest.mark.integration
 
 START = datetime(2026, 3, 4, tzinfo=UTC)
 TYPES = {"half": "half", "addon": "addon"}
+RATES = {"half": 50, "addon": 20, DEFAULT_COMMISSION_TYPE: 10}  # per cent
 CENT = Decimal("0.01")
 
 cents = st.integers(min_value=0, max_value=20000).map(lambda n: Decimal(n) * CENT)
@@ -55,7 +63,7 @@ def draw_sales(draw):
         if amount > 0
     }
     named = draw(st.sampled_from([{}, named]))
-    parts = draw(st.lists(st.integers(0, 120), max_size=3)) if not named else []
+    parts = draw(st.lists(st.integers(0, 120), max_size=3))
     refunds = [round_amount(paid * Decimal(part) / 100, "EUR") for part in parts]
     count = 1 + len(named) + len(refunds)
     order = draw(st.permutations(range(count)))
@@ -63,8 +71,8 @@ def draw_sales(draw):
     return listed, worth, paid, named, refunds, [*order, *repeated]
 
 
-def build_events(listed, worth, paid, named, refunds):
-    """The facts of each event: the sale, then each refund."""
+def build_events(listed, worth, paid, named, refunds, *, referral=None):
+    """The facts of each event, as every kind of shop is read: the sale, each refund."""
     at = format_time(START)
     lines = [
         {"id": str(number), "products": [name], "amount": str(amount)}
@@ -77,6 +85,7 @@ def build_events(listed, worth, paid, named, refunds):
         currency="EUR",
         lines=build_lines(lines, worth, "EUR"),
         paid=paid,
+        referral=referral,
     )
     events = [{"sale": sale}]
     for number, (amount, lines_of_refund) in enumerate(
@@ -104,8 +113,10 @@ def compute_model(listed, worth, paid, named, refunds):
         taken = Fraction(named.get(str(number), 0)) / Fraction(amount)
         kind = TYPES.get(name, DEFAULT_COMMISSION_TYPE)
         left[kind] = left.get(kind, 0) + earning * (1 - taken)
-    if paid:
-        kept = max(1 - Fraction(sum(refunds, Decimal(0))) / Fraction(paid), 0)
+    rest = sum(left.values())
+    if paid and rest:
+        share = Fraction(sum(refunds, Decimal(0))) / Fraction(paid)
+        kept = 0 if share >= 1 else max(1 - Fraction(worth) * share / rest, 0)
         left = {kind: amount * kept for kind, amount in left.items()}
     return left
 
@@ -130,3 +141,50 @@ def test_any_split_in_any_order_leaves_what_the_model_computes(sale):
         assert difference <= Fraction(CENT) * (len(listed) + len(named))
     if refunds and sum(refunds) >= paid:
         assert target.total == 0
+
+
+@pytest.fixture
+def connection(scenario, monkeypatch):
+    """A shop whose events are facts, as the reader of every kind returns them."""
+    scenario.create_commission_type("half", RATES["half"])
+    scenario.create_commission_type("addon", RATES["addon"])
+    monkeypatch.setattr(
+        OtherShop,
+        "read",
+        lambda self, kind, body, connection, **_: EventFacts(["o1"], body["facts"]),
+    )
+    return create_connection(
+        scenario.account,
+        kind="other",
+        program=scenario.program,
+        mode=ConnectionMode.LIVE,
+        settings={"commission_types": TYPES},
+        at=CONVERSION_CREATED_AT,
+    )
+
+
+@pytest.mark.another_transaction
+@settings(
+    max_examples=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(draw_sales())
+def test_the_commissions_are_those_of_the_model(scenario, connection, sale):
+    *case, order = sale
+    listed, *_, named, refunds = case
+    with transaction.atomic():
+        click = str(scenario.create_click().public_id)
+        referral = build_referral(format_time(START), [click])
+        events = build_events(*case, referral=referral)
+        for position, number in enumerate(order):
+            deliver(connection, {"facts": events[number]}, key=f"{position}", kind="x")
+        rows = scenario.account.commissions.not_deleted()
+        found = rows.filter(conversion__deleted_at=None)
+        total = sum(found.values_list("amount", flat=True), Decimal(0))
+        assert_ledger_consistent(scenario.account)
+        transaction.set_rollback(True)
+    model = compute_model(*case)
+    expected = sum(RATES[kind] * amount / 100 for kind, amount in model.items())
+    lines = len(listed) + len(named) + len(refunds)
+    assert abs(Fraction(total) - expected) <= Fraction(CENT) * (3 + lines)
