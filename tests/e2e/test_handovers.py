@@ -90,6 +90,16 @@ def test_the_sale_on_the_other_host_names_the_affiliate(shop, api, way):
     assert shop.problems == []
 
 
+def test_the_newer_of_two_visits_is_handed_over(shop, api):
+    shop.visitor.visit(shop.scenario.odette.code, create=shop.create)
+    vid = shop.visitor.visit(create=shop.create)  # begins as the earlier visitor
+    shop.page.wait_for_load_state("networkidle")
+    shop.pay()
+    (sale,) = api("/conversions/")
+    assert sale["affiliate"]["id"] == shop.scenario.mina.affiliate.slug
+    assert shop.checkout_vid == vid
+
+
 def test_a_host_that_no_program_names_earns_nothing(shop, api):
     shop.name_hosts()
     vid = shop.visit()
