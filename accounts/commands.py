@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, InterfaceError, connection
+from django.db.models import QuerySet
 from django.utils import timezone
 from rich.console import Console
 from rich.table import Table
@@ -25,13 +26,14 @@ from rich.text import Text
 from accounts.actor import use_actor
 from accounts.command_line import describe_failure, find_lasting_failure
 from accounts.decimals import parse_decimal
-from accounts.errors import DomainError
+from accounts.errors import AccountNotFound, DomainError
 from accounts.exact_json import format_decimal, serialize_exact_json
 from accounts.models.accounts import Account
 from accounts.services.accounts import get_account
 
 INTEGER_PATTERN = re.compile(r"[0-9]+", re.ASCII)
 MAX_ROW_ID = 2**63 - 1
+MAX_LISTED = 10_000
 # Control characters of terminals, and those that change the direction of text.
 CONTROLS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -56,6 +58,9 @@ class JsonCommand(BaseCommand, ABC):
         with use_actor(f"command {self.command_name}"):
             try:
                 self.run(at=timezone.now(), **options)
+            except AccountNotFound as error:
+                text = f"{error.text}; list_accounts shows all"
+                raise CommandError(escape_controls(text)) from error
             except DomainError as error:
                 raise CommandError(escape_controls(error.text)) from error
             except (DatabaseError, InterfaceError) as error:
@@ -93,11 +98,11 @@ class JsonCommand(BaseCommand, ABC):
     def run(self, *, at: datetime, **options: Any) -> None:
         """Call one service and write its result."""
 
-    def write_result(self, text: str | None, **result: Any) -> None:
-        """Print the text (nothing if it is None) or, with --json, the result."""
+    def write_result(self, text: str, **result: Any) -> None:
+        """Print the text or, with --json, the result."""
         if self.as_json:
             self.stdout.write(escape_controls(serialize_exact_json(result).decode()))
-        elif text is not None:
+        else:
             self.stdout.write(escape_controls(text))
 
     def write_table(
@@ -105,7 +110,7 @@ class JsonCommand(BaseCommand, ABC):
     ) -> None:
         """Print the rows as a table or, with --json, the result."""
         if self.as_json:
-            self.write_result(None, **result)
+            self.write_result("", **result)
             return
         table = Table(*columns, box=None, pad_edge=False)
         for row in rows:
@@ -140,6 +145,58 @@ class AccountCommand(JsonCommand):
         self, account: Account, *, at: datetime, **options: Any
     ) -> None:
         """Call one service for this account and write its result."""
+
+
+class AccountListCommand(AccountCommand):
+    """A command that lists rows of an account; `--limit` where they are many.
+
+    `columns` are titles by names of columns, `json_keys` those that have another name
+    in JSON, where `key` names the list.
+    """
+
+    columns: ClassVar[dict[str, str]]
+    json_keys: ClassVar[dict[str, str]] = {}
+    key: ClassVar[str]
+    default_limit: ClassVar[int | None] = None
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        if self.default_limit is not None:
+            add_limit_argument(parser, self.default_limit)
+
+    @abstractmethod
+    def list_rows(self, account: Account, **options: Any) -> QuerySet[Any]:
+        """Return the rows in their order."""
+
+    def run_for_account(
+        self, account: Account, *, at: datetime, **options: Any
+    ) -> None:
+        found = self.list_rows(account, **options).values(*self.columns)
+        rows = list(found[: options.get("limit")])
+        output = [
+            {self.json_keys.get(name, name): value for name, value in row.items()}
+            for row in rows
+        ]
+        table = [tuple(row.values()) for row in rows]
+        self.write_table(tuple(self.columns.values()), table, **{self.key: output})
+
+
+def add_limit_argument(parser: CommandParser, default: int) -> None:
+    """Add `--limit`: how many rows are listed, at most `MAX_LISTED`."""
+    parser.add_argument(
+        "--limit",
+        type=parse_limit,
+        default=default,
+        metavar="N",
+        help=f"the newest N, by default {default}, at most {MAX_LISTED}",
+    )
+
+
+def parse_limit(text: str) -> int:
+    """Parse a whole number from 1 to `MAX_LISTED`."""
+    if not INTEGER_PATTERN.fullmatch(text) or not 0 < int(text[:9]) <= MAX_LISTED:
+        raise ArgumentTypeError(f"{text!r} is not a number from 1 to {MAX_LISTED}")
+    return int(text)
 
 
 def add_events_argument(parser: CommandParser) -> None:

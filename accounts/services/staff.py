@@ -172,7 +172,7 @@ def log_second_factor_change(user: User, kind: str, *, at: datetime) -> None:
 
 
 def update_role(
-    account: Account, *, email: str, role: str, by: User, at: datetime
+    account: Account, *, email: str, role: str, by: User | None, at: datetime
 ) -> User:
     """Change the role of a staff user, effective from their next request."""
     with transaction.atomic():
@@ -195,7 +195,7 @@ def update_role(
 
 
 def deactivate_staff_user(
-    account: Account, *, email: str, by: User, at: datetime
+    account: Account, *, email: str, by: User | None, at: datetime
 ) -> User:
     """Deactivate a staff user: their sessions end and their password is removed."""
     with transaction.atomic():
@@ -209,7 +209,9 @@ def deactivate_staff_user(
     return user
 
 
-def activate_staff_user(account: Account, *, email: str, by: User, at: datetime) -> str:
+def activate_staff_user(
+    account: Account, *, email: str, by: User | None, at: datetime
+) -> str:
     """Activate a deactivated staff user with a generated password; return it."""
     password = generate_password()
     with transaction.atomic():
@@ -218,7 +220,7 @@ def activate_staff_user(account: Account, *, email: str, by: User, at: datetime)
             raise StaffUserAlreadyActive(email=user.email)
         user.is_active = True
         user.set_password(password)
-        user.password_reset_at, user.password_reset_by = at, by
+        user.password_reset_at, user.password_reset_by = (at if by else None), by
         update_credentials(account, user)
         log_event(account, "staff.activated", account, at=at, user_id=user.pk)
         remove_second_factor(user, at=at)
@@ -236,11 +238,12 @@ def lock_user(user: User) -> User:
 
 
 def lock_staff_user(
-    account: Account, *, email: str, by: User
+    account: Account, *, email: str, by: User | None
 ) -> tuple[User, list[User]]:
     """Lock all staff users; return the one with this e-mail address, and the others.
 
-    `by` must be an operator or an active owner of the account, and another user.
+    `by` must be an operator or an active owner of the account, and another user; None
+    is a command of an operator.
     """
     staff = lock_all_staff(account, by=by)
     user = next((each for each in staff if each.email == fold_email(email)), None)
@@ -251,14 +254,14 @@ def lock_staff_user(
     return user, [each for each in staff if each != user]
 
 
-def lock_all_staff(account: Account, *, by: User) -> list[User]:
+def lock_all_staff(account: Account, *, by: User | None) -> list[User]:
     """Lock and return all staff users of the account.
 
     Raises `NotAccountOwner` unless `by` is an operator or an active owner.
     """
     staff = list(account.staff.select_for_update(no_key=True).order_by("pk"))
     is_owner = any(each == by and is_active_owner(each) for each in staff)
-    if not by.is_superuser and not is_owner:
+    if by is not None and not by.is_superuser and not is_owner:
         raise NotAccountOwner
     return staff
 

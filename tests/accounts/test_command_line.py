@@ -67,6 +67,8 @@ VALUES = {
     "DAY": "2026-11-30",
     "FILE": "/nonexistent/account.jsonl",
     "KIND": "stripe",
+    "MODE": "live",
+    "ROLE": "viewer",
     "TABLE": "affiliates",
 }
 # Copy the file of the database instead of opening it: test_backups.py.
@@ -75,6 +77,8 @@ OF_DJANGO = {"collectstatic", "sendtestemail"}  # need no database
 OPTIONS = {
     "changepassword": ["--password-stdin"],
     "create_staff": ["--password-stdin"],
+    "erase_person": ["--yes"],
+    "set_staff": ["--role", "viewer"],
     "check_ledger": ["--note"],
     "deliver_webhooks": ["--once"],
     "import_account": ["--from", "nowhere"],
@@ -254,12 +258,14 @@ def test_says_that_the_database_is_read_only(committed_db, monkeypatch, subtests
 
 def test_names_an_unknown_account(account, monkeypatch, subtests):
     monkeypatch.setattr(sys, "stdin", io.StringIO("a long password 4711\n"))
-    optional = [[name, "--account", "nobody"] for name in TAKES_ONE_ACCOUNT]
+    optional = [[name, "nobody"] for name in TAKES_ONE_ACCOUNT]
     for command in build_commands("nobody") + optional:
         if "nobody" not in command or command[0] == "create_account":
             continue
         with subtests.test(command=" ".join(command)), assert_unchanged(account):
-            assert run_failing_command(*command) == "Account 'nobody' not found"
+            assert run_failing_command(*command) == (
+                "Account 'nobody' not found; list_accounts shows all"
+            )
 
 
 @pytest.mark.parametrize(
@@ -278,7 +284,7 @@ def test_names_a_migration_that_was_made_under_another_name(db, sql):
 
 
 def test_uses_exit_code_2_for_wrong_arguments(monkeypatch, subtests):
-    for command in (["list_programs"], ["prune", "--nonsense"], ["explain", "a", "b"]):
+    for command in (["list_programs"], ["prune", "--nonsense"], ["explain", "a"]):
         with subtests.test(command=command):
             assert run(command, monkeypatch).code == 2
 
@@ -373,9 +379,10 @@ def is_reading_input(pid: int) -> bool:
 
 @pytest.mark.engine_independent
 def test_ends_with_one_line_on_ctrl_c(committed_db):
+    account = AccountFactory()
     with start(
         "create_staff",
-        *("owner@example.org", "--account", "acme", "--password-stdin"),
+        *(account.slug, "owner@example.org", "--role", "owner", "--password-stdin"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as process:

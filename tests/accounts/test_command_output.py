@@ -20,8 +20,8 @@ REFUSED = {
     "program's slug": [
         *("create_program", "harbor", "", "--currency", "EUR", "--title", "Spring")
     ],
-    "staff": ["create_staff", "", "--account", "harbor"],
-    "staff of no account": ["create_staff", "a@example.org", "--account", ""],
+    "staff": ["create_staff", "harbor", "", "--role", "owner"],
+    "staff of no account": ["create_staff", "", "a@example.org", "--role", "owner"],
     "webhook": ["create_webhook", "harbor", ""],
     "event": ["create_webhook", "harbor", "https://h.example/", "--event", ""],
     "postback": ["create_postback", "harbor", "mina", ""],
@@ -62,7 +62,7 @@ def test_stored_control_characters_do_not_reach_the_terminal(account, character)
 def test_errors_hold_no_control_characters(db):
     error = run_failing_command("list_programs", "a\x1b[2Jb")
 
-    assert error == "Account 'a\\u001b[2Jb' not found"
+    assert error == "Account 'a\\u001b[2Jb' not found; list_accounts shows all"
 
 
 def test_keeps_line_breaks_and_other_scripts():

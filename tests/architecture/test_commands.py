@@ -11,6 +11,7 @@ from tests.architecture.syntax_trees import PACKAGES, ROOT
 # The documented usage of each command; every command also has `--json`.
 DOCUMENTED = {
     # Accounts and rights
+    "list_accounts": "",
     "create_account": (
         "ACCOUNT --name NAME [--plan PLAN] [--use-payouts] [--pending-as-null]"
     ),
@@ -42,10 +43,16 @@ DOCUMENTED = {
         "ACCOUNT CONNECTION [--since DAY] [--key-file FILE] [--shop-url URL]"
     ),
     "list_connections": "ACCOUNT",
-    "disable_connection": "ACCOUNT CONNECTION",
+    "set_connection": "ACCOUNT CONNECTION --mode MODE",
     "list_inbox": "ACCOUNT [--connection ID] [--state STATE] [--limit N]",
     "process_inbox": "[--once]",
-    "create_staff": "EMAIL --account ACCOUNT [--role ROLE] [--password-stdin]",
+    "create_staff": "ACCOUNT EMAIL --role ROLE [--password-stdin]",
+    "set_staff": (
+        "ACCOUNT EMAIL [--role ROLE | --deactivate | --activate"
+        " | --remove-second-factor]"
+    ),
+    "list_staff": "ACCOUNT",
+    "list_audit_log": "ACCOUNT [--kind KIND] [--limit N]",
     "changepassword": "EMAIL [--account ACCOUNT] [--password-stdin]",
     # Programs and money
     "create_program": (
@@ -67,7 +74,9 @@ DOCUMENTED = {
     "archive_program": "ACCOUNT PROGRAM",
     "unarchive_program": "ACCOUNT PROGRAM",
     "fund_payouts": "ACCOUNT AMOUNT CURRENCY",
-    "grant_bonuses": "[--account ACCOUNT]",
+    "grant_bonuses": "[ACCOUNT]",
+    "list_payout_runs": "ACCOUNT [--limit N]",
+    "list_table_imports": "ACCOUNT [--limit N]",
     "payout_run": (
         "ACCOUNT [--until DAY | --run RUN] [--minimum EUR] [--program P]"
         " [--method METHOD] [--dry-run] [--confirm | --discard] [--export FORMAT]"
@@ -76,8 +85,8 @@ DOCUMENTED = {
     "withheld_balances": "ACCOUNT [--lift BALANCE]",
     "import_payout_results": ("ACCOUNT FILE [--run RUN] [--format FORMAT] [--dry-run]"),
     # read-only without --note
-    "check_ledger": "[--account ACCOUNT | --expect DIGEST] [--note]",
-    "explain": "ACCOUNT CONVERSION_ID [--verify]",
+    "check_ledger": "[ACCOUNT | --expect DIGEST] [--note]",
+    "explain": "ACCOUNT CONVERSION [--verify]",
     "statement": (
         "ACCOUNT AFFILIATE --from DAY --to DAY [--format FORMAT] [--output FILE]"
     ),
@@ -99,7 +108,7 @@ DOCUMENTED = {
     "rotate_encryption": "[--dry-run]",
     "export_openapi": "[FILE]",
     "export_person": "ACCOUNT ID",
-    "erase_person": "ACCOUNT ID",
+    "erase_person": "ACCOUNT ID [--dry-run | --yes]",
     "backup": "[FILE] [--force] [--keep DAYS]",
     "restore": "FILE [--force]",
     "doctor": "[--probe URL] [--startup]",

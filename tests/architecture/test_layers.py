@@ -57,7 +57,7 @@ LOCAL_IMPORTS = {
         "affiliate_site.demo.loading",
     ): "Django must be set up first",
     ("accounts/services/rate_limits.py", "accounts"): "an optional package",
-    ("affiliate_site/operations/doctor.py", "accounts"): "an optional package",
+    ("affiliate_site/operations/database_checks.py", "accounts"): "an optional package",
 }
 
 # The modules that set, read or log the current actor.

@@ -375,7 +375,7 @@ def test_builds_lists_and_dashboard_from_the_replica(machines):
     """Single objects and money come from the primary, also on a page with both."""
     create_sale(machines, machines.hosts[0])
     wait_until_replica_is_read(machines)
-    machines.primary.manage("create_staff", "ann@example.net", "--account=acme")
+    machines.primary.manage("create_staff", "acme", "ann@example.net", "--role=owner")
     (pk,) = machines.primary.read("SELECT min(id) FROM tracking_conversion")[0]
     expected = {
         "/admin/": ["default", "replica"],

@@ -4,20 +4,19 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from accounts.commands import JsonCommand
+from accounts.commands import AccountCommand
+from accounts.models.accounts import Account
 from accounts.models.api_keys import Role
-from accounts.services.accounts import get_account
 from accounts.services.staff import create_staff_user
 
 
-class Command(JsonCommand):
+class Command(AccountCommand):
     help = "Create a back-office user with access to one account."
+    arguments = {"email": "the address that signs in"}
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("email", metavar="EMAIL")
-        parser.add_argument("--account", required=True, metavar="ACCOUNT")
-        parser.add_argument("--role", choices=Role.values, default=Role.OWNER.value)
+        parser.add_argument("--role", choices=Role.values, required=True)
         parser.add_argument(
             "--password-stdin",
             action="store_true",
@@ -25,24 +24,24 @@ class Command(JsonCommand):
             " password is generated and printed",
         )
 
-    def run(
+    def run_for_account(
         self,
+        account: Account,
         *,
         at: datetime,
         email: str = "",
-        account: str = "",
-        role: str = Role.OWNER,
+        role: str = "",
         password_stdin: bool = False,
         **options: Any,
     ) -> None:
         password = sys.stdin.readline().rstrip("\n") if password_stdin else None
         user, generated = create_staff_user(
-            get_account(account), email=email, role=role, password=password, at=at
+            account, email=email, role=role, password=password, at=at
         )
         self.write_result(
             "\n".join(filter(None, [user.email, generated])),
             email=user.email,
-            account=account,
+            account=account.slug,
             role=user.role,
             password=generated,
         )

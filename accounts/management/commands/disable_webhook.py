@@ -18,4 +18,6 @@ class Command(AccountCommand):
     ) -> None:
         endpoint = get_webhook(account, webhook)
         disable_webhook(endpoint, at=at)
-        self.write_result(None, webhook=webhook, disabled_at=endpoint.disabled_at)
+        self.write_result(
+            f"{webhook} is disabled", webhook=webhook, disabled_at=endpoint.disabled_at
+        )

@@ -14,4 +14,6 @@ class Command(AccountCommand):
         self, account: Account, *, at: datetime, webhook: str = "", **options: Any
     ) -> None:
         endpoint = enable_webhook(account, webhook=webhook, at=at)
-        self.write_result(None, webhook=webhook, disabled_at=endpoint.disabled_at)
+        self.write_result(
+            f"{webhook} is enabled", webhook=webhook, disabled_at=endpoint.disabled_at
+        )

@@ -1,20 +1,20 @@
-from datetime import datetime
 from typing import Any
 
-from accounts.commands import AccountCommand
+from accounts.commands import AccountListCommand
 from accounts.models.accounts import Account
 
-COLUMNS = ("prefix", "name", "role", "created_at", "last_used_at", "revoked_at")
-TITLES = ("Prefix", "Label", "Role", "Created", "Last used", "Revoked")
 
-
-class Command(AccountCommand):
+class Command(AccountListCommand):
     help = "List the account's API keys, newest first."
+    key = "api_keys"
+    columns = {
+        "prefix": "Prefix",
+        "name": "Label",
+        "role": "Role",
+        "created_at": "Created",
+        "last_used_at": "Last used",
+        "revoked_at": "Revoked",
+    }
 
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
-        keys = account.api_keys.order_by("-created_at", "-id").values(*COLUMNS)
-        self.write_table(
-            TITLES, [tuple(key.values()) for key in keys], api_keys=list(keys)
-        )
+    def list_rows(self, account: Account, **options: Any) -> Any:
+        return account.api_keys.order_by("-created_at", "-id")

@@ -1,19 +1,13 @@
-from datetime import datetime
 from typing import Any
 
-from accounts.commands import AccountCommand
+from accounts.commands import AccountListCommand
 from accounts.models.accounts import Account
 
-COLUMNS = ("prefix", "created_at", "revoked_at")
-TITLES = ("Prefix", "Created", "Revoked")
 
-
-class Command(AccountCommand):
+class Command(AccountListCommand):
     help = "List the account's signing secrets, newest first."
+    key = "signing_secrets"
+    columns = {"prefix": "Prefix", "created_at": "Created", "revoked_at": "Revoked"}
 
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
-        rows = list(account.signing_secrets.order_by("-id").values(*COLUMNS))
-        table = [tuple(row.values()) for row in rows]
-        self.write_table(TITLES, table, signing_secrets=rows)
+    def list_rows(self, account: Account, **options: Any) -> Any:
+        return account.signing_secrets.order_by("-id")

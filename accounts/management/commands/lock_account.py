@@ -13,4 +13,8 @@ class Command(AccountCommand):
         self, account: Account, *, at: datetime, **options: Any
     ) -> None:
         lock_account(account, at=at)
-        self.write_result(None, account=account.slug, locked=True)
+        self.write_result(
+            f"{account} is locked: tracking requests are refused",
+            account=account.slug,
+            locked=True,
+        )

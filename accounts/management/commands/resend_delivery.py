@@ -24,4 +24,8 @@ class Command(AccountCommand):
         self, account: Account, *, at: datetime, delivery: int = 0, **options: Any
     ) -> None:
         resent = resend_delivery(account, delivery_id=delivery, at=at)
-        self.write_result(None, delivery=resent.pk, due_at=resent.due_at)
+        self.write_result(
+            f"Delivery {resent.pk} is sent again",
+            delivery=resent.pk,
+            due_at=resent.due_at,
+        )

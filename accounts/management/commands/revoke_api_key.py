@@ -14,4 +14,8 @@ class Command(AccountCommand):
         self, account: Account, *, at: datetime, prefix: str = "", **options: Any
     ) -> None:
         key = revoke_api_key(account, prefix=prefix, at=at)
-        self.write_result(None, prefix=key.prefix, revoked_at=key.revoked_at)
+        self.write_result(
+            f"The key {key.prefix}… is revoked",
+            prefix=key.prefix,
+            revoked_at=key.revoked_at,
+        )

@@ -14,4 +14,8 @@ class Command(AccountCommand):
         self, account: Account, *, at: datetime, prefix: str = "", **options: Any
     ) -> None:
         secret = revoke_signing_secret(account, prefix=prefix, at=at)
-        self.write_result(None, prefix=secret.prefix, revoked_at=secret.revoked_at)
+        self.write_result(
+            f"The secret {secret.prefix}… is revoked",
+            prefix=secret.prefix,
+            revoked_at=secret.revoked_at,
+        )

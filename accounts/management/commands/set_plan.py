@@ -14,4 +14,8 @@ class Command(AccountCommand):
         self, account: Account, *, at: datetime, plan: str = "", **options: Any
     ) -> None:
         set_plan(account, plan=plan, at=at)
-        self.write_result(None, account=account.slug, plan=account.plan.name)
+        self.write_result(
+            f"{account} has the plan {account.plan.name}",
+            account=account.slug,
+            plan=account.plan.name,
+        )

@@ -13,4 +13,4 @@ class Command(AccountCommand):
         self, account: Account, *, at: datetime, **options: Any
     ) -> None:
         unlock_account(account, at=at)
-        self.write_result(None, account=account.slug, locked=False)
+        self.write_result(f"{account} is unlocked", account=account.slug, locked=False)

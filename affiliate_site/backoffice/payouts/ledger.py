@@ -78,7 +78,7 @@ def check_ledger(account) -> tuple[int, str]:
         return messages.WARNING, (
             f"More than {MAX_CHECKED_TRANSFERS:,} ledger entries: too many to check"
             " while you wait. The nightly commands check them all; an operator can do"
-            f" so at any time: check_ledger --account {account.slug} --note."
+            f" so at any time: check_ledger {account.slug} --note."
         )
     if not report.discrepancies:
         number = f"{report.transfer_count:,}"

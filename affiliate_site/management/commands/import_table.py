@@ -120,7 +120,7 @@ class Command(AccountCommand):
         problems = [problem.serialize() for problem in report.problems]
         if self.as_json:
             self.write_result(
-                None,
+                "",
                 dry_run=is_dry_run,
                 id=stored.public_id if stored else None,
                 columns=importer.mapping,

@@ -1,4 +1,4 @@
-from accounts.commands import AccountCommand
+from accounts.commands import AccountCommand, add_limit_argument
 from tracking.models.shops import ShopEventState
 from tracking.services.connections import get_connection
 
@@ -12,9 +12,7 @@ class Command(AccountCommand):
         super().add_arguments(parser)
         parser.add_argument("--connection", metavar="ID", help="only of this one")
         parser.add_argument("--state", choices=ShopEventState.values)
-        parser.add_argument(
-            "--limit", type=int, default=DEFAULT_LIMIT, help="by default 100"
-        )
+        add_limit_argument(parser, DEFAULT_LIMIT)
 
     def run_for_account(
         self, account, *, at, connection=None, state=None, limit=0, **options
@@ -35,7 +33,7 @@ class Command(AccountCommand):
                 "received_at": row.created_at,
                 "next_attempt_at": row.due_at,
             }
-            for row in rows.order_by("-created_at", "-id")[: max(limit, 0)]
+            for row in rows.order_by("-created_at", "-id")[:limit]
         ]
         self.write_table(
             (

@@ -27,7 +27,10 @@ class Command(JsonCommand):
         super().add_arguments(parser)
         scope = parser.add_mutually_exclusive_group()
         scope.add_argument(
-            "--account", metavar="ACCOUNT", help="check only this account; no digests"
+            "account",
+            nargs="?",
+            metavar="ACCOUNT",
+            help="check only this account; no digests",
         )
         scope.add_argument(
             "--expect",

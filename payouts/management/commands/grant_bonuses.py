@@ -21,7 +21,9 @@ class Command(JsonCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--account", metavar="ACCOUNT", help="only this account")
+        parser.add_argument(
+            "account", nargs="?", metavar="ACCOUNT", help="only this account"
+        )
 
     def run(self, *, at: datetime, account: str | None = None, **options: Any) -> None:
         all_accounts = Account.objects.select_related("plan").order_by("id")

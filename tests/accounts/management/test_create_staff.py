@@ -22,7 +22,9 @@ def set_stdin(monkeypatch):
 
 
 def test_prints_the_address_and_a_generated_password(account):
-    output = run_command("create_staff", EMAIL, "--account", "harbor").splitlines()
+    output = run_command(
+        "create_staff", "harbor", EMAIL, "--role", "owner"
+    ).splitlines()
 
     user = account.staff.get()
     assert output[0] == EMAIL
@@ -34,7 +36,7 @@ def test_reads_a_password_line_and_prints_only_the_address(account, set_stdin):
     set_stdin("lamps-at-sea-7\nand more\n")
 
     output = run_command(
-        "create_staff", EMAIL, "--account", "harbor", "--password-stdin"
+        "create_staff", "harbor", EMAIL, "--role", "owner", "--password-stdin"
     )
 
     assert output == f"{EMAIL}\n"
@@ -47,7 +49,7 @@ def test_prints_json(account, set_stdin, from_stdin):
     option = ["--password-stdin"] if from_stdin else []
 
     output = run_json_command(
-        "create_staff", EMAIL, "--account", "harbor", "--role", "finance", *option
+        "create_staff", "harbor", EMAIL, "--role", "finance", *option
     )
 
     password = output.pop("password")
@@ -56,15 +58,13 @@ def test_prints_json(account, set_stdin, from_stdin):
 
 
 def test_prints_why_no_user_is_created(account, set_stdin):
-    run_command("create_staff", EMAIL, "--account", "harbor")
+    run_command("create_staff", "harbor", EMAIL, "--role", "owner")
 
-    assert run_failing_command("create_staff", EMAIL, "--account", "harbor") == (
+    assert run_failing_command("create_staff", "harbor", EMAIL, "--role", "owner") == (
         f"A user with e-mail '{EMAIL}' already exists"
     )
     set_stdin("short\n")
     assert run_failing_command(
-        "create_staff", "z@example.org", "--account", "harbor", "--password-stdin"
+        "create_staff", "harbor", "z@example.org", "--role", "owner", "--password-stdin"
     ).startswith("The password must be stronger: This password is too short.")
-    assert is_usage_error(
-        "create_staff", EMAIL, "--account", "harbor", "--role", "king"
-    )
+    assert is_usage_error("create_staff", "harbor", EMAIL, "--role", "king")

@@ -10,8 +10,8 @@ from tests.command_line import (
 from tests.ledger_checks import assert_unchanged, snapshot_account
 
 
-def test_moves_an_account_and_prints_nothing(account, other_account):
-    assert run_command("set_plan", "harbor", "basic") == ""
+def test_moves_an_account_and_says_so(account, other_account):
+    assert run_command("set_plan", "harbor", "basic") == "harbor has the plan basic\n"
 
     account.refresh_from_db()
     other_account.refresh_from_db()

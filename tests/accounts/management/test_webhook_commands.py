@@ -103,7 +103,8 @@ def test_disabling_and_enabling_are_idempotent(account, webhook):
     assert first["webhook"] == webhook
     assert first["disabled_at"]
     for _ in range(2):
-        assert run_command("enable_webhook", "harbor", webhook) == ""
+        text = run_command("enable_webhook", "harbor", webhook)
+        assert text == f"{webhook} is enabled\n"
 
     assert account.webhook_endpoints.get().disabled_at is None
     assert run_json_command("enable_webhook", "harbor", webhook) == {
@@ -166,7 +167,8 @@ def test_lists_and_resends_deliveries(account, webhook):
         "deliveries": []
     }
 
-    assert run_command("resend_delivery", "harbor", str(delivery.pk)) == ""
+    text = run_command("resend_delivery", "harbor", str(delivery.pk))
+    assert text == f"Delivery {delivery.pk} is sent again\n"
 
     delivery.refresh_from_db()
     assert delivery.due_at

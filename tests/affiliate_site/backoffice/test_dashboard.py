@@ -457,7 +457,7 @@ def test_shows_the_last_ledger_check(staff_client, scenario, account, other_acco
 
     account.ledger_accounts.filter(kind="pending").update(balance=1)
     with pytest.raises(SystemExit):
-        run_command("check_ledger", "--note", "--account", account.slug)
+        run_command("check_ledger", "--note", account.slug)
     note, needs_attention = get_ledger_state()
     assert note.endswith(": 3 discrepancies.")
     assert needs_attention

@@ -425,8 +425,8 @@ def test_wants_backups_of_the_embedded_database_only(no_runs):
 def test_commands_record_their_success(scenario, no_runs):
     run_command("prune", "--dry-run")
     run_command("check_ledger")
-    run_command("check_ledger", "--note", "--account", "harbor")
-    run_command("grant_bonuses", "--account", "harbor")
+    run_command("check_ledger", "--note", "harbor")
+    run_command("grant_bonuses", "harbor")
     assert get_command_runs() == {}
 
     started = timezone.now()

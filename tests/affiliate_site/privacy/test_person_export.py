@@ -1,8 +1,10 @@
 """`export_person` and `erase_person`: docs/privacy.md."""
 
 import json
+import sys
 from datetime import date
 from decimal import Decimal
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +13,7 @@ from payouts.services.payments import cancel_payment
 from payouts.services.refunds import refund_conversion
 from tests.command_line import run_command, run_failing_command, run_json_command
 from tests.conftest import NOW
+from tests.ledger_checks import assert_unchanged
 from tests.portal_links import create_portal_link
 from tests.program_scenario import ProgramScenario
 from tracking.services.mails import queue_mail
@@ -180,24 +183,38 @@ def test_erases_by_command(account, scenario):
     scenario.create_conversion("10")
     account.commissions.update(comment="late")
 
-    result = run_json_command("erase_person", "harbor", EMAIL)
+    result = run_json_command("erase_person", "harbor", EMAIL, "--yes")
 
     erased = account.affiliates.get()
     assert result["ids"] == [erased.slug] == [f"erased-{erased.pk}"]
     assert result["account"] == "harbor"
     assert result["rows"] > 0
-    text = run_command("erase_person", "harbor", erased.slug)
+    text = run_command("erase_person", "harbor", erased.slug, "--yes")
     assert f"Erased: {erased.slug}\nRows: 0\n" in text
     (found,) = run_json_command("export_person", "harbor", erased.slug)["affiliates"]
     assert "Kessler" not in str(found)
     assert EMAIL not in str(found)
 
 
+def test_erases_nothing_unasked(account, scenario, monkeypatch):
+    with assert_unchanged(account):
+        assert "--yes" in run_failing_command("erase_person", "harbor", EMAIL)
+        planned = run_json_command("erase_person", "harbor", EMAIL, "--dry-run")
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
+        monkeypatch.setattr("builtins.input", lambda text: "no")
+        text = run_failing_command("erase_person", "harbor", EMAIL)
+    assert (planned["dry_run"], text) == (True, "Nothing was erased.")
+
+    monkeypatch.setattr("builtins.input", lambda text: "yes")
+    done = run_json_command("erase_person", "harbor", EMAIL)
+    assert (done["dry_run"], done["rows"]) == (False, planned["rows"])
+
+
 def test_says_what_is_still_due(account, scenario):
     commission = scenario.get_commission(scenario.create_conversion("100"))
     scenario.approve(commission, at=NOW)
 
-    text = run_command("erase_person", "harbor", EMAIL)
+    text = run_command("erase_person", "harbor", EMAIL, "--yes")
 
     slug = account.affiliates.get().slug
     assert f"Balance due to {slug}: 10 EUR" in text
@@ -205,4 +222,5 @@ def test_says_what_is_still_due(account, scenario):
 
 @pytest.mark.parametrize("command", ["export_person", "erase_person"])
 def test_names_who_is_not_found(account, scenario, command):
-    assert "'nobody'" in run_failing_command(command, "harbor", "nobody")
+    options = ["--yes"] if command == "erase_person" else []
+    assert "'nobody'" in run_failing_command(command, "harbor", "nobody", *options)

@@ -141,14 +141,16 @@ def test_rotates_a_secret(connection, tmp_path):
     assert connection.reload().secrets == ["whsec_the_new_one"]
 
 
-def test_disables_a_connection(connection):
-    run_command("disable_connection", connection.account.slug, str(connection))
-    assert connection.reload().mode == ConnectionMode.OFF
+@pytest.mark.parametrize("mode", ConnectionMode.values)
+def test_switches_a_connection(connection, mode):
+    arguments = (connection.account.slug, str(connection), "--mode", mode)
+    text = run_command("set_connection", *arguments)
+    assert (connection.reload().mode, text.count("\n")) == (mode, 1)
 
 
 def test_does_not_find_the_connection_of_another_account(connection, other_account):
     error = run_failing_command(
-        "disable_connection", other_account.slug, str(connection)
+        "set_connection", other_account.slug, str(connection), "--mode", "off"
     )
     assert error == f"Connection '{connection}' not found"
 

@@ -149,14 +149,14 @@ def corrupt_balance(account, **values):
 
 
 def test_finds_the_ledger_of_a_conversion_balanced(account_with_conversion):
-    out, err, code = run_check_ledger("--account", "harbor")
+    out, err, code = run_check_ledger("harbor")
 
     assert (err, code) == ("", 0)
     assert "OK" in out
 
 
 def test_prints_the_check_as_json(account_with_conversion):
-    output = run_json_command("check_ledger", "--account", "harbor")
+    output = run_json_command("check_ledger", "harbor")
 
     assert list(output) == ["ok", "checked", "failures", "closed_days", "digest"]
     assert (output["ok"], output["failures"]) == (True, [])
@@ -167,7 +167,7 @@ def test_sums_the_days_that_are_closed(account_with_conversion, account, monkeyp
     tomorrow = timezone.now() + timedelta(days=1)
     monkeypatch.setattr(timezone, "now", lambda: tomorrow)
 
-    closed = run_json_command("check_ledger", "--account", "harbor")["closed_days"]
+    closed = run_json_command("check_ledger", "harbor")["closed_days"]
 
     last = account.transfers.order_by("-id").first()
     assert closed == {"count": 1, "last_id": last.pk, "sum": 20}
@@ -177,7 +177,7 @@ def test_sums_the_days_that_are_closed(account_with_conversion, account, monkeyp
 def test_reports_every_discrepancy(account_with_conversion, account, wrong):
     corrupt_balance(account, balance=wrong)
 
-    out, err, code = run_check_ledger("--account", "harbor")
+    out, err, code = run_check_ledger("harbor")
 
     assert code == 1
     assert len(err.splitlines()) == 1
@@ -188,7 +188,7 @@ def test_reports_every_discrepancy(account_with_conversion, account, wrong):
 
 def test_prints_discrepancies_as_json(account_with_conversion, account):
     corrupt_balance(account, balance=Decimal("19.9999"))
-    out, _, code = run_check_ledger("--account", "harbor", "--json")
+    out, _, code = run_check_ledger("harbor", "--json")
 
     output = json.loads(out)
     assert code == 1
@@ -203,14 +203,14 @@ def test_checks_one_account_only_with_account_option(
 ):
     corrupt_balance(account, balance=Decimal(1))
 
-    assert run_check_ledger("--account", other_account.slug)[2] == 0
+    assert run_check_ledger(other_account.slug)[2] == 0
     assert run_check_ledger()[2] == 1
 
 
 def test_changes_nothing_by_checking(account_with_conversion, account):
     corrupt_balance(account, balance=Decimal(1))
     with assert_unchanged(account):
-        run_check_ledger("--account", "harbor")
+        run_check_ledger("harbor")
 
 
 def test_stores_the_result_with_note_option(
@@ -256,7 +256,7 @@ def test_prints_the_digest_that_note_option_stored(stored_digest):
 
 
 def test_prints_no_digest_for_one_account(stored_digest):
-    assert run_json_command("check_ledger", "--account", "harbor")["digest"] is None
+    assert run_json_command("check_ledger", "harbor")["digest"] is None
 
 
 def test_compares_the_expected_digest(stored_digest):

@@ -8,7 +8,6 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests.command_line import (
-    is_usage_error,
     run_command,
     run_failing_command,
     run_json_command,
@@ -95,6 +94,17 @@ def test_rejects_a_conversion_of_another_account(scenario, other_account):
     )
 
 
-@pytest.mark.parametrize("number", ["", "order-1", "1.0", "1_0", "\uff11"], ids=ascii)
-def test_rejects_a_malformed_id(scenario, number):
-    assert is_usage_error("explain", "harbor", number)
+def test_takes_an_order_id(scenario):
+    conversion = scenario.create_conversion("200", external_id="ORDER-7")
+    expected = run_json_command("explain", "harbor", str(conversion.pk))
+
+    assert run_json_command("explain", "harbor", "ORDER-7") == expected
+    numeric = scenario.create_conversion("50", external_id=str(conversion.pk))
+    assert run_json_command("explain", "harbor", str(conversion.pk)) == expected
+    shown = run_json_command("explain", "harbor", str(numeric.pk))
+    assert shown["conversion"]["id"] == numeric.pk
+
+
+@pytest.mark.parametrize("name", ["", "order-1", "1.0", "1_0", "\uff11"], ids=ascii)
+def test_names_no_conversion(scenario, name):
+    assert run_failing_command("explain", "harbor", name) == "Conversion not found"

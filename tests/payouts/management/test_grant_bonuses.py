@@ -105,7 +105,7 @@ def test_grants_bonuses_of_one_account_only(scenario, other_account):
     earning(ProgramScenario(other_account, prefix="zz-marker-"), "2.50")
 
     with assert_unchanged(other_account):
-        output = run_json_command("grant_bonuses", "--account", "harbor")
+        output = run_json_command("grant_bonuses", "harbor")
 
     assert output == {"granted": 1, "totals": {"EUR": 50}, "put_back": []}
 

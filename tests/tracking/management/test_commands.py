@@ -78,11 +78,11 @@ def test_lists_nothing_without_programs(account):
     assert len(run_command("list_programs", "harbor").splitlines()) == 1
 
 
-def test_archives_and_unarchives_without_output(program):
-    assert run_command("archive_program", "harbor", program.slug) == ""
+def test_archives_and_unarchives_and_says_so(program):
+    assert "no new sales" in run_command("archive_program", "harbor", program.slug)
     assert program.reload().archived_at is not None
 
-    assert run_command("unarchive_program", "harbor", program.slug) == ""
+    assert "again" in run_command("unarchive_program", "harbor", program.slug)
     assert program.reload().archived_at is None
 
 

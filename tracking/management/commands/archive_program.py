@@ -14,4 +14,8 @@ class Command(AccountCommand):
         self, account: Account, *, at: datetime, program: str = "", **options: Any
     ) -> None:
         changed = archive_program(account, slug=program, at=at)
-        self.write_result(None, program=changed.slug, archived_at=changed.archived_at)
+        self.write_result(
+            f"{changed.slug} is archived: it takes no new sales",
+            program=changed.slug,
+            archived_at=changed.archived_at,
+        )

@@ -1,31 +1,19 @@
-from datetime import datetime
 from typing import Any
 
-from accounts.commands import AccountCommand
+from accounts.commands import AccountListCommand
 from accounts.models.accounts import Account
 
 
-class Command(AccountCommand):
+class Command(AccountListCommand):
     help = "List the account's programs, oldest first."
+    key = "programs"
+    columns = {
+        "slug": "ID",
+        "title": "Title",
+        "currency": "Currency",
+        "archived_at": "Archived",
+    }
+    json_keys = {"slug": "program"}
 
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
-        programs = list(
-            account.programs.order_by("created_at", "id").values_list(
-                "slug", "title", "currency", "archived_at"
-            )
-        )
-        self.write_table(
-            ("ID", "Title", "Currency", "Archived"),
-            programs,
-            programs=[
-                {
-                    "program": slug,
-                    "title": title,
-                    "currency": currency,
-                    "archived_at": archived_at,
-                }
-                for slug, title, currency, archived_at in programs
-            ],
-        )
+    def list_rows(self, account: Account, **options: Any) -> Any:
+        return account.programs.order_by("created_at", "id")

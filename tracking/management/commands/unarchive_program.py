@@ -14,4 +14,8 @@ class Command(AccountCommand):
         self, account: Account, *, at: datetime, program: str = "", **options: Any
     ) -> None:
         changed = unarchive_program(account, slug=program, at=at)
-        self.write_result(None, program=changed.slug, archived_at=changed.archived_at)
+        self.write_result(
+            f"{changed.slug} takes new sales again",
+            program=changed.slug,
+            archived_at=changed.archived_at,
+        )
