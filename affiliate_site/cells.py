@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 from accounts.exact_json import format_decimal
 from tracking.money import get_exponent
 
-# Begins CSV files of affiliates: without it spreadsheets misread the UTF-8.
+# Begins CSV files that people open: without it spreadsheets misread the UTF-8.
 BYTE_ORDER_MARK = "\ufeff"
 EMPTY_VALUE = mark_safe('<span class="empty">-</span>')  # cards leave it out
 TIME_LENGTH = len("2026-11-20T23:54:00")
@@ -39,6 +39,10 @@ PLAIN_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:/@+=-]*")
 ADDED_APOSTROPHE = re.compile(
     rf"([;|\t\r\n][{INVISIBLE_CHARACTERS};|\"]*+)"
     rf"('(?=[=+\-@|\uff1d\uff0b\uff0d\uff20\uff5c]))?"  # a run is read once
+)
+# Readers that split at commas read files with semicolons, too.
+COMMA_PATTERN = re.compile(
+    rf"(,[{INVISIBLE_CHARACTERS},;|\"]*)([=+\-@|\uff1d\uff0b\uff0d\uff20\uff5c])"
 )
 NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
@@ -123,3 +127,15 @@ def restore_cell(text: str) -> str:
 def format_csv_line(values: Iterable) -> str:
     """A line of a CSV file, with its line break."""
     return ",".join(map(format_csv_cell, values)) + "\r\n"
+
+
+def format_semicolon_line(values: Iterable) -> str:
+    """A line of a CSV file for spreadsheets in languages with a decimal comma."""
+    return ";".join(map(_format_semicolon_cell, values)) + "\r\n"
+
+
+def _format_semicolon_cell(value) -> str:
+    text = format_csv_cell(value)
+    if isinstance(value, Decimal | Money):
+        return text.replace(".", ",")
+    return COMMA_PATTERN.sub(r"\1'\2", text)

@@ -1,14 +1,17 @@
 """Days, amounts and shares as the reader's language writes them."""
 
+from collections.abc import Callable, Iterable
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 from babel import Locale
 from babel.dates import format_date
-from babel.numbers import format_decimal
+from babel.numbers import format_decimal, get_decimal_symbol
 from django.template import Library
 from django.utils.translation import get_language
 
+from affiliate_site.cells import format_csv_line, format_semicolon_line
 from tracking.money import get_exponent
 
 register = Library()
@@ -38,6 +41,13 @@ def format_money(amount: Decimal, currency: str) -> str:
     exponent = get_exponent(currency)
     pattern = f"#,##0.{'0' * exponent}{'#' * (MAX_DECIMALS - exponent)}"
     return f"{format_decimal(amount, pattern, locale=get_locale())} {currency}"
+
+
+def choose_csv_format() -> Callable[[Iterable[Any]], str]:
+    """The function that writes a line of a CSV file as spreadsheets in the language of
+    the page read it: with semicolons where numbers have a decimal comma."""
+    has_comma = get_decimal_symbol(get_locale()) == ","
+    return format_semicolon_line if has_comma else format_csv_line
 
 
 def format_number(number: Decimal | int) -> str:

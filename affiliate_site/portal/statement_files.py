@@ -6,10 +6,10 @@ from typing import Any
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
-from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
+from affiliate_site.cells import BYTE_ORDER_MARK
 from affiliate_site.pdf import find_weasyprint, write_pdf
 from affiliate_site.portal.earnings import find_order_id
-from affiliate_site.portal.formats import format_money
+from affiliate_site.portal.formats import choose_csv_format, format_money
 from affiliate_site.statement_totals import MAX_LINES, add_up_rows, choose_period
 from payouts.services.statements import (
     CurrencyStatement,
@@ -101,7 +101,7 @@ def render_csv(statement: Statement, order_ids: str) -> bytes:
     for each in statement.currencies:
         rows = list_rows(statement, each, order_ids)
         lines += [(*row, each.currency) for row in rows]
-    return "".join([BYTE_ORDER_MARK, *map(format_csv_line, lines)]).encode()
+    return "".join([BYTE_ORDER_MARK, *map(choose_csv_format(), lines)]).encode()
 
 
 def build_section(

@@ -13,9 +13,9 @@ from django.utils import timezone
 from django.utils.html import format_html_join
 from django.utils.translation import get_language, override
 
-from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
+from affiliate_site.cells import BYTE_ORDER_MARK
+from affiliate_site.portal.formats import choose_csv_format, format_money, format_number
 from affiliate_site.portal.formats import day as format_day
-from affiliate_site.portal.formats import format_money, format_number
 
 FILE_PART = 500  # rows that are read at once
 MAX_ID = 2**63 - 1  # of a row
@@ -92,7 +92,7 @@ def download_rows(
     """A CSV file, streamed."""
     lines = chain([[str(title) for title in titles]], rows)
     return StreamingHttpResponse(
-        chain([BYTE_ORDER_MARK], map(format_csv_line, lines)),
+        chain([BYTE_ORDER_MARK], map(choose_csv_format(), lines)),
         content_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{name}.csv"'},
     )

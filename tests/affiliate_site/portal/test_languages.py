@@ -7,8 +7,9 @@ from decimal import Decimal
 import pytest
 from django.test import Client
 from django.utils import timezone
-from django.utils.translation import get_language
+from django.utils.translation import get_language, override
 
+from affiliate_site.portal.formats import choose_csv_format
 from affiliate_site.portal_sessions import COOKIE
 from payouts.services.payout_minimums import set_minimum
 from payouts.services.sale_digests import queue_sale_digests
@@ -212,9 +213,23 @@ def test_files_have_the_titles_of_the_language(mina, portal, sale):
     response = mina.get(f"{portal}sales/?file=sales", **GERMAN)
     first, row = response.getvalue().decode("utf-8-sig").splitlines()
     assert first.replace('"', "") == (
-        "Tag,Was,Bestellung,Status,Sie verdienen,Währung,Zurückgehalten bis"
+        "Tag;Was;Bestellung;Status;Sie verdienen;Währung;Zurückgehalten bis"
     )
-    assert row.split(",")[1] == '"Verkauf"'
+    cells = row.split(";")
+    assert (cells[1], cells[4]) == ('"Verkauf"', "1250,5")
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("en", '"a,b",12.5\r\n'),
+        *((code, '"a,b";12,5\r\n') for code in ("de", "fr", "es")),
+    ],
+)
+def test_spreadsheets_of_a_language_read_the_numbers(language, line):
+    """They take a point for the mark of thousands, or of a day."""
+    with override(language):
+        assert choose_csv_format()(["a,b", Decimal("12.50")]) == line
 
 
 def test_mails_are_in_the_language_of_the_affiliate(
