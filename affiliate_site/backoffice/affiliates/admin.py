@@ -47,7 +47,6 @@ from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     format_datetime,
     format_labels,
-    format_money,
     format_person,
     format_totals,
     keep_amounts_together,
@@ -57,8 +56,8 @@ from affiliate_site.backoffice.links import get_qr_code_response, render_links
 from affiliate_site.backoffice.lists.columns import (
     PERSON,
     PROGRAM_TITLE,
-    AmountSource,
     ListColumn,
+    SumsSource,
     build_status_column,
 )
 from affiliate_site.backoffice.lists.date_filters import (
@@ -145,15 +144,15 @@ def count_approvals(affiliate) -> str:
 def build_totals_column(name: str, title: str) -> ListColumn:
     """A column of the statistics with amounts, of one currency or several."""
 
-    def get_totals(affiliate):
-        if affiliate.performance is None:
-            return format_money(None, "")
-        return format_totals(getattr(affiliate.performance, name))
+    def get_sums(affiliate):
+        return getattr(affiliate.performance, name, {})
 
-    source = AmountSource(get_totals, lambda row: get_totals(row).currency)
-    return ListColumn(
-        name, title, lambda row: keep_amounts_together(get_totals(row)), export=source
-    )
+    def show(affiliate):
+        if affiliate.performance is None:
+            return EMPTY_VALUE
+        return keep_amounts_together(format_totals(get_sums(affiliate)))
+
+    return ListColumn(name, title, show, export=SumsSource(get_sums))
 
 
 NAME_AND_EMAIL = ListColumn(
@@ -213,11 +212,13 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
             "clicks",
             f"Clicks, {STATISTICS_DAYS} days",
             lambda row: row.performance.clicks if row.performance else EMPTY_VALUE,
+            is_count=True,
         ),
         ListColumn(
             "conversions",
             f"Conversions, {STATISTICS_DAYS} days",
             lambda row: row.performance.conversions if row.performance else EMPTY_VALUE,
+            is_count=True,
         ),
         build_totals_column("revenue", f"Revenue, {STATISTICS_DAYS} days"),
         build_totals_column("balance_due", "Balance due"),

@@ -1,6 +1,8 @@
 """The page of commissions, and the actions that decide them."""
 
 from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import Q
@@ -57,6 +59,7 @@ from affiliate_site.backoffice.lists.columns import (
     build_status_column,
 )
 from affiliate_site.backoffice.lists.date_filters import DateFilter
+from affiliate_site.backoffice.lists.exports import MOMENT_TITLE
 from affiliate_site.backoffice.lists.filters import (
     AffiliateFilter,
     AffiliateGroupFilter,
@@ -108,6 +111,23 @@ def format_in_two_lines(moment) -> str:
     day, time = format_datetime(moment).split(" ", 1)
     line = '<span class="backoffice-nowrap">{}</span>'
     return format_html(f"{line} {line}", day, time)
+
+
+def choose_program(of_conversion: str | None, of_bonus: str | None) -> str:
+    """The ID of the program whose sale or bonus it is."""
+    return of_conversion or of_bonus or ""
+
+
+HOLD_COLUMNS = ("due_at", "deleted_at", "payment_id", "status")
+
+
+def get_end_of_hold(due_at: datetime | None, *columns: Any) -> datetime | None:
+    """When the commission with these columns is due; None if it is or cannot be."""
+    now = timezone.now()
+    if due_at is None or due_at <= now:
+        return None
+    values = dict(zip(HOLD_COLUMNS, (due_at, *columns), strict=True))
+    return due_at if is_on_hold(Commission(**values), at=now) else None
 
 
 def name_commission_type(commission) -> str:
@@ -172,7 +192,22 @@ class CommissionAdmin(
         ListColumn("payment", export="payment__public_id", is_listed=False),
         "created_at",
         DELETED_AT,
-        ListColumn("due_at", is_listed=False),
+        ListColumn(
+            "program",
+            "Program",
+            export=(
+                choose_program,
+                "conversion__program__slug",
+                "bonus__program__slug",
+            ),
+            is_listed=False,
+        ),
+        ListColumn(
+            "on_hold_until",
+            MOMENT_TITLE.format(title="On hold until"),
+            export=(get_end_of_hold, *HOLD_COLUMNS),
+            is_listed=False,
+        ),
     )
     list_select_related = ("affiliate", "payment", "conversion")
     list_filter = (

@@ -21,6 +21,12 @@ class AmountSource(NamedTuple):
     currency: str | OfRow = "currency"
 
 
+class SumsSource(NamedTuple):
+    """Where exports find amounts by currency, of which each has a line of its own."""
+
+    sums: OfRow
+
+
 @dataclass(frozen=True, eq=False)
 class ListColumn:
     """A column of a list, of its exports, or of both.
@@ -30,8 +36,8 @@ class ListColumn:
     what the rows can be sorted by, `label` has the colors of labels.
 
     Exports have what the list shows, or `export`: a look-up, an `AmountSource`, a
-    tuple of a function and the look-ups of its arguments, or a function of the row.
-    Look-ups are much faster, because no rows are built (`exports.py`).
+    `SumsSource`, a tuple of a function and the look-ups of its arguments, or a function
+    of the row. Look-ups are much faster, because no rows are built (`exports.py`).
     """
 
     name: str  # also of its CSS classes
@@ -39,9 +45,10 @@ class ListColumn:
     show: Any = None  # a function of the row
     order: str | None = None
     label: Mapping[str, str] | None = None
-    export: str | AmountSource | tuple[Any, ...] | OfRow | None = None
+    export: str | AmountSource | SumsSource | tuple[Any, ...] | OfRow | None = None
     is_listed: bool = True
     is_exported: bool = True
+    is_count: bool = False  # exported once, next to amounts of several currencies
 
     # What Django and the theme read of a function in `list_display`.
 

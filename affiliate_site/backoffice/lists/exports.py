@@ -15,9 +15,14 @@ from django.utils.text import capfirst, slugify
 
 from accounts import replica
 from accounts.db_compat import without_statement_timeout
-from affiliate_site.backoffice.lists.columns import AmountSource, ListColumn
+from affiliate_site.backoffice.lists.columns import (
+    AmountSource,
+    ListColumn,
+    SumsSource,
+)
 from affiliate_site.backoffice.lists.date_filters import DateFilter
-from affiliate_site.cells import format_csv_line
+from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
+from tracking.money import ZERO
 
 CHUNK_SIZE = 1000  # rows
 ROW = "(row)"  # the row itself, among look-ups
@@ -32,6 +37,8 @@ class Cell(NamedTuple):
     lookups: tuple[str, ...]
     function: Callable[..., Any] | None = None  # None: the value of the only look-up
     is_amount: bool = False  # whose currency is in the next column
+    has_sums: bool = False  # by currency: a line for each, as in the next column
+    is_count: bool = False  # only in the first of these lines
 
 
 def export_csv(model_admin, request) -> StreamingHttpResponse:
@@ -40,7 +47,13 @@ def export_csv(model_admin, request) -> StreamingHttpResponse:
     chunks = iterate_chunks(model_admin, request, cells, rows)
     titles = format_csv_line(cell.title for cell in cells)
     return StreamingHttpResponse(
-        chain([titles], ("".join(map(format_csv_line, chunk)) for chunk in chunks)),
+        chain(
+            [BYTE_ORDER_MARK, titles],
+            (
+                "".join(map(format_csv_line, split_by_currency(cells, chunk)))
+                for chunk in chunks
+            ),
+        ),
         content_type="text/csv; charset=utf-8",
         headers={
             "Content-Disposition": f'attachment; filename="{name}.csv"',
@@ -72,12 +85,34 @@ def list_cells(model_admin, columns: Iterable[ListColumn]) -> Iterator[Cell]:
         name = column.name
         title = capfirst(column.title or str(label_for_field(name, model, model_admin)))
         source = column.export or column.show or getattr(model_admin, name, name)
-        if isinstance(source, AmountSource):
+        if isinstance(source, SumsSource):
+            cell = build_cell(model, title, source.sums)
+            yield cell._replace(is_amount=True, has_sums=True)
+            yield cell._replace(title=CURRENCY_TITLE.format(title=title))
+        elif isinstance(source, AmountSource):
             yield build_cell(model, title, source.amount)._replace(is_amount=True)
             title = CURRENCY_TITLE.format(title=title)
             yield build_cell(model, title, source.currency)
         else:
-            yield build_cell(model, title, source)
+            yield build_cell(model, title, source)._replace(is_count=column.is_count)
+
+
+def split_by_currency(
+    cells: Sequence[Cell], lines: Iterable[Sequence[Any]]
+) -> Iterator[Sequence[Any]]:
+    """A line for each currency of a row that has sums; counts are in the first one, so
+    that a column adds up."""
+    places = [index for index, cell in enumerate(cells) if cell.has_sums]
+    counts = [index for index, cell in enumerate(cells) if cell.is_count]
+    for line in lines:
+        codes = sorted({code for index in places for code in line[index]})
+        for number, code in enumerate(codes or [""]):
+            values = list(line)
+            for index in places:
+                values[index : index + 2] = [line[index].get(code, ZERO), code]
+            for index in counts if number else ():
+                values[index] = None
+            yield values
 
 
 def build_cell(model, title: str, source) -> Cell:

@@ -25,6 +25,7 @@ from affiliate_site.backoffice.lists.exports import (
     Cell,
     iterate_chunks,
     prepare_export,
+    split_by_currency,
 )
 from affiliate_site.cells import format_cell
 from tracking.money import get_exponent
@@ -79,7 +80,8 @@ def create_workbook_file(model_admin, request):
     lines = islice(chain.from_iterable(chunks), MAX_ROWS)
     with ExitStack() as stack:
         file = stack.enter_context(TemporaryFile())
-        write_workbook(file, model_admin.opts.verbose_name_plural, cells, lines)
+        name_of_rows = model_admin.opts.verbose_name_plural
+        write_workbook(file, name_of_rows, cells, split_by_currency(cells, lines))
         stack.pop_all()  # the response closes the file
     file.seek(0)
     return file, name

@@ -23,7 +23,7 @@ from affiliate_site.backoffice.payouts.report_pages import (
     get_books_account,
     render_report,
 )
-from affiliate_site.cells import format_csv_line
+from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
 from payouts.models.ledger import TransferType
 from payouts.services.bookkeeping import list_entries
 
@@ -101,7 +101,7 @@ def export_entries(account: Account, start, end, columns) -> StreamingHttpRespon
         for ids in iterate_chunks_of_ids(rows)
     )
     return StreamingHttpResponse(
-        chain([titles], chunks),
+        chain([BYTE_ORDER_MARK, titles], chunks),
         content_type=CONTENT_TYPES["csv"],
         headers={
             "Content-Disposition": (

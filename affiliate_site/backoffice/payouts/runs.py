@@ -15,6 +15,7 @@ from affiliate_site.backoffice.lists.columns import (
     AMOUNT,
     PERSON,
     ListColumn,
+    SumsSource,
     build_status_column,
 )
 from affiliate_site.backoffice.lists.filters import (
@@ -60,8 +61,14 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             "Payments",
             lambda run: f"{run.line_count:,}",
             export=attrgetter("line_count"),
+            is_count=True,
         ),
-        ListColumn("total", "Total", lambda run: format_totals(run.totals)),
+        ListColumn(
+            "total",
+            "Total",
+            lambda run: format_totals(run.totals),
+            export=SumsSource(attrgetter("totals")),
+        ),
         "created_at",
         "confirmed_at",
         ListColumn("note", "Note", lambda run: run.note or EMPTY_VALUE),

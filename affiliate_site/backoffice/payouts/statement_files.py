@@ -7,7 +7,7 @@ from affiliate_site.backoffice.formatters import format_money, format_person
 from affiliate_site.backoffice.lists.exports import CURRENCY_TITLE, Cell
 from affiliate_site.backoffice.lists.xlsx_exports import write_workbook
 from affiliate_site.backoffice.object_pages import Column, Section, link_to
-from affiliate_site.cells import format_csv_line
+from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
 from affiliate_site.pdf import find_weasyprint, write_pdf
 from affiliate_site.statement_totals import MAX_LINES, add_up_rows, choose_period
 from payouts.services.statements import CurrencyStatement, Statement
@@ -95,7 +95,7 @@ def list_lines(statement: Statement) -> list[tuple]:
 def render_csv(statement: Statement) -> bytes:
     """A CSV file with all currencies."""
     lines = [[cell.title for cell in CELLS], *list_lines(statement)]
-    return "".join(map(format_csv_line, lines)).encode()
+    return "".join([BYTE_ORDER_MARK, *map(format_csv_line, lines)]).encode()
 
 
 def render_xlsx(statement: Statement) -> bytes:

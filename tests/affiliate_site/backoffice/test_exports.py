@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from accounts.models.api_keys import Role
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.lists import exports
-from affiliate_site.cells import format_cell, format_csv_line
+from affiliate_site.cells import format_cell, format_csv_line, format_semicolon_line
 from payouts.services.refunds import refund_conversion
 from tests.affiliate_site.backoffice.form_samples import create_rows_for_all_pages
 from tests.conftest import NOW
@@ -31,7 +31,9 @@ def export_csv(client, page, **filters):
     response = client.get(reverse(f"admin:{page}_export"), filters)
     assert response.status_code == 200
     assert response["Content-Type"] == "text/csv; charset=utf-8"
-    text = response.getvalue().decode()
+    data = response.getvalue()
+    assert data.startswith(b"\xef\xbb\xbf")
+    text = data.decode("utf-8-sig")
     return list(csv.reader(io.StringIO(text)))
 
 
@@ -142,11 +144,13 @@ def test_quotes_texts_and_leaves_numbers():
         "|=1|x",
         "|a;|b",
         "=1;=1",
+        *("a,=1", 'a,"=1', "a, ,|calc", "a,;=1", "a,\uff1d1"),
     ],
     ids=repr,
 )
-def test_no_separator_makes_a_formula_of_a_part_of_a_text(text, separator):
-    line = format_csv_line([1, text, text])
+@pytest.mark.parametrize("write", [format_csv_line, format_semicolon_line])
+def test_no_separator_makes_a_formula_of_a_part_of_a_text(write, text, separator):
+    line = write([1, text, text])
 
     for row in csv.reader(io.StringIO(line, newline=""), delimiter=separator):
         for cell in row:
@@ -260,6 +264,49 @@ def test_names_groups_and_customers_as_the_pages_do(staff_client, scenario):
     customer = scenario.account.customers.get()
     assert conversion["Customer ID"] == "customer-7"
     assert conversion["Customer"] == customer.public_id
+
+
+def test_affiliates_have_a_line_for_each_currency(staff_client, scenario, time_machine):
+    """So that no amount is missing, and each column adds up."""
+    time_machine.move_to(NOW)
+    for amount, currency in (("100", "EUR"), ("30", "EUR"), ("70", "USD")):
+        conversion = scenario.create_conversion(amount, currency=currency)
+        for commission in conversion.commissions.all():
+            scenario.approve(commission, at=NOW)
+
+    titles, *rows = export_csv(staff_client(), "tracking_affiliate")
+
+    lines = [dict(zip(titles, row, strict=True)) for row in rows]
+    own = [line for line in lines if line["ID"] == "minakessler"]
+    assert [
+        [
+            line[f"{title}{part}"]
+            for title in ("Revenue, 30 days", "Balance due")
+            for part in ("", ": currency")
+        ]
+        for line in own
+    ] == [["130", "EUR", "13", "EUR"], ["70", "USD", "7", "USD"]]
+    assert [line["Conversions, 30 days"] for line in own] == ["3", ""]
+    assert {line["E-mail"] for line in own} == {scenario.mina.affiliate.email}
+
+
+def test_commissions_have_the_program_and_the_hold_of_the_page(
+    staff_client, scenario, time_machine
+):
+    time_machine.move_to(NOW)
+    sales = [scenario.create_conversion(amount) for amount in ("100", "50", "20")]
+    held, earlier, disapproved = (sale.commissions.get() for sale in sales)
+    for commission, days in ((held, 3), (earlier, -1), (disapproved, 3)):
+        commission.update_row(due_at=NOW + timedelta(days=days))
+    disapproved.update_row(status="disapproved")
+
+    titles, *rows = export_csv(staff_client(), "payouts_commission")
+
+    lines = [dict(zip(titles, row, strict=True)) for row in rows]
+    assert [line["On hold until (UTC)"] for line in lines] == [
+        *("", "", "2026-03-07T09:15:27Z")  # the newest first
+    ]
+    assert {line["Program"] for line in lines} == {scenario.program.slug}
 
 
 def test_says_the_currency_of_balances_once(staff_client, scenario, commission):

@@ -74,7 +74,7 @@ def test_names_affiliates_and_orders(staff_client, scenario):
 
     _, page = open_ledger(client)
     url = reverse("admin:payouts_transfer_export")
-    text = b"".join(client.get(url).streaming_content).decode()
+    text = b"".join(client.get(url).streaming_content).decode("utf-8-sig")
 
     assert 'Mina Kessler <span class="subtext">minakessler</span>' in page
     top_up, earned = csv.DictReader(text.splitlines())

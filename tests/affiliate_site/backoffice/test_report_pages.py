@@ -64,7 +64,7 @@ def test_downloads_a_statement(staff_client, scenario, payment, name):
     assert response.headers["Content-Disposition"] == (
         f'attachment; filename="statement-minakessler-2026-03-01-to-2026-03-31.{name}"'
     )
-    starts = {"csv": b'"Date","What"', "xlsx": b"PK", "pdf": b"%PDF-"}
+    starts = {"csv": b'\xef\xbb\xbf"Date","What"', "xlsx": b"PK", "pdf": b"%PDF-"}
     assert response.content.startswith(starts[name])
 
 
@@ -141,7 +141,7 @@ def test_reports_lead_to_each_other_and_have_a_place_in_the_sidebar(
 
 def export_entries(client, *columns):
     response = client.get(DOUBLE_ENTRY, MARCH | {"columns": columns})
-    text = b"".join(response.streaming_content).decode()
+    text = b"".join(response.streaming_content).decode("utf-8-sig")
     return list(csv.reader(text.splitlines())), response
 
 

@@ -15,7 +15,6 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from accounts.models.api_keys import Role
-from affiliate_site.backoffice.formatters import format_totals
 from affiliate_site.backoffice.lists import exports, xlsx_exports
 from affiliate_site.cells import format_cell
 from tests.affiliate_site.backoffice.test_exports import export_csv
@@ -168,9 +167,19 @@ def test_writes_amounts_as_numbers_with_a_column_of_currencies(staff_client, sce
     assert euro[index : index + 2] == [("n", "1249.9"), ("inlineStr", "EUR")]
 
 
-def test_writes_sums_of_several_currencies_as_text():
-    assert write_sheet(format_totals({"EUR": 5, "JPY": 7})) == [
-        ("inlineStr", "5.00 EUR, 7 JPY")
+def test_writes_a_line_of_numbers_for_each_currency(
+    staff_client, scenario, time_machine
+):
+    time_machine.move_to(CONVERSION_CREATED_AT)
+    scenario.create_conversion("10.50", currency="EUR")
+    scenario.create_conversion("77", currency="JPY")
+
+    titles, *rows = download_sheet(staff_client(), "tracking_affiliate")
+
+    index = [text for _, text in titles].index("Revenue, 30 days")
+    assert [row[index : index + 2] for row in rows if row[0][1] == "minakessler"] == [
+        [("n", "10.5"), ("inlineStr", "EUR")],
+        [("n", "77"), ("inlineStr", "JPY")],
     ]
 
 
