@@ -42,7 +42,7 @@ ADDED_APOSTROPHE = re.compile(
 )
 # Readers that split at commas read files with semicolons, too.
 COMMA_PATTERN = re.compile(
-    rf"(,[{INVISIBLE_CHARACTERS},;|\"]*)([=+\-@|\uff1d\uff0b\uff0d\uff20\uff5c])"
+    rf"(,[{INVISIBLE_CHARACTERS},;\"]*)([=+\-@|\uff1d\uff0b\uff0d\uff20\uff5c]?)"
 )
 NUMBER_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
@@ -138,4 +138,4 @@ def _format_semicolon_cell(value) -> str:
     text = format_csv_cell(value)
     if isinstance(value, Decimal | Money):
         return text.replace(".", ",")
-    return COMMA_PATTERN.sub(r"\1'\2", text)
+    return COMMA_PATTERN.sub(lambda it: f"{it[1]}'{it[2]}" if it[2] else it[0], text)
