@@ -36,7 +36,7 @@ def test_imports_the_good_rows_of_a_table_and_undoes_it(walk):
     content = CONTENT.format(affiliate=slug).encode("utf-16")
     file = {"name": "balances.csv", "mimeType": "text/csv", "buffer": content}
 
-    with walk.job("import a table", clicks=8):
+    with walk.job("import a table", clicks=9):
         walk.go("Imports")
         walk.follow("Import a table")
         walk.fill({"Kind of rows": "Opening balances"})
@@ -45,8 +45,9 @@ def test_imports_the_good_rows_of_a_table_and_undoes_it(walk):
         walk.fill({"Balance": "Summe"})
         assert "1.234,50 · 80,00" in walk.text  # at once, beside the column
         assert "not read" not in walk.text
-        walk.click_count += 1
+        walk.click_count += 2
         walk.find_field("3 April 2026 (day/month/year)").check()
+        walk.find_field("Leave their rows out").check()
         text = walk.press("Check the rows")
         assert "No affiliate has the ID, e-mail address or code nobody" in text
         text = walk.press("Import the 1 good row, leave out 1")
@@ -75,7 +76,7 @@ def test_invites_imported_affiliates(walk_with_mail, mail_server):
     with walk.job("import affiliates", clicks=6):
         walk.go("Imports")
         walk.follow("Import a table")
-        walk.fill({"What are the rows?": "Affiliates"})
+        walk.fill({"Kind of rows": "Affiliates"})
         walk.find_field("File").set_input_files(file)
         walk.press("Continue")
         walk.fill({"Program, if the cell is empty": scenario.program.title})

@@ -335,6 +335,7 @@ def check_payments(
     imports: ImportMap, rows: list[Row], answers: Mapping[str, str]
 ) -> None:
     """Payments are known by their ID, else by what they are."""
+    choose_new_people(imports, rows)
     for row in list_good(rows):
         if not row.values["amount"]:
             row.add_problem("amount", "zero_amount")
@@ -408,13 +409,14 @@ def check_opening_balances(
 
     Several rows of one are added up in the first, or all of them are problems.
     """
+    choose_new_people(imports, rows)
     for row in list_good(rows):
         if not row.body["amount"]:
             row.add_problem("amount", "zero_amount")
     join_balances(rows, can_add=answers.get("twice") == ADD_UP)
     good = list_good(rows)
     pks = {
-        row.number: imports.get("affiliate", row.body["affiliate_id"], "")
+        row.number: imports.find("affiliate", row.body["affiliate_id"]) or 0
         for row in good
     }
     known = sum_opening_balances(imports.account, set(pks.values()))

@@ -85,7 +85,7 @@ def choose_new_affiliates(imports: ImportMap, rows: list[Row]) -> None:
         text = row.values.get("new_affiliate")
         if not text:
             continue
-        key = fold_email(text), row.body["program"]["id"]
+        key = fold_email(text), row.body.get("program", {}).get("id", "")
         at = row.values.get("created_at")
         if key not in people:
             people[key] = describe_affiliate(row, text)
@@ -95,21 +95,21 @@ def choose_new_affiliates(imports: ImportMap, rows: list[Row]) -> None:
     choose_ids(imports.account, list(people.values()))
     for row in rows:
         if row.person:
-            row.set("affiliate.id", row.person.body["id"])
+            path = "affiliate_id" if "affiliate_id" in row.body else "affiliate.id"
+            row.set(path, row.person.body["id"])
 
 
 def describe_affiliate(row: Row, text: str) -> Row:
     """Return the affiliate whom a row names as a row of its own, who is approved.
 
     A text without an address is the ID, and the referral code if the column has codes.
+    Without a program it is in none, and has no code.
     """
-    body: dict[str, Any] = {
-        "program": dict(row.body["program"]),
-        "approved": True,
-        "created_at": row.values.get("created_at"),
-    }
-    if body["created_at"] is None:
-        del body["created_at"]
+    body: dict[str, Any] = {"approved": True}
+    if "program" in row.body:
+        body["program"] = dict(row.body["program"])
+    if created_at := row.values.get("created_at"):
+        body["created_at"] = created_at
     if "@" in text:
         body |= {"email": text, "firstname": text.partition("@")[0]}
     else:

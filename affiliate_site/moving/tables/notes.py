@@ -69,9 +69,18 @@ def find_earner(body: dict[str, Any]) -> str:
 def list_notes_of_balances(imports: ImportMap, new: list[Row]) -> list[str]:
     """Who has imported sales that are not paid."""
     wanted = {(it.body["affiliate_id"], it.body["currency"]) for it in new}
-    pks = {imports.get("affiliate", slug, "") for slug, _ in wanted}
+    pks = {pk for slug, _ in wanted if (pk := imports.find("affiliate", slug))}
     owed = find_owed_for_sales(imports.account, pks)
-    return list_notes_of_added(imports, new) + describe_owed_twice(wanted & owed)
+    return [
+        *describe_new_people(new),
+        *list_notes_of_added(imports, new),
+        *describe_owed_twice(wanted & owed),
+    ]
+
+
+def list_notes_of_payments(imports: ImportMap, new: list[Row]) -> list[str]:
+    """Who is created."""
+    return describe_new_people(new)
 
 
 def list_notes_of_sales(imports: ImportMap, new: list[Row]) -> list[str]:
@@ -228,5 +237,6 @@ def name_some(texts: list[str]) -> str:
 NOTES: dict[str, Callable[[ImportMap, list[Row]], list[str]]] = {
     "affiliates": list_notes_of_affiliates,
     "conversions": list_notes_of_sales,
+    "payments": list_notes_of_payments,
     "opening_balances": list_notes_of_balances,
 }

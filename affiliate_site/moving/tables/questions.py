@@ -53,7 +53,6 @@ MONEY_COLUMNS = {
 }
 # With this column, others are not asked about.
 READ_INSTEAD = {"payments": "removed_at"}
-KINDS_WITH_NEW_AFFILIATES = ("conversions", "customers")
 TEXTS = {
     "dates": "How are dates written? {example} in “{column}” is",
     "decimal": "How are numbers written? {example} in “{column}” is",
@@ -267,8 +266,10 @@ def ask_about_affiliates(
     account: Account, kind: TableKind, columns: Sequence[FileColumn]
 ) -> Iterator[Question]:
     """Ask whether affiliates whom nobody here is named like are created."""
-    if kind.name not in KINDS_WITH_NEW_AFFILIATES:
+    if kind.name == "affiliates":
         return
+    has_program = "program" in kind.by_name
+    where = "approved in the program of their rows" if has_program else "in no program"
     for it in columns:
         if it.column.type == "affiliate":
             texts = dict.fromkeys(it.texts)
@@ -280,7 +281,7 @@ def ask_about_affiliates(
                     it.header,
                     name_some(unknown),
                     {
-                        CREATE: "Create them, approved in the program of their rows",
+                        CREATE: f"Create them, {where}",
                         LEAVE_OUT: "Leave their rows out",
                     },
                     is_needed=False,

@@ -201,10 +201,14 @@ def iterate_people_in_use(account: Account, made: Made) -> Iterator[str]:
         for row in list_where(people, "affiliate", affiliates):
             if row.pk not in own:
                 yield f"{describe(row)} uses {describe(row.affiliate)}"
+    own_balances = {
+        (row.debit.affiliate_id or row.credit.affiliate_id, row.currency)
+        for row in made.get("opening_balance", {}).values()
+    }
     for (pk, currency), amount in sum_opening_balances(
         account, set(affiliates)
     ).items():
-        if amount:
+        if amount and (pk, currency) not in own_balances:
             yield f"{describe(affiliates[pk])} has an opening balance in {currency}"
 
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from affiliate_site.moving.tables.undo import undo_table_import
 from payouts.services.documents import list_unbilled
+from payouts.services.ledger import get_payable_balances_by_slug
 from tests.affiliate_site.backoffice.table_import_pages import (
     choose,
     client,
@@ -192,6 +193,30 @@ def test_a_kind_of_row_is_not_left_unread_by_chance(account, program, client, up
     assert list(form.errors) == ["column:rtype", "column:tier"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("opening_balances", "15"), ("payments", "-15")]
+)
+def test_creates_whom_balances_and_payments_name(
+    account, program, client, move_in, kind, expected
+):
+    rows = "Partner;Amount;Currency;Date\nada@x.example;10;EUR;2026-03-01\n"
+    rows += "Ada@x.example;5;EUR;2026-03-02\nbo;7,5;EUR;2026-03-03\n"
+    twice = {"twice": "add_up"} if kind == "opening_balances" else {}
+    page = move_in(kind, rows, affiliates="create", **twice)
+    assert "Affiliates who are created: ada@x.example, bo." in read(page)
+    ada = account.affiliates.get(email="ada@x.example")
+    assert not account.enrollments.exists()
+    balances = get_payable_balances_by_slug(account)
+    sign = 1 if kind == "opening_balances" else -1
+    assert balances[ada.slug]["EUR"] == Decimal(expected)
+    assert balances["bo"]["EUR"] == Decimal("7.5") * sign
+    assert_ledger_consistent(account)
+    table_import = account.table_imports.get()
+    undo_table_import(account, public_id=table_import.public_id, at=timezone.now())
+    assert not account.affiliates.not_deleted().exists()
+    assert_ledger_consistent(account)
+
+
 TAPFILIATE = """id,external_id,amount,created_at,affiliate_id,program_id,customer_id,\
 commission_amount,commission_approved,commission_paid,currency,payment_id
 1,TA-1,300.90,2026-03-01T00:00:00+00:00,tp0,umzug,k-0,60.18,true,true,EUR,
@@ -319,7 +344,8 @@ def test_lets_the_last_balance_of_somebody_not_win(
 ):
     time_machine.move_to("2026-11-27T12:00:00Z")
     move_in("affiliates", "ID,E-mail\nada,ada@x.example\nben,ben@x.example\n")
-    page = move_in("opening_balances", BALANCES, button="_only_good", twice=answer)
+    answers = {"twice": answer, "affiliates": "leave_out"}
+    page = move_in("opening_balances", BALANCES, button="_only_good", **answers)
     assert "code nobody@x.example: import the affiliates first" in read(page)
     rows = account.transfers.filter(kind="opening_balance")
     found = dict(rows.values_list("credit__affiliate__slug", "amount"))
