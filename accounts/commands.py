@@ -7,12 +7,14 @@ exit code 1; wrong arguments are exit code 2.
 
 import logging
 import re
+import sys
 from abc import ABC, abstractmethod
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -209,6 +211,28 @@ def add_events_argument(parser: CommandParser) -> None:
         metavar="NAME",
         help="only this event, e.g. conversion.created (repeatable)",
     )
+
+
+def read_file(path: Path, *, max_bytes: int) -> tuple[str, bytes]:
+    """Return the name and the content of a file; `-` is standard input.
+
+    Raises `CommandError` if it cannot be read or is larger than `max_bytes`.
+    """
+    name = "standard input" if str(path) == "-" else path.name
+    try:
+        with (
+            nullcontext(sys.stdin.buffer)
+            if str(path) == "-"
+            else path.open("rb") as file
+        ):
+            content = file.read(max_bytes + 1)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}") from error
+    if len(content) > max_bytes:
+        raise CommandError(
+            f"{name} has more than {max_bytes >> 20} MiB: it is not read."
+        )
+    return name, content
 
 
 def escape_controls(text: str) -> str:

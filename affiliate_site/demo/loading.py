@@ -97,12 +97,16 @@ def load_demo(
                 affiliate_email=affiliate_email,
                 affiliate_password=affiliate_password,
             )
-            save_credentials(demo)
+            with suppress(OSError):  # of an image, whose files cannot be written
+                save_credentials(demo)
     return demo
 
 
 def save_credentials(credentials: DemoCredentials) -> None:
-    """Save the credentials with mode 0600, so that the next run prints the same."""
+    """Save the credentials with mode 0600, so that the next run prints the same.
+
+    Raises OSError.
+    """
     VAR_DIR.mkdir(mode=0o700, exist_ok=True)
     with suppress(FileNotFoundError):
         os.unlink(CREDENTIALS_FILE)  # noqa: PTH108 - a new file gets the right mode

@@ -11,9 +11,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from itertools import islice
+from time import monotonic
 from typing import Any
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, OperationalError, connection
 from django.utils import timezone
 
 from accounts.models.webhooks import Delivery, WebhookEndpoint
@@ -42,6 +43,7 @@ logger = logging.getLogger(__name__)
 
 # Limits of concurrent calls.
 MAX_CONCURRENCY = 32
+AWAY_LOG_SECONDS = 60.0  # between two lines that say that the database is away
 MAX_CALLS_PER_ENDPOINT = 4  # while more than half of all slots are free; else one
 MAX_CALLS_TO_FAILING_ENDPOINTS = 8  # in all, and one to each: its last call failed
 MAX_FAILING_CALLS_PER_ACCOUNT = 2  # to failing endpoints of one account
@@ -80,6 +82,7 @@ class DeliveryWorker:
         self.stopping = threading.Event()
         self.calls_in_progress: dict[Future[DeliveryResult], Delivery] = {}
         self.mails_in_progress: dict[Future[MailResult], Mail] = {}
+        self.logged_away_at = -AWAY_LOG_SECONDS  # on a clock that begins at 0
 
     def stop(self, *_signal: object) -> None:
         """Claim nothing more; calls in progress are completed and recorded."""
@@ -215,12 +218,22 @@ class DeliveryWorker:
         """
         try:
             yield
-        except DatabaseError:
+        except DatabaseError as error:
             if self.due_before:
                 raise
-            logger.exception("Due deliveries could not be read or written")
+            if isinstance(error, OperationalError):
+                self.log_database_error(error)
+            else:
+                logger.exception("Due deliveries could not be read or written")
             if not connection.in_atomic_block:
                 connection.close()  # the next query opens a new connection
+
+    def log_database_error(self, error: DatabaseError) -> None:
+        """Log in one line, once a minute, that the database is away."""
+        if monotonic() - self.logged_away_at >= AWAY_LOG_SECONDS:
+            self.logged_away_at = monotonic()
+            reason = " ".join(str(error).split())
+            logger.error("Due deliveries could not be read or written: %s", reason)
 
 
 def get_result(call: Future[DeliveryResult]) -> DeliveryResult:

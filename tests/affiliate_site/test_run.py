@@ -143,6 +143,24 @@ def test_an_invalid_variable_is_one_line(monkeypatch):
         run.main()
 
 
+def test_shows_credentials_that_cannot_be_stored(db, monkeypatch):
+    """In the image, files outside of volumes cannot be written."""
+
+    def refuse(credentials):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(demo_module, "save_credentials", refuse)
+    monkeypatch.setattr(
+        demo_module, "CREDENTIALS_FILE", demo_module.VAR_DIR / "none.json"
+    )
+    first, second = (
+        demo_module.load_demo(scale=1, at=timezone.now()) for _ in range(2)
+    )
+
+    assert (first.account, second.account) == ("demo", "demo")
+    assert first.key != second.key
+
+
 def test_stores_demo_credentials(demo):
     stored = json.loads(demo_module.CREDENTIALS_FILE.read_text())
 

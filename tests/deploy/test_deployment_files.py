@@ -168,7 +168,7 @@ def test_the_image_can_serve_metrics():
     assert "COPY deploy/requirements.txt" in (DEPLOY / "Dockerfile").read_text()
     assert "\nprometheus-client==" in packages
     assert list_pins(service) < list_pins(packages)
-    assert "METRICS_TOKEN:" in (DEPLOY / "compose.yaml").read_text()
+    assert "env_file:" in (DEPLOY / "compose.yaml").read_text()
 
 
 def list_pins(requirements):

@@ -4,11 +4,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from accounts.commands import AccountCommand
+from accounts.commands import AccountCommand, read_file
 from affiliate_site.payout_files.results.reading import (
     AUTO,
+    MAX_RESULTS_BYTES,
     RESULT_FORMATS,
-    read_results_file,
+    read_results,
 )
 from payouts.services.payout_files import get_payout_run
 from payouts.services.payout_results import apply_payout_results
@@ -24,7 +25,10 @@ class Command(AccountCommand):
     def add_arguments(self, parser):
         super().add_arguments(parser)
         parser.add_argument(
-            "file", metavar="FILE", type=Path, help="pain.002, camt.053/054 or CSV"
+            "file",
+            metavar="FILE",
+            type=Path,
+            help="pain.002, camt.053/054 or CSV; - is standard input",
         )
         parser.add_argument(
             "--run", metavar="RUN", help="refuse answers about other payments"
@@ -42,7 +46,8 @@ class Command(AccountCommand):
             console=console, transient=True, disable=not console.is_terminal
         ) as progress:
             task = progress.add_task(steps[0], total=len(steps))
-            results = read_results_file(options["file"], options["format"])
+            _, content = read_file(options["file"], max_bytes=MAX_RESULTS_BYTES)
+            results = read_results(content, options["format"])
             progress.update(task, advance=1, description=steps[1])
             applied = apply_payout_results(
                 account, results, run=run, is_dry_run=options["dry_run"], at=at

@@ -3,7 +3,8 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from accounts.commands import AccountCommand
+from accounts.commands import AccountCommand, read_file
+from affiliate_site.moving.tables.files import MAX_FILE_BYTES
 from affiliate_site.moving.tables.importing import TableImporter
 from affiliate_site.moving.tables.kinds import KINDS
 from affiliate_site.moving.tables.limited import COMMAND_LIMITS, read_foreign_table
@@ -29,7 +30,9 @@ class Command(AccountCommand):
         parser.add_argument(
             "kind", metavar="TABLE", choices=KINDS, help=f"one of {', '.join(KINDS)}"
         )
-        parser.add_argument("file", metavar="FILE", type=Path, nargs="?")
+        parser.add_argument(
+            "file", metavar="FILE", type=Path, nargs="?", help="- is standard input"
+        )
         parser.add_argument(
             "--template", action="store_true", help="print a CSV file with the columns"
         )
@@ -87,10 +90,8 @@ class Command(AccountCommand):
             return
         if file is None:
             raise CommandError("Name a FILE, or --template.", returncode=2)
-        try:
-            table = read_foreign_table(file.read_bytes(), file.name, COMMAND_LIMITS)
-        except OSError as error:
-            raise CommandError(f"{file} cannot be read: {error.strerror}") from error
+        file_name, content = read_file(file, max_bytes=MAX_FILE_BYTES)
+        table = read_foreign_table(content, file_name, COMMAND_LIMITS)
         guessed = guess_settings(kind, table, options["system"] or "")
         mapping = {**guessed.mapping, **dict(options["column"])}
         defaults = {**guessed.defaults, **dict(options["default"])}
@@ -103,7 +104,7 @@ class Command(AccountCommand):
             table,
             {name: header for name, header in mapping.items() if header},
             at,
-            file_name=file.name,
+            file_name=file_name,
             styles=Styles(options["decimal"], " ".join(options["dates"]) or None),
             defaults=defaults,
             only_good=options["only_good"],

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 from affiliate_site.payout_files.results.bounds import MAX_TEXT_LENGTH
 from affiliate_site.payout_files.results.lists import LISTS, read_list
@@ -19,12 +18,6 @@ OTHER_KINDS = {
     b"PK": "This is a spreadsheet or a ZIP file: save it as CSV, or unpack it",
     b"%PDF": "This is a PDF: export the list as CSV, or ask the bank for XML",
 }
-
-
-def read_results_file(path: Path, format_name: str = AUTO) -> list[PayoutResult]:
-    """Read a file on disk; one that is too large is not read at all."""
-    ensure_size(path.stat().st_size)
-    return read_results(path.read_bytes(), format_name)
 
 
 def ensure_size(size: int, limit: int | None = None, way_out: str = "") -> None:

@@ -99,6 +99,6 @@ def test_fails_with_one_line(run, path, tmp_path, other_account):
     assert error == "Payout run not found"
     result = run_json_command(COMMAND, "zz-marker", path)
     assert len(result["unmatched"]) == 3
-    with pytest.raises(FileNotFoundError):  # one line, too: manage.py says which
-        run_json_command(COMMAND, "harbor", str(tmp_path / "none"))
+    error = run_failing_command(COMMAND, "harbor", str(tmp_path / "none"))
+    assert error.endswith("none cannot be read: No such file or directory")
     assert is_usage_error(COMMAND, "harbor", path, "--format", "xls")

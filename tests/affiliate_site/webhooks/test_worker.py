@@ -235,6 +235,21 @@ def test_continues_after_temporary_database_error(
     assert "Due deliveries could not be read or written" in caplog.text
 
 
+def test_says_once_a_minute_that_the_database_is_away(monkeypatch, caplog):
+    now = [1000.0]
+    monkeypatch.setattr(workers, "monotonic", lambda: now[0])
+    worker = DeliveryWorker(on_result=lambda delivery, result: None)
+    error = OperationalError("connection failed:\n  is the server running?")
+
+    for seconds in (0, 1, 58, 1, 5):
+        now[0] += seconds
+        worker.log_database_error(error)
+
+    line = "Due deliveries could not be read or written: connection failed: is the "
+    assert caplog.messages == [f"{line}server running?"] * 2
+    assert not any(record.exc_info for record in caplog.records)
+
+
 def test_once_raises_database_error(make_listening_account, monkeypatch):
     def fail(**_):
         raise OperationalError("server closed the connection unexpectedly")
