@@ -37,6 +37,11 @@ from tracking.services.erasure import find_clicks
 from tracking.services.mails import SECRET_MAILS
 
 VISITOR_DATA = ("ip", "user_agent")
+# What an affiliate has set, and what the portal keeps, beyond the API.
+PORTAL_COLUMNS = (
+    *("language", "notices", "bounced_email", "invited_at", "signed_in_at"),
+    "deletion_asked_at",
+)
 TAX_COLUMNS = ("is_business", "country", "vat_id", "consented_on")
 QUESTION_COLUMNS = (
     *("order_id", "day", "answer_given", "text", "state"),
@@ -46,6 +51,7 @@ MAIL_COLUMNS = ("created_at", "recipient", "subject", "text", "sent_at", "error"
 # What affiliates read of their own export.
 OWN_KEYS = (
     *("id", "firstname", "lastname", "email", "company", "address", "created_at"),
+    *("promotion_method", *PORTAL_COLUMNS),
     *("custom_fields", "programs", "payout_methods", "postbacks", "tax_data"),
     *("opening_balances", "documents", "mails", "portal_sessions", "portal_links"),
     *("questions", "accepted_terms", "portal_applications"),
@@ -100,6 +106,7 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
     postbacks = account.webhook_endpoints.filter(affiliate=affiliate.slug)
     return {
         **_represent_one(AffiliateRepresentation, account, affiliate),
+        **{name: getattr(affiliate, name) for name in PORTAL_COLUMNS},
         "removed_at": affiliate.deleted_at,
         "programs": [
             {

@@ -53,7 +53,9 @@ def test_downloads_own_data_without_what_staff_wrote(mina, account, portal, scen
     assert "zz-" not in response.content.decode()
     assert list(data) == [
         *("account", "exported_at", "id", "firstname", "lastname", "email", "company"),
-        *("address", "created_at", "custom_fields", "programs", "payout_methods"),
+        *("address", "created_at", "promotion_method", "language", "notices"),
+        *("bounced_email", "invited_at", "signed_in_at", "deletion_asked_at"),
+        *("custom_fields", "programs", "payout_methods"),
         *("postbacks", "tax_data", "opening_balances", "documents", "mails"),
         *("portal_sessions", "portal_links", "questions", "accepted_terms"),
         *("portal_applications", "commissions", "payments"),
