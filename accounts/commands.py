@@ -42,6 +42,7 @@ CONTROLS = re.compile(
 )
 FAILED_ACCOUNTS = "The work was done, but not for all accounts; the log says why:"
 logger = logging.getLogger(__name__)
+CURRENCY_PATTERN = re.compile(r"[A-Za-z]{3}", re.ASCII)
 AMOUNT_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
 
 
@@ -251,6 +252,14 @@ def parse_amount_argument(text: str) -> Decimal:
     except ValueError:
         pass
     raise ArgumentTypeError(f"{text!r} is not a number like 12.50")
+
+
+def parse_currency_amount(text: str) -> tuple[str, Decimal]:
+    """Parse a currency and an amount that is not below zero: `EUR=50`."""
+    currency, _, amount = text.partition("=")
+    if not CURRENCY_PATTERN.fullmatch(currency) or amount.startswith("-"):
+        raise ArgumentTypeError(f"{text!r} is not an amount like EUR=50")
+    return currency.upper(), parse_amount_argument(amount)
 
 
 def parse_id_argument(text: str) -> int:

@@ -70,6 +70,7 @@ def validate_payer(changes: dict[str, Any]) -> None:
         lambda: _normalize(changes, "payer_iban", IBAN, "an IBAN"),
         lambda: _normalize(changes, "payer_bic", BIC, "a BIC"),
         lambda: _ensure_address_complete(changes),
+        lambda: _ensure_lengths(changes),
     )
 
 
@@ -92,6 +93,14 @@ def _normalize_vat_id(account: Account, changes: dict[str, Any]) -> None:
     if vat_id and changes.keys() & {"payer_vat_id", "payer_country"}:
         path = "payer_vat_id" if "payer_vat_id" in changes else "payer_country"
         changes["payer_vat_id"] = normalize_vat_id(country, vat_id, path=path)
+
+
+def _ensure_lengths(changes: Mapping[str, Any]) -> None:
+    for field in PayoutSettings._meta.local_concrete_fields:
+        limit = field.max_length
+        if limit and len(changes.get(field.name) or "") > limit:
+            reason = f"At most {limit} characters are possible"
+            raise InvalidPayer(reason=reason, path=field.name)
 
 
 def _ensure_address_complete(changes: Mapping[str, Any]) -> None:

@@ -83,6 +83,8 @@ DOCUMENTED = {
         " [--output DIR]"
     ),
     "withheld_balances": "ACCOUNT [--lift BALANCE]",
+    "payout_minimums": "ACCOUNT [--affiliate ID] [--set EUR | --remove EUR]",
+    "payer": "ACCOUNT [--set NAME]",
     "import_payout_results": ("ACCOUNT FILE [--run RUN] [--format FORMAT] [--dry-run]"),
     # read-only without --note
     "check_ledger": "[ACCOUNT | --expect DIGEST] [--note]",

@@ -107,6 +107,8 @@ OTHER_COMMANDS = {
     "import_payout_results": "tests/payouts/services/test_payout_results.py",
     "rotate_encryption": "commits each batch: tests/payouts/services/test_encryption",
     "statement": "reads",
+    "payer": "the service of a form",
+    "payout_minimums": "the services of forms",
     "withheld_balances": "one row and its entry in the audit log",
     "export_openapi": "reads",
     "export_person": "reads",

@@ -9,7 +9,7 @@ from django.db import transaction
 from rich.console import Console
 from rich.progress import track
 
-from accounts.commands import AccountCommand, parse_amount_argument
+from accounts.commands import AccountCommand, parse_currency_amount
 from accounts.exact_json import format_decimal
 from accounts.lookups import get_or_raise
 from affiliate_site.payout_files.folders import write_into_folder
@@ -44,7 +44,7 @@ class Command(AccountCommand):
         which.add_argument("--run", metavar="RUN", help="a run that was made before")
         parser.add_argument(
             "--minimum",
-            type=parse_minimum,
+            type=parse_currency_amount,
             action="append",
             default=[],
             metavar="EUR=50",
@@ -152,14 +152,6 @@ def parse_day(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError:
         raise ArgumentTypeError(f"{text!r} is not a day like 2026-11-30") from None
-
-
-def parse_minimum(text: str):
-    """Parse a currency and an amount: `EUR=50`."""
-    currency, _, amount = text.partition("=")
-    if len(currency) != 3 or not currency.isalpha():
-        raise ArgumentTypeError(f"{text!r} is not a minimum like EUR=50")
-    return currency.upper(), abs(parse_amount_argument(amount))
 
 
 def list_lines(account, run):
