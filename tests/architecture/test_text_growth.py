@@ -25,7 +25,7 @@ from accounts.decimals import parse_decimal
 from accounts.email_addresses import fold_email, list_spellings
 from accounts.errors import DomainError
 from accounts.url_safety import parse_url, split_url
-from affiliate_site.backoffice.forms import read_number
+from affiliate_site.backoffice.fields import read_number
 from affiliate_site.cells import format_cell, format_csv_cell, restore_cell
 from affiliate_site.links import find_shop_page
 from affiliate_site.moving.tables.files import find_delimiter

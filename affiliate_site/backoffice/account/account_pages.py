@@ -7,8 +7,9 @@ from django.conf import settings
 
 from accounts.errors import InvalidSetting
 from accounts.services.accounts import MAX_LOGO_BYTES, detect_media_type, set_logo
+from affiliate_site.backoffice.fields import COLOR
 from affiliate_site.backoffice.form_pages import SettingsPage
-from affiliate_site.backoffice.forms import COLOR, FieldSets, ServiceForm
+from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from affiliate_site.creative_images import encode_image
 from tracking.money import list_currencies
 from tracking.services.account_settings import update_account_settings

@@ -13,7 +13,8 @@ from django.views.decorators.http import require_http_methods
 from accounts.errors import DomainError
 from accounts.services.invitations import accept_invitation, find_open_invitation
 from affiliate_site.backoffice.account.access_pages import get_sign_in_path
-from affiliate_site.backoffice.forms import PASSWORD, ServiceForm
+from affiliate_site.backoffice.fields import PASSWORD
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.throttling import count_sign_in_attempt
 
 HTTP_NOT_FOUND = 404

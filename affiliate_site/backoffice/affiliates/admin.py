@@ -41,6 +41,7 @@ from affiliate_site.backoffice.affiliates.portal_pages import (
     ViewPortalPage,
 )
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
+from affiliate_site.backoffice.fields import label_row
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     REMOVED_LABEL,
@@ -51,7 +52,6 @@ from affiliate_site.backoffice.formatters import (
     format_totals,
     keep_amounts_together,
 )
-from affiliate_site.backoffice.forms import label_row
 from affiliate_site.backoffice.links import get_qr_code_response, render_links
 from affiliate_site.backoffice.lists.columns import (
     PERSON,

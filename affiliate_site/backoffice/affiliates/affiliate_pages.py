@@ -7,9 +7,10 @@ from affiliate_site.backoffice.affiliates.person_forms import (
     AffiliateForm,
     get_person_values,
 )
+from affiliate_site.backoffice.fields import RowChoiceField
 from affiliate_site.backoffice.form_pages import FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_totals
-from affiliate_site.backoffice.forms import RowChoiceField, ServiceForm
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.money_pages import MoneyFormPage
 from payouts.models.commission_types import MIN_PARENT_LEVEL
 from payouts.services.payables import get_payable_balances

@@ -16,7 +16,8 @@ from affiliate_site.backoffice.affiliates.enrollment_pages import (
     ApproveEnrollmentPage,
     DisapproveEnrollmentPage,
 )
-from affiliate_site.backoffice.forms import RowChoiceField, ServiceForm
+from affiliate_site.backoffice.fields import RowChoiceField
+from affiliate_site.backoffice.forms import ServiceForm
 from tracking.services.enrollments import set_approval
 from tracking.services.hierarchy import set_group
 

@@ -4,9 +4,10 @@ from django import forms
 from django.contrib import admin
 
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
+from affiliate_site.backoffice.fields import LinesField, NewIdField
 from affiliate_site.backoffice.form_pages import FormPage, RemovePage
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
-from affiliate_site.backoffice.forms import LinesField, NewIdField, ServiceForm
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from tracking.models.affiliates import CustomField, FieldType
 from tracking.services.custom_fields import (

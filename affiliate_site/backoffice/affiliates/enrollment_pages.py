@@ -15,8 +15,9 @@ from affiliate_site.backoffice.affiliates.affiliate_pages import (
     AffiliatePage,
     get_tab_url,
 )
+from affiliate_site.backoffice.fields import LinesField, RowChoiceField
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.forms import LinesField, RowChoiceField, ServiceForm
+from affiliate_site.backoffice.forms import ServiceForm
 from tracking.errors import DuplicateCoupon, DuplicateReferralCode
 from tracking.models.enrollments import Enrollment
 from tracking.services.enrollments import (

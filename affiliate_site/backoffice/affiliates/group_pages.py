@@ -4,9 +4,10 @@ from django import forms
 
 from affiliate_site.api.resources.groups import AffiliateGroupInputSerializer
 from affiliate_site.backoffice.affiliates.affiliate_pages import SetGroupPage
+from affiliate_site.backoffice.fields import RowsChoiceField
 from affiliate_site.backoffice.form_pages import EditPage, FormPage, RemovePage
 from affiliate_site.backoffice.formatters import describe_hold_days, format_totals
-from affiliate_site.backoffice.forms import RowsChoiceField, ServiceForm
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.object_pages import RowPage, list_page_links
 from affiliate_site.backoffice.programs.rate_pages import AddGroupRatePage
 from payouts.models.commission_types import RateKind

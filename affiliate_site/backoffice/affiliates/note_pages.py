@@ -7,8 +7,9 @@ from affiliate_site.backoffice.affiliates.affiliate_pages import (
     AffiliatePage,
     get_tab_url,
 )
+from affiliate_site.backoffice.fields import MULTI_LINE
 from affiliate_site.backoffice.form_pages import EditPage, FormPage, RemovePage
-from affiliate_site.backoffice.forms import MULTI_LINE, ServiceForm
+from affiliate_site.backoffice.forms import ServiceForm
 from tracking.services.notes import create_note, delete_note, update_note
 
 

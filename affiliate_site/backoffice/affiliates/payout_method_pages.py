@@ -7,9 +7,10 @@ from django.utils.html import format_html, format_html_join
 
 from affiliate_site.api.resources.payout_methods import PayoutMethodInputSerializer
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
+from affiliate_site.backoffice.fields import FIELD_WIDGETS, KeyValueField
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_person
-from affiliate_site.backoffice.forms import FIELD_WIDGETS, KeyValueField, ServiceForm
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.payouts.payout_texts import can_see_accounts
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.payments import PayoutMethod, PayoutMethodKind

@@ -6,14 +6,8 @@ from django import forms
 from django_countries import countries
 
 from affiliate_site.api.person_serializers import AffiliateUpdateSerializer
-from affiliate_site.backoffice.forms import (
-    MULTI_LINE,
-    NO_CHOICE_TEXT,
-    PATH_SEPARATOR,
-    FieldSets,
-    MetaDataField,
-    ServiceForm,
-)
+from affiliate_site.backoffice.fields import MULTI_LINE, NO_CHOICE_TEXT, MetaDataField
+from affiliate_site.backoffice.forms import PATH_SEPARATOR, FieldSets, ServiceForm
 from tracking.models.affiliates import ADDRESS_COLUMNS, CustomField, FieldType
 
 NO_CHOICE = ("", NO_CHOICE_TEXT)

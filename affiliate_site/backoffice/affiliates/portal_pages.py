@@ -10,8 +10,9 @@ from accounts.models.api_keys import Role
 from accounts.models.users import User
 from accounts.services.notifications import can_send_mail
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
+from affiliate_site.backoffice.fields import MULTI_LINE
 from affiliate_site.backoffice.form_pages import SettingsPage
-from affiliate_site.backoffice.forms import MULTI_LINE, FieldSets, ServiceForm
+from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from affiliate_site.backoffice.secret_page import render_secret
 from affiliate_site.links import build_password_url, build_view_url
 from tracking.errors import InvitationNotMailed

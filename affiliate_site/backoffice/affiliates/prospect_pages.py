@@ -9,9 +9,9 @@ from affiliate_site.backoffice.affiliates.affiliate_detail import (
     list_details,
 )
 from affiliate_site.backoffice.affiliates.person_forms import PersonForm
+from affiliate_site.backoffice.fields import RowChoiceField
 from affiliate_site.backoffice.form_pages import FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_day
-from affiliate_site.backoffice.forms import RowChoiceField
 from affiliate_site.backoffice.object_pages import find_neighbors, label_status
 from affiliate_site.backoffice.theme import get_object_url
 from affiliate_site.links import build_referral_link

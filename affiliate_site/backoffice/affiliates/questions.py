@@ -5,9 +5,10 @@ from django.contrib import admin
 
 from affiliate_site.backoffice.affiliates.affiliate_detail import get_full_name
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
+from affiliate_site.backoffice.fields import MULTI_LINE
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_datetime
-from affiliate_site.backoffice.forms import MULTI_LINE, ServiceForm
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.lists.columns import AFFILIATE, build_status_column
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import AffiliateFilter

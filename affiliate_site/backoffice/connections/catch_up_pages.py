@@ -7,9 +7,10 @@ from django.contrib import messages
 from django.shortcuts import redirect
 
 from accounts.errors import DomainError
+from affiliate_site.backoffice.fields import PASSWORD
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_datetime
-from affiliate_site.backoffice.forms import PASSWORD, ServiceForm
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.shops.catching_up import Pace, catch_up
 from affiliate_site.shops.promotion_codes import read_promotion_codes
 from affiliate_site.shops.sources import SOURCES

@@ -18,15 +18,14 @@ from affiliate_site.backoffice.connections.details import (
 )
 from affiliate_site.backoffice.connections.event_pages import TryEventPage
 from affiliate_site.backoffice.connections.mapping_page import MappingPage
-from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.forms import (
+from affiliate_site.backoffice.fields import (
     MULTI_LINE,
     PASSWORD,
-    FieldSets,
     KeyValueField,
     RowChoiceField,
-    ServiceForm,
 )
+from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.ready_made import READY_MADE, ReadyMade, build_settings
 from tracking.models.shops import ConnectionKind, ConnectionMode

@@ -14,9 +14,10 @@ from django.utils import timezone
 from accounts.errors import DomainError
 from affiliate_site.backoffice.connections.details import get_state_text
 from affiliate_site.backoffice.connections.steps import list_event_kinds
+from affiliate_site.backoffice.fields import MULTI_LINE
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_datetime, format_status
-from affiliate_site.backoffice.forms import MULTI_LINE, ServiceForm
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.object_pages import Section
 from affiliate_site.shops.base import WrongSignature, describe, parse_body
 from affiliate_site.shops.kinds import SHOPS

@@ -11,12 +11,8 @@ from django import forms
 from accounts.errors import DomainError
 from affiliate_site.backoffice.connections.event_body import PATHS_ID
 from affiliate_site.backoffice.connections.event_pages import NO_SAMPLE, SampleForm
-from affiliate_site.backoffice.forms import (
-    FIELD_WIDGETS,
-    MULTI_LINE,
-    PATH_SEPARATOR,
-    FieldSets,
-)
+from affiliate_site.backoffice.fields import FIELD_WIDGETS, MULTI_LINE
+from affiliate_site.backoffice.forms import PATH_SEPARATOR, FieldSets
 from affiliate_site.shops.base import Body, parse_body
 from affiliate_site.shops.other import format_value
 from tracking.dotted_paths import MAX_EXPRESSION_LENGTH, MAX_PATH_LENGTH

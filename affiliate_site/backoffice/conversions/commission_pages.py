@@ -9,12 +9,9 @@ from affiliate_site.api.resources.commissions import (
     build_commission_changes,
 )
 from affiliate_site.backoffice.conversions.conversion_details import build_claims_url
+from affiliate_site.backoffice.fields import MULTI_LINE, DecimalField
 from affiliate_site.backoffice.formatters import format_money
-from affiliate_site.backoffice.forms import (
-    MULTI_LINE,
-    DecimalField,
-    ServiceForm,
-)
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.money_pages import (
     MoneyForm,
     MoneyFormPage,

@@ -24,15 +24,15 @@ from affiliate_site.backoffice.conversions.new_conversion_page import (
     OrderIdForm,
     explain_approval,
 )
-from affiliate_site.backoffice.form_pages import RemovePage
-from affiliate_site.backoffice.formatters import format_change, format_money
-from affiliate_site.backoffice.forms import (
+from affiliate_site.backoffice.fields import (
     MULTI_LINE,
     DecimalField,
     MetaDataField,
     RowChoiceField,
-    ServiceForm,
 )
+from affiliate_site.backoffice.form_pages import RemovePage
+from affiliate_site.backoffice.formatters import format_change, format_money
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.money_pages import (
     MoneyForm,
     MoneyFormPage,

@@ -4,8 +4,9 @@ from django import forms
 
 from affiliate_site.api.resources.customers import CustomerUpdateSerializer
 from affiliate_site.backoffice.conversions.new_conversion_page import MAX_ID_LENGTH
+from affiliate_site.backoffice.fields import MetaDataField
 from affiliate_site.backoffice.form_pages import EditPage, FormPage, RemovePage
-from affiliate_site.backoffice.forms import MetaDataField, ServiceForm
+from affiliate_site.backoffice.forms import ServiceForm
 from tracking.errors import DuplicateCustomer
 from tracking.models.customers import CustomerStatus
 from tracking.services.customers import (

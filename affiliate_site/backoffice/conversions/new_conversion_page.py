@@ -15,12 +15,8 @@ from affiliate_site.api.conversion_serializers import (
     build_conversion_data,
 )
 from affiliate_site.backoffice.conversions.conversion_details import name_sale
+from affiliate_site.backoffice.fields import DecimalField, MetaDataField, RowChoiceField
 from affiliate_site.backoffice.formatters import format_money
-from affiliate_site.backoffice.forms import (
-    DecimalField,
-    MetaDataField,
-    RowChoiceField,
-)
 from affiliate_site.backoffice.money_pages import (
     MoneyForm,
     MoneyFormPage,

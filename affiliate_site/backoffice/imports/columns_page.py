@@ -11,8 +11,9 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.dateformat import format as format_date
 
+from affiliate_site.backoffice.fields import RADIO
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.forms import RADIO, ServiceForm
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.object_pages import Column as TableColumn
 from affiliate_site.backoffice.object_pages import Section
 from affiliate_site.moving.tables.files import GUESSED_ENCODING_NOTE, CellError

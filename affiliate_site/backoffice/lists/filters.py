@@ -20,8 +20,8 @@ from django.utils.functional import cached_property
 
 from accounts.decimals import parse_decimal
 from accounts.tenant_admin import filter_for_user, get_user
+from affiliate_site.backoffice.fields import read_number
 from affiliate_site.backoffice.formatters import format_person
-from affiliate_site.backoffice.forms import read_number
 from payouts.models.commissions import Commission, CommissionStatus
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.enrollments import Enrollment

@@ -8,14 +8,10 @@ from django.utils.html import format_html, format_html_join
 from django_countries import countries
 
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
+from affiliate_site.backoffice.fields import MULTI_LINE, DecimalField
 from affiliate_site.backoffice.form_pages import FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_money
-from affiliate_site.backoffice.forms import (
-    MULTI_LINE,
-    DecimalField,
-    FieldSets,
-    ServiceForm,
-)
+from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, link_to
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
 from payouts.services.documents import count_unbilled, issue_documents, list_unbilled

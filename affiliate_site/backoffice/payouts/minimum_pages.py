@@ -3,9 +3,10 @@
 from django import forms
 
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
+from affiliate_site.backoffice.fields import DecimalField
 from affiliate_site.backoffice.form_pages import EditPage, FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_money
-from affiliate_site.backoffice.forms import DecimalField, ServiceForm
+from affiliate_site.backoffice.forms import ServiceForm
 from payouts.services.amounts_due import AmountsDue
 from payouts.services.payout_minimums import (
     get_minimums,

@@ -4,7 +4,8 @@ from django import forms
 from django.db import transaction
 
 from accounts.services.notifications import can_send_mail
-from affiliate_site.backoffice.forms import MULTI_LINE, FieldSets, ServiceForm
+from affiliate_site.backoffice.fields import MULTI_LINE
+from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
 from payouts.services.payment_mails import (
     DEFAULT_TEXTS,

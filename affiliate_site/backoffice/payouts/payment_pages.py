@@ -7,8 +7,9 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html
 
+from affiliate_site.backoffice.fields import MULTI_LINE, DecimalField
 from affiliate_site.backoffice.formatters import format_datetime, format_money
-from affiliate_site.backoffice.forms import MULTI_LINE, DecimalField, ServiceForm
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.money_pages import (
     MoneyForm,
     MoneyFormPage,

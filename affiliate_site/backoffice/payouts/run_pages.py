@@ -8,9 +8,10 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from accounts.days import A_DAY
+from affiliate_site.backoffice.fields import MULTI_LINE, DecimalField
 from affiliate_site.backoffice.form_pages import EditPage, FormPage
 from affiliate_site.backoffice.formatters import format_money
-from affiliate_site.backoffice.forms import MULTI_LINE, DecimalField, ServiceForm
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.payouts.payment_pages import NO_TRANSFER
 from affiliate_site.backoffice.payouts.run_parts import (
     ALERT_LINK,

@@ -10,9 +10,10 @@ from accounts.errors import InvalidSetting
 from accounts.services.notifications import can_send_mail
 from affiliate_site import creative_images
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
+from affiliate_site.backoffice.fields import MULTI_LINE, RowChoiceField
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_datetime
-from affiliate_site.backoffice.forms import MULTI_LINE, RowChoiceField, ServiceForm
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.lists.columns import (
     PROGRAM_TITLE,
     ListColumn,

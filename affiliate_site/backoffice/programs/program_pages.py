@@ -5,14 +5,9 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
+from affiliate_site.backoffice.fields import DecimalField, LinesField, NewIdField
 from affiliate_site.backoffice.form_pages import EditPage, FormPage
-from affiliate_site.backoffice.forms import (
-    DecimalField,
-    FieldSets,
-    LinesField,
-    NewIdField,
-    ServiceForm,
-)
+from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from payouts.models.commission_types import RateKind
 from payouts.services.programs import ProgramSettings, create_program
 from tracking.money import list_currencies

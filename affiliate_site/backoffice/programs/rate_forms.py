@@ -4,12 +4,8 @@ from typing import Any
 
 from django import forms
 
-from affiliate_site.backoffice.forms import (
-    DecimalField,
-    NewIdField,
-    RowChoiceField,
-    ServiceForm,
-)
+from affiliate_site.backoffice.fields import DecimalField, NewIdField, RowChoiceField
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.programs.program_pages import RATE_CHOICES
 from payouts.models.bonuses import BonusPeriod, GoalType
 from payouts.models.commission_types import RateKind

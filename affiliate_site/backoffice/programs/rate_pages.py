@@ -17,9 +17,7 @@ from affiliate_site.backoffice.form_pages import (
     RemovePage,
 )
 from affiliate_site.backoffice.formatters import format_money, format_person
-from affiliate_site.backoffice.forms import (
-    ServiceForm,
-)
+from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.money_pages import MoneyFormPage
 from affiliate_site.backoffice.programs.rate_forms import (
     BonusForm,

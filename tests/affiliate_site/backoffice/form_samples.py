@@ -28,8 +28,8 @@ from accounts.services.webhooks import create_webhook
 from affiliate_site.backoffice.account.account_pages import AccountSettingsPage
 from affiliate_site.backoffice.affiliates.portal_pages import PortalSettingsPage
 from affiliate_site.backoffice.connections.mapping_form import format_mapping
+from affiliate_site.backoffice.fields import DecimalField, RowChoiceField
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.forms import DecimalField, RowChoiceField
 from affiliate_site.backoffice.payouts.document_pages import SelfBillingPage
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
 from affiliate_site.backoffice.payouts.payment_mails_page import PaymentMailsPage

@@ -26,12 +26,12 @@ from accounts.models.api_keys import RateWindow, Role
 from accounts.models.users import User
 from accounts.services.api_keys import create_api_key
 from accounts.services.staff import create_staff_user
+from affiliate_site.backoffice.fields import RowChoiceField
 from affiliate_site.backoffice.form_pages import (
     FormPage,
     calculate_version,
     digest_entry,
 )
-from affiliate_site.backoffice.forms import RowChoiceField
 from affiliate_site.backoffice.site import BackOfficeAdminSite
 from affiliate_site.safe_http import FetchedResponse
 from affiliate_site.shops import catching_up

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from django import forms
 
-from affiliate_site.backoffice.forms import DecimalField, write_decimals
+from affiliate_site.backoffice.fields import DecimalField, write_decimals
 from tests.affiliate_site.backoffice.money_forms import list_messages, page_url, submit
 
 READ = {
