@@ -55,9 +55,7 @@ def write_receiver_name(line: PayoutLine) -> str:
 
 
 def explain_unfit(line: PayoutLine) -> str:
-    """Why a line is no SEPA credit transfer; empty if it is one."""
-    if line.currency != SEPA_CURRENCY:
-        return f"SEPA pays in {SEPA_CURRENCY} only"
+    """Why a line in euros is no SEPA credit transfer; empty if it is one."""
     if not is_sepa_line(line):
         return "no IBAN"
     try:

@@ -25,20 +25,38 @@ from affiliate_site.payout_files.sepa import (
 )
 from payouts.errors import PayoutRunNotConfirmed
 from payouts.models.payments import PayoutMethodKind
-from payouts.models.runs import PayoutFile, PayoutLine, PayoutRun, PayoutRunState
+from payouts.models.runs import (
+    LEFT_OUT_STATES,
+    PayoutFile,
+    PayoutLine,
+    PayoutRun,
+    PayoutRunState,
+)
 from payouts.services.payout_files import (
     BANK_METHODS,
+    SEPA_CURRENCY,
     format_bank_reference,
     list_paid_lines,
     list_recorded_payments,
     record_file,
 )
+from payouts.services.run_selection import add_receivers
 from tracking.money import get_exponent, round_amount
 
 MAX_PAYPAL_ROWS = 5000
 MAX_WISE_ROWS = 1000
 ERASED = "erased"  # a part
+FILES_OF_METHODS = ("pain001", "paypal", "wise")
 WITHOUT_FILES = (PayoutRunState.DRAFT, PayoutRunState.DISCARDED)
+# https://developer.paypal.com/docs/api/reference/currency-codes/, without the ruble
+PAYPAL_CURRENCIES = frozenset(
+    {
+        *("AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF"),
+        *("ILS", "JPY", "MXN", "MYR", "NOK", "NZD", "PHP", "PLN", "SEK", "SGD", "THB"),
+        *("TWD", "USD"),
+    }
+)
+PAYPAL_WHOLE_UNITS = frozenset({"HUF", "JPY", "TWD"})  # decimals are an error
 WISE_COLUMNS = (
     *("name", "recipientEmail", "paymentReference", "receiverType"),
     *("amountCurrency", "amount", "sourceCurrency", "targetCurrency"),
@@ -73,6 +91,26 @@ class FileFormat:
     # Lines that cannot be in one file with others, such as two kinds of recipients.
     get_part: Callable[[PayoutLine], str] = lambda line: ""
     is_message: bool = False  # which banks answer as a whole
+    currencies: frozenset[str] | None = None  # None: the receiver of the file says it
+    whole_units: frozenset[str] = frozenset()  # currencies without decimals there
+
+    def explain_amount(self, line: PayoutLine) -> str:
+        """Why its receiver refuses currency or amount of a line; empty if it does not.
+
+        A list has every amount.
+        """
+        if self.methods is None:
+            return ""
+        service, currency = self.label.split()[0], line.currency
+        if self.currencies is not None and currency not in self.currencies:
+            if len(self.currencies) == 1:
+                return f"{service} pays in {', '.join(self.currencies)} only"
+            return f"{service} does not pay in {currency}"
+        if currency in self.whole_units and line.amount % 1:
+            return f"{service} pays whole units of {currency} only"
+        if line.amount != round_amount(line.amount, currency):
+            return f"the amount has more decimals than {currency}"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -132,7 +170,7 @@ def plan_files(run: PayoutRun, *, formats: Sequence[str]) -> list[PlannedFile]:
 def plan_default_files(run: PayoutRun) -> list[PlannedFile]:
     """Return the files that together pay each line of a run once."""
     lines = _list_lines(run)
-    files = _plan_files(run, lines, ("pain001", "paypal", "wise"))
+    files = _plan_files(run, lines, FILES_OF_METHODS)
     paid = {line.pk for planned in files for line in planned.lines}
     others = [line for line in lines if line.pk not in paid]
     return [*files, *_plan_format(run, "csv", others)]
@@ -211,10 +249,25 @@ def get_method(line: PayoutLine) -> str:
 
 def explain(file_format: FileFormat, line: PayoutLine) -> str:
     """Why a line is not in a file of this format; empty if it is."""
-    is_exact = line.amount == round_amount(line.amount, line.currency)
-    if not is_exact and file_format.methods is not None:
-        return f"the amount has more decimals than {line.currency}"
-    return file_format.explain_unfit(line)
+    return file_format.explain_amount(line) or file_format.explain_unfit(line)
+
+
+def list_unfit_lines(run: PayoutRun) -> list[tuple[PayoutLine, str]]:
+    """The lines that no file of their method can have, and why: those of a draft as a
+    confirmation would pay them now. Methods without a file have lists."""
+    rows = run.account.payout_lines.filter(run=run).exclude(state__in=LEFT_OUT_STATES)
+    lines = list(rows.select_related("affiliate", "payment").order_by("id"))
+    if run.confirmed_at is None:
+        add_receivers(run.account, lines)
+    explained = ((line, explain_line(line)) for line in lines if line.receiver)
+    return [(line, reason) for line, reason in explained if reason]
+
+
+def explain_line(line: PayoutLine) -> str:
+    """Why no file of its method can have a line; empty if one can, or there is none."""
+    own = (FORMATS[name] for name in FILES_OF_METHODS)
+    reasons = [explain(it, line) for it in own if is_paid_by(it, get_method(line))]
+    return reasons[0] if reasons and all(reasons) else ""
 
 
 def iterate_files(
@@ -322,7 +375,9 @@ def write_paypal(run: PayoutRun, lines: Sequence[PayoutLine]) -> bytes:
     return write_rows(
         (
             get_detail("email")(line),
-            format_file_amount(line),
+            f"{line.amount:.0f}"
+            if line.currency in PAYPAL_WHOLE_UNITS
+            else format_file_amount(line),
             line.currency,
             str(line.payment),
             f"Payment {line.payment}",
@@ -385,6 +440,7 @@ FORMATS: dict[str, FileFormat] = {
         explain_unfit,
         write_name=write_receiver_name,
         is_message=True,
+        currencies=frozenset({SEPA_CURRENCY}),
     ),
     "paypal": FileFormat(
         "PayPal mass payment",
@@ -393,6 +449,8 @@ FORMATS: dict[str, FileFormat] = {
         frozenset({PayoutMethodKind.PAYPAL}),
         explain_details("no e-mail address", "email"),
         MAX_PAYPAL_ROWS,
+        currencies=PAYPAL_CURRENCIES,
+        whole_units=PAYPAL_WHOLE_UNITS,
     ),
     "wise": FileFormat(
         "Wise batch",

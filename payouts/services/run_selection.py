@@ -1,7 +1,7 @@
 """What a payout run may pay: balances, their commissions, and payout methods."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import groupby
@@ -12,7 +12,7 @@ from accounts.encryption import calculate_blind_index
 from accounts.models.accounts import Account
 from payouts.models.commissions import BalanceKey
 from payouts.models.payments import PayoutMethod, PayoutMethodKind
-from payouts.models.runs import PayoutRun
+from payouts.models.runs import PayoutLine, PayoutRun
 from payouts.payout_details import normalize_details
 from payouts.services.payout_methods import find_obstacle
 from tracking.models.affiliates import ADDRESS_COLUMNS, Affiliate
@@ -173,6 +173,20 @@ def build_receiver(affiliate: Affiliate, method: PayoutMethod) -> dict[str, Any]
             "country": affiliate.country or "",
         },
     }
+
+
+def add_receivers(account: Account, lines: Sequence[PayoutLine]) -> None:
+    """Set the `receiver` of lines of a draft as a confirmation would; not stored.
+
+    Empty without a primary payout method.
+    """
+    methods = account.payout_methods.filter(
+        affiliate__in={line.affiliate_id for line in lines}, is_primary=True
+    )
+    by_affiliate = {method.affiliate_id: method for method in methods}
+    for line in lines:
+        method = by_affiliate.get(line.affiliate_id)
+        line.receiver = build_receiver(line.affiliate, method) if method else {}
 
 
 def calculate_fingerprint(candidate: Candidate, recipients: Recipients) -> str:

@@ -11,7 +11,7 @@ from tests.ledger_checks import assert_ledger_consistent, assert_unchanged
 
 KEYS = [
     *("run", "state", "lines", "left_out", "totals", "files", "not_in_files"),
-    "other_drafts",
+    *("unfit", "other_drafts"),
 ]
 
 
@@ -65,6 +65,7 @@ def test_drafts(scenario, today):
         "totals": {"EUR": 20},
         "files": [],
         "not_in_files": [],
+        "unfit": [],
         "other_drafts": {},
     }
     assert run.created_by == "command payout_run"
@@ -212,6 +213,19 @@ def test_names_lines_that_are_in_no_file(scenario, today, tmp_path):
         *("--output", str(tmp_path)),
     )
     assert "in no file: minakessler: 20 EUR paypal" in text.splitlines()
+
+
+@pytest.mark.parametrize("options", [["--dry-run"], [], ["--confirm"]])
+def test_names_lines_that_no_file_can_have(scenario, today, options):
+    """Also without a run, and before one is confirmed."""
+    sale = scenario.create_conversion(("12.50", "all"), currency="HUF")
+    scenario.approve(scenario.get_commission(sale))
+
+    text = run_command("payout_run", "harbor", "--until", today, *options)
+
+    assert [line for line in text.splitlines() if "by hand" in line] == [
+        "pay by hand: minakessler: 12.5 HUF paypal: PayPal pays whole units of HUF only"
+    ]
 
 
 def test_says_that_another_draft_pays_the_same(scenario, today):

@@ -30,10 +30,11 @@ from affiliate_site.backoffice.payouts.run_parts import (
     list_changed_methods,
 )
 from affiliate_site.payout_files.sepa import get_receiver_name, write_receiver_name
+from affiliate_site.payout_files.writing import explain_line
 from payouts.models.runs import LEFT_OUT_STATES, PayoutLineState, PayoutRunState
 from payouts.services.amounts_due import filter_on_hold
-from payouts.services.payout_files import BANK_METHODS, is_sepa_line
-from payouts.services.run_selection import build_receiver
+from payouts.services.payout_files import is_sepa_line
+from payouts.services.run_selection import add_receivers
 from tracking.amounts import ExactSum
 
 LINES_PER_PAGE = 100
@@ -53,7 +54,7 @@ def build_lines_section(request, run) -> Section:
             list_changed_methods(run.account, affiliates) if is_draft else ()
         )
     }
-    written = find_written_names(run, page.rows) if is_draft else {}
+    texts = describe_receivers(run, page.rows) if is_draft else {}
     rests, note = find_rests(run, affiliates), describe_rests(run)
 
     def link_to_step(line):
@@ -85,7 +86,7 @@ def build_lines_section(request, run) -> Section:
                 add_subtext(
                     line.get_method_display(),
                     changed.get(line.affiliate_id, ""),
-                    written.get(line.pk, ""),
+                    texts.get(line.pk, ""),
                 ),
                 *([] if is_draft else [link_to(line.payment)]),
                 link_to_step(line),
@@ -115,22 +116,18 @@ def add_subtext(value, *texts: str):
     return format_html("{}{}", value, below)
 
 
-def find_written_names(run, lines) -> dict[int, str]:
-    """`Mina Keßler, written as Mina Kessler` in a bank file, by line."""
-    methods = run.account.payout_methods.filter(
-        affiliate__in=[line.affiliate_id for line in lines],
-        kind__in=BANK_METHODS,
-        is_primary=True,
-    )
-    by_affiliate = {method.affiliate_id: method for method in methods}
-    written = {}
+def describe_receivers(run, lines) -> dict[int, str]:
+    """`Mina Keßler, written as Mina Kessler` in a bank file, or why no file has it, by
+    line of a draft."""
+    add_receivers(run.account, lines)
+    texts = {}
     for line in lines:
-        if method := by_affiliate.get(line.affiliate_id):
-            line.receiver = build_receiver(line.affiliate, method)
-            name, other = get_receiver_name(line), write_receiver_name(line)
-            if is_sepa_line(line) and name != other:
-                written[line.pk] = f"{name}, written as {other}"
-    return written
+        name, other = get_receiver_name(line), write_receiver_name(line)
+        if line.receiver and (reason := explain_line(line)):
+            texts[line.pk] = f"in no file, but in a list: {reason}"
+        elif is_sepa_line(line) and name != other:
+            texts[line.pk] = f"{name}, written as {other}"
+    return texts
 
 
 def filter_rests(run):

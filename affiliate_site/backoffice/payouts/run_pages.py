@@ -17,6 +17,7 @@ from affiliate_site.backoffice.payouts.run_parts import (
     ALERT_LINK,
     build_totals_section,
     warn_of_changed_methods,
+    warn_of_unfit_lines,
 )
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.runs import MAX_NOTE_LENGTH, PayoutLineState, PayoutRunState
@@ -182,7 +183,7 @@ class ConfirmRunPage(DraftPage):
         if shared := list_shared_methods(self.row):
             names = ", ".join(str(method.affiliate) for method in shared)
             alerts.append(f"These affiliates have payout accounts in common: {names}.")
-        alerts += warn_of_changed_methods(self.row)
+        alerts += [*warn_of_changed_methods(self.row), *warn_of_unfit_lines(self.row)]
         if needs_second_person(self.row):
             alerts.append("You made this draft, so somebody else has to confirm it.")
         return alerts

@@ -12,6 +12,7 @@ from django.utils.http import urlencode
 from affiliate_site.backoffice.formatters import format_money, format_totals
 from affiliate_site.backoffice.object_pages import Column, Section
 from affiliate_site.backoffice.theme import get_object_url
+from affiliate_site.payout_files.writing import list_unfit_lines
 from payouts.models.payments import PayoutMethod, PayoutMethodKind
 from payouts.models.runs import LEFT_OUT_STATES, PayoutLineState, PayoutRunState
 from payouts.services.run_states import FAILED
@@ -138,6 +139,23 @@ def warn_of_changed_methods(run) -> list[str]:
     if not changed:
         return []
     texts = [f"{method.affiliate} {describe_age(method)}" for method in changed]
+    return [f"Payout methods changed in the last 30 days: {name_some(texts)}."]
+
+
+def warn_of_unfit_lines(run) -> list[str]:
+    """Whom no file can pay, by the reason: staff pay them by hand, or take them out."""
+    by_reason: dict[str, list[str]] = {}
+    for line, reason in list_unfit_lines(run):
+        text = f"{line.affiliate}, {format_money(line.amount, line.currency)}"
+        by_reason.setdefault(reason, []).append(text)
+    return [
+        f"In no file, but in a list to pay by hand: {name_some(texts, '; ')}: {reason}."
+        for reason, texts in by_reason.items()
+    ]
+
+
+def name_some(texts: list[str], separator: str = ", ") -> str:
+    """The first ones of these texts, and how many more there are."""
     more = len(texts) - MAX_NAMED
-    named = f"{', '.join(texts[:MAX_NAMED])}{f' and {more:,} more' if more > 0 else ''}"
-    return [f"Payout methods changed in the last 30 days: {named}."]
+    named = separator.join(texts[:MAX_NAMED])
+    return f"{named} and {more:,} more" if more > 0 else named

@@ -13,7 +13,11 @@ from accounts.commands import AccountCommand, parse_currency_amount
 from accounts.exact_json import format_decimal
 from accounts.lookups import get_or_raise
 from affiliate_site.payout_files.folders import write_into_folder
-from affiliate_site.payout_files.writing import plan_files
+from affiliate_site.payout_files.writing import (
+    FILES_OF_METHODS,
+    list_unfit_lines,
+    plan_files,
+)
 from payouts.errors import PayoutRunNotFound
 from payouts.models.runs import PayoutLineState, PayoutRunState
 from payouts.services.payout_runs import (
@@ -26,7 +30,8 @@ from payouts.services.payout_runs import (
 from payouts.services.run_confirmation import confirm_run
 from payouts.services.run_selection import METHODS
 
-FORMATS = ("pain001", "paypal", "wise", "csv")
+FORMATS = (*FILES_OF_METHODS, "csv")
+UNFIT_FIELDS = ("currency", "amount", "method")
 
 
 class Command(AccountCommand):
@@ -85,6 +90,14 @@ class Command(AccountCommand):
                     record_export(run, at=at)
                     run.refresh_from_db()
                 totals, drafts = list_totals(run), count_shared_balances(run)
+                unfit = [
+                    {
+                        "affiliate": str(line.affiliate),
+                        **{name: getattr(line, name) for name in UNFIT_FIELDS},
+                        "why": reason,
+                    }
+                    for line, reason in list_unfit_lines(run)
+                ]
                 transaction.set_rollback(not is_kept)
         result = {
             "run": run.public_id if is_kept else None,
@@ -94,6 +107,7 @@ class Command(AccountCommand):
             "totals": totals,
             "files": files,
             "not_in_files": not_in_files,
+            "unfit": unfit,
             "other_drafts": drafts,
         }
         self.write_result(describe(result, is_dry_run=is_dry_run), **result)
@@ -212,6 +226,11 @@ def describe(result, *, is_dry_run: bool) -> str:
         f"in no file: {line['affiliate']}: {format_decimal(line['amount'])}"
         f" {line['currency']} {line['method']}"
         for line in result["not_in_files"]
+    ]
+    texts += [
+        f"pay by hand: {line['affiliate']}: {format_decimal(line['amount'])}"
+        f" {line['currency']} {line['method']}: {line['why']}"
+        for line in result["unfit"]
     ]
     texts += [
         f"{run} is a draft, too, and pays {count} of these balances: only one of both"

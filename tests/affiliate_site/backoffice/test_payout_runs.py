@@ -240,6 +240,22 @@ def test_a_draft_shows_names_as_bank_files_write_them(
     assert section.count("written as") == ("written as" in expected)
 
 
+def test_a_draft_names_who_cannot_be_in_a_file(staff_client, scenario):
+    """Before the payments are made, as nobody can send them."""
+    earn(scenario, "12.50", currency="HUF")
+    run = draft(scenario.account)
+    client, reason = staff_client(), "PayPal pays whole units of HUF only"
+
+    lines = get_section(open_run(client, run), "Lines")
+    confirmation = client.get(build_url(run, "confirm")).content.decode()
+
+    assert lines.count(f"in no file, but in a list: {reason}") == 1
+    assert (
+        "In no file, but in a list to pay by hand: minakessler, 12.50 HUF: "
+        f"{reason}." in list_alerts(confirmation)
+    )
+
+
 def test_takes_out_and_puts_back(staff_client, scenario):
     client, run = staff_client(), draft(scenario.account, currencies=["EUR"])
     line = scenario.account.payout_lines.get(run=run, state="included")

@@ -110,7 +110,6 @@ def test_writes_the_id_of_an_affiliate_whose_name_has_no_letters():
     [
         (Paid(), ""),
         (Paid(method="wire_transfer"), ""),
-        (Paid(currency="USD"), "SEPA pays in EUR only"),
         (Paid(details={"account_number": "1"}), "no IBAN"),
         (
             Paid(details={"iban": "DE89370400440532013001"}),

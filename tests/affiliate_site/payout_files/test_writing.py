@@ -11,6 +11,7 @@ from affiliate_site.payout_files import writing
 from affiliate_site.payout_files.writing import (
     CSV_COLUMNS,
     FORMATS,
+    list_unfit_lines,
     plan_default_files,
     plan_files,
     write_csv,
@@ -219,6 +220,43 @@ def test_an_address_that_a_file_would_change_is_not_in_it(scenario, method, addr
     assert describe([rest]) == [(f"rest-csv-{method}-EUR.csv", 1)]
     [(_, reason)] = rest.unfit
     assert reason.startswith("spreadsheets take its address for a formula")
+
+
+@pytest.mark.parametrize(
+    ("method", "amount", "currency", "reason"),
+    [
+        ("paypal", "1250.50", "HUF", "PayPal pays whole units of HUF only"),
+        ("paypal", "30.01", "TWD", "PayPal pays whole units of TWD only"),
+        ("paypal", "12.345", "KWD", "PayPal does not pay in KWD"),
+        ("paypal", "12.345", "EUR", "the amount has more decimals than EUR"),
+        ("bank", "12.50", "USD", "SEPA pays in EUR only"),
+    ],
+)
+def test_a_payment_that_its_service_refuses_is_in_a_list(
+    scenario, method, amount, currency, reason
+):
+    details = None if method == "bank" else {"email": "mina@notes.example.org"}
+    paid = Paid(amount, currency=currency, method=method, details=details)
+    run = create_run(scenario.account, paid)
+    [rest] = plan_default_files(run)
+    assert describe([rest]) == [(f"rest-csv-{method}-{currency}.csv", 1)]
+    assert [why for _, why in rest.unfit] == [reason]
+    assert [why for _, why in list_unfit_lines(run)] == [reason]
+
+
+@pytest.mark.parametrize("currency", ["HUF", "TWD", "JPY"])
+def test_paypal_gets_whole_units_without_decimals(scenario, currency):
+    details = {"email": "mina@notes.example.org"}
+    paid = Paid("1250", currency=currency, method="paypal", details=details)
+    run = create_run(scenario.account, paid)
+    [planned] = plan_default_files(run)
+    assert f'"1250","{currency}"'.encode() in planned.build(run, at=AT).content
+    assert list_unfit_lines(run) == []
+
+
+def test_a_method_without_a_file_is_paid_by_a_list(scenario):
+    paid = Paid("12.345", method="other", details={})
+    assert list_unfit_lines(create_run(scenario.account, paid)) == []
 
 
 def test_splits_files_at_the_limit_of_the_receiver(run, monkeypatch):
