@@ -55,10 +55,13 @@ class UnbilledPayment:
     problem: DocumentProblem | None
 
 
-def list_unbilled(account: Account, *, limit: int) -> list[UnbilledPayment]:
-    """Return the oldest payments that should have documents, and why they have none."""
+def list_unbilled(
+    account: Account, *, run_ids: Collection[int] | None = None, limit: int
+) -> list[UnbilledPayment]:
+    """Return the oldest payments that should have documents, and why they have none: of
+    these runs, by default all."""
     settings = get_payout_settings(account)
-    payments = list(_list_payments(account, settings)[:limit])
+    payments = list(_list_payments(account, settings, run_ids)[:limit])
     taxes = load_taxes(account, {payment.affiliate_id for payment in payments})
     return [
         UnbilledPayment(payment, _find_problem(payment, settings, taxes))

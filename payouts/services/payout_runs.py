@@ -6,6 +6,7 @@ is withheld until they lift that: see `withheld_balances.py`.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -43,12 +44,13 @@ from payouts.services.payout_settings import (
     get_payout_settings,
 )
 from payouts.services.run_selection import Recipients, Selection, calculate_fingerprint
-from payouts.services.run_states import ensure_draft, lock_run
+from payouts.services.run_states import FAILED, ensure_draft, lock_run
 from payouts.services.withheld_balances import (
     get_withheld_balances,
     lift_if_withheld,
     withhold_balance,
 )
+from payouts.statistics import Amounts, Sums
 from tracking.amounts import ExactSum
 from tracking.errors import UnknownReference
 from tracking.money import ZERO
@@ -251,6 +253,31 @@ def list_totals(run: PayoutRun) -> dict[str, Decimal]:
     rows = run.account.payout_lines.filter(run=run).exclude(state__in=LEFT_OUT_STATES)
     totals = rows.order_by("currency").values_list("currency")
     return dict(totals.annotate(ExactSum("amount")))
+
+
+@dataclass(frozen=True)
+class PaidTotals:
+    """What a run was to pay, and what of it came back or was canceled, by currency."""
+
+    total: Amounts
+    returned: Amounts
+
+    @property
+    def paid(self) -> Sums:
+        """What did not come back; of a currency also if it is nothing."""
+        return {
+            currency: amount - self.returned.get(currency, ZERO)
+            for currency, amount in self.total.items()
+        }
+
+
+def get_paid_totals(run: PayoutRun) -> PaidTotals:
+    """Return what a run pays, without what it has paid in vain."""
+    rows = run.account.payout_lines.filter(run=run, state__in=FAILED)
+    returned = rows.order_by("currency").values_list("currency")
+    return PaidTotals(
+        Amounts(list_totals(run)), Amounts(returned.annotate(ExactSum("amount")))
+    )
 
 
 def count_shared_balances(run: PayoutRun) -> dict[str, int]:

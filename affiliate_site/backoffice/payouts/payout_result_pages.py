@@ -26,6 +26,7 @@ from affiliate_site.payout_files.results.reading import (
 )
 from affiliate_site.payout_files.writing import WITHOUT_FILES
 from payouts.errors import InvalidResultsFile
+from payouts.services.documents import list_unbilled
 from payouts.services.payout_results import (
     AppliedResults,
     Booking,
@@ -188,7 +189,20 @@ class ImportResultsPage(MoneyFormPage):
         texts = [f"{title.lower()}: {number:,}" for title, number in counts if number]
         if applied.documents:
             texts.append(f"documents issued: {applied.documents:,}")
-        return f"The results were applied: {', '.join(texts) or 'nothing new'}."
+        text = f"The results were applied: {', '.join(texts) or 'nothing new'}."
+        return f"{text} {describe_unbilled(self.row)}".strip()
+
+
+def describe_unbilled(run) -> str:
+    """Whom of a run no document bills, and why; empty if there is nobody."""
+    unbilled = list_unbilled(run.account, run_ids=[run.pk], limit=MAX_LISTED + 1)
+    names = [
+        f"{it.payment.affiliate} ({it.problem.label})"
+        for it in unbilled[:MAX_LISTED]
+        if it.problem
+    ]
+    more = " and more" if len(unbilled) > MAX_LISTED else ""
+    return f"Without a document: {'; '.join(names)}{more}." if names else ""
 
 
 def count_outcomes(applied: AppliedResults) -> Counter[str]:

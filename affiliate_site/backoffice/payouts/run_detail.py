@@ -38,7 +38,7 @@ from affiliate_site.backoffice.payouts.run_parts import (
 )
 from affiliate_site.backoffice.payouts.withheld_pages import add_withheld_texts
 from payouts.models.runs import LeftOutReason, PayoutLineState, PayoutRunState
-from payouts.services.payout_runs import list_totals
+from payouts.services.payout_runs import PaidTotals, get_paid_totals
 from tracking.amounts import ExactSum
 
 MAX_LEFT_OUT = 10  # of each reason
@@ -48,7 +48,7 @@ def get_run_details(request, run) -> Details:
     """The run in numbers and words, its lines, and who is left out."""
     state = PayoutRunState(run.state)
     return Details(
-        headline=format_totals(list_totals(run)),
+        headline=describe_paid_totals(get_paid_totals(run)),
         labels=[label_status(state.label.lower())],
         is_removed=state == PayoutRunState.DISCARDED,
         alerts=list_failures(run),
@@ -61,6 +61,16 @@ def get_run_details(request, run) -> Details:
             build_history(request, [run]),
         ],
     )
+
+
+def describe_paid_totals(totals: PaidTotals) -> str:
+    """`177.79 EUR of 275.05 EUR, 97.26 EUR came back`; the total if nothing did."""
+    if not totals.returned:
+        return format_totals(totals.total)
+    paid, total, returned = map(
+        format_totals, (totals.paid, totals.total, totals.returned)
+    )
+    return f"{paid} of {total}: {returned} came back"
 
 
 def format_due_until(run) -> str:

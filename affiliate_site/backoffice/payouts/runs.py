@@ -10,7 +10,7 @@ from django.urls import path
 
 from accounts.tenant_admin import filter_for_user
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
-from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_totals
+from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.lists.columns import (
     AMOUNT,
     PERSON,
@@ -31,6 +31,7 @@ from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.payouts.payout_file_pages import DownloadFilesPage
 from affiliate_site.backoffice.payouts.payout_result_pages import ImportResultsPage
 from affiliate_site.backoffice.payouts.run_detail import (
+    describe_paid_totals,
     format_due_until,
     get_line_details,
     get_run_details,
@@ -45,6 +46,9 @@ from affiliate_site.backoffice.payouts.run_pages import (
 )
 from affiliate_site.backoffice.payouts.run_statements import run_statements_view
 from payouts.models.runs import LEFT_OUT_STATES, PayoutLine, PayoutRun
+from payouts.services.payout_runs import PaidTotals
+from payouts.services.run_states import FAILED
+from payouts.statistics import Amounts
 from tracking.amounts import ExactSum
 
 
@@ -66,8 +70,14 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         ListColumn(
             "total",
             "Total",
-            lambda run: format_totals(run.totals),
-            export=SumsSource(attrgetter("totals")),
+            lambda run: describe_paid_totals(run.totals),
+            export=SumsSource(lambda run: run.totals.total),
+        ),
+        ListColumn(
+            "returned",
+            "Came back",
+            export=SumsSource(lambda run: run.totals.returned),
+            is_listed=False,
         ),
         "created_at",
         "confirmed_at",
@@ -88,15 +98,17 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             account__in={run.account_id for run in rows},
             run__in=[run.pk for run in rows],
         ).exclude(state__in=LEFT_OUT_STATES)
-        sums = lines.order_by().values_list("run", "currency")
+        sums = lines.order_by().values_list("run", "currency", "state")
         by_run = {run.pk: run for run in rows}
         for run in rows:
-            run.line_count, run.totals = 0, {}
-        for pk, currency, number, total in sums.annotate(
+            run.line_count, run.totals = 0, PaidTotals(Amounts(), Amounts())
+        for pk, currency, state, number, total in sums.annotate(
             Count("pk"), ExactSum("amount")
         ):
             by_run[pk].line_count += number
-            by_run[pk].totals[currency] = total
+            by_run[pk].totals.total.add(currency, total)
+            if state in FAILED:
+                by_run[pk].totals.returned.add(currency, total)
 
     def get_urls(self):
         """Add the statements of a run."""

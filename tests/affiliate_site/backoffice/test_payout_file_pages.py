@@ -18,6 +18,7 @@ from tests.affiliate_site.backoffice.money_forms import (
     list_messages,
     page_url,
 )
+from tests.document_scenario import set_rule, set_taxes, switch_on
 from tests.ledger_checks import assert_ledger_consistent
 from tests.payout_scenario import PAYER, Paid, create_run, get_lines
 from tests.program_scenario import ProgramScenario
@@ -228,6 +229,26 @@ def test_shows_what_answers_would_change_and_applies_them(staff_client, account,
     assert "AC04" in get_page(client, second.payment)
 
 
+def test_names_whom_no_document_bills(staff_client, account, run):
+    """Three payments arrived, and one affiliate has no tax data."""
+    switch_on(account)
+    set_rule(account)
+    mina, *others = get_lines(run)
+    set_taxes(account, str(mina.affiliate))
+    address = {"address": "Ring 1", "city": "Wien", "country": "AT"}
+    mina.affiliate.update_row(**address)
+    client = staff_client()
+
+    answers = [(line, "settled,,,") for line in (mina, *others)]
+    page = apply(client, run, upload(client, run, *answers))
+
+    missing = "nilsberg (The affiliate has no tax data)"
+    assert list_messages(page) == [
+        "The results were applied: settled: 3, documents issued: 1. Without a document:"
+        f" {missing}; {missing}."
+    ]
+
+
 def test_says_what_failed_and_what_is_next(staff_client, account, run):
     client = staff_client()
     assert list_alerts(client, run) == []
@@ -247,6 +268,10 @@ def test_says_what_failed_and_what_is_next(staff_client, account, run):
         "Correct these payout methods first, or mark them as looked at: Bank account"
         " of nilsberg.",
     ]
+    text = "20.00 EUR, 0.00 USD of 50.00 EUR, 5.00 USD: 30.00 EUR, 5.00 USD came back"
+    assert f'<strong class="text-important">{text}</strong>' in get_page(client, run)
+    runs = client.get("/admin/payouts/payoutrun/").content.decode()
+    assert text in " ".join(runs.split())
     links = re.findall(r'href="([^"]*)">Show which', get_page(client, run))
     listed = client.get(links[0].replace("&amp;", "&")).context["cl"].result_list
     assert [row.pk for row in listed] == [second.pk]
