@@ -4,11 +4,11 @@ from decimal import Decimal
 from typing import Any
 
 from babel.numbers import format_decimal
-from django.utils.formats import date_format
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django_countries import countries
 
+from accounts.written_days import write_day
 from affiliate_site.pdf import write_pdf
 from payouts.models.documents import Document, DocumentKind
 from tracking.money import get_exponent
@@ -49,7 +49,7 @@ def describe_subject(document: Document) -> str:
     if document.first_day is None or document.last_day is None:
         text = _("Affiliate commissions, payment {payment}")
         return text.format(payment=document.payment)
-    first, last = date_format(document.first_day), date_format(document.last_day)
+    first, last = write_day(document.first_day), write_day(document.last_day)
     if first == last:
         text = _("Affiliate commissions of {day}, payment {payment}")
         return text.format(day=first, payment=document.payment)

@@ -191,10 +191,14 @@ if STAFF_OTP:
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["affiliate_site.roles.RoleBackend"]
 DJANGO_VALIDATORS = "django.contrib.auth.password_validation"
+MIN_PASSWORD_LENGTH = 10  # that staff and affiliates choose
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": name, "OPTIONS": options}
     for name, options in (
-        (f"{DJANGO_VALIDATORS}.MinimumLengthValidator", {"min_length": 10}),
+        (
+            f"{DJANGO_VALIDATORS}.MinimumLengthValidator",
+            {"min_length": MIN_PASSWORD_LENGTH},
+        ),
         ("accounts.services.staff.EmailSimilarityValidator", {}),
         (f"{DJANGO_VALIDATORS}.CommonPasswordValidator", {}),
         (f"{DJANGO_VALIDATORS}.NumericPasswordValidator", {}),

@@ -7,9 +7,11 @@ the same link from the same address and browser, which is the same click.
 from contextlib import suppress
 from typing import Any
 
+from django.db.models import F
 from django.http import HttpResponse
-from django.shortcuts import redirect
-from django.utils import timezone
+from django.shortcuts import redirect, render
+from django.utils import timezone, translation
+from django.utils.translation import gettext
 
 from accounts.errors import DomainError
 from accounts.models.accounts import Account
@@ -30,6 +32,7 @@ from affiliate_site.user_agents import is_bot, is_prefetch
 from tracking.attribution import TrackingParameters
 from tracking.errors import TooMuchFromPages
 from tracking.models.clicks import Click
+from tracking.models.programs import Program
 from tracking.services.clicks import (
     SUB_ID_PATTERN,
     Visit,
@@ -61,9 +64,39 @@ def follow_short_link(request, account: str, code: str) -> HttpResponse:
         response = follow(request, found, code) if found else None
     except DomainError:
         response = None
-    response = response or http_errors.not_found(request)
+    response = response or show_way_on(request, found)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def show_way_on(request, account: Account | None) -> HttpResponse:
+    """Lead a shopper whose link is dead to the shop, in the browser's language."""
+    if http_errors.wants_json(request):
+        return http_errors.not_found(request)
+    program = account and find_shop(account)
+    wanted = request.GET.get("to", "")
+    landing_page, hosts = (
+        (program.landing_page, program.shop_hosts) if program else ("", None)
+    )
+    language = translation.get_language_from_request(request)
+    with translation.override(language):
+        context = {
+            "code": 404,
+            "message": gettext("This link does not work any more."),
+            "language": language,
+            "account": account,
+            "url": find_shop_page(wanted, landing_page, hosts)
+            or find_shop_page(landing_page, landing_page, hosts),
+        }
+        return render(request, "errors/short_link.html", context, status=404)
+
+
+def find_shop(account: Account) -> Program | None:
+    """Return the oldest program with a page, those that are not archived first."""
+    rows = account.programs.exclude(landing_page="")
+    order = (F("archived_at").asc(nulls_first=True), "id")
+    found: Program | None = rows.order_by(*order).first()
+    return found
 
 
 def follow(request, account: Account, code: str) -> HttpResponse | None:

@@ -23,8 +23,8 @@ OBSTACLES = {
         " Enter them again."
     ),
     LeftOutReason.METHOD_ON_HOLD: gettext_lazy(
-        "You cannot be paid now: a payment to your account came back. Correct the"
-        " account, or write to us if it is right."
+        "You cannot be paid now: a payment to your account came back. Enter the right"
+        " account, or write to us if the one that we have is correct."
     ),
 }
 

@@ -15,6 +15,7 @@ from payouts.calculation import InitialStatusReason
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
 from payouts.services.amounts_due import is_on_hold
+from payouts.services.commissions import get_reason
 from payouts.services.explanation import explain_conversion
 from payouts.services.programs import STANDARD_COMMISSION_TYPE
 from payouts.services.run_states import list_unanswered_payments
@@ -70,6 +71,11 @@ class Earning:
     @property
     def state_label(self) -> str:
         return str(STATES[self.state])
+
+    @property
+    def reason(self) -> str:
+        """Why the company disapproved it; empty without a comment."""
+        return get_reason(self.commission) if self.state == "disapproved" else ""
 
     @property
     def is_lost(self) -> bool:

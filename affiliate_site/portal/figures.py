@@ -30,6 +30,7 @@ from affiliate_site.portal.tables import (
     build_query,
     download,
 )
+from payouts.services.commissions import get_reason
 from payouts.services.figures import (
     Figures,
     Part,
@@ -109,7 +110,8 @@ def figures(request):
             build_states_table(affiliate, period, at=at),
         ]
         if request.portal.shows_comments:
-            tables.append(build_reasons_table(request, affiliate, period))
+            reasons = build_reasons_table(request, affiliate, period)
+            tables += [reasons] if reasons.rows else []
         context = {
             "before": found.before,
             "cards": build_cards(found),
@@ -183,7 +185,7 @@ def build_reasons_table(request, affiliate, period: Period) -> Table:
             account.get_day(row.created_at),
             find_order_id(row, order_ids),
             {row.currency: row.amount},
-            row.comment,
+            get_reason(row),
         )
         for row in list_disapproved(affiliate, period)
     ]

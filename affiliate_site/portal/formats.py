@@ -5,12 +5,10 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from babel import Locale
-from babel.dates import format_date
 from babel.numbers import format_decimal, get_decimal_symbol
 from django.template import Library
-from django.utils.translation import get_language
 
+from accounts.written_days import get_locale, write_day
 from affiliate_site.cells import format_csv_line, format_semicolon_line
 from tracking.money import get_exponent
 
@@ -18,22 +16,16 @@ register = Library()
 MAX_DECIMALS = 4  # of a commission
 
 
-def get_locale() -> Locale:
-    """The language of the page; English days are British: `25 Nov 2026`."""
-    language = get_language() or "en"
-    return Locale.parse("en_GB" if language == "en" else language)
-
-
 @register.filter
 def day(value: date) -> str:
     """`25 Nov 2026`."""
-    return format_date(value, "medium", locale=get_locale())
+    return write_day(value, "medium")
 
 
 @register.filter
 def long_day(value: date) -> str:
     """`25 November 2026`."""
-    return format_date(value, "long", locale=get_locale())
+    return write_day(value)
 
 
 def format_money(amount: Decimal, currency: str) -> str:

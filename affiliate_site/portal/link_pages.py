@@ -14,7 +14,7 @@ from affiliate_site.portal.access import build_url, portal_page, show
 from affiliate_site.portal.code_pages import can_choose_code
 from affiliate_site.portal.forms import DeepLinkForm
 from affiliate_site.portal.own_links import build_links, get_host, select_programs
-from affiliate_site.portal.programs import list_further_offers
+from affiliate_site.portal.programs import list_offers
 from affiliate_site.portal.tables import build_query, download_rows
 from tracking.services.clicks import SUB_ID_PATTERN
 
@@ -31,12 +31,15 @@ def links(request):
     own = account.coupons.filter(enrollment__affiliate=affiliate).order_by("code")
     for coupon in own:
         coupons[coupon.enrollment_id].append(coupon.code)
+    offers = {offer["slug"]: offer for offer in list_offers(account, affiliate)}
+    present = {row["program__slug"] for row in rows}
     programs = [
         {
             "title": row["program__title"],
             "approved": row["approved"],
             "links": build_links(account, row),
             "coupons": coupons[row["pk"]],
+            "offer": offers.get(row["program__slug"]),
             "code_url": can_choose_code(row)
             and build_url(account, "choose_code", program=row["program__slug"]),
         }
@@ -63,7 +66,9 @@ def links(request):
         "file_query": build_query(request.GET, file="links") if approved else "",
         "form": form if approved else None,
         "deep_links": deep_links,
-        "offers": list_further_offers(affiliate) if request.portal.is_open else [],
+        "offers": [offer for slug, offer in offers.items() if slug not in present]
+        if request.portal.is_open
+        else [],
     }
     return show(request, "links", context)
 

@@ -9,8 +9,8 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from accounts.days import A_DAY
+from accounts.written_days import get_locale
 from affiliate_site.portal.formats import day as format_day
-from affiliate_site.portal.formats import get_locale
 from payouts.statistics import Period, get_last_days
 
 MAX_DAYS = 366
@@ -24,7 +24,7 @@ PERIODS = {
     "12_months": _("Last 12 months"),
     OWN: _("Own days"),
 }
-STEPS = {"": _("As it fits"), DAY: _("Days"), WEEK: _("Weeks"), MONTH: _("Months")}
+STEPS = {"": _("Automatic"), DAY: _("Days"), WEEK: _("Weeks"), MONTH: _("Months")}
 FIRST_YEAR, LAST_YEAR = 1970, 2999  # a period and the one before it have dates
 
 

@@ -3,23 +3,21 @@
 from typing import Any
 
 from django.urls import resolve
-from django.utils.translation import gettext as _
 
 from affiliate_site.portal.access import build_url
-from affiliate_site.portal.formats import format_money, format_number
-from payouts.models.commission_types import RateKind
+from affiliate_site.portal.formats import format_money
+from affiliate_site.portal.rates import list_rates
 from payouts.services.payout_minimums import get_minimums
-from payouts.services.programs import STANDARD_COMMISSION_TYPE
 
 
-def list_offers(account, **conditions) -> list[dict[str, Any]]:
-    """The terms of each program that is not archived, derived from its rules."""
-    programs = account.programs.filter(archived_at=None, **conditions).order_by("title")
-    minimums = get_minimums(account, []).of_account
-    rates = {
-        row.program_id: row
-        for row in account.commission_types.filter(identifier=STANDARD_COMMISSION_TYPE)
-    }
+def list_offers(account, affiliate=None, **conditions) -> list[dict[str, Any]]:
+    """The terms of each program that is not archived, derived from its rules; those of
+    an affiliate by its group and minimum."""
+    programs = account.programs.filter(archived_at=None, **conditions)
+    programs = list(programs.order_by("title"))
+    minimums = get_minimums(account, [affiliate.pk] if affiliate else [])
+    group = affiliate and affiliate.group
+    rates = list_rates(account, programs, group)
     apply_url = build_url(account, "apply")
     return [
         {
@@ -28,14 +26,21 @@ def list_offers(account, **conditions) -> list[dict[str, Any]]:
             "title": program.title,
             "url": get_program_url(account, program.slug),
             "apply_url": f"{apply_url}?program={program.slug}",
-            "rate": describe_rate(rates.get(program.pk), program.currency),
+            "rates": rates[program.pk],
+            "is_recurring": program.recurring,
+            "recurring_cap": program.recurring_cap,
+            "recurring_days": program.recurring_period_days,
             "cookie_days": program.cookie_time,
-            "hold_days": program.hold_days,
-            "minimum": program.currency in minimums
-            and format_money(minimums[program.currency], program.currency),
+            "hold_days": program.hold_days
+            if group is None or group.hold_days is None
+            else group.hold_days,
+            "minimum": format_money(minimum, program.currency) if minimum else "",
             "is_automatic": program.auto_approve_affiliates,
         }
         for program in programs
+        for minimum in [
+            minimums.find((affiliate.pk if affiliate else 0, program.currency))
+        ]
     ]
 
 
@@ -44,7 +49,8 @@ def list_further_offers(affiliate) -> list[dict[str, Any]]:
     account = affiliate.account
     own = account.enrollments.filter(affiliate=affiliate).values_list("program_id")
     present = {pk for (pk,) in own}
-    return [offer for offer in list_offers(account) if offer["id"] not in present]
+    offers = list_offers(account, affiliate)
+    return [offer for offer in offers if offer["id"] not in present]
 
 
 def get_program_url(account, slug: str) -> str:
@@ -53,14 +59,3 @@ def get_program_url(account, slug: str) -> str:
     if resolve(url).url_name == "program":
         return url
     return f"{build_url(account, 'apply')}?program={slug}"
-
-
-def describe_rate(rate, currency: str) -> str:
-    """`You earn 10 % of each sale.`, or a fixed amount."""
-    if rate is None:
-        return ""
-    if rate.kind == RateKind.FIXED:
-        amount = format_money(rate.value, currency)
-        return _("You earn {amount} for each sale.").format(amount=amount)
-    share = format_number(rate.value.normalize())
-    return _("You earn {share} % of each sale.").format(share=share)

@@ -34,15 +34,19 @@ PAGE_SIZE = 50
 MAX_ID = 2**63 - 1  # of a row
 
 
-@portal_page("GET", "HEAD", "POST")
+@portal_page()
 def missing(request):
-    """Why a sale is not among the affiliate's, in one or two sentences."""
+    """Why a sale is not among the affiliate's, in one or two sentences.
+
+    The address has what was entered, so that *Back* from the sale leads here again.
+    """
     affiliate, status = request.affiliate, 200
     today = request.account.get_day(timezone.now())
-    form = MissingSaleForm(request.POST or None, today=today)
+    is_asked = "order_id" in request.GET
+    form = MissingSaleForm(request.GET if is_asked else None, today=today)
     context = {"title": _("A sale is missing"), "form": form}
-    if request.method == "POST" and form.is_valid():
-        if is_missing_sale_throttled(affiliate):
+    if is_asked and form.is_valid():
+        if not request.viewed_by and is_missing_sale_throttled(affiliate):
             form.add_error(None, TOO_MANY_MISSING_SALES)
             status = 429
         else:
@@ -145,12 +149,15 @@ def questions(request):
     """What the affiliate asked, and the answers."""
     account = request.account
     rows = account.questions.filter(affiliate=request.affiliate)
-    found = list(rows.newest_first()[:PAGE_SIZE])
+    found = list(rows.newest_first()[: PAGE_SIZE + 1])
+    more_than = PAGE_SIZE if len(found) > PAGE_SIZE else 0
+    found = found[:PAGE_SIZE]
     is_read = request.method == "GET" and not request.viewed_by
     if is_read and any(row.is_answer_new for row in found):
         mark_answers_opened(request.affiliate)
     context = {
         "title": _("Questions"),
+        "more_than": more_than,
         "questions": [
             {
                 "row": row,

@@ -47,6 +47,7 @@ def recruits(request):
         "link": build_recruiting_link(affiliate),
         "recruits": found,
         "with_sales": with_sales,
+        "has_levels": request.account.levels.filter(program__archived_at=None).exists(),
         "levels": [
             (
                 name_level(level),

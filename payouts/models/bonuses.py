@@ -18,7 +18,7 @@ class GoalType(models.TextChoices):
     """What the goal measures: the number of conversions, or their total amount."""
 
     CONVERSIONS = "conversions"
-    CONVERSION_AMOUNT = "conversion_amount"
+    CONVERSION_AMOUNT = "conversion_amount", "Conversion amount"
 
 
 class BonusPeriod(models.TextChoices):
@@ -28,7 +28,7 @@ class BonusPeriod(models.TextChoices):
     MONTH = "month"
     QUARTER = "quarter"
     YEAR = "year"
-    ALL_TIME = "all_time"
+    ALL_TIME = "all_time", "All time"
 
 
 class BonusQuerySet(TenantQuerySet["Bonus"]):

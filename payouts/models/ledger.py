@@ -93,9 +93,9 @@ class TransferType(models.TextChoices):
     REOPENED = "reopened"
     WITHDRAWN = "withdrawn"
     PAID = "paid"
-    PAYMENT_CANCELED = "payment_canceled"
+    PAYMENT_CANCELED = "payment_canceled", "Payment canceled"
     FUNDED = "funded"
-    OPENING_BALANCE = "opening_balance"
+    OPENING_BALANCE = "opening_balance", "Opening balance"
 
 
 TRANSFER_SIDES = {

@@ -115,7 +115,7 @@ class PayoutRunState(models.TextChoices):
     CONFIRMED = "confirmed"
     EXPORTED = "exported"
     SETTLED = "settled"
-    PARTLY_FAILED = "partly_failed"
+    PARTLY_FAILED = "partly_failed", "Partly failed"
     DISCARDED = "discarded"
 
 
@@ -194,8 +194,8 @@ class PayoutLineState(models.TextChoices):
     """What happens, or has happened, to a line."""
 
     INCLUDED = "included"
-    LEFT_OUT = "left_out"  # by a rule: `reason`
-    TAKEN_OUT = "taken_out"  # withheld by staff: `note`
+    LEFT_OUT = "left_out", "Left out"  # by a rule: `reason`
+    TAKEN_OUT = "taken_out", "Taken out"  # withheld by staff: `note`
     UNKNOWN = "unknown", "no answer yet"  # confirmed; no answer says that it arrived
     SETTLED = "settled"
     RETURNED = "returned", "refused or returned"

@@ -417,6 +417,16 @@ def _add_reason(commission: Commission, reason: str) -> str:
     return comment
 
 
+def get_reason(commission: Commission) -> str:
+    """Return why a commission is disapproved: the comment, without how its lines begin.
+
+    Reasons of disapprovals that were undone are left out.
+    """
+    lines = (commission.comment or "").splitlines()
+    kept = (line for line in lines if not line.startswith(PAST_DISAPPROVAL_PREFIX))
+    return "\n".join(line.removeprefix(DISAPPROVAL_PREFIX) for line in kept)
+
+
 def _mark_reasons_past(comment: str) -> str:
     """Return the comment with the reasons of disapprovals as those of the past."""
     pattern = f"^{DISAPPROVAL_PREFIX}"

@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from string import digits
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
@@ -92,6 +93,7 @@ ANSWER_TEXTS = {
 
 
 MAX_NAMED_ORDERS = 10  # of shops, with one name
+MAX_RECENT_ORDERS = 50  # whose beginnings are known
 
 
 @dataclass(frozen=True)
@@ -108,8 +110,9 @@ def find_missing_sale(affiliate: Affiliate, order_id: str) -> MissingSale:
     """Answer why the affiliate does not see the sale with this order ID."""
     account = affiliate.account
     order_ids = list_order_ids(account, order_id)
-    found = (find_conversion(account, each) for each in order_ids)
-    conversion = next(filter(None, found), None)
+    found = [*filter(None, (find_conversion(account, each) for each in order_ids))]
+    own = (each for each in found if each.affiliate_id == affiliate.pk)
+    conversion = next(own, found[0] if found else None)
     if conversion is None:
         attempts = account.conversion_attempts.filter(external_id__in=order_ids)
         refused = [
@@ -130,7 +133,8 @@ def list_order_ids(account: Account, text: str) -> list[str]:
     """List the order IDs that an affiliate may mean, what was entered first.
 
     Case and a `#` do not matter. What customers know is the name of an order, which
-    stands beside its ID in the orders of shops.
+    stands beside its ID in the orders of shops, or its number alone: `#1294` may be
+    `ORDER-1294`, and the reverse, if other orders of the shop begin so.
     """
     plain = text.strip().removeprefix("#").strip()
     orders = account.shop_orders.filter(name=normalize_order_name(text) or None)
@@ -141,7 +145,25 @@ def list_order_ids(account: Account, text: str) -> list[str]:
         if "sale" in row.facts
     ]
     spellings = [text, plain, f"#{plain}", plain.upper(), plain.lower()]
-    return list(dict.fromkeys(filter(None, [*spellings, *named])))
+    numbered = list_numbered(account, plain)
+    return list(dict.fromkeys(filter(None, [*spellings, *named, *numbered])))
+
+
+def list_numbered(account: Account, text: str) -> list[str]:
+    """List order IDs with the number that ends the text, as recent orders begin.
+
+    A text that begins as one of them means exactly that order.
+    """
+    start = text.rstrip(digits)
+    number = text.removeprefix(start)
+    if not number:
+        return []
+    recent = account.conversions.exclude(external_id=None).order_by("-id")
+    order_ids = recent.values_list("external_id", flat=True)[:MAX_RECENT_ORDERS]
+    beginnings = {str(each).rstrip(digits) for each in order_ids}
+    if start.casefold() in {each.casefold() for each in beginnings if each}:
+        return []
+    return sorted(f"{each}{number}" for each in beginnings)
 
 
 def find_conversion(account: Account, order_id: str) -> Conversion | None:

@@ -13,6 +13,7 @@ from accounts.db_compat import split_into_batches
 from accounts.errors import run_checks
 from accounts.models.accounts import Account
 from accounts.services.notifications import can_send_mail
+from accounts.written_days import write_day
 from payouts.models.payments import Payment
 from payouts.models.runs import PayoutLine, PayoutSettings
 from payouts.services.payout_settings import (
@@ -29,7 +30,6 @@ from tracking.services.mails import (
     validate_placeholders,
     withdraw_mail,
     write_amount,
-    write_day,
 )
 from tracking.services.portal_notices import wants_notice
 

@@ -13,12 +13,13 @@ from accounts.days import A_DAY
 from accounts.db_compat import split_into_batches
 from accounts.models.accounts import Account
 from accounts.services.notifications import can_send_mail
+from accounts.written_days import write_day
 from payouts.models.commissions import CommissionStatus
 from payouts.services.statements import get_interval
 from tracking.amounts import ExactSum
 from tracking.models.affiliates import Affiliate
 from tracking.models.portal import Notice
-from tracking.services.mails import queue_mail, use_language_of, write_amount, write_day
+from tracking.services.mails import queue_mail, use_language_of, write_amount
 from tracking.services.portal_settings import get_portal_settings
 
 SALES_MAIL = "new_sales"

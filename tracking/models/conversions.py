@@ -199,7 +199,7 @@ class ConversionClaim(TenantModel):
 class ConversionOrigin(models.TextChoices):
     """The interface of a conversion; failed attempts count for each separately."""
 
-    API = "api"
+    API = "api", "API"
     POSTBACK = "postback"
     BROWSER = "browser"
     SHOP = "shop"

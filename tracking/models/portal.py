@@ -23,9 +23,9 @@ class Notice(models.TextChoices):
     """What affiliates can have mail about."""
 
     APPROVED = "approved"  # or disapproved, in a program
-    NEW_SALES = "new_sales"  # of a day
+    NEW_SALES = "new_sales", "New sales"  # of a day
     PAID = "paid"
-    NEW_CREATIVE = "new_creative"
+    NEW_CREATIVE = "new_creative", "New creative"
     ANSWER = "answer"  # of staff
 
 
@@ -121,13 +121,13 @@ class PortalSecondFactor(TenantModel):
 class LinkPurpose(models.TextChoices):
     """What a link is for."""
 
-    SIGN_IN = "sign_in"
-    SET_PASSWORD = "set_password"  # noqa: S105 - no password
+    SIGN_IN = "sign_in", "Sign in"
+    SET_PASSWORD = "set_password", "Set password"
     VIEW = "view"  # for staff
-    SECOND_FACTOR = "second_factor"  # the password was right
+    SECOND_FACTOR = "second_factor", "Second factor"  # the password was right
     # Another e-mail address, which both links confirm.
-    LEAVE_EMAIL = "leave_email"  # sent to the present address
-    ENTER_EMAIL = "enter_email"  # sent to the new one
+    LEAVE_EMAIL = "leave_email", "Leave e-mail address"  # sent to the present address
+    ENTER_EMAIL = "enter_email", "Enter e-mail address"  # sent to the new one
 
 
 class PortalLink(TenantModel):

@@ -14,7 +14,7 @@ from tracking.models.programs import Program
 class SignupSource(models.TextChoices):
     """How a prospect was created."""
 
-    API = "api"
+    API = "api", "API"
     FORM = "form"
     IMPORT = "import"
 

@@ -7,13 +7,12 @@ nobody knows whether the mail arrived, and it is not sent again.
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import reduce
 from operator import or_
 from typing import Any
 
-from babel.dates import format_date
 from babel.numbers import format_decimal
 from django.conf import settings
 from django.db import transaction
@@ -75,13 +74,6 @@ def write_amount(amount: Decimal, currency: str) -> str:
     pattern = f"0.{'0' * get_exponent(currency)}".rstrip(".")
     locale = translation.get_language() or settings.LANGUAGE_CODE
     return f"{format_decimal(amount, pattern, locale=locale)} {currency}"
-
-
-def write_day(day: date) -> str:
-    """A day in the language in use: `4 March 2026`, in German `4. März 2026`."""
-    language = translation.get_language() or settings.LANGUAGE_CODE
-    locale = "en_GB" if language == "en" else language
-    return str(format_date(day, "long", locale=locale))
 
 
 def queue_mail(affiliate: Affiliate, **content: Any) -> bool:

@@ -1,6 +1,7 @@
 """The page behind the link of an invitation: the invited person sets a password."""
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
 from django.shortcuts import redirect
@@ -30,7 +31,8 @@ class SetPasswordForm(ServiceForm):
     password = forms.CharField(
         widget=PASSWORD({"autocomplete": "new-password"}),
         strip=False,
-        help_text="10 characters at least, and no common word or number.",
+        help_text=f"{settings.MIN_PASSWORD_LENGTH} characters at least, and no common"
+        " word or number.",
     )
     repeated = forms.CharField(
         label="Password again",

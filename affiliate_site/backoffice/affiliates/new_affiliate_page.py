@@ -3,7 +3,9 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib.admin.utils import flatten
+from django.contrib.auth.password_validation import validate_password
 from django.utils.functional import cached_property
 
 from affiliate_site.api.person_serializers import build_person_data
@@ -27,9 +29,11 @@ from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.secret_page import render_secret
 from payouts.services.payout_methods import set_payout_method
+from tracking.models.affiliates import Affiliate
 from tracking.services.affiliates import create_affiliate, create_password
 from tracking.services.enrollments import EnrollmentData, create_enrollment
 from tracking.services.hierarchy import set_group, set_parent
+from tracking.services.portal_settings import build_portal_url, get_portal_settings
 
 
 class FirstProgramForm(EnrollmentForm):
@@ -66,7 +70,8 @@ class NewAffiliateForm(CodeOwnerForm, PersonForm):
     new_password = forms.CharField(
         label="Password",
         required=False,
-        help_text="At least 8 characters. Empty: one is generated and shown once.",
+        help_text=f"At least {settings.MIN_PASSWORD_LENGTH} characters. Empty: one is"
+        " generated and shown once.",
     )
 
     def __init__(self, *args, **kwargs):
@@ -108,6 +113,14 @@ class NewAffiliateForm(CodeOwnerForm, PersonForm):
                 options["classes"] = ("collapse",)
         return [person, *parts, *more]
 
+    def clean_new_password(self):
+        """Refuse what the portal would refuse, too."""
+        password = self.cleaned_data["new_password"]
+        if password:
+            person: Any = Affiliate(email=self.data.get("email"))
+            validate_password(password, person)
+        return password
+
     def build_body(self):
         names = {name for names in self.parts.values() for name in names}
         body = super().build_body()
@@ -132,6 +145,16 @@ class NewAffiliateForm(CodeOwnerForm, PersonForm):
         if not self.errors:
             self.password = create_password(self.validated.get("password"))
         return self.cleaned_data
+
+
+def describe_sign_in(account) -> str:
+    """Where an affiliate enters the password."""
+    if get_portal_settings(account).is_on:
+        return f"The affiliate signs in with it at {build_portal_url(account)}."
+    return (
+        "The portal is off: the affiliate signs in with it once you switch it on, under"
+        " Portal settings."
+    )
 
 
 class AddAffiliatePage(FormPage):
@@ -198,8 +221,7 @@ class AddAffiliatePage(FormPage):
             secret=form.password.generated,
             explanation=(
                 f"This is the password of the affiliate {affiliate.firstname}"
-                f" {affiliate.lastname}. Affiliates do not sign in to this back office:"
-                " it is for a portal of your own."
+                f" {affiliate.lastname}. {describe_sign_in(self.account)}"
             ),
             back_url=response.url,
             back_text="Continue to the affiliate",

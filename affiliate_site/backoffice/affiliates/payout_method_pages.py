@@ -148,8 +148,8 @@ class SetPayoutMethodPage(AffiliatePage):
     title = "Set payout method"
     permission = "payouts.change_payoutmethod"
     explanation = (
-        "An affiliate has at most one method of each kind. A method cannot be removed:"
-        " pay by another one first."
+        "An affiliate has at most one method of each kind. Only the affiliate removes"
+        " one, in the portal; here you can pay by another one first."
     )
     form_class = PayoutMethodForm
     service = staticmethod(set_payout_method)

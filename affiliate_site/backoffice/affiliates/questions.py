@@ -1,10 +1,15 @@
 """The pages of questions that affiliates ask in the portal."""
 
+from urllib.parse import urlencode
+
 from django import forms
 from django.contrib import admin
+from django.urls import reverse
+from django.utils.html import format_html
 
 from affiliate_site.backoffice.affiliates.affiliate_detail import get_full_name
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
+from affiliate_site.backoffice.conversions.new_conversion_page import AddConversionPage
 from affiliate_site.backoffice.fields import MULTI_LINE
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_datetime
@@ -28,15 +33,29 @@ from tracking.services.portal_settings import build_portal_url
 from tracking.services.questions import answer_question, close_question
 
 
-def list_facts(question) -> list[tuple[str, object]]:
+def link_sale(user, question) -> str:
+    """The sale; where there is none, a link to add it, if the user may."""
+    sale = question.conversion
+    if sale is not None:
+        return link_to(sale, sale.external_id)
+    if not user.has_perm(AddConversionPage.permission):
+        return "none was found"
+    query = {"affiliate": question.affiliate.slug, "external_id": question.order_id}
+    return format_html(
+        'none was found: <a class="details-link" href="{}?{}">Add this sale</a>',
+        reverse("admin:tracking_conversion_add"),
+        urlencode(query),
+    )
+
+
+def list_facts(user, question) -> list[tuple[str, object]]:
     """What was asked about, and what the portal had answered."""
     told = question.answer_given and ANSWER_TEXTS[Answer(question.answer_given)]
-    sale = question.conversion
     return [
         ("Affiliate", link_to(question.affiliate, get_full_name(question.affiliate))),
         ("Order ID", question.order_id),
         ("Day of the order", f"{question.day}"),
-        ("Conversion", link_to(sale, sale.external_id) if sale else "none was found"),
+        ("Conversion", link_sale(user, question)),
         ("The portal answered", told),
         ("Asked", format_datetime(question.created_at)),
         ("Question", question.text),
@@ -55,7 +74,7 @@ class QuestionPage(FormPage):
         return question.state == QuestionState.OPEN
 
     def list_sections(self):
-        return [Section("Question", facts=list_facts(self.row))]
+        return [Section("Question", facts=list_facts(self.request.user, self.row))]
 
 
 class AnswerForm(ServiceForm):
@@ -137,7 +156,7 @@ class QuestionAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
             headline=question.order_id or f"Sale of {question.day}",
             labels=[label_status(question.state)],
             sections=[
-                Section("Question", facts=list_facts(question)),
+                Section("Question", facts=list_facts(request.user, question)),
                 *(
                     [
                         Section(

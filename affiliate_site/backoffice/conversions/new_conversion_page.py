@@ -9,6 +9,7 @@ from django.utils.text import capfirst
 
 from accounts.errors import InvalidInput
 from accounts.exact_json import format_decimal
+from accounts.ids import SLUG_PATTERN
 from accounts.services.accounts import ensure_not_locked
 from affiliate_site.api.conversion_serializers import (
     ConversionInputSerializer,
@@ -263,6 +264,16 @@ class AddConversionPage(MoneyFormPage):
         "For sales that were not tracked. You see who earns what before anything is"
         " stored."
     )
+
+    def get_initial(self):
+        """What a link names: the affiliate by its ID, and the order."""
+        query = self.request.GET
+        slug = query.get("affiliate", "")
+        rows = self.account.affiliates.not_deleted().filter(slug=slug)
+        affiliate = rows.first() if SLUG_PATTERN.fullmatch(slug) else None
+        named = {"affiliate": affiliate and affiliate.pk}
+        named["external_id"] = query.get("external_id", "")[:MAX_ID_LENGTH]
+        return super().get_initial() | {k: v for k, v in named.items() if v}
 
     def save(self, form, at):
         """Attribute the sale as the API does."""

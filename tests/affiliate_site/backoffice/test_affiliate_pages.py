@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.hashers import check_password
 from django.urls import reverse
 
@@ -17,6 +18,7 @@ from tests.ledger_checks import snapshot_account
 from tracking.models.affiliates import FieldType
 from tracking.services.affiliates import update_affiliate
 from tracking.services.hierarchy import create_group, set_parent
+from tracking.services.portal_settings import update_portal_settings
 
 pytestmark = pytest.mark.engine_independent  # its queries are tested with services
 
@@ -78,10 +80,25 @@ def test_creates_an_affiliate_and_shows_its_password_once(account, staff_client)
     assert secret not in client.get(page_url("change", hana)).content.decode()
 
 
+def test_minimum_of_passwords_is_that_of_the_setting(staff_client):
+    page = staff_client().get(ADD_URL).text
+    assert f"At least {settings.MIN_PASSWORD_LENGTH} characters" in page
+
+
+@pytest.mark.parametrize(
+    ("is_on", "text"),
+    [(True, "signs in with it at http"), (False, "once you switch it on")],
+)
+def test_says_where_the_password_is_for(account, staff_client, is_on, text):
+    update_portal_settings(account, changes={"is_on": is_on}, at=NOW)
+    response = staff_client().post(ADD_URL, HANA)
+    assert text in response.context["explanation"]
+
+
 def test_creates_an_affiliate_with_all_its_data(account, staff_client, fields):
     sent = HANA | ADDRESS
     sent |= {
-        "new_password": "eight-characters",
+        "new_password": "harbor-lamps",
         "company__name": "Kim Notes",
         "meta_data": "tier: gold\r\n\r\nurl: https://kim.example/a:b",
         "custom_fields__text": "hello",
@@ -94,7 +111,7 @@ def test_creates_an_affiliate_with_all_its_data(account, staff_client, fields):
 
     hana = account.affiliates.get()
     assert response.status_code == 302
-    assert check_password("eight-characters", hana.password)
+    assert check_password("harbor-lamps", hana.password)
     assert (hana.company_name, hana.city, hana.country) == ("Kim Notes", "Koper", "SI")
     assert hana.meta_data == {"tier": "gold", "url": "https://kim.example/a:b"}
     assert hana.custom_fields == {
@@ -230,7 +247,7 @@ def test_offers_no_parent_if_the_plan_has_no_levels(account, staff_client):
         ({"lastname": "a\x00b"}, "lastname", "Null characters"),
         ({"email": "hana"}, "email", "not a valid email"),
         ({"email": "Taken@Example.org"}, "email", "already in use"),
-        ({"new_password": "short"}, "new_password", "8 characters at least"),
+        ({"new_password": "nine-char"}, "new_password", "at least 10 characters"),
         ({"address__city": "Koper"}, "address__postal_code", "required"),
         ({"address__country": "ZZ"}, "address__country", "valid choice"),
         ({"company__description": "x" * 1001}, "company__description", "1000"),

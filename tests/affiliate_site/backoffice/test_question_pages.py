@@ -1,5 +1,6 @@
 """Questions of affiliates in the back office: the list, a page, answer and close."""
 
+import html
 import re
 from datetime import date
 
@@ -139,3 +140,32 @@ def test_other_roles_read_only(staff_client, question, role):
     for name in ("answer", "close"):
         assert client.get(url_of(question, name)).status_code == 403
         assert client.post(url_of(question, name), {}).status_code == 403
+
+
+@pytest.fixture
+def missing_question(scenario):
+    """A question about an order that nobody reported."""
+    data = QuestionData("order & 7", date(2026, 3, 4), "nothing", "Where is it?")
+    return ask_question(scenario.mina.affiliate, data=data, at=timezone.now())
+
+
+def test_leads_to_the_form_with_the_sale(staff_client, scenario, missing_question):
+    client = staff_client()
+    page = read(client.get(url_of(missing_question)))
+    url = html.unescape(re.search(r'href="([^"]*)">Add this sale', page)[1])
+    initial = client.get(url).context["form"].initial
+    assert initial["affiliate"] == scenario.mina.affiliate.pk
+    assert initial["external_id"] == "order & 7"
+
+
+def test_who_may_not_add_sales_gets_no_link(staff_client, missing_question):
+    page = read(staff_client(role="viewer").get(url_of(missing_question)))
+    assert "none was found" in page
+    assert "Add this sale" not in page
+
+
+def test_names_no_affiliate_of_another_account(staff_client, other_account):
+    foreign = ProgramScenario(other_account, prefix="far-").mina.affiliate
+    url = reverse("admin:tracking_conversion_add")
+    response = staff_client().get(url, {"affiliate": foreign.slug})
+    assert "affiliate" not in response.context["form"].initial

@@ -232,7 +232,7 @@ def test_an_unknown_link_is_not_found(browser, scenario, path):
     path = f"/r/{path.format(code=scenario.mina.code)}/"
     response = browser.follow(path=path)
     assert response.status_code == 404
-    assert "There is nothing at this address." in response.content.decode()
+    assert "This link does not work any more." in response.text
 
 
 def test_ignores_a_sub_id_that_is_none(browser, scenario):
@@ -276,3 +276,40 @@ def test_refuses_a_prefetch_so_that_the_visit_counts(browser, scenario, purpose)
     browser.headers = before
     assert "click_id=" in browser.follow()["Location"]
     assert scenario.account.clicks.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "title", "button"),
+    [
+        ("de", "Dieser Link funktioniert nicht mehr.", "Weiter zu Harbor"),
+        ("fr-CH, fr", "Ce lien ne fonctionne plus.", "Aller sur Harbor"),
+        ("nl", "This link does not work any more.", "Go to Harbor"),
+    ],
+)
+def test_leads_shoppers_of_a_dead_link_to_the_shop(
+    browser, scenario, language, title, button
+):
+    type(scenario.account).objects.update(name="Harbor")
+    browser.headers["Accept-Language"] = language
+    response = browser.follow(path=f"/r/{scenario.account.slug}/gone/")
+    page = response.text
+    assert response.status_code == 404
+    assert title in page
+    assert f'href="https://shop.example.net/">{button}</a>' in page
+    assert not re.search("API|admin|docs|Trace", page)
+    assert not scenario.account.clicks.exists()
+
+
+def test_leads_to_no_other_host_from_a_dead_link(browser, scenario):
+    path = f"/r/{scenario.account.slug}/gone/?to="
+    page = browser.follow(path=f"{path}https://evil.example.org/").text
+    assert 'href="https://shop.example.net/"' in page
+    page = browser.follow(path=f"{path}https://shop.example.net/lamps").text
+    assert 'href="https://shop.example.net/lamps"' in page
+
+
+def test_says_nothing_of_an_account_that_is_not_there(browser):
+    response = browser.follow(path="/r/nobody/gone/")
+    assert response.status_code == 404
+    assert "This link does not work any more." in response.text
+    assert not re.search("API|admin|docs|button", response.text)

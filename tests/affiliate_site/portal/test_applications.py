@@ -384,7 +384,8 @@ def test_shows_a_program_to_everybody(client, account, portal, scenario):
     assert page == (
         f"{scenario.program.title} You earn 10 % of each sale. A sale is yours if the"
         " customer followed your link at most 1 day before. Commissions are due 30 days"
-        f" after the sale. {account.name} decides about each application. Apply"
+        f" after the sale at the earliest. {account.name} decides about each"
+        " application. Apply"
     )
     scenario.program.update_row(auto_approve_affiliates=True)
     assert "approved automatically" in read(client.get(f"{portal}apply/"))

@@ -36,7 +36,7 @@ def read_main(response):
 
 
 def look_up(client, portal, order_id, day=DAY):
-    response = client.post(f"{portal}missing/", {"order_id": order_id, "day": day})
+    response = client.get(f"{portal}missing/", {"order_id": order_id, "day": day})
     return response
 
 
@@ -115,7 +115,7 @@ def test_questions_about_missing_sales_count_as_looked_up(
 )
 def test_refuses_wrong_entries_without_counting(mina, portal, values, error):
     for _ in range(12):
-        response = mina.post(f"{portal}missing/", values)
+        response = mina.get(f"{portal}missing/", values)
         assert response.status_code == 200
         assert error in read_main(response)
 
@@ -133,7 +133,7 @@ def test_one_click_makes_a_question_with_the_facts(mina, account, portal, scenar
     assert (question.answer_given, question.conversion) == ("nothing", None)
     today = f"{account.get_day(timezone.now()):%-d %b %Y}"
     assert read_main(mina.get(f"{portal}questions/")) == (
-        f"Questions Order ab7788 of 4 March 2026 Waits for an answer asked on {today}"
+        f"Questions Order ab7788 of 4 March 2026 Waits for an answer Asked on {today}"
         f" {NOTHING} I saw &lt;b&gt;it&lt;/b&gt; A sale is missing"
     )
     answer_question(
@@ -143,7 +143,7 @@ def test_one_click_makes_a_question_with_the_facts(mina, account, portal, scenar
         at=timezone.now(),
     )
     assert read_main(mina.get(f"{portal}questions/")) == (
-        f"Questions Order ab7788 of 4 March 2026 Answered New asked on {today}"
+        f"Questions Order ab7788 of 4 March 2026 Answered New Asked on {today}"
         f" {NOTHING} I saw &lt;b&gt;it&lt;/b&gt; {account.name} answered on {today} It"
         " comes tomorrow. A sale is missing"
     )

@@ -68,7 +68,8 @@ def test_names_the_levels(mina, portal, scenario, recruits):
     assert "First name without a name Nils" in page
 
 
-def test_says_what_is_missing_at_first(mina, portal):
+def test_says_what_is_missing_at_first(mina, portal, scenario):
+    scenario.create_level(2, "1")
     page = read_main(mina.get(f"{portal}recruits/"))
     assert "Nothing yet. Your recruits Nobody has applied by your link yet." in page
 
@@ -85,3 +86,9 @@ def test_takes_few_statements(mina, portal, recruits, capture_queries):
     with capture_queries() as captured:
         mina.get(f"{portal}recruits/")
     assert len(captured) <= 12
+
+
+def test_promises_nothing_where_recruits_earn_nothing(mina, portal):
+    page = read_main(mina.get(f"{portal}recruits/"))
+    assert "who may want to take part. Link" in page
+    assert "earn" not in page

@@ -145,3 +145,27 @@ def test_the_name_is_erased_with_the_person(scenario):
     assert "1001" not in str(order.facts["sale"].get("name", ""))
     assert order.facts["sale"]["label"] == f"order {ORDER}"
     assert find_orders(account, "#1001").pks == []
+
+
+@pytest.mark.parametrize("text", ["#1294", "1294", "order-1294", "ORDER-1294"])
+def test_answers_for_the_number_of_an_order(scenario, text):
+    scenario.create_conversion("1", external_id="ORDER-1294")
+    scenario.create_conversion("1", external_id="ORDER-1295")
+    found = find_missing_sale(scenario.mina.affiliate, text)
+    assert (found.answer, found.conversion.external_id) == (Answer.OWN, "ORDER-1294")
+
+
+@pytest.mark.parametrize("text", ["ORDER-1294", "#1294", "1294"])
+def test_answers_where_orders_are_numbers(scenario, text):
+    scenario.create_conversion("1", external_id="1294")
+    affiliate = scenario.mina.affiliate
+    assert find_missing_sale(affiliate, text).answer == Answer.OWN
+
+
+def test_finds_the_own_one_of_two_with_a_number(scenario):
+    nils = scenario.create_enrolled_affiliate("Nils", "Berg")
+    scenario.create_conversion("1", external_id="DE-7", affiliate=nils)
+    scenario.create_conversion("1", external_id="FR-7")
+    found = find_missing_sale(scenario.mina.affiliate, "#7")
+    assert found.conversion.external_id == "FR-7"
+    assert find_missing_sale(scenario.mina.affiliate, "DE-7").answer == Answer.NOTHING
