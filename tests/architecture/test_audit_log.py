@@ -27,6 +27,7 @@ READERS = {
     "affiliate_site/backoffice/object_pages.py": "history of an object",
     "affiliate_site/moving/tables/undo.py": "who has changed what an import made",
     "affiliate_site/privacy/person_export.py": "export of a person's data",
+    "accounts/management/commands/list_audit_log.py": "the log for operators",
 }
 
 
