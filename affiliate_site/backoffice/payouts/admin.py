@@ -65,6 +65,7 @@ from affiliate_site.backoffice.payouts.balance_detail import get_balance_details
 from affiliate_site.backoffice.payouts.due_texts import (
     add_amounts_due,
     format_on_hold,
+    sum_on_hold,
     warn_of_holds,
 )
 from affiliate_site.backoffice.payouts.minimum_pages import (
@@ -93,9 +94,15 @@ from affiliate_site.backoffice.payouts.withheld_pages import (
 )
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.models.payments import Payment, PayoutMethod
-from payouts.models.runs import PayoutMinimum, PayoutRun, WithheldBalance
+from payouts.models.runs import (
+    LeftOutReason,
+    PayoutMinimum,
+    PayoutRun,
+    WithheldBalance,
+)
 from payouts.services.commission_history import list_payments_of_order
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.statistics import Amounts, add_sums
 from tracking.amounts import ExactSum
 
 AFFILIATE_COLUMN = (("Affiliate", lambda row: format_affiliate(row.affiliate)),)
@@ -109,6 +116,14 @@ def format_balance(ledger_account) -> str:
     return add_subtext(amount, overpaid, withheld)
 
 
+def describe_blocked(row) -> str:
+    """Why no payout run pays what is due of a balance; empty if one does."""
+    if row.amounts_due.due <= 0:
+        return ""
+    reason = LeftOutReason.WITHHELD.label if row.is_withheld else row.obstacle
+    return f"not paid by runs: {reason}" if reason else ""
+
+
 NAME = ListColumn(
     "name", "Name", export=lambda row: get_full_name(row.affiliate), is_listed=False
 )
@@ -116,7 +131,9 @@ PARTS = (
     ListColumn(
         "amount_due",
         "Due now",
-        lambda row: format_money(row.amounts_due.due, row.currency),
+        lambda row: add_subtext(
+            format_money(row.amounts_due.due, row.currency), describe_blocked(row)
+        ),
         is_exported=False,
     ),
     ListColumn(
@@ -217,7 +234,8 @@ class BalanceAdmin(
         return rows.annotate(is_withheld=Exists(same))
 
     def format_sums(self, rows):
-        """Add what is due and what was overpaid, which the dashboard shows."""
+        """Add what is due now, and what is due and what was overpaid, which the
+        dashboard shows."""
         text, number = super().format_sums(rows)
         is_overpaid = ExpressionWrapper(Q(balance__lt=0), BooleanField())
         parts = rows.order_by().annotate(is_overpaid=is_overpaid)
@@ -230,6 +248,12 @@ class BalanceAdmin(
         if totals[True]:
             due, overpaid = map(format_totals, (totals[False], totals[True]))
             text = f"{text} ({due} due, {overpaid} overpaid)"
+        if on_hold := sum_on_hold(rows, at=timezone.now()):
+            now = Amounts(add_sums(totals.values()))
+            for currency, amount in on_hold.items():
+                now.add(currency, -amount)
+            held = format_totals(on_hold)
+            text = f"{text}; due now: {format_totals(now)}, on hold: {held}"
         return text, number
 
     def name_row(self, row):

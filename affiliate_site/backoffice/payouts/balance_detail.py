@@ -27,7 +27,7 @@ from affiliate_site.backoffice.payouts.due_texts import (
     list_parts,
 )
 from affiliate_site.backoffice.payouts.minimum_pages import describe_minimum
-from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
+from affiliate_site.backoffice.payouts.payout_texts import add_payout_texts
 from affiliate_site.backoffice.payouts.withheld_pages import add_withheld_texts
 from payouts.models.commissions import CommissionStatus
 from tracking.amounts import ExactSum
@@ -55,26 +55,29 @@ def get_balance_details(request, ledger_account) -> Details:
     )
     unpaid = commissions.order_by("created_at", "id")
     sums = unpaid.aggregate(number=Count("pk"), total=ExactSum("amount"))
-    payout_text = get_payout_text(ledger_account, request.user)
+    add_payout_texts([ledger_account], request.user)
     add_withheld_texts([ledger_account], request.user)
     withheld = ledger_account.withheld_text
     return Details(
         headline=format_money(balance, ledger_account.currency),
         labels=[label_status("overpaid")] if balance < 0 else [],
-        alerts=[capfirst(withheld)] if withheld else [],
-        sections=[
-            build_sum_section(
-                ledger_account, balance, sums["total"] or ZERO, payout_text
+        alerts=[
+            *([capfirst(withheld)] if withheld else []),
+            *(
+                [f"Payout runs leave it out: {ledger_account.obstacle}."]
+                if balance > 0 and ledger_account.obstacle
+                else []
             ),
+        ],
+        sections=[
+            build_sum_section(ledger_account, balance, sums["total"] or ZERO),
             build_commissions_section(ledger_account, unpaid, sums["number"], at),
             build_payments_section(ledger_account),
         ],
     )
 
 
-def build_sum_section(
-    ledger_account, balance, unpaid_total, payout_text: str
-) -> Section:
+def build_sum_section(ledger_account, balance, unpaid_total) -> Section:
     """The parts, which add up to the balance."""
     rest = balance - unpaid_total
     parts = [("Approved commissions, not paid", unpaid_total)]
@@ -88,7 +91,7 @@ def build_sum_section(
         "Balance",
         facts=[
             ("Affiliate", link_to_affiliate(ledger_account.affiliate)),
-            ("Primary payout method", payout_text),
+            ("Primary payout method", ledger_account.payout_text),
             *list_parts(amounts, ledger_account.currency),
             ("Payout minimum", describe_minimum(ledger_account, amounts)),
         ],

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.html import format_html
 
 from affiliate_site.backoffice.formatters import (
@@ -12,7 +13,15 @@ from affiliate_site.backoffice.formatters import (
     format_money,
 )
 from payouts.models.commissions import Commission
-from payouts.services.amounts_due import AmountsDue, get_amounts_due, is_on_hold
+from payouts.models.ledger import LedgerAccount
+from payouts.services.amounts_due import (
+    AmountsDue,
+    filter_on_hold,
+    get_amounts_due,
+    is_on_hold,
+)
+from payouts.statistics import Sums
+from tracking.amounts import ExactSum
 from tracking.money import ZERO
 
 
@@ -27,6 +36,17 @@ def add_amounts_due(rows: Sequence[Any], *, at: datetime) -> None:
         for row in of_account:
             key = (row.affiliate_id, row.currency)
             row.amounts_due = amounts.get(key, AmountsDue())
+
+
+def sum_on_hold(balances: QuerySet[LedgerAccount], *, at: datetime) -> Sums:
+    """The sum of what is on hold of these balances, by currency."""
+    same = {name: OuterRef(name) for name in ("account", "affiliate", "currency")}
+    rows = Commission.objects.filter(
+        Exists(balances.order_by().filter(**same)),
+        account__in=balances.order_by().values("account"),
+    )
+    sums = filter_on_hold(rows, at=at).order_by().values_list("currency")
+    return dict(sorted(sums.annotate(ExactSum("amount"))))
 
 
 def format_on_hold(amounts: AmountsDue, currency: str) -> str:

@@ -14,8 +14,9 @@ from payouts.models.payments import (
     Payment,
     PayoutMethod,
 )
-from payouts.models.runs import PayoutLine
+from payouts.models.runs import LeftOutReason, PayoutLine
 from payouts.payout_details import DETAIL_NAMES, mask_details
+from payouts.services.payout_methods import find_obstacle
 from payouts.services.run_states import list_unanswered_payments
 
 NO_PAYOUT_METHOD = "no payout method"
@@ -43,18 +44,22 @@ def find_payout_texts(rows: Iterable[Any], user) -> dict[int, str]:
 
     They are those of today: `format_payment_method` has that of a payment.
     """
+    methods = find_primary_methods(rows).items()
+    return {pk: format_payout_method(each, user) for pk, each in methods}
+
+
+def find_primary_methods(rows: Iterable[Any]) -> dict[int, PayoutMethod]:
+    """The primary payout methods by primary key of the affiliate."""
     pairs = iter({(row.account_id, row.affiliate_id) for row in rows})
-    texts: dict[int, str] = {}
+    found: dict[int, PayoutMethod] = {}
     while batch := list(islice(pairs, QUERY_BATCH_SIZE)):
         methods = PayoutMethod.objects.filter(
             account__in={account_id for account_id, _ in batch},
             affiliate__in={affiliate_id for _, affiliate_id in batch},
             is_primary=True,
         )
-        texts |= {
-            each.affiliate_id: format_payout_method(each, user) for each in methods
-        }
-    return texts
+        found |= {each.affiliate_id: each for each in methods}
+    return found
 
 
 def format_payout_method(method: PayoutMethod, user) -> str:
@@ -94,11 +99,16 @@ def join_method(kind: str, details: str) -> str:
 
 
 def add_payout_texts(rows: Sequence[Any], user) -> None:
-    """Set `payout_text` and `has_payout_method` of each row."""
-    texts = find_payout_texts(rows, user)
+    """Set `payout_text`, `has_payout_method`, and `obstacle`: why no payout run pays by
+    it, or an empty text."""
+    methods = find_primary_methods(rows)
     for row in rows:
-        row.has_payout_method = row.affiliate_id in texts
-        row.payout_text = texts.get(row.affiliate_id, NO_PAYOUT_METHOD)
+        method = methods.get(row.affiliate_id)
+        row.has_payout_method, row.payout_text = method is not None, NO_PAYOUT_METHOD
+        if method:
+            row.payout_text = format_payout_method(method, user)
+        obstacle = find_obstacle(method)
+        row.obstacle = LeftOutReason(obstacle).label if obstacle else ""
 
 
 def warn_of_missing_methods(rows: Iterable[Any]) -> str:

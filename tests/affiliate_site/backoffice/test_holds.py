@@ -74,9 +74,12 @@ def test_balances_say_what_is_due_on_hold_and_pending(
     page = read(client, reverse("admin:payouts_ledgeraccount_changelist"))
     for text in ("60.00 EUR", "40.00 EUR", "20.00 EUR", f"until {until}", "10.00 EUR"):
         assert text in page
+    assert "60.00 EUR; due now: 40.00 EUR, on hold: 20.00 EUR</strong>" in page
+    assert "not paid by runs: no payout method" in page
 
     details = client.get(page_url(get_balance(account), "change")).context["details"]
     facts = {title: str(value) for title, value in details.sections[0].facts}
+    assert details.alerts == ["Payout runs leave it out: no payout method."]
     assert facts["Due now"] == "40.00 EUR"
     assert facts["On hold"].startswith("20.00 EUR")
     assert facts["Pending"] == "10.00 EUR"
