@@ -256,12 +256,23 @@ def find_first_day(account: Account) -> date | None:
 
 
 def calculate_performance(
-    account: Account, affiliates: Sequence[int], period: Period, *, at: datetime
+    account: Account,
+    affiliates: Sequence[int],
+    period: Period,
+    *,
+    program: int | None = None,
+    at: datetime,
 ) -> dict[int, AffiliatePerformance]:
-    """Calculate the performance of these affiliates in a period."""
-    kinds = ("clicks", "conversions")
-    statistics = load_statistics(account, period.days, at=at, kinds=kinds)
-    totals = statistics.affiliate_totals(period.days, affiliates)
+    """Calculate the performance of these affiliates in a period, in one program (None:
+    in all). The balance is that of all programs."""
+    statistics = load_statistics(
+        account,
+        period.days,
+        at=at,
+        kinds=("clicks", "conversions"),
+        by_program=program is not None,
+    )
+    totals = statistics.affiliate_totals(period.days, affiliates, program=program)
     balances = get_payable_balances(account, affiliates)
     return {
         affiliate: AffiliatePerformance(

@@ -1,5 +1,6 @@
 """The pages of affiliates, program affiliates and groups."""
 
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 
@@ -61,8 +62,10 @@ from affiliate_site.backoffice.lists.columns import (
     build_status_column,
 )
 from affiliate_site.backoffice.lists.date_filters import (
+    ActiveFilter,
     ApplicationDateFilter,
     DateFilter,
+    find_active_period,
 )
 from affiliate_site.backoffice.lists.filters import (
     MAX_CANDIDATES,
@@ -105,6 +108,8 @@ from tracking.services.search import (
 )
 
 STATISTICS_DAYS = 30  # days of the statistics columns, including today
+LAST_DAYS = f"{STATISTICS_DAYS} days"  # in their titles
+BALANCE_TITLE = "Balance due"
 APPROVAL_STATUSES = {True: "approved", None: "pending", False: "disapproved"}
 
 
@@ -141,6 +146,14 @@ def count_approvals(affiliate) -> str:
     return ", ".join(counts) or EMPTY_VALUE
 
 
+def rename(column: str | ListColumn, titles: dict[str, str]) -> str | ListColumn:
+    """A column with other words at the end of its title."""
+    for end, title in titles.items():
+        if isinstance(column, ListColumn) and column.title.endswith(end):
+            return replace(column, title=f"{column.title.removesuffix(end)}{title}")
+    return column
+
+
 def build_totals_column(name: str, title: str) -> ListColumn:
     """A column of the statistics with amounts, of one currency or several."""
 
@@ -174,7 +187,11 @@ FOUND_BY = ListColumn(
 
 @admin.register(Affiliate)
 class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    """Affiliates with their statistics; deleted ones stay in the list."""
+    """Affiliates with their statistics; deleted ones stay in the list.
+
+    The statistics are those of the days that `ActiveFilter` has, and of the program
+    that the list is filtered by.
+    """
 
     import_kind = "affiliates"
     change_form_template = "admin/affiliates/affiliate.html"
@@ -210,18 +227,18 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         ListColumn("status_labels", "Status", label_approvals, export=count_approvals),
         ListColumn(
             "clicks",
-            f"Clicks, {STATISTICS_DAYS} days",
+            f"Clicks, {LAST_DAYS}",
             lambda row: row.performance.clicks if row.performance else EMPTY_VALUE,
             is_count=True,
         ),
         ListColumn(
             "conversions",
-            f"Conversions, {STATISTICS_DAYS} days",
+            f"Conversions, {LAST_DAYS}",
             lambda row: row.performance.conversions if row.performance else EMPTY_VALUE,
             is_count=True,
         ),
-        build_totals_column("revenue", f"Revenue, {STATISTICS_DAYS} days"),
-        build_totals_column("balance_due", "Balance due"),
+        build_totals_column("revenue", f"Revenue, {LAST_DAYS}"),
+        build_totals_column("balance_due", BALANCE_TITLE),
         ListColumn(
             "joined_on",
             "Created",
@@ -240,6 +257,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         AcceptedTermsFilter,
         DeletedFilter,
         DateFilter,
+        ActiveFilter,
     )
     ordering = ("-created_at", "-id")
     actions = (
@@ -311,10 +329,20 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         )
 
     def get_columns(self, request):
-        """Say what a search found an affiliate by."""
+        """Say what a search found an affiliate by, and what the statistics count."""
         is_search = request.GET.get(SEARCH_VAR)
         columns = super().get_columns(request)
-        return [each for each in columns if is_search or each is not FOUND_BY]
+        titles = {}
+        if period := find_active_period(request):
+            titles[LAST_DAYS] = f"{period.first} to {period.last}"
+        if request.GET.get(EnrolledProgramFilter.parameter_name):
+            titles[LAST_DAYS] = f"{titles.get(LAST_DAYS, LAST_DAYS)}, in the program"
+            titles[BALANCE_TITLE] = f"{BALANCE_TITLE}, all programs"
+        return [
+            rename(each, titles)
+            for each in columns
+            if is_search or each is not FOUND_BY
+        ]
 
     def prepare_rows(self, request, rows):
         """Add the statistics; operators see them if all rows are of one account."""
@@ -322,9 +350,16 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         performance, enrollments = {}, []
         if len(accounts) == 1:
             (account,) = accounts.values()
-            period = get_last_days(STATISTICS_DAYS, account.get_day(at))
-            affiliate_ids = [row.pk for row in rows]
-            performance = calculate_performance(account, affiliate_ids, period, at=at)
+            default = get_last_days(STATISTICS_DAYS, account.get_day(at))
+            slug = request.GET.get(EnrolledProgramFilter.parameter_name)
+            program = account.programs.filter(slug=slug).first() if slug else None
+            performance = calculate_performance(
+                account,
+                [row.pk for row in rows],
+                find_active_period(request) or default,
+                program=program and program.pk,
+                at=at,
+            )
             enrollments = list_search_codes(account, rows)
         found_by = list_hidden_matches(
             rows, enrollments, request.GET.get(SEARCH_VAR, "")

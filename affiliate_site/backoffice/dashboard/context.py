@@ -26,6 +26,7 @@ from affiliate_site.backoffice.dashboard.cards import (
 )
 from affiliate_site.backoffice.dashboard.charts import build_charts
 from affiliate_site.backoffice.dashboard.list_urls import (
+    build_active_url,
     build_list_url,
     build_removed_url,
 )
@@ -101,7 +102,7 @@ def add_dashboard_context(request, context):
                 "Active affiliates",
                 count_active(affiliate_totals),
                 count_active(affiliate_totals_before),
-                "#top-affiliates",
+                build_active_url(period),
             ),
         ],
         "funnel": [

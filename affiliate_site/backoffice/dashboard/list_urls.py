@@ -38,6 +38,13 @@ def build_changelist_url(
     return reverse(f"admin:{model_name}_changelist") + query
 
 
+def build_active_url(period: Period) -> str:
+    """The affiliates with a click or a sale in the period."""
+    return build_changelist_url(
+        "tracking_affiliate", active_from=period.first, active_to=period.last
+    )
+
+
 def build_removed_url(period: Period) -> str:
     """The conversions removed in the period, whenever they were created."""
     zone = timezone.get_current_timezone()

@@ -3,14 +3,19 @@
 from datetime import UTC, date, datetime, time, timedelta
 
 from django.core.exceptions import BadRequest
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from accounts.days import A_DAY
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.lists.filters import FormFilter
+from payouts.statistics import Period
+from tracking.models.clicks import Click, PrunedClickCount
+from tracking.models.conversions import Conversion
 
 FIRST_YEAR, LAST_YEAR = 1970, 2999
+MAX_ACTIVE_DAYS = 366  # as of the dashboard
 
 
 class DateFilter(FormFilter):
@@ -21,14 +26,14 @@ class DateFilter(FormFilter):
 
     title = "date"
     parameter_name = "from"
-    parameters = ("to", "created_at__gte", "created_at__lt")
+    parameters: tuple[str, ...] = ("to", "created_at__gte", "created_at__lt")
     column = "created_at"
+    labels = ("From", "To")
 
     def __init__(self, request, params, model, model_admin):
         super().__init__(request, params, model, model_admin)
-        first_day, last_day, since, before = map(
-            self.used_parameters.get, self.expected_parameters()
-        )
+        values = map(self.used_parameters.get, self.expected_parameters())
+        first_day, last_day, since, before = (*values, None, None)[:4]
         first, last = parse_day(first_day), parse_day(last_day)
         if first and last and first > last:
             first, last = last, first
@@ -37,9 +42,8 @@ class DateFilter(FormFilter):
 
     def choices(self, changelist):
         zone = timezone.get_current_timezone_name()
-        for name, label, day in zip(
-            ("from", "to"), ("From", "To"), self.days, strict=True
-        ):
+        names = self.expected_parameters()[:2]
+        for name, label, day in zip(names, self.labels, self.days, strict=True):
             yield {
                 "name": name,
                 "label": f"{label} ({zone})",
@@ -66,11 +70,15 @@ class DateFilter(FormFilter):
         return f"{first}-to-{last}"
 
     def queryset(self, request, queryset):
+        return self.limit(queryset, self.column)
+
+    def limit(self, rows, column: str):
+        """The rows with this column within the period."""
         if self.first:
-            queryset = queryset.filter(**{f"{self.column}__gte": self.first})
+            rows = rows.filter(**{f"{column}__gte": self.first})
         if self.end:
-            queryset = queryset.filter(**{f"{self.column}__lt": self.end})
-        return queryset
+            rows = rows.filter(**{f"{column}__lt": self.end})
+        return rows
 
     @property
     def value_text(self):
@@ -89,6 +97,40 @@ class ApplicationDateFilter(DateFilter):
 
     parameters = ("to", "applied_at__gte", "applied_at__lt")
     column = "applied_at"
+
+
+class ActiveFilter(DateFilter):
+    """Affiliates with a click or a sale on these days; the list counts their days."""
+
+    title = "active"
+    parameter_name = "active_from"
+    parameters = ("active_to",)
+    labels = ("Active from", "Active to")
+
+    def queryset(self, request, queryset):
+        if not (self.first or self.end):
+            return queryset
+        own = {"account": OuterRef("account"), "affiliate": OuterRef("pk")}
+        sources = (
+            (Click.objects.all(), "created_at"),
+            (PrunedClickCount.objects.all(), "quarter"),
+            (Conversion.objects.not_deleted(), "created_at"),
+        )
+        is_active = Q()
+        for rows, column in sources:
+            is_active |= Q(Exists(self.limit(rows.filter(**own), column)))
+        return queryset.filter(is_active)
+
+
+def find_active_period(request) -> Period | None:
+    """The days of `ActiveFilter`, if both are set; raises `BadRequest`."""
+    first, last = (parse_day(request.GET.get(f"active_{it}")) for it in ("from", "to"))
+    if not (first and last):
+        return None
+    period = Period(*sorted((first.date(), last.date())))
+    if period.last - period.first >= timedelta(days=MAX_ACTIVE_DAYS):
+        raise BadRequest(f"Choose at most {MAX_ACTIVE_DAYS} days")
+    return period
 
 
 def parse_day(text: str | None) -> datetime | None:

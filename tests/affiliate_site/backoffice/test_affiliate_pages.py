@@ -6,6 +6,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.hashers import check_password
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.services.webhooks import create_webhook
 from payouts.services.commissions import approve_commission
@@ -15,6 +16,7 @@ from tests.conftest import NOW
 from tests.factories.accounts import PlanFactory
 from tests.factories.tracking import AffiliateFactory
 from tests.ledger_checks import snapshot_account
+from tests.program_scenario import ProgramScenario
 from tracking.models.affiliates import FieldType
 from tracking.services.affiliates import update_affiliate
 from tracking.services.hierarchy import create_group, set_parent
@@ -448,3 +450,31 @@ def test_plans_without_levels_have_no_parents(account, staff_client, hana):
     response = staff_client().get(page_url("parent", hana), follow=True)
 
     assert "not possible" in response.content.decode()
+
+
+def test_the_list_of_a_program_counts_that_program(staff_client, account, scenario):
+    """Not the clicks, sales and revenue that its affiliates have elsewhere."""
+    other = ProgramScenario(account, slug="other", email=None)
+    mina = other.enroll(scenario.mina.affiliate)
+    now = timezone.now()
+    scenario.create_conversion("100", at=now)
+    other.create_conversion("7", affiliate=mina, at=now)
+    url = reverse("admin:tracking_affiliate_changelist")
+
+    client, found = staff_client(), {}
+    for program in ("", scenario.program.slug, other.program.slug):
+        response = client.get(url, {"program": program} if program else {})
+        [row] = [
+            row
+            for row in response.context["cl"].result_list
+            if row.pk == scenario.mina.affiliate.pk
+        ]
+        found[program] = (row.performance.conversions, row.performance.revenue)
+        titles = "Revenue, 30 days, in the program" in response.content.decode()
+        assert titles == bool(program)
+
+    assert found == {
+        "": (2, {"EUR": Decimal(107)}),
+        scenario.program.slug: (1, {"EUR": Decimal(100)}),
+        other.program.slug: (1, {"EUR": Decimal(7)}),
+    }

@@ -167,7 +167,7 @@ def test_links_to_rows_that_add_up(staff_client, scenario):
         rows = client.get(card.url).context["cl"].result_list
         total = sum(getattr(row, column) for row in rows)
         assert f"{total:.2f} EUR" == card.value
-    for title in ("Clicks", "Conversions"):
+    for title in ("Clicks", "Conversions", "Active affiliates"):
         card = get_cards_by_title(response)[title]
         rows = client.get(card.url).context["cl"].result_list
         assert str(len(rows)) == card.value
@@ -188,6 +188,30 @@ def test_links_to_rows_that_add_up(staff_client, scenario):
     for name, count in (("clicks", 1), ("conversions", 1), ("commissions", 1)):
         rows = client.get(yesterday.urls[name]).context["cl"].result_list
         assert len(rows) == count
+
+
+def test_active_affiliates_are_listed_with_the_numbers_of_the_period(
+    staff_client, scenario
+):
+    """Also those beyond the ten of the dashboard, and without a sale."""
+    today = timezone.now()
+    for number in range(12):
+        other = scenario.create_enrolled_affiliate(f"Nils{number}", "Berg")
+        scenario.create_click(affiliate=other, at=today - timedelta(days=40))
+    scenario.create_enrolled_affiliate("Idle", "Berg")
+    days = [(today - timedelta(days=number)).date() for number in (45, 35)]
+    client = staff_client()
+
+    dashboard = client.get("/admin/", {"from": days[0], "to": days[1]})
+    card = get_cards_by_title(dashboard)["Active affiliates"]
+    response = client.get(card.url)
+
+    rows = response.context["cl"].result_list
+    assert card.value == str(len(rows)) == "13"  # with Mina
+    assert {row.performance.clicks for row in rows} == {1}
+    assert f"Clicks, {days[0]} to {days[1]}" in response.content.decode()
+    too_long = card.url.replace(f"{days[0]}", "1990-01-01")
+    assert client.get(too_long).status_code == 400
 
 
 def test_counts_removed_conversions_and_calls_more_of_them_worse(
