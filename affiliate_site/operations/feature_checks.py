@@ -1,5 +1,7 @@
 """Checks of `manage.py doctor`: what is switched off, or lacks a part."""
 
+import shutil
+import subprocess
 from datetime import datetime
 
 from django.conf import settings
@@ -7,6 +9,15 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from affiliate_site.operations.findings import OK, WARNING, Finding
 from affiliate_site.pdf import find_weasyprint
+
+# A character of each script that names of affiliates are written in.
+SCRIPTS = {
+    "Greek": 0x3B1,
+    "Cyrillic": 0x416,
+    "Chinese": 0x4E2D,
+    "Japanese": 0x3042,
+    "Korean": 0xD55C,
+}
 
 
 def check_email(_at: datetime) -> Finding:
@@ -35,7 +46,24 @@ def check_pdf(_at: datetime) -> Finding:
             "the library Pango is missing: no statement or document as PDF",
             "apt-get install libpango-1.0-0 libpangoft2-1.0-0",
         )
+    missing = [title for title, code in SCRIPTS.items() if not has_font(code)]
+    if missing:
+        return Finding(
+            WARNING,
+            f"no font prints {', '.join(missing)}: names in them are boxes in PDFs",
+            "apt-get install fonts-dejavu-core fonts-noto-cjk",
+        )
     return Finding(OK, "statements and documents can be printed")
+
+
+def has_font(code: int) -> bool:
+    """Return whether fontconfig, which Pango asks, has a font of a character."""
+    program = shutil.which("fc-list")
+    if program is None:
+        return False
+    command = [program, f":charset={code:x}", "family"]
+    done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
+    return bool(done.stdout.strip())
 
 
 def check_second_factor(_at: datetime) -> Finding:
