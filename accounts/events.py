@@ -144,7 +144,7 @@ EVENT_SENTENCES = {
     "staff.second_factor_code_used": "used a recovery code of {user_id}",
     "staff.second_factor_codes_created": "renewed the recovery codes of {user_id}",
     "staff.second_factor_removed": "disabled two-factor authentication of {user_id}",
-    "table_import.stored": "imported {}: {created} rows",
+    "table_import.stored": "stored {}: {created} rows",
     "table_import.undone": "undid {}",
     "tax_data.set": "set the tax data of {}",
     "tax_rule.removed": "removed {}",

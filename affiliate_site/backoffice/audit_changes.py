@@ -1,5 +1,7 @@
 """What changed, in words, for the audit log: fields, old and new values."""
 
+import re
+
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
@@ -13,6 +15,7 @@ FIELD_NAMES = (
     | {"country": "address", "mails_payments": "mail to paid affiliates"}
     | {"iban": "IBAN", "bic": "BIC", "recipient": "recipient ID"}
 )
+EXACT_AMOUNT = re.compile(r"-?[0-9]{1,20}\.[0-9]{4}")
 PAYOUT_FIELD_NAMES = FIELD_NAMES | {"country": "country", "others": "other details"}
 
 
@@ -83,7 +86,14 @@ def is_change(value) -> bool:
 def format_value(value, *, has_changes: bool = True) -> str:
     """Return a value as text, or the old and the new value."""
     if has_changes and is_change(value):
-        return " → ".join("none" if each is None else str(each) for each in value)
+        return " → ".join(
+            "none" if each is None else shorten_amount(str(each)) for each in value
+        )
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "all"
-    return "none" if value is None else str(value)
+    return "none" if value is None else shorten_amount(str(value))
+
+
+def shorten_amount(text: str) -> str:
+    """An exact amount without the zeros that say nothing: `13.5000` as `13.5`."""
+    return text.rstrip("0").rstrip(".") if EXACT_AMOUNT.fullmatch(text) else text

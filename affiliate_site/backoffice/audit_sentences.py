@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -24,9 +25,11 @@ from accounts.tenant_admin import filter_for_user
 from affiliate_site.backoffice.audit_changes import (
     describe_fields_change,
     describe_parent_change,
+    format_value,
     is_change,
     render_details,
 )
+from affiliate_site.backoffice.audit_rates import name_rates
 from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
@@ -38,7 +41,9 @@ from payouts.models.runs import PayoutRun
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
+from tracking.models.imports import TableImport
 from tracking.models.programs import Program
+from tracking.models.questions import Question
 from tracking.models.shops import Connection
 
 # Models of subjects whose rows are looked up: model, the field with the name by which
@@ -51,6 +56,8 @@ SUBJECT_MODELS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "customer": (Customer, "public_id", ()),
     "payment": (Payment, "public_id", ("affiliate",)),
     "payoutrun": (PayoutRun, "public_id", ()),
+    "question": (Question, "public_id", ("affiliate",)),
+    "tableimport": (TableImport, "public_id", ()),
 }
 # Other subjects: the list that finds them by their name, and what staff call them.
 SUBJECT_LISTS = {
@@ -60,7 +67,6 @@ SUBJECT_LISTS = {
     "document": ("payouts_document", "document"),
     "program": ("tracking_program", "program"),
     "prospect": ("tracking_prospect", "prospect"),
-    "question": ("tracking_question", "question"),
     "signingsecret": ("accounts_signingsecret", "signing secret"),
     "webhookendpoint": ("accounts_webhookendpoint", "webhook"),
 }
@@ -86,7 +92,8 @@ class Names:
 
     emails: dict[int, str]  # of users, by primary key
     slugs: dict[int, str]  # of affiliates, by primary key
-    programs: dict[int, str]  # slugs, by primary key
+    programs: dict[int | str, str]  # titles, by primary key, and by ID of one account
+    rates: dict[str, str]  # in words, by subject
     groups: dict[str, str]  # titles, by public ID
     rows: dict[tuple[str, str], Any]  # subjects, by model name and name in the entry
 
@@ -99,15 +106,12 @@ def find_names(user, entries, actors=()) -> Names:
     details = [drop_odd_details(entry.details) for entry in entries]
     user_ids |= {each.get("user_id") for each in details}
     groups = {it for each in details if isinstance(it := each.get("group"), str)}
-    program_ids = {
-        pk for each in details for pk in each.get("program_id", ()) if is_id(pk)
-    }
+    programs = find_programs(user, details)
     return Names(
         emails=find_column(User, user, "email", pk__in=user_ids - {None}),
         slugs={row.pk: row.slug for row in rows.values() if isinstance(row, Affiliate)},
-        programs=find_column(Program, user, "slug", pk__in=program_ids)
-        if program_ids
-        else {},
+        programs=programs,
+        rates=name_rates(user, [entry.subject for entry in entries]),
         groups=dict(
             filter_for_user(AffiliateGroup.objects.all(), user)
             .filter(public_id__in=groups)
@@ -117,6 +121,22 @@ def find_names(user, entries, actors=()) -> Names:
         else {},
         rows=rows,
     )
+
+
+def find_programs(user, details) -> dict[int | str, str]:
+    """Map the primary keys of programs that details name to their titles; for staff,
+    whose account has each of them once, their IDs, too."""
+    pks = {pk for each in details for pk in each.get("program_id", ()) if is_id(pk)}
+    slugs = {it for each in details if isinstance(it := each.get("program"), str)}
+    if not (pks or slugs):
+        return {}
+    found = Q(pk__in=pks)
+    if user.account_id is not None:
+        found |= Q(slug__in=slugs)
+    rows = filter_for_user(Program.objects.filter(found), user)
+    titles = list(rows.values_list("pk", "slug", "title"))
+    by_slug = {slug: title for _, slug, title in titles if user.account_id is not None}
+    return by_slug | {pk: title for pk, _, title in titles}
 
 
 def find_column(model, user, column: str, **conditions) -> dict[int, str]:
@@ -180,14 +200,19 @@ def name_details(entry, names: Names) -> dict[str, Any]:
     if "affiliate_id" in details:  # of a confirmed claim
         details["affiliate"] = details.pop("affiliate_id")
     if "program_id" in details:
-        pks = details.pop("program_id")
-        details["program"] = [names.programs.get(pk, pk) for pk in pks]
-    affiliate = details.get("affiliate")
-    if isinstance(affiliate, list):
-        details["affiliate"] = [names.slugs.get(pk, pk) for pk in affiliate]
-    elif isinstance(affiliate, int):
-        details["affiliate"] = names.slugs.get(affiliate, affiliate)
+        details["program"] = details.pop("program_id")
+    if "program" in details:
+        details["program"] = name_each(details["program"], names.programs)
+    if "affiliate" in details:
+        details["affiliate"] = name_each(details["affiliate"], names.slugs)
     return details
+
+
+def name_each(value: Any, names) -> Any:
+    """Return a name instead of a key, or of each key of a list; else the value."""
+    if isinstance(value, list):
+        return [name_each(each, names) for each in value]
+    return names.get(value, value) if isinstance(value, int | str) else value
 
 
 def parse_subject(entry) -> tuple[str, str]:
@@ -209,6 +234,10 @@ def describe_row(row, *, has_amount: bool) -> str:
         text = f"conversion {row.external_id or row.pk}"
     elif isinstance(row, Connection):
         text = f"shop {row.name}"
+    elif isinstance(row, TableImport):
+        text = f"the import of {row.file_name}"
+    elif isinstance(row, Question):
+        text = f"a question of {row.affiliate}"
     elif isinstance(row, Commission):
         text += f" of {row.affiliate}"
     elif isinstance(row, Payment):
@@ -218,10 +247,10 @@ def describe_row(row, *, has_amount: bool) -> str:
     return text
 
 
-def link_subject(entry, rows, *, has_amount: bool) -> SafeString | str:
+def link_subject(entry, names: Names, *, has_amount: bool) -> SafeString | str:
     """Return the subject of an entry in words, linked to its page or list."""
     model_name, name = parse_subject(entry)
-    row = rows.get((model_name, name))
+    row = names.rows.get((model_name, name))
     if row is not None:
         text = describe_row(row, has_amount=has_amount)
         return format_html('<a href="{}">{}</a>', get_object_url(row), text)
@@ -229,6 +258,8 @@ def link_subject(entry, rows, *, has_amount: bool) -> SafeString | str:
         list_name, title = SUBJECT_LISTS[model_name]
         url, term = reverse(f"admin:{list_name}_changelist"), name.rstrip("…")
         return format_html('<a href="{}?q={}">{} {}</a>', url, term, title, name)
+    if entry.subject in names.rates:
+        return names.rates[entry.subject]
     if name.replace(" ", "") == model_name:  # the only one of an account
         return name
     return f"{model_name} {name}"
@@ -275,7 +306,8 @@ def render_action(
     details = name_details(entry, names)
     text = describe_event(entry, details, names)
     for name in SENTENCE_PARAMETER_PATTERN.findall(text):
-        text = text.replace(f"{{{name}}}", str(details.pop(name, "")))
+        value = format_value(details.pop(name, ""), has_changes=False)
+        text = text.replace(f"{{{name}}}", value.replace("{", "(").replace("}", ")"))
     for name in ("approved", "previous_approved"):
         details.pop(name, None)
     row = names.rows.get(tuple(entry.subject.split(":", 1)))
@@ -285,7 +317,7 @@ def render_action(
         link = '<a href="{}">their {}</a>'
         subject = subject or format_html(link, get_object_url(row), own[1])
     before, placeholder, after = text.partition("{}")
-    subject = subject or link_subject(entry, names.rows, has_amount=not is_line)
+    subject = subject or link_subject(entry, names, has_amount=not is_line)
     return format_html(
         "{}{}{}{}",
         capfirst(before) if is_line else before,

@@ -137,6 +137,9 @@ def import_affiliate(
     account.sources.create(affiliate=affiliate)
     update_suffixes(account, affiliate_id=affiliate.pk)
     imports.log("affiliate.created", affiliate)
+    if affiliate.group is not None:
+        group = affiliate.group.public_id
+        imports.log("affiliate.added_to_group", affiliate, group=group)
     return affiliate
 
 
@@ -157,7 +160,10 @@ def import_parent(imports: ImportMap, body: Body) -> None:
     own = imports.find("affiliate", body.get("id"))
     if parent is not None and own is not None and parent != own:
         rows = imports.account.affiliates.filter(pk=own, parent=None)
-        rows.update(parent=parent)
+        affiliate = rows.first()
+        if affiliate is not None:
+            affiliate.update_row(parent_id=parent)
+            imports.log("affiliate.updated", affiliate, parent=parent)
 
 
 def lock_affiliates(imports: ImportMap, bodies: Iterable[Body]) -> None:
@@ -188,6 +194,12 @@ def import_enrollment(imports: ImportMap, body: Body, program: Program) -> Enrol
         approved=approved if isinstance(approved, bool) else None,
         applied_at=read_time(body, "applied_at", imports.at),
     )
+    imports.log(
+        "affiliate.added_to_program",
+        affiliate,
+        program=program.slug,
+        approved=enrollment.approved,
+    )
     link = read_map(body, "referral_link")
     code = find_code(read_text(link, "link", 2048))
     owner = find_code_owner(account, code) if code else None
@@ -208,6 +220,7 @@ def import_enrollment(imports: ImportMap, body: Body, program: Program) -> Enrol
         )
     elif coupon:
         account.coupons.create(enrollment=enrollment, code=coupon)
+        imports.log("enrollment.updated", enrollment, fields=["coupon"])
     enrollment.affiliate = affiliate
     import_referral_codes(imports, body, enrollment)
     update_suffixes(account, affiliate_id=affiliate.pk)

@@ -94,6 +94,7 @@ class ImportMap:
     past_rows: list[DailyCountedRow] = field(default_factory=list)
     late_sales: list[datetime] = field(default_factory=list)
     events: list[tuple[str, TenantModel]] = field(default_factory=list)
+    event_details: list[dict[str, Any]] = field(default_factory=list)
     attributions: list[AttributionRecord] = field(default_factory=list)
     objects: list[ImportedObject] = field(default_factory=list)
     switched_at: datetime | None = None
@@ -169,9 +170,10 @@ class ImportMap:
             values = (kind, str(source_id), code, path, str(value)[:200])
             self.notes.append(dict(zip(names, values, strict=True)))
 
-    def log(self, kind: str, subject: TenantModel) -> None:
+    def log(self, kind: str, subject: TenantModel, **details: Any) -> None:
         """Log an event about a row at the end of the page."""
         self.events.append((kind, subject))
+        self.event_details.append(details)
 
     def write_page(self) -> None:
         """Write what the rows of a page have in common, in few statements.
@@ -189,7 +191,13 @@ class ImportMap:
         record_count_changes(account.pk, counts)
         mark_stale(account, self.past_rows, at)
         record_late_change(account, self.late_sales, at=at)
-        log_events(account, self.events, at=at, source=self.source)
+        log_events(
+            account,
+            self.events,
+            at=at,
+            row_details=self.event_details,
+            source=self.source,
+        )
         account.attribution_records.bulk_create(self.attributions)
         try:
             account.imported_objects.bulk_create(self.objects)
@@ -210,6 +218,7 @@ class ImportMap:
             self.past_rows,
             self.late_sales,
             self.events,
+            self.event_details,
             self.attributions,
             self.objects,
             self.conversions,

@@ -3,7 +3,8 @@
 import re
 
 from django.contrib import admin
-from django.db.models import Q
+from django.db.models import CharField, Q, Value
+from django.db.models.functions import Cast, Concat
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
@@ -32,6 +33,17 @@ from tracking.services.search import find_affiliates, list_exact_orders
 
 AFFILIATE_PREFIX = "affiliate:"
 SUBJECT_SEPARATOR_PATTERN = re.compile(r"\s*:\s*|\s+")
+# What belongs to an affiliate: the relation, and how entries call its rows.
+OWN_SUBJECTS = (
+    ("enrollments", "enrollment", ("program_id", "affiliate_id")),
+    ("conversions", "conversion", ("pk",)),
+    ("commissions", "commission", ("pk",)),
+    ("payments", "payment", ("public_id",)),
+    ("customers", "customer", ("public_id",)),
+    ("questions", "question", ("public_id",)),
+    ("notes", "note", ("public_id",)),
+    ("prospects", "prospect", ("public_id",)),
+)
 DETAILS = ("kind", "named_subject", "named_actor", "formatted_details")
 STAFF_KINDS = [kind for kind in EVENT_SENTENCES if kind.startswith("staff.")]
 
@@ -120,8 +132,12 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
         prefix = prefix.lower() + separator
         if prefix == AFFILIATE_PREFIX:
             rows = filter_for_user(Affiliate.objects.filter(slug=slug), request.user)
-            subjects = list_subjects("affiliate", rows.values_list("pk", flat=True))
-            return queryset.filter(subject__in=subjects), False
+            found = Q(pk__in=[])
+            for row in rows.select_related("account"):
+                found |= Q(
+                    find_of_affiliates(row.account, [row.pk]), account=row.account
+                )
+            return queryset.filter(found), False
         found = Q(subject=prefix + slug) | find_by_name(request.user, term)
         return queryset.filter(found), False
 
@@ -163,17 +179,37 @@ def find_by_name(user, term: str) -> Q:
     """The condition for entries about what has this ID or name, and for those of the
     staff user with this e-mail address."""
     subjects = [f"{name}:{term}" for name in LOGGED_MODELS - {"affiliate"}]
-    account = user.account
+    account, affiliates = user.account, []
     if account is not None and not term.isdecimal():
         affiliates = find_affiliates(account, term).pks
-        subjects += list_subjects("affiliate", affiliates)
     if account is not None:
         orders = list_exact_orders(account, term)
         subjects += list_subjects("conversion", orders)
     found = Q(subject__in=subjects)
+    if affiliates:
+        found |= find_of_affiliates(account, affiliates)
     if "@" in term:
         users = filter_for_user(User.objects.filter(email__iexact=term), user)
         for each in users:
             found |= Q(actor=each.actor_name)
             found |= Q(kind__in=STAFF_KINDS, details__user_id=each.pk)
     return found
+
+
+def find_of_affiliates(account, pks) -> Q:
+    """The condition for entries about affiliates and what is theirs, and for those of
+    what they did themselves in the portal."""
+    found = Q(subject__in=list_subjects("affiliate", pks))
+    found |= Q(actor__in=[f"affiliate {pk}" for pk in pks])
+    for relation, model_name, columns in OWN_SUBJECTS:
+        rows = getattr(account, relation).filter(affiliate__in=pks)
+        found |= Q(subject__in=rows.values(subject=build_subject(model_name, columns)))
+    return found
+
+
+def build_subject(model_name: str, columns):
+    """What entries call a row, as SQL."""
+    parts = [Cast(column, CharField()) for column in columns]
+    first, *others = parts
+    separated = [each for part in others for each in (Value("/"), part)]
+    return Concat(Value(f"{model_name}:"), first, *separated, output_field=CharField())

@@ -237,6 +237,8 @@ class TableImporter:
         if self.kind.name == "affiliates":
             for row in list_good(rows):
                 store_parent(imports, row)
+            imports.write_page()
+            imports.clear_page()
 
     def _store_people(self, imports: ImportMap, rows: Sequence[Row]) -> None:
         """Store the affiliates that are created with rows that name them.

@@ -25,7 +25,7 @@ from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
 from tracking.services.affiliates import delete_affiliate
 from tracking.services.customers import confirm_customer
-from tracking.services.hierarchy import set_parent
+from tracking.services.hierarchy import create_group, set_parent
 
 pytestmark = pytest.mark.engine_independent  # its queries are tested with services
 
@@ -117,7 +117,7 @@ def test_shows_and_finds_affiliates_by_their_ids(staff_client, account):
     assert [(subject, details) for subject, _, details in rows] == [
         ("affiliate:minakessler", EMPTY_VALUE),
         ("affiliate:minakessler", "parent: ingaberg"),
-        ("affiliate:minakessler", "program: harbor-lamp-partners\napproved: True"),
+        ("affiliate:minakessler", "program: Harbor Lamp Partners\napproved: True"),
         ("affiliate:minakessler", EMPTY_VALUE),
     ]
     entries = account.audit_log.filter(subject=f"affiliate:{mina.affiliate.pk}")
@@ -149,7 +149,7 @@ def test_names_what_a_confirmed_claim_changed(staff_client, account, other_accou
 
     text = unescape(page.content.decode())
     assert "affiliate: none → minakessler" in text
-    assert f"program: {program.slug} → {foreign.program.pk}<" in text
+    assert f"program: {program.title} → {foreign.program.pk}<" in text
 
 
 def test_finds_no_affiliate_of_another_account(staff_client, account, other_account):
@@ -275,7 +275,7 @@ def test_says_who_did_what_to_whom(staff_client, account):
     ]
     assert "The system created conversion order-7 (now 374.80 EUR)" in sentences
     assert (
-        "The system added affiliate minakessler to program harbor-lamp-partners:"
+        "The system added affiliate minakessler to program Harbor Lamp Partners:"
         " approved" in sentences
     )
 
@@ -553,3 +553,59 @@ def test_an_odd_entry_does_not_hide_the_others(account, staff_client, values):
     entry = {"kind": "account.locked", "subject": "account:harbor", "details": {}}
     account.audit_log.create(**entry | values)
     assert read_list(staff_client())
+
+
+def test_finds_all_that_is_about_an_affiliate(staff_client, account):
+    scenario = ProgramScenario(account)
+    inga = scenario.create_enrolled_affiliate("Inga", "Berg")
+    sales = [
+        scenario.create_conversion("100"),
+        scenario.create_conversion("200", affiliate=inga),
+    ]
+    own, other = map(scenario.get_commission, sales)
+    scenario.approve(own, at=NOW)
+    payment = scenario.pay(10, at=NOW)
+    with use_actor(f"affiliate {scenario.mina.affiliate.pk}"):
+        log_event(account, "account.settings_changed", account, at=NOW)
+    client = staff_client()
+    for term in ("minakessler", "affiliate:minakessler", "Kessler"):
+        subjects = {subject for subject, *_ in read_list(client, q=term)}
+        assert subjects >= {
+            "affiliate:minakessler",
+            f"conversion:{sales[0].pk}",
+            f"commission:{own.pk}",
+            f"payment:{payment.public_id}",
+            f"account:{account}",
+        }
+        assert f"commission:{other.pk}" not in subjects
+
+
+def test_names_rates_and_imports(staff_client, account):
+    scenario = ProgramScenario(account)
+    group = create_group(account, title="Top", at=NOW)
+    commission_type = account.commission_types.get()
+    rate = account.group_rates.create(
+        commission_type=commission_type, group=group, kind="fixed", value=15
+    )
+    log_event(account, "group_rate.updated", rate, at=NOW, value=["13.5000", "15.0000"])
+    log_event(account, "level.created", scenario.create_level(2, "1"), at=NOW)
+    row = account.table_imports.create(
+        public_id="ti_1", kind="affiliates", file_name="people.csv", actor="x"
+    )
+    log_event(account, "table_import.stored", row, at=NOW, created=3)
+    client = staff_client()
+    sentences = read_sentences(client)
+    title = scenario.program.title
+    assert (
+        f"The system changed the value of rate {commission_type.title} of the group Top"
+        f" in {title} value: 13.5 → 15" in sentences
+    )
+    assert f"The system created level 2 of {title}" in sentences
+    assert "The system stored the import of people.csv: 3 rows" in sentences
+
+
+def test_names_no_rate_of_another_account(staff_client, account, other_account):
+    foreign = ProgramScenario(other_account)
+    subject = foreign.create_level(2, "1")
+    log_event(account, "level.created", subject, at=NOW)
+    assert foreign.program.title not in read_sentences(staff_client())[0]

@@ -47,6 +47,28 @@ def test_store_affiliates(scenario):
     assert_ledger_consistent(account)
 
 
+def test_log_what_became_of_each_affiliate(scenario):
+    account = scenario.account
+    report = store(account, "affiliates", AFFILIATES)
+    odette = account.affiliates.get(slug="odette")
+    program = scenario.program
+    entries = account.audit_log.filter(
+        subject__in=[f"affiliate:{odette.pk}", f"enrollment:{program.pk}/{odette.pk}"],
+    )
+    logged = {entry.kind: entry.details for entry in entries}
+    source = {"source": report.table_import.source}
+    assert logged["affiliate.added_to_program"] == source | {
+        "program": program.slug,
+        "approved": True,
+    }
+    assert logged["affiliate.added_to_group"] == source | {
+        "group": odette.group.public_id
+    }
+    assert logged["affiliate.updated"] == source | {"parent": odette.parent_id}
+    assert logged["enrollment.updated"] == source | {"fields": ["coupon"]}
+    assert "affiliate.created" in logged
+
+
 CUSTOMERS = """Customer ID,Affiliate,Status,Created
 member-1,od,paying,2026-03-05
 member-2,nils@notes.example.org,,
