@@ -28,7 +28,7 @@ class OwedMovement(TextChoices):
 
     EARNED = "earned", "Earned"
     INCREASED = "increased", "Corrected upwards"
-    WITHDRAWN = "withdrawn", "Corrected downwards, refunded or disapproved"
+    WITHDRAWN = "withdrawn", "Corrected downwards, refunded, removed or disapproved"
     APPROVED = "approved", "Approved"
     REOPENED = "reopened", "Pending again"
     PAID = "paid", "Paid"

@@ -10,6 +10,7 @@ from affiliate_site.backoffice.dashboard.list_urls import (
     build_changelist_url,
     build_list_url,
 )
+from affiliate_site.backoffice.dashboard.urgent import list_urgent
 from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_totals,
@@ -186,6 +187,7 @@ def build_attention_cards(user, *, at: datetime) -> list[DashboardCard]:
             "Do not pay anyone; contact an operator",
             build_changelist_url("payouts_transfer"),
         ),
+        *list_urgent(account, at=at),
         (
             to_review.applications,
             "Affiliate applications",

@@ -148,6 +148,10 @@ def get_onboarding(request) -> Onboarding:
     rows: QuerySet[Any, Any] = Account.objects.values(**values)
     found = rows.get(pk=account.pk)
     urls = {name: get_page_url(request, step.model) for name, step in STEPS.items()}
+    urls["script"] = "#tracking-snippet"
+    for name in ("click", "conversion"):  # to see them, not to add one
+        model_name = STEPS[name].model._meta.model_name
+        urls[name] = reverse(f"admin:tracking_{model_name}_changelist")
     if found["program_pk"]:
         args = [found["program_pk"]]
         urls["rates"] = reverse("admin:tracking_program_change", args=args)

@@ -66,6 +66,17 @@ class OnHoldFilter(StateFilter):
         return filter_on_hold(queryset, at=timezone.now())
 
 
+class ReturnedFilter(StateFilter):
+    """Payout methods that wait until somebody has looked at them."""
+
+    title = "to check"
+    parameter_name = "to_check"
+    texts = {"True": "A payment came back"}
+
+    def filter_rows(self, queryset):
+        return queryset.exclude(on_hold_reason="")
+
+
 class GoalFilter(StateFilter):
     """Commissions of bonuses whose goal is no longer met."""
 

@@ -52,6 +52,7 @@ from affiliate_site.backoffice.lists.search import (
 )
 from affiliate_site.backoffice.lists.state_filters import (
     CanceledFilter,
+    ReturnedFilter,
     WithheldFilter,
 )
 from affiliate_site.backoffice.object_pages import (
@@ -427,7 +428,7 @@ class PayoutMethodAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOffic
 
     columns = (AFFILIATE, "kind", "is_primary", ON_HOLD)
     list_select_related = ("affiliate",)
-    list_filter = ("kind", AffiliateFilter)
+    list_filter = ("kind", ReturnedFilter, AffiliateFilter)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-affiliate", "-kind")

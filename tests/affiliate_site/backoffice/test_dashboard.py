@@ -20,12 +20,15 @@ from affiliate_site.backoffice.dashboard.cards import (
     build_cost_ratio_card,
 )
 from affiliate_site.backoffice.dashboard.context import get_last_month, parse_period
+from payouts.models.runs import PayoutRunState
 from payouts.statistics import Amounts, Period, Totals
 from tests.command_line import run_command
 from tests.program_scenario import ProgramScenario
+from tracking.models.shops import ConnectionKind, ConnectionMode
 from tracking.services.failed_page_calls import record_failed_page_call
 from tracking.services.portal_settings import update_portal_settings
 from tracking.services.questions import QuestionData, answer_question, ask_question
+from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
 
 LATE = datetime(2026, 3, 5, 23, 30, tzinfo=UTC)  # on the 6th in Berlin
 
@@ -457,7 +460,7 @@ def test_query_count_does_not_depend_on_the_number_of_rows(
 
     # Including one for the second factor and five for the days that are not closed,
     # also in the hour after midnight.
-    assert len(before) == len(after) <= 28
+    assert len(before) == len(after) <= 32
 
 
 def test_shows_the_last_ledger_check(staff_client, scenario, account, other_account):
@@ -513,6 +516,41 @@ def test_shows_only_what_needs_attention(staff_client, scenario, account):
 
     assert get_titles() == []
     assert "Nothing waits for you." in client.get("/admin/").content.decode()
+
+
+def test_names_what_is_urgent_first(staff_client, scenario, account):
+    sale = account.conversions.order_by("pk").first()
+    sale.update_row(warnings=[CUSTOMER_IS_AFFILIATE])
+    affiliate = scenario.mina.affiliate
+    method = account.payout_methods.create(
+        affiliate=affiliate, kind="paypal", on_hold_reason="pa_1: closed"
+    )
+    account.payout_methods.create(affiliate=affiliate, kind="wise")
+    at = timezone.now()
+    run = {"due_before": at, "created_by": "x", "state": PayoutRunState.PARTLY_FAILED}
+    account.payout_runs.create(public_id="pr_1", confirmed_at=at, **run)
+    old = at - timedelta(days=31)
+    account.payout_runs.create(public_id="pr_2", confirmed_at=old, **run)
+    shop = account.connections.create(
+        public_id="cn_1",
+        name="Lamps shop",
+        kind=ConnectionKind.STRIPE,
+        mode=ConnectionMode.LIVE,
+    )
+    client = staff_client()
+    cards = client.get("/admin/").context["attention_cards"][:4]
+    assert [(card.title, card.value) for card in cards] == [
+        ("Shops that cannot report", "1"),
+        ("Self-referrals", "1"),
+        ("Returned payout accounts", "1"),
+        ("Partly failed payout runs", "1"),
+    ]
+    assert cards[0].note == "Lamps shop"
+    lists = [client.get(card.url).context["cl"].result_list for card in cards]
+    assert [*lists[0]] == [shop]
+    assert [row.conversion for row in lists[1]] == [sale]
+    assert [*lists[2]] == [method]
+    assert "pr_1" in {row.public_id for row in lists[3]}
 
 
 def test_operators_see_the_lists_of_all_accounts(account, other_account, scenario):

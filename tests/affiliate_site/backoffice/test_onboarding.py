@@ -111,7 +111,18 @@ def test_every_step_links_to_a_page_that_the_role_may_open(staff_client, role):
     client = staff_client(role=role)
 
     for step in get_context(client)["onboarding"].steps:
-        assert client.get(step.url).status_code == 200, step.title
+        page = client.get(step.url if step.url[0] == "/" else "/admin/")
+        assert page.status_code == 200, step.title
+
+
+def test_leads_to_the_code_and_to_what_arrived(staff_client):
+    response = staff_client().get("/admin/")
+    urls = {step.title: step.url for step in response.context["onboarding"].steps}
+    target = urls["Install the script in your shop"].removeprefix("#")
+    assert f'id="{target}"' in response.text
+    assert urls["See the first click"] == reverse("admin:tracking_click_changelist")
+    sales = reverse("admin:tracking_conversion_changelist")
+    assert urls["See the first conversion"] == sales
 
 
 def test_owners_are_led_to_the_page_that_adds(staff_client):
