@@ -17,7 +17,7 @@ from affiliate_site.backoffice.formatters import (
     keep_amounts_together,
 )
 from payouts.services.payables import get_balance_due, get_overpaid
-from payouts.services.statistics import count_to_review
+from payouts.services.statistics import ToReview
 from payouts.statistics import Period, Sums, Totals
 from tracking.services.connections import count_refused_requests
 from tracking.services.failed_page_calls import count_page_problems
@@ -26,21 +26,31 @@ from tracking.services.portal_settings import get_portal_settings
 # What it means that a number grows: good news, bad news, or neither.
 GOOD, BAD, NEUTRAL = 1, -1, 0
 TONES = {GOOD: "better", BAD: "worse", NEUTRAL: ""}
-# Titles of cards, with the number of `Totals`, the list, and what growth means.
+# Titles of cards, with the number of `Totals`, the list, what growth means, and what
+# they count.
+OF_TODAY = "by their own day, with the status of today"
 HEADLINE = (
-    ("Revenue", "revenue", "conversions", GOOD),
-    ("Commissions", "commissions", "commissions", NEUTRAL),
+    ("Revenue", "revenue", "conversions", GOOD, "by the day of the sale"),
+    ("Commissions", "commissions", "commissions", NEUTRAL, OF_TODAY),
 )
 FUNNEL = (
-    ("Clicks", "clicks", "clicks", GOOD),
-    ("Customers", "customers", "customers", GOOD),
-    ("Conversions", "conversions", "conversions", GOOD),
+    ("Clicks", "clicks", "clicks", GOOD, ""),
+    ("New customers", "customers", "customers", GOOD, ""),
+    (
+        *("Conversions", "conversions", "conversions", GOOD),
+        "also by coupon, and of earlier customers",
+    ),
 )
-CONVERSION_RATE = (("Conversion rate", "conversion_rate", "conversions", GOOD),)
+CONVERSION_RATE = (
+    (
+        *("Conversion rate", "conversion_rate", "conversions", GOOD),
+        "conversions per 100 clicks",
+    ),
+)
 MONEY = (
-    ("Pending commissions", "pending", "pending", NEUTRAL),
-    ("Approved commissions", "approved", "approved", NEUTRAL),
-    ("Paid out", "paid", "payments", NEUTRAL),
+    ("Pending commissions", "pending", "pending", NEUTRAL, OF_TODAY),
+    ("Approved commissions", "approved", "approved", NEUTRAL, "also those paid since"),
+    ("Paid out", "paid", "payments", NEUTRAL, "by the day of the payment"),
 )
 
 Number = int | Decimal | Sums | None  # a count, a rate, or amounts by currency
@@ -102,8 +112,9 @@ def build_cards(
             getattr(previous, number),
             build_list_url(list_name, period),
             meaning,
+            note,
         )
-        for title, number, list_name, meaning in cards
+        for title, number, list_name, meaning, note in cards
     ]
 
 
@@ -147,34 +158,55 @@ def format_ratios(ratios: Sums) -> str:
 
 
 def build_card(
-    title: str, current: Number, previous: Number, url: str, meaning: int = GOOD
+    title: str,
+    current: Number,
+    previous: Number,
+    url: str,
+    meaning: int = GOOD,
+    note: str = "",
 ) -> DashboardCard:
-    """A card with a number; `meaning` says whether growth is good."""
+    """A card with a number; `meaning` says whether growth is good, `note` what it
+    counts."""
     unit = "points" if isinstance(current, Decimal) else "%"
     return DashboardCard(
         title,
         format_number(current),
         format_number(previous),
         url,
+        note,
         changes=tuple(list_changes(current, previous, meaning, unit)),
     )
 
 
-def build_balance_due_card(account) -> DashboardCard:
-    """The balance due now, independent of the period."""
+def build_cards_of_today(account, pending: Sums) -> list[DashboardCard]:
+    """What is owed now, whatever the period; `pending` waits for approval."""
     overpaid = get_overpaid(account)
-    return DashboardCard(
-        "Balance due",
-        format_totals(get_balance_due(account)),
-        note=f"Overpaid: {format_totals(overpaid)}, not subtracted" if overpaid else "",
-        url=build_changelist_url("payouts_ledgeraccount", balance__gt=0),
-    )
+    return [
+        DashboardCard(
+            "Waiting for approval",
+            format_totals(pending),
+            url=build_changelist_url(
+                "payouts_commission", status__exact="pending", deleted_at__isnull=True
+            ),
+        ),
+        DashboardCard(
+            "Balance due",
+            format_totals(get_balance_due(account)),
+            note=(
+                f"Overpaid: {format_totals(overpaid)}, not subtracted"
+                if overpaid
+                else "with what is on hold"
+            ),
+            url=build_changelist_url("payouts_ledgeraccount", balance__gt=0),
+        ),
+    ]
 
 
-def build_attention_cards(user, *, at: datetime) -> list[DashboardCard]:
+def build_attention_cards(
+    user, to_review: ToReview, *, at: datetime
+) -> list[DashboardCard]:
     """What staff have to do, with links to the lists; nothing that is zero."""
     account = user.account
-    to_review = count_to_review(account, at=at)
     pending_note: str = format_totals(to_review.sums)
     if to_review.oldest:
         pending_note += f"; the oldest since {format_datetime(to_review.oldest)}"

@@ -17,9 +17,9 @@ from affiliate_site.backoffice.dashboard.cards import (
     HEADLINE,
     MONEY,
     build_attention_cards,
-    build_balance_due_card,
     build_card,
     build_cards,
+    build_cards_of_today,
     build_cost_ratio_card,
     build_funnel,
     split_totals,
@@ -40,7 +40,11 @@ from affiliate_site.backoffice.formatters import (
     format_totals,
     keep_amounts_together,
 )
-from payouts.services.statistics import count_removed_conversions, load_statistics
+from payouts.services.statistics import (
+    count_removed_conversions,
+    count_to_review,
+    load_statistics,
+)
 from payouts.statistics import (
     AffiliateTotals,
     Period,
@@ -63,11 +67,11 @@ def add_dashboard_context(request, context):
     if account is None:
         return context
     at = timezone.now()
-    onboarding = get_onboarding(request)
+    onboarding, to_review = get_onboarding(request), count_to_review(account, at=at)
     context |= {
         "account": account,
         "onboarding": onboarding,
-        "attention_cards": build_attention_cards(request.user, at=at),
+        "attention_cards": build_attention_cards(request.user, to_review, at=at),
         "ledger_note": format_ledger_note(account),
         "can_change_settings": request.user.has_perm(DISMISS_PERMISSION),
     }
@@ -103,6 +107,7 @@ def add_dashboard_context(request, context):
                 count_active(affiliate_totals),
                 count_active(affiliate_totals_before),
                 build_active_url(period),
+                note="with a click or a sale",
             ),
         ],
         "funnel": [
@@ -114,9 +119,11 @@ def add_dashboard_context(request, context):
                 removed_before,
                 build_removed_url(period),
                 BAD,
+                "by the day of removal, whenever they were sold",
             ),
         ],
-        "money": [*build_cards(MONEY, *compared), build_balance_due_card(account)],
+        "money": build_cards(MONEY, *compared),
+        "money_today": build_cards_of_today(account, to_review.sums),
         "charts": build_charts(totals, period, previous, currencies),
         "daily_rows": [build_daily_row(day, totals[day]) for day in period.days],
         "top_affiliates": list_top_affiliates(

@@ -42,6 +42,11 @@ REPORT_TITLES = {  # of bookkeeping, by the names of their URLs
 }
 CLOSING_TITLES = ("Pending", LEDGER_ACCOUNT_NAMES["payable"], "Together")
 EXPLAINED = "Equal to the ledger: the movements lead to the balances at the end."
+COUNTED_BY = (
+    "Each movement counts on the day when it was recorded, whatever the day of the"
+    " sale. The dashboard counts commissions by their own day, with the status of"
+    " today, and balances of today."
+)
 BALANCED = "The sum is zero: debits equal credits."
 
 
@@ -178,7 +183,9 @@ def closing_view(model_admin, request):
         REPORT_TITLES["closing"],
         form,
         sections=[build_closing_section(*item) for item in closings.items()],
-        note=f"What is owed to all affiliates. Days of {account.time_zone}.",
+        note=(
+            f"What is owed to all affiliates. Days of {account.time_zone}. {COUNTED_BY}"
+        ),
     )
 
 

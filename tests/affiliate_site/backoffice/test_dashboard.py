@@ -49,7 +49,8 @@ def get_cards_by_title(response):
 
 def list_cards(response):
     context = response.context
-    return [*context["headline"], *context["funnel"], *context["money"]]
+    groups = ("headline", "funnel", "money", "money_today")
+    return [card for name in groups for card in context[name]]
 
 
 def test_compares_a_period_with_the_previous_one(staff_client, scenario):
@@ -73,7 +74,7 @@ def test_compares_a_period_with_the_previous_one(staff_client, scenario):
     }
     assert values == {
         "Clicks": ("2", "1"),
-        "Customers": ("0", "0"),
+        "New customers": ("0", "0"),
         "Conversions": ("2", "1"),
         "Conversion rate": ("100 %", "100 %"),
         "Revenue": ("200.00 EUR", "100.00 EUR"),
@@ -84,6 +85,7 @@ def test_compares_a_period_with_the_previous_one(staff_client, scenario):
         "Paid out": ("0", "0"),
         "Removed conversions": ("0", "0"),
         "Active affiliates": ("1", "1"),
+        "Waiting for approval": ("30.00 EUR", ""),
         "Balance due": ("0", ""),
     }
 
