@@ -14,6 +14,8 @@ from affiliate_site.portal.tables import MAX_ID, download_all
 from tracking.models.creatives import Creative
 
 PAGE_SIZE = 24
+# Search engines ask for this mark of links that somebody pays for.
+SPONSORED_LINK = '<a href="{}" rel="sponsored">{}</a>'
 FILE_COLUMNS = (
     *(gettext_lazy("Program"), gettext_lazy("Title"), gettext_lazy("Text")),
     *(gettext_lazy("Width"), gettext_lazy("Height"), gettext_lazy("Your link")),
@@ -34,16 +36,16 @@ class OwnCreative:
         """The HTML to copy."""
         row = self.creative
         if not self.image_url:
-            return format_html('<a href="{}">{}</a>', self.url, row.text)
-        return format_html(
-            '<a href="{}"><img src="{}{}" width="{}" height="{}" alt="{}"></a>',
-            self.url,
+            return format_html(SPONSORED_LINK, self.url, row.text)
+        image = format_html(
+            '<img src="{}{}" width="{}" height="{}" alt="{}">',
             settings.PUBLIC_URL,
             self.image_url,
             row.width,
             row.height,
             row.title,
         )
+        return format_html(SPONSORED_LINK, self.url, image)
 
 
 @portal_page()

@@ -7,11 +7,13 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django_countries import countries
 
 from affiliate_site import http_errors
 from affiliate_site.portal.access import build_url, portal_page
 from affiliate_site.portal.confirmations import (
     ConfirmedForm,
+    is_valid,
     run_confirmed,
     show_form,
 )
@@ -42,9 +44,7 @@ WRONG = {
     ),
     "bic": gettext_lazy("This is not a BIC: it has 8 or 11 letters and digits."),
     "email": gettext_lazy("This is not an e-mail address."),
-    "country": gettext_lazy(
-        "Enter the country of the bank in two letters, such as US."
-    ),
+    "country": gettext_lazy("Choose the country of the bank."),
 }
 MISSING = {
     "iban": gettext_lazy(
@@ -72,6 +72,12 @@ class DetailField(forms.CharField):
         super().__init__(required=False, max_length=255, widget=widget, **kwargs)
 
 
+class CountryField(forms.ChoiceField):
+    """A country; whether it is needed depends on the other fields."""
+
+    is_optional = False  # as far as the page says it
+
+
 class PayoutMethodForm(ConfirmedForm):
     """The details of one kind of payout method."""
 
@@ -97,9 +103,10 @@ class PayoutMethodForm(ConfirmedForm):
         help_text=gettext_lazy("Or sort code, ABA number, bank code."),
     )
     bank_name = DetailField(label=gettext_lazy("Name of the bank"))
-    country = DetailField(
+    country = CountryField(
         label=gettext_lazy("Country of the bank"),
-        help_text=gettext_lazy("Two letters, such as US."),
+        required=False,
+        choices=lambda: [("", "-"), *countries],
     )
     is_primary = forms.BooleanField(
         label=gettext_lazy("Pay me by this method"), required=False, initial=True
@@ -171,7 +178,7 @@ def set_method(request, kind: str):
     if kind not in OWN_KINDS:
         return http_errors.not_found(request)
     form, status = PayoutMethodForm(request.POST or None, kind=kind), 200
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and is_valid(request, form):
         status = run_confirmed(
             request,
             form,

@@ -13,10 +13,13 @@ from affiliate_site.portal.access import (
     start_session,
     translate_error,
 )
-from affiliate_site.portal.confirmations import run_confirmed, show_form
+from affiliate_site.portal.confirmations import is_valid, run_confirmed, show_form
 from affiliate_site.portal.forms import ChangePasswordForm
 from affiliate_site.portal.profile_forms import EmailChangeForm, ProfileForm
-from affiliate_site.portal.throttling import find_password_limit
+from affiliate_site.portal.throttling import (
+    find_password_limit,
+    forget_right_password,
+)
 from payouts.services.own_tax_data import issues_documents
 from tracking.errors import (
     EmailNotAvailable,
@@ -38,7 +41,7 @@ def profile(request):
     form, status = ChangePasswordForm(request.POST or None), 200
     if request.method != "POST" or not form.is_valid():
         pass
-    elif limit := find_password_limit(request, request.affiliate):
+    elif limit := find_password_limit(request.affiliate):
         form.add_error(None, limit)
         status = 429
     else:
@@ -51,6 +54,7 @@ def profile(request):
         except WeakPassword as error:
             form.add_error("password", translate_error(error))
         else:
+            forget_right_password(request.affiliate)
             return start_session(request.account, token)
     context = {
         "title": _("Profile"),
@@ -119,7 +123,7 @@ def edit_profile(request):
 def change_email(request):
     """Ask for another e-mail address, which both addresses confirm."""
     form, status, account = EmailChangeForm(request.POST or None), 200, request.account
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and is_valid(request, form):
         status = run_confirmed(
             request,
             form,

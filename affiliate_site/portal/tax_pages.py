@@ -11,6 +11,7 @@ from django_countries import countries
 from affiliate_site.portal.access import build_url, portal_page
 from affiliate_site.portal.confirmations import (
     ConfirmedForm,
+    is_valid,
     run_confirmed,
     show_form,
 )
@@ -94,7 +95,7 @@ def tax_data(request):
             "has_consented": data.consented_on is not None,
         }
     form, status = TaxDataForm(request.POST or None, initial=initial), 200
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and is_valid(request, form):
         names = ("is_business", "country", "vat_id", "has_consented")
         values = {name: form.cleaned_data[name] for name in names}
         at = timezone.now()

@@ -3,7 +3,7 @@
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from accounts.services.rate_limits import RateLimit, count_request
+from accounts.services.rate_limits import RateLimit, add_hits, count_request
 from accounts.services.recovery_codes import is_recovery_code
 from affiliate_site.throttling import count_application, count_sign_in_attempt
 from tracking.services.second_factor import queue_guess_warning
@@ -52,15 +52,21 @@ def is_code_throttled(affiliate, code: str) -> bool:
     return True
 
 
-def find_password_limit(request, affiliate) -> str:
+def find_password_limit(affiliate) -> str:
     """Count a password that confirms a change of who is signed in; return the text of
     the limit that is exceeded, empty if none is."""
-    name = affiliate.email or affiliate.slug
-    if is_sign_in_throttled(request, affiliate.account, name):
-        return str(TOO_MANY_ATTEMPTS)
-    subject = f"portal-passwords {affiliate.account_id} {affiliate.pk}"
-    is_exceeded = count_request(subject, PASSWORDS).is_exceeded
+    is_exceeded = count_request(name_passwords(affiliate), PASSWORDS).is_exceeded
     return str(TOO_MANY_PASSWORDS) if is_exceeded else ""
+
+
+def forget_right_password(affiliate) -> None:
+    """Take back what `find_password_limit` counted: wrong ones use up the limit."""
+    add_hits(name_passwords(affiliate), hits=-1)
+
+
+def name_passwords(affiliate) -> str:
+    """The subject of the limit."""
+    return f"portal-passwords {affiliate.account_id} {affiliate.pk}"
 
 
 def is_missing_sale_throttled(affiliate) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.contrib.auth.hashers import check_password, make_password
 from django.contrib.auth.password_validation import validate_password
+from django.core import signing
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
@@ -54,6 +55,8 @@ SESSION_LIFETIME = timedelta(days=30)
 VIEW_LIFETIME = timedelta(minutes=30)
 VIEW_PERMISSION = "tracking.change_affiliate"
 APPLICATION_LIFETIME = timedelta(hours=24)
+PROOF_LIFETIME = timedelta(minutes=15)
+PROOF_SALT = "tracking.portal-proof"
 NO_PASSWORD = "!"  # noqa: S105 - no password has this hash
 
 
@@ -196,16 +199,43 @@ def act_as(affiliate: Affiliate) -> Iterator[None]:
         yield
 
 
+def create_proof(affiliate: Affiliate) -> str:
+    """Return a text for a form that is shown again after the password was right.
+
+    It stands for the password for `PROOF_LIFETIME`, and ends with it.
+    """
+    return signing.dumps(_describe_proof(affiliate), salt=PROOF_SALT)
+
+
+def is_proof(affiliate: Affiliate, text: str) -> bool:
+    """Return whether a text is a proof of this affiliate that still counts."""
+    try:
+        found = signing.loads(text, salt=PROOF_SALT, max_age=PROOF_LIFETIME)
+    except signing.BadSignature:
+        return False
+    return bool(found == _describe_proof(affiliate))
+
+
+def is_own_password(affiliate: Affiliate, password: str) -> bool:
+    """Return whether this is the password of the affiliate."""
+    return _check_password(affiliate, password) is not None
+
+
+def _describe_proof(affiliate: Affiliate) -> list[int | str]:
+    return [affiliate.pk, calculate_digest(affiliate.password)]
+
+
 @contextmanager
 def confirm_password(
     affiliate: Affiliate, password: str, *, locks_hierarchy: bool = False
 ) -> Iterator[Affiliate]:
     """Run a block in a transaction with the affiliate, whom it locks.
 
-    A session alone is not enough for what the block does. Raises `WrongPassword`, also
-    if the password changed meanwhile.
+    A session alone is not enough for what the block does: `password` may also be what
+    `create_proof` returned. Raises `WrongPassword`, also if the password changed
+    meanwhile.
     """
-    if _check_password(affiliate, password) is None:
+    if not (is_proof(affiliate, password) or is_own_password(affiliate, password)):
         raise WrongPassword
     with transaction.atomic():
         if locks_hierarchy:  # before the affiliate

@@ -62,12 +62,13 @@ def test_creatives_with_the_own_link(mina, portal, scenario, monkeypatch):
         ],
         [
             *("Harbor Lamp Partners", "Banner", "", "468", "60", link),
-            f'<a href="{link}"><img src="{source}" width="468" height="60"'
+            f'<a href="{link}" rel="sponsored">'
+            f'<img src="{source}" width="468" height="60"'
             ' alt="Banner"></a>',
         ],
         [
             *("Harbor Lamp Partners", "'@Spring", "'=1+1", "", "", link),
-            f'<a href="{link}">=1+1</a>',
+            f'<a href="{link}" rel="sponsored">=1+1</a>',
         ],
     ]
     assert 'href="?file=creatives" download' in get_page(mina, f"{portal}creatives/")

@@ -134,11 +134,12 @@ def test_shows_creatives_with_the_own_link(mina, portal, scenario):
     assert "Say &quot;hi&quot; &lt;b&gt;" in page
     shown = unescape(page)
     assert (
-        f'<a href="{code}"><img src="{settings.PUBLIC_URL}/creatives/harbor/'
+        f'<a href="{code}" rel="sponsored">'
+        f'<img src="{settings.PUBLIC_URL}/creatives/harbor/'
         f'{IMAGE.file_name}" width="468" height="60"'
         ' alt="Say &quot;hi&quot; &lt;b&gt;"></a></textarea>'
     ) in shown
-    assert f'<a href="{code}">Lamps &amp; desks</a></textarea>' in shown
+    assert f'<a href="{code}" rel="sponsored">Lamps &amp; desks</a></textarea>' in shown
 
 
 def test_shows_creatives_of_approved_programs_only(

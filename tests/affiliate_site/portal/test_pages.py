@@ -45,7 +45,7 @@ def test_the_public_page_tells_the_terms_by_the_rules(
         "Sell &lt;b&gt;lamps&lt;/b&gt;<br>with us",
         "You earn 10 % of each sale.",
         "followed your link at most 1 day before",
-        "Commissions are due 30 days after the sale.",
+        "Commissions are due 30 days after the sale at the earliest.",
         "Payments are made from 50.00 EUR.",
     ):
         assert text in page

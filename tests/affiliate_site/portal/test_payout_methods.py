@@ -1,15 +1,19 @@
 """Payout methods in the portal: masked, behind the password, and never of others."""
 
+import html
+import re
 from decimal import Decimal
 
 import pytest
 from django.utils import timezone
 
+from affiliate_site.portal.throttling import PASSWORDS
 from payouts.models.payments import PayoutMethod
 from payouts.services.payout_methods import set_payout_method
 from payouts.services.payout_minimums import set_minimum
 from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.document_scenario import switch_on
+from tracking.services.portal_access import PROOF_LIFETIME, is_proof
 from tracking.services.portal_settings import update_portal_settings
 
 pytestmark = pytest.mark.usefixtures("shared_scenario", "mail_backend")
@@ -99,8 +103,8 @@ def test_mails_nobody_without_an_address(mina, account, url, affiliate):
         ("bank", {"iban": IBAN, "bic": "X"}, ["This is not a BIC"]),
         (
             "bank",
-            {"account_number": "12345678", "country": "USA"},
-            ["Enter the country of the bank in two", "Enter the routing number or"],
+            {"account_number": "12345678"},
+            ["Choose the country of the bank.", "Enter the routing number or"],
         ),
         ("paypal", {}, ["Enter the e-mail address of your account there."]),
         ("paypal", {"email": "mina"}, ["This is not an e-mail address."]),
@@ -161,10 +165,10 @@ def test_who_has_no_password_sets_one_first(mina, url, affiliate, portal):
 
 
 def test_stops_guessing(mina, url, affiliate):
-    for _ in range(5):
+    for _ in range(PASSWORDS.max_requests):
         read(mina.post(f"{url}bank/", BANK | {"old_password": "wrong"}))
     page = read(mina.post(f"{url}bank/", BANK), status=429)
-    assert "Too many attempts. Try again in a minute." in page
+    assert "You entered your password many times." in page
     assert list_methods(affiliate) == []
 
 
@@ -223,7 +227,8 @@ def test_says_once_that_a_payment_came_back(mina, portal, affiliate, scenario):
         earn(scenario, currency=currency)
     text = (
         '<p class="card error" role="status">You cannot be paid now: a payment to your'
-        " account came back. Correct the account, or write to us if it is right."
+        " account came back. Enter the right account, or write to us if the one"
+        " that we have is correct."
     )
     page = read(mina.get(f"{portal}payments/"))
     assert "A payment came back from here. Enter the right details." in page
@@ -280,3 +285,56 @@ def test_says_when_payments_come_to_those_who_would_be_paid(
     account.payout_methods.get().delete()
     assert not is_planned()
     assert "You cannot be paid yet: add a way to be paid." in read(mina.get(portal))
+
+
+WRONG_BANK = BANK | {"iban": "SI56 1910 0000 0123 439"}
+
+
+def find_proof(response):
+    """The proof that a form keeps instead of the password; empty without one."""
+    page = response.text
+    found = re.search(r'name="proof" value="([^"]+)"', page)
+    assert bool(found) != ('name="old_password"' in page)
+    return html.unescape(found[1]) if found else ""
+
+
+def test_a_typo_does_not_ask_for_the_password_again(mina, account, portal, url):
+    response = mina.post(f"{url}bank/", WRONG_BANK)
+    sent = {key: value for key, value in BANK.items() if key != "old_password"}
+    sent["proof"] = find_proof(response)
+    for _ in range(7):  # more typos than wrong passwords are allowed in a minute
+        wrong = mina.post(f"{url}bank/", sent | {"iban": WRONG_BANK["iban"]})
+        assert "This is not an IBAN" in wrong.text
+        sent["proof"] = find_proof(wrong)
+    assert mina.post(f"{url}bank/", sent)["Location"] == f"{portal}payments/?saved=1"
+    assert account.payout_methods.get().details == {"iban": IBAN}
+
+
+def test_right_passwords_lock_nobody_out(mina, url):
+    for _ in range(25):
+        assert mina.post(f"{url}bank/", BANK).status_code == 302
+
+
+def test_a_proof_is_of_one_affiliate_for_some_minutes(
+    mina, scenario, affiliate, url, time_machine
+):
+    time_machine.move_to(timezone.now())
+    affiliate.refresh_from_db()
+    proof = find_proof(mina.post(f"{url}bank/", WRONG_BANK))
+    nils = scenario.create_enrolled_affiliate("Nils", "Berg").affiliate
+    assert is_proof(affiliate, proof)
+    assert not is_proof(nils, proof)
+    assert not any(is_proof(affiliate, wrong) for wrong in ("", "x", proof[:-1]))
+    time_machine.shift(PROOF_LIFETIME.total_seconds() + 1)
+    assert not is_proof(affiliate, proof)
+
+
+def test_a_proof_ends_with_the_password(mina, affiliate, url):
+    proof = find_proof(mina.post(f"{url}bank/", WRONG_BANK))
+    affiliate.update_row(password="!")
+    assert not is_proof(affiliate, proof)
+
+
+def test_a_wrong_password_gets_no_proof(mina, url):
+    response = mina.post(f"{url}bank/", WRONG_BANK | {"old_password": "wrong"})
+    assert not find_proof(response)

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from affiliate_site.portal.throttling import PASSWORDS
 from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.document_scenario import switch_on
 
@@ -102,10 +103,10 @@ def test_asks_for_the_password(mina, account, url, password, error):
 
 
 def test_stops_guessing_the_password(mina, account, url):
-    for _ in range(5):
+    for _ in range(PASSWORDS.max_requests):
         read(mina.post(url, BUSINESS | {"old_password": "wrong"}))
     page = read(mina.post(url, BUSINESS), status=429)
-    assert "Too many attempts. Try again in a minute." in page
+    assert "You entered your password many times." in page
     assert not account.tax_data.exists()
 
 
