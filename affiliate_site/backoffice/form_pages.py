@@ -3,6 +3,7 @@
 import hashlib
 from datetime import datetime
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -23,6 +24,12 @@ CHANGED_MEANWHILE = (
     "Somebody changed this while the page was open: {changes}. What you entered is"
     " still here; check it and save again."
 )
+NOT_COMPARED = (
+    "Nothing was saved: the page did not say which values it had shown. {changes}. What"
+    " you entered is still here; check it and save again."
+)
+
+MAX_VALUES = 200  # of a form
 
 
 class FormPage(FormView):
@@ -31,7 +38,7 @@ class FormPage(FormView):
     Subclasses declare the attributes below; what a fixed text cannot say, they return
     from the methods of the same names. `save` calls the service. A `DomainError`
     appears beside the field of its path, and the entries stay. If an initial value was
-    changed since the page was opened, nothing is saved.
+    changed since the page was opened, or its version is missing, nothing is saved.
     """
 
     template_name = "admin/form_page.html"
@@ -156,8 +163,8 @@ class FormPage(FormView):
         """Call the service; show its refusal in the form."""
         try:
             with transaction.atomic():
-                changes = self.find_concurrent_changes(form)
-                if not changes:
+                conflict = self.find_conflict(form)
+                if not conflict:
                     result = self.perform(form, timezone.now())
         except DomainError as error:
             form.add_domain_error(error)
@@ -167,8 +174,8 @@ class FormPage(FormView):
                 raise
             form.add_error(None, DATABASE_TIMEOUT_MESSAGE)
             return self.form_invalid(form)
-        if changes:
-            form.add_error(None, CHANGED_MEANWHILE.format(changes="; ".join(changes)))
+        if conflict:
+            form.add_error(None, conflict)
             return self.form_invalid(form)
         return self.respond(form, result)
 
@@ -181,30 +188,36 @@ class FormPage(FormView):
             messages.info(self.request, f"{label}: {reading}.")
         return redirect(self.get_done_url(result))
 
-    def find_concurrent_changes(self, form) -> list[str]:
-        """Lock the object; the values that changed since the page was opened.
+    def find_conflict(self, form) -> str:
+        """Lock the object; say which values changed since the page was opened.
 
         A page without values compares nothing: its service locks what it needs.
         """
         has_values = type(self).get_unlocked_initial != FormPage.get_unlocked_initial
-        if self.row is None or not has_values or "version" not in form.data:
-            return []
+        if self.row is None or not has_values:
+            return ""
         if not self.get_unlocked_initial(self.row):  # whatever the request says
-            return []
+            return ""
         if self.locks_account:
             self.account.lock_row()
         present = self.get_unlocked_initial(self.lock_row(timezone.now()))
-        seen = dict(zip(sorted(present), form.data["version"].split(), strict=False))
+        seen = read_version(form.data.get("version", ""))
         changed = {
-            name: value
-            for name, value in sorted(present.items())
-            if name in seen and seen[name] != digest_value(form, name, value)
+            name: present.get(name)
+            for name in sorted(present.keys() | (seen.keys() & form.fields.keys()))
+            if name not in present
+            or seen.get(name) != digest_value(form, name, present[name])
         }
         for name, value in changed.items():
             # Else saving again would undo the change.
-            if name in form.fields and seen[name] == digest_entry(form, name):
+            if name in form.fields and seen.get(name) == digest_entry(form, name):
                 form.set_entry(name, value)
-        return [f"{form.get_label(name)} is now {it}" for name, it in changed.items()]
+        changes = "; ".join(
+            f"{form.get_label(name)} is now {'empty' if value is None else value}"
+            for name, value in changed.items()
+        )
+        text = NOT_COMPARED if seen.keys().isdisjoint(present) else CHANGED_MEANWHILE
+        return text.format(changes=changes) if changes else ""
 
     def lock_row(self, at: datetime) -> Any:
         """Lock the object, as it is now.
@@ -221,6 +234,7 @@ class FormPage(FormView):
     def get_context_data(self, **kwargs):
         context = super().get_context_data(**kwargs)
         form, opts = context["form"], self.model_admin.opts
+        shown = self.get_unlocked_initial(self.row) if self.row else {}
         admin_form = form.get_admin_form(self.model_admin)
         self.request.current_app = self.model_admin.admin_site.name
         return {
@@ -235,7 +249,7 @@ class FormPage(FormView):
             "errors": form.errors,
             "media": self.model_admin.media + admin_form.media,
             "inline_admin_formsets": [],
-            "version": calculate_version(form, self.get_initial()) if self.row else "",
+            "version": calculate_version(form, shown) if shown else "",
             "page": self,
             "back_url": self.get_back_url(),
         }
@@ -294,10 +308,18 @@ class TitledObject:
 
 
 def calculate_version(form, values: dict[str, Any]) -> str:
-    """A digest of each value that a form starts with, in the order of their names."""
-    return " ".join(
-        digest_value(form, name, value) for name, value in sorted(values.items())
+    """The names of the values that a form starts with, and their digests."""
+    return urlencode(
+        {name: digest_value(form, name, value) for name, value in values.items()}
     )
+
+
+def read_version(text: str) -> dict[str, str]:
+    """The digests by name; empty if it is none of `calculate_version`."""
+    try:
+        return dict(parse_qsl(text, strict_parsing=True, max_num_fields=MAX_VALUES))
+    except ValueError:
+        return {}
 
 
 def digest_value(form, name: str, value: Any) -> str:

@@ -141,6 +141,7 @@ class PayoutMethodForm(ServiceForm):
 class SetPayoutMethodPage(AffiliatePage):
     """Set a payout method; `?kind=bank` opens the one that is set, or a new one.
 
+    Who chooses a kind that is set replaces it: then its values are compared, too.
     Who may not see accounts changes one without seeing it.
     """
 
@@ -155,11 +156,16 @@ class SetPayoutMethodPage(AffiliatePage):
     service = staticmethod(set_payout_method)
 
     def get_unlocked_initial(self, affiliate):
-        kind = self.request.GET.get("kind", "")
-        rows = affiliate.account.payout_methods.filter(affiliate=affiliate)
+        opened = self.request.GET.get("kind", "")
+        kind = self.request.POST.get("kind", opened)
         if kind not in PayoutMethodKind.values:
             return {}
-        method = rows.filter(kind=kind).first() or PayoutMethod(kind=kind)
+        method = affiliate.account.payout_methods.filter(
+            affiliate=affiliate, kind=kind
+        ).first()
+        if method is None and kind != opened:
+            return {}  # a new one
+        method = method or PayoutMethod(kind=kind)
         values = {"kind": kind, "primary": method.is_primary}
         if not can_see_accounts(self.request.user):
             return values | {

@@ -1,6 +1,11 @@
 """The values of a form page, as a browser would send them back."""
 
 
+def get_version(client, url) -> dict[str, str]:
+    """What a form page sends to say which values it had shown."""
+    return {"version": client.get(url).context["version"]}
+
+
 def get_form_values(client, url) -> dict:
     """Open a form page; unchecked boxes and empty choices are not sent."""
     context = client.get(url).context

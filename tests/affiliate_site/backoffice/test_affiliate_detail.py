@@ -13,6 +13,7 @@ from accounts.models.api_keys import Role
 from affiliate_site.backoffice.formatters import format_status
 from payouts.services.opening_balances import post_opening_balance
 from payouts.services.payout_methods import set_payout_method
+from tests.affiliate_site.backoffice.form_values import get_version
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory, EnrollmentFactory
 from tracking.services.hierarchy import create_group, set_group, set_parent
@@ -206,7 +207,8 @@ def test_activity_reads_as_sentences(account, staff_client, scenario, mina):
         (f"enrollment/{enrollment.pk}/disapprove/", {}),
         (f"enrollment/{enrollment.pk}/codes/", {"referral_code": "mina-2"}),
     ):
-        client.post(f"/admin/tracking/{path}", sent | {"email": mina.email})
+        url = f"/admin/tracking/{path}"
+        client.post(url, sent | {"email": mina.email} | get_version(client, url))
 
     events = client.get(page_url(mina), {"tab": "activity"}).context["events"]
 

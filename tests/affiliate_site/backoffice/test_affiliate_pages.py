@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from accounts.services.webhooks import create_webhook
 from payouts.services.commissions import approve_commission
-from tests.affiliate_site.backoffice.form_values import get_form_values
+from tests.affiliate_site.backoffice.form_values import get_form_values, get_version
 from tests.affiliate_site.backoffice.money_forms import confirm
 from tests.conftest import NOW
 from tests.factories.accounts import PlanFactory
@@ -180,7 +180,7 @@ def test_says_that_a_parent_outside_the_program_earns_nothing(
     account.levels.create(program=scenario.program, level=2, title="Parent", **rate)
     client, url = staff_client(), page_url("parent", scenario.mina.affiliate)
 
-    sent = {"affiliate_id": odette.affiliate.pk}
+    sent = {"affiliate_id": odette.affiliate.pk} | get_version(client, url)
     shown = response = client.post(url, sent, follow=True)
     if warns:
         assert account.affiliates.get(slug="minakessler").parent is None
@@ -396,10 +396,10 @@ def test_sets_and_unsets_the_group(account, staff_client, hana):
     client, url = staff_client("manager"), page_url("group", hana)
     assert "Top affiliates" in client.get(url).content.decode()
 
-    client.post(url, {"group_id": group.pk})
+    client.post(url, {"group_id": group.pk} | get_version(client, url))
     hana.refresh_from_db()
     assert hana.group == group
-    client.post(url, {"group_id": ""})
+    client.post(url, {"group_id": ""} | get_version(client, url))
 
     hana.refresh_from_db()
     assert hana.group is None
@@ -410,12 +410,13 @@ def test_sets_and_unsets_the_parent(account, staff_client, hana):
     parent = AffiliateFactory(account=account, slug="parent")
     client, url = staff_client("manager"), page_url("parent", hana)
 
-    client.post(url, {"affiliate_id": parent.pk})
+    client.post(url, {"affiliate_id": parent.pk} | get_version(client, url))
     hana.refresh_from_db()
     assert hana.parent == parent
-    cycle = client.post(page_url("parent", parent), {"affiliate_id": hana.pk})
+    other = page_url("parent", parent)
+    cycle = client.post(other, {"affiliate_id": hana.pk} | get_version(client, other))
     assert "its own ancestor" in str(cycle.context["form"].errors["affiliate_id"])
-    client.post(url, {"affiliate_id": ""})
+    client.post(url, {"affiliate_id": ""} | get_version(client, url))
 
     hana.refresh_from_db()
     assert hana.parent is None
@@ -424,9 +425,8 @@ def test_sets_and_unsets_the_parent(account, staff_client, hana):
 def test_removed_affiliates_cannot_become_parents(account, staff_client, hana):
     removed = AffiliateFactory(account=account, slug="removed", deleted_at=NOW)
 
-    response = staff_client().post(
-        page_url("parent", hana), {"affiliate_id": removed.pk}
-    )
+    client, url = staff_client(), page_url("parent", hana)
+    response = client.post(url, {"affiliate_id": removed.pk} | get_version(client, url))
 
     assert "Unknown affiliate" in str(response.context["form"].errors["affiliate_id"])
 

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from accounts.services.webhooks import create_webhook
-from tests.affiliate_site.backoffice.form_values import get_form_values
+from tests.affiliate_site.backoffice.form_values import get_form_values, get_version
 from tests.conftest import NOW
 from tests.factories.accounts import AccountFactory
 from tests.factories.tracking import (
@@ -221,7 +221,8 @@ def test_refuses_codes_and_keeps_the_present_ones(
     owner = f"{other.affiliate} in {other.program.title}"
     sent = {"coupon": "NEW", "referral_code": "hana-1"} | changed
 
-    response = staff_client().post(page_url("codes", enrollment), sent)
+    client, url = staff_client(), page_url("codes", enrollment)
+    response = client.post(url, sent | get_version(client, url))
 
     text = text.format(owner=owner)
     assert text in str(response.context["form"].errors[field])
@@ -236,7 +237,8 @@ def test_a_coupon_can_change_its_case_or_be_that_of_another_account(
     CouponFactory(account=AccountFactory(), code="HANA11")
     client, url = staff_client(), page_url("codes", enrollment)
     for coupon in ("hana10", "hana11"):
-        client.post(url, {"coupon": coupon, "referral_code": "hana-1"})
+        sent = {"coupon": coupon, "referral_code": "hana-1"}
+        client.post(url, sent | get_version(client, url))
 
         assert account.coupons.get().code == coupon
 

@@ -12,7 +12,7 @@ from django.utils.html import strip_tags
 from affiliate_site.backoffice.formatters import format_datetime
 from payouts.services.amounts_due import get_amounts_due
 from payouts.services.payout_minimums import set_minimum
-from tests.affiliate_site.backoffice.form_values import get_form_values
+from tests.affiliate_site.backoffice.form_values import get_form_values, get_version
 from tests.affiliate_site.backoffice.money_forms import page_url, submit_and_confirm
 from tests.conftest import NOW
 from tests.ledger_checks import assert_unchanged
@@ -250,7 +250,8 @@ def test_sets_changes_and_removes_minimums(staff_client, account, scenario):
 def test_an_affiliate_can_have_a_minimum_of_its_own(staff_client, account, scenario):
     client, mina = staff_client("manager"), scenario.mina.affiliate
     url = page_url(mina, "minimum")
-    client.post(url, {"currency": "EUR", "amount": "20"})
+    entries = {"currency": "EUR", "amount": "20"}
+    client.post(url, entries | get_version(client, url))
     assert account.payout_minimums.get().affiliate == mina
     assert "20.00 EUR" in read(client, page_url(mina, "change"))
     values = get_form_values(client, url)

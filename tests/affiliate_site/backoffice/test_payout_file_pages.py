@@ -13,6 +13,7 @@ from affiliate_site.backoffice.payouts import payer_settings_page, payout_result
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_results import Booking, PayoutResult, ResultState
 from payouts.services.payout_settings import build_payer, get_payout_settings
+from tests.affiliate_site.backoffice.form_values import get_version
 from tests.affiliate_site.backoffice.money_forms import (
     get_entries,
     list_messages,
@@ -359,6 +360,7 @@ def test_is_for_those_who_pay(staff_client, run, name):
 def test_changes_who_pays(staff_client, account):
     client, url = staff_client(), reverse("admin:payer_settings")
     entries = {f"payer_{name}": text for name, text in PAYER.items()}
+    entries |= get_version(client, url)
     wrong = entries | {"payer_iban": "NL92ABNA0417164300"}
     assert "payer_iban" in client.post(url, wrong).context["form"].errors
     entries["payer_iban"] = "NL91 ABNA 0417 1643 00"
@@ -401,7 +403,8 @@ def test_finance_does_not_undo_what_an_owner_decides_meanwhile(
         payer_settings_page, "update_payout_settings", update_after_owner
     )
     payer = {f"payer_{name}": text for name, text in PAYER.items()}
-    response = staff_client("finance").post(reverse("admin:payer_settings"), payer)
+    client, url = staff_client("finance"), reverse("admin:payer_settings")
+    response = client.post(url, payer | get_version(client, url))
     assert response.status_code == 302
     settings = account.payout_settings.get()
     assert (build_payer(settings), settings.requires_second_person) == (PAYER, True)

@@ -329,6 +329,30 @@ class TestPayoutMethods:
 
         assert "kind" not in get_form_values(staff_client(), url)
 
+    def test_replaces_no_method_that_the_page_did_not_show(
+        self, account, staff_client, hana
+    ):
+        """Of a blank page, or one of another kind, whose list chooses a kind."""
+        client, url = staff_client("owner"), page_url("affiliate", "payout", hana)
+        set_payout_method(
+            account,
+            affiliate_id=hana.slug,
+            kind="paypal",
+            details={"email": "hana@example.org"},
+            is_primary=True,
+            at=NOW,
+        )
+        for query in ("", "?kind=bank"):
+            sent = get_form_values(client, f"{url}{query}") | {"kind": "paypal"}
+            response = client.post(f"{url}{query}", sent | {"payout_email": "x@y.test"})
+            text = str(response.context["form"].errors["__all__"])
+            assert "is now hana@example.org" in text
+            assert account.payout_methods.get().details["email"] == "hana@example.org"
+
+        again = sent | {"version": response.context["version"]}
+        client.post(url, again | {"payout_email": "x@y.test"})
+        assert account.payout_methods.get().details == {"email": "x@y.test"}
+
     def test_warns_when_an_account_is_that_of_another_affiliate(
         self, account, other_account, staff_client, hana, scenario
     ):
@@ -341,7 +365,8 @@ class TestPayoutMethods:
         mina = scenario.mina.affiliate
         self.set_bank(account, mina, {"iban": COMPACT_IBAN})
 
-        _, text = list_messages(client.post(url, sent, follow=True))
+        shown = get_form_values(client, f"{url}?kind=bank")
+        _, text = list_messages(client.post(f"{url}?kind=bank", shown, follow=True))
 
         link = f'<a class="underline" href="{page_url("affiliate", "change", mina)}">'
         assert text == (
