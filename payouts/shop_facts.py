@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from accounts.decimals import parse_decimal
 
 # Which of two states of one time is the later one.
 STATE_RANKS = {
@@ -22,20 +24,24 @@ STATE_RANKS = {
     "lost": 2,
 }
 
+AmountText = Annotated[str, parse_decimal]
+TimeText = Annotated[str, datetime.fromisoformat]
+
 
 class Line(TypedDict):
     """A part of a sale; `products` are IDs or SKUs, of which one may have a type."""
 
     id: str
     products: list[str]
-    amount: str  # as it earns commissions: by default without tax and shipping
-    listed: NotRequired[str]  # as the shop lists and refunds it, if that is different
+    amount: AmountText  # as it earns commissions: by default without tax and shipping
+    # As the shop lists and refunds it, if that is different.
+    listed: NotRequired[AmountText]
 
 
 class Fact(TypedDict):
     """What was so at a time; `received` is when its event arrived (`mark_received`)."""
 
-    at: str
+    at: TimeText
     received: NotRequired[str]
 
 
@@ -60,12 +66,12 @@ class Sale(Fact):
     """
 
     rank: NotRequired[int]
-    occurred_at: NotRequired[str]  # when it was made, if that is not `at`
+    occurred_at: NotRequired[TimeText]  # when it was made, if that is not `at`
     order_id: str  # the external ID of the conversion
     label: str  # such as `invoice in_1`
     currency: str
     lines: list[Line]
-    paid: str  # with tax and shipping: what refunds by amount are a part of
+    paid: AmountText  # with tax and shipping: what refunds by amount are a part of
     customer: str  # the shop's ID; empty for a guest
     referral: Referral
     attributes: dict[str, str]  # by which a connection may choose the program
@@ -79,7 +85,7 @@ class Sale(Fact):
 class Payment(Fact):
     """One of the payments of an order, which may be paid twice."""
 
-    amount: str
+    amount: AmountText
     currency: str
 
 
@@ -90,7 +96,7 @@ class Deduction(Fact):
     all that was paid.
     """
 
-    amount: str
+    amount: AmountText
     currency: NotRequired[str]  # by default that of the sale
     is_full: NotRequired[bool]
 
@@ -102,7 +108,7 @@ class RefundFact(Deduction):
     instead of it.
     """
 
-    lines: dict[str, str]
+    lines: dict[str, AmountText]
     is_canceled: bool
     charge: NotRequired[str]  # whose total a `RefundTotal` may say
     payment: NotRequired[str]  # another ID of the charge, which others may have alone

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from django.apps import apps
 from django.db import DataError, IntegrityError, connection, transaction
+from django.utils import timezone
 
 from accounts.compiled_writes import insert_rows
 from accounts.db_compat import BATCH_SIZE, without_statement_timeout
@@ -36,12 +37,16 @@ from affiliate_site.moving.id_ranges import (
 from payouts.services.ledger_digests import check_e15_audit_log
 from payouts.services.ledger_invariants import LedgerInvariants
 from payouts.services.payout_methods import calculate_method_index
+from tracking.meta_data import find_email
+from tracking.services.search import update_suffixes
 
 ACCOUNT = Account._meta.label
 MAIL_MOVED = "the account moved before it was sent"
 
+Calculate = Callable[[dict[str, Any], Account], dict[str, Any]]
 
-def _fold_address(row: dict[str, Any]) -> dict[str, Any]:
+
+def _fold_address(row: dict[str, Any], account: Account) -> dict[str, Any]:
     """Calculate the spelling that is compared, unless it is one of the address.
 
     An older row may have another one, as another row has the present one.
@@ -52,19 +57,43 @@ def _fold_address(row: dict[str, Any]) -> dict[str, Any]:
     return {"email_folded": fold_email(email) if email else None}
 
 
-def _keep_unsent(row: dict[str, Any]) -> dict[str, Any]:
+def _find_address(row: dict[str, Any], account: Account) -> dict[str, Any]:
+    """Calculate the address of a customer from its meta data."""
+    return {"email_folded": find_email(row["meta_data"], account.customer_email_keys)}
+
+
+def _keep_unsent(row: dict[str, Any], account: Account) -> dict[str, Any]:
     """Send no mail of a file: its recipient and text are foreign."""
     return {"due_at": None, "error": MAIL_MOVED} if row["due_at"] else {}
 
 
+def _limit_times(*names: str) -> Calculate:
+    """Replace times in the future by now: until then nothing would happen."""
+
+    def calculate(row: dict[str, Any], account: Account) -> dict[str, Any]:
+        now = timezone.now()
+        return {name: now for name in names if row[name] and row[name] > now}
+
+    return calculate
+
+
+def _complete_webhook(row: dict[str, Any], account: Account) -> dict[str, Any]:
+    """Make a secret, and deliver at once, whatever had failed elsewhere."""
+    secret = "" if row["affiliate"] else generate_secret()
+    return {"secret": secret, "backoff_until": None}
+
+
 # Columns that a file does not have or must not say, calculated from those of the row.
-CALCULATED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "accounts.WebhookEndpoint": lambda row: {
-        "secret": "" if row["affiliate"] else generate_secret()
-    },
-    "payouts.PayoutMethod": lambda row: {
+CALCULATED: dict[str, Calculate] = {
+    "accounts.Account": _limit_times("clicks_pruned_until"),
+    "accounts.Delivery": _limit_times("due_at"),
+    "accounts.WebhookEndpoint": _complete_webhook,
+    "payouts.PayoutMethod": lambda row, account: {
         "blind_index": calculate_method_index(row["kind"], row["details"])
     },
+    "tracking.Connection": _limit_times("caught_up_until"),
+    "tracking.Customer": _find_address,
+    "tracking.ShopEvent": _limit_times("due_at"),
     **dict.fromkeys(("tracking.Affiliate", "tracking.Prospect"), _fold_address),
     "tracking.Mail": _keep_unsent,
 }
@@ -130,6 +159,8 @@ class AccountFileImport:
                     else:
                         self._insert(list_tables()[label], batch, plan)
                 self._check_ledger()
+                for pk in self.account.affiliates.values_list("pk", flat=True):
+                    update_suffixes(self.account, affiliate_id=pk)
         except BaseException:
             for name in images:
                 delete_image(self.account, name)
@@ -164,7 +195,8 @@ class AccountFileImport:
                     row |= {"slug": self.slug, "plan": plan}
                 else:
                     row["account_id"] = self.account.pk
-                row |= CALCULATED.get(table.label, lambda row: {})(row)
+                if calculate := CALCULATED.get(table.label):
+                    row |= calculate(row, self.account)
             except VALUE_ERRORS as error:
                 self._refuse(table.label, error)
             rows.append(table.model(**row))

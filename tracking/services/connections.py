@@ -83,6 +83,7 @@ REFUSAL_RETENTION = timedelta(days=30)
 # Reasons that mean that no secret of the connection signed a request.
 UNSIGNED = (RefusalReason.NO_SECRET, RefusalReason.SIGNATURE, RefusalReason.TIME)
 MAX_ADDRESS_LENGTH = 255
+MAX_PREFIX_LENGTH = 32  # of `id_prefix`
 PRICING_SETTINGS = (
     "commission_types",
     "includes_tax",

@@ -30,6 +30,7 @@ from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.ready_made import READY_MADE, ReadyMade, build_settings
 from tracking.models.shops import ConnectionKind, ConnectionMode
 from tracking.services.connections import (
+    MAX_PREFIX_LENGTH,
     REFERENCE_MAY_BE_CODE,
     SECRET_LENGTHS,
     create_connection,
@@ -41,7 +42,6 @@ from tracking.services.connections import (
 CHANGE = "tracking.change_connection"
 RULE_SEPARATOR = "="
 READY_MADE_SEPARATOR = ":"  # after the kind, before the name of a mapping
-MAX_PREFIX_LENGTH = 32
 INCLUDES_GIFT_CARDS = "includes_gift_cards"
 SWITCHES = (
     "includes_tax",
