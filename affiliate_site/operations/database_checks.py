@@ -1,6 +1,7 @@
 """Checks of `manage.py doctor`: the database, its replica, its archive, and Redis."""
 
 from datetime import datetime, timedelta
+from itertools import islice
 from pathlib import Path
 
 from django.conf import settings
@@ -14,12 +15,14 @@ from affiliate_site.operations.checks import check_database_durability
 from affiliate_site.operations.findings import FAILURE, OK, WARNING, Finding
 from affiliate_site.operations.health import NotReady, check_migrations
 from payouts.services.reconciliation import APPEND_ONLY_MODELS
+from tracking.services.affiliates import list_other_foldings
 
 MIN_VERSIONS = {"postgresql": (15,), "sqlite": (3, 35)}
 MAX_NIGHTLY_AGE = timedelta(hours=36)
 MAX_CLOCK_DIFFERENCE = timedelta(seconds=30)  # beyond: failure
 TOLERATED_CLOCK_DIFFERENCE = timedelta(seconds=2)
 MAX_REPLICA_LAG_BYTES = 16 << 20  # one file of the log
+MAX_NAMED = 10  # of the people whom a finding names
 
 
 def check_database(_at: datetime) -> Finding:
@@ -218,3 +221,17 @@ def read_archiver() -> tuple[str, datetime | None, datetime | None]:
             " last_failed_time FROM pg_stat_archiver"
         )
         return cursor.fetchone()
+
+
+def check_addresses(_at: datetime) -> Finding:
+    """Addresses must be stored as they are compared, else two share one."""
+    found = list(islice(list_other_foldings(), MAX_NAMED + 1))
+    if not found:
+        return Finding(OK, "stored as they are compared")
+    names = [f"{account}: {person}" for account, person in found[:MAX_NAMED]]
+    further = ["and others"] if len(found) > MAX_NAMED else []
+    return Finding(
+        WARNING,
+        "the mailbox is that of another one, too: " + "; ".join(names + further),
+        "ask the account: change the address of one of both, or remove it",
+    )

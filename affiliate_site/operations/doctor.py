@@ -32,6 +32,7 @@ from accounts.services.deliveries import count_pending_deliveries, has_enabled_e
 from accounts.services.notifications import can_send_mail
 from affiliate_site.operations.database_checks import (
     MAX_NIGHTLY_AGE,
+    check_addresses,
     check_archive,
     check_clock,
     check_database,
@@ -389,6 +390,7 @@ CHECKS: dict[str, Callable[[datetime], Finding]] = {
     "ledger": check_ledger_result,
     "second_factor": check_second_factor,
     "portal_hosts": check_portal_hosts,
+    "addresses": check_addresses,
     "webhook_worker": check_webhook_worker,
     **{name: check_nightly(name) for name in NIGHTLY_COMMANDS},
 }
@@ -407,7 +409,7 @@ REQUIRED_CHECKS = {
     **dict.fromkeys(
         (
             *("encryption_keys", "triggers", "ledger", "second_factor"),
-            *("portal_hosts", "webhook_worker", *NIGHTLY_COMMANDS),
+            *("portal_hosts", "addresses", "webhook_worker", *NIGHTLY_COMMANDS),
         ),
         "migrations",
     ),

@@ -36,6 +36,7 @@ WITHOUT_AN_ACCOUNT = {
     ("accounts/services/invitations.py", "Invitation"): BY_DIGEST,
     (DELIVERIES, "WebhookEndpoint"): BY_WORKER,
     (DELIVERIES, "Delivery"): BY_WORKER,
+    ("tracking/services/affiliates.py", "Affiliate"): "for the operator's doctor",
     ("tracking/services/mails.py", "Mail"): BY_WORKER,
     ("tracking/services/inbox.py", "ShopEvent"): BY_WORKER,
     ("tracking/services/connections.py", "Connection"): "found by its address",

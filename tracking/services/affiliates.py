@@ -1,7 +1,7 @@
 """Affiliates: create, look up, update and delete."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -16,6 +16,7 @@ from accounts.email_addresses import fold_email
 from accounts.errors import ErrorList, InvalidInput
 from accounts.ids import generate_random_text
 from accounts.models.accounts import Account
+from accounts.models.users import User
 from accounts.services.changes import record_change, record_changes
 from accounts.services.webhooks import disable_postbacks
 from tracking.errors import AffiliateNotFound, DuplicateEmail, MultipleValuesNotAllowed
@@ -29,6 +30,7 @@ MAX_SLUG_BASE_LENGTH = 32
 MAX_NUMBERED_ATTEMPTS = 5  # then random letters replace the number of a slug
 SLUG_SUFFIX_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 GENERATED_PASSWORD_LENGTH = 16
+OTHER_SPELLING = r'[^ -~]|^"'  # of what `fold_email` may change
 
 EMAIL_CHANGE_MAIL = "email_change"
 EMAIL_SUBJECT = _("Your e-mail address at {account} was changed")
@@ -327,3 +329,20 @@ def _get_next_slug_number(account: Account, base: str) -> int:
     )
     suffixes = [slug.removeprefix(base) for slug in slugs]
     return max((int(suffix) for suffix in suffixes if suffix.isdigit()), default=1) + 1
+
+
+def list_other_foldings() -> Iterator[tuple[str, str]]:
+    """Yield accounts and their people whose address is compared in an earlier spelling.
+
+    Another row has the present one, so that staff decide which of both stays.
+    """
+    people: tuple[tuple[QuerySet[Any], str], ...] = (
+        (Affiliate.objects.filter(deleted_at=None), "email_folded"),
+        (User.objects.all(), "email"),
+    )
+    for rows, column in people:
+        candidates = rows.filter(**{f"{column}__regex": OTHER_SPELLING})
+        found = candidates.order_by("account__slug", "pk")
+        for slug, pk, text in found.values_list("account__slug", "pk", column):
+            if fold_email(text) != text:
+                yield slug or "operators", f"{rows.model._meta.verbose_name} {pk}"

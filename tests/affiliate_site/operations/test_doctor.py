@@ -18,6 +18,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from accounts.append_only import get_trigger_names
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry, CommandRun
+from accounts.models.users import User
 from accounts.models.webhooks import WebhookEndpoint
 from accounts.replica import UnusableReplica
 from accounts.services.command_runs import (
@@ -616,6 +617,25 @@ def test_judges_the_replica(monkeypatch, found, status, detail):
 
     assert (finding.status, finding.detail) == (status, detail)
     assert bool(finding.advice) is (status != "ok")
+
+
+def test_names_who_has_the_mailbox_of_another_one(account, other_account, monkeypatch):
+    AffiliateFactory(account=account, email_folded="a@x.test")
+    assert get_finding("addresses").status == "ok"
+    quoted = AffiliateFactory(account=account, email_folded='"a"@x.test')
+    AffiliateFactory(account=account, email_folded='"b"@x.test', deleted_at=NOW)
+    AffiliateFactory(account=other_account, email_folded="ä@x.test")
+    user = User.objects.create(account=other_account, email="a@ä.test", created_at=NOW)
+
+    finding = get_finding("addresses")
+
+    assert (finding.status, finding.detail) == (
+        "warning",
+        "the mailbox is that of another one, too:"
+        f" {account}: affiliate {quoted.pk}; {other_account}: staff user {user.pk}",
+    )
+    monkeypatch.setattr(database_checks, "MAX_NAMED", 1)
+    assert get_finding("addresses").detail.endswith(f"{quoted.pk}; and others")
 
 
 def test_lists_the_own_hosts_of_portals(account, other_account, settings):
