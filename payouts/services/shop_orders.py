@@ -22,6 +22,7 @@ from payouts.models.refunds import Refund
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.disputes import hold_new_commissions
 from payouts.services.refunds import list_lines, list_refundable_commissions
+from payouts.services.shop_balances import lock_balances_of
 from payouts.services.shop_claims import CONFIRMED, find_claim_refusal
 from payouts.services.shop_customers import (
     apply_customer,
@@ -141,6 +142,7 @@ def apply_event(
             customer = read_customer(connection, orders[0].customer_key)
         if key and customer.get("referral"):
             orders += list_orders_without_sale(connection, key, but=outcome.order)
+        lock_balances_of(connection, orders, customer, at=at)
         email = facts.customer.get("email", {}).get("email", "")
         for order in orders:
             effects = apply_order(connection, order, customer, email=email, at=at)
