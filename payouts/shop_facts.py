@@ -39,10 +39,14 @@ class Line(TypedDict):
 
 
 class Fact(TypedDict):
-    """What was so at a time; `received` is when its event arrived (`mark_received`)."""
+    """What was so at a time; `received` is when its event arrived (`mark_received`).
+
+    What is `claimed` came without a signature, in whatever way the shop signs later.
+    """
 
     at: TimeText
     received: NotRequired[str]
+    claimed: NotRequired[bool]
 
 
 class Referral(Fact):
@@ -186,7 +190,7 @@ class ShopErasure:
 class EventFacts:
     """What one event says. `references` are the IDs that it has for its order.
 
-    Without any facts, `ignored` says why.
+    Without any facts, `ignored` says why. `is_claim`: nobody has signed it.
     """
 
     references: Sequence[str] = ()
@@ -195,6 +199,7 @@ class EventFacts:
     customer: CustomerFacts = field(default_factory=CustomerFacts)
     ignored: str = ""
     erasure: ShopErasure | None = None
+    is_claim: bool = False
 
 
 def format_time(at: datetime) -> str:
@@ -207,23 +212,55 @@ def get_time(sale: Sale) -> str:
     return sale.get("occurred_at", sale["at"])
 
 
-def mark_received(facts: Any, received: str) -> Any:
-    """Return facts that say when they were received; of one time the last one counts.
+def mark_received(facts: Any, received: str, *, is_claim: bool = False) -> Any:
+    """Return facts that say when they were received, and whether they are claimed.
 
-    `received` is a text whose order is that of arrival.
+    Of one time the last one counts: `received` is a text whose order is that of
+    arrival.
     """
     if isinstance(facts.get("at"), str):  # a refund may have the ID `at`
-        return facts | {"received": received}
-    return {name: mark_received(each, received) for name, each in facts.items()}
+        claimed = {"claimed": True} if is_claim else {}
+        return facts | {"received": received} | claimed
+    return {
+        name: mark_received(each, received, is_claim=is_claim)
+        for name, each in facts.items()
+    }
+
+
+def is_claimed(fact: Any) -> bool:
+    """Whether a fact came without a signature."""
+    return bool(fact.get("claimed"))
+
+
+def merge_order_facts(known: OrderFacts, new: OrderFacts) -> OrderFacts:
+    """Return what is known of an order; claims change nothing of a signed sale."""
+    merged: OrderFacts = merge_facts(known, new)
+    if "sale" not in merged or is_claimed(merged["sale"]):
+        return merged
+    signed: OrderFacts = _drop_claims(merged)
+    return signed
+
+
+def _drop_claims(facts: Any) -> Any:
+    if isinstance(facts.get("at"), str):
+        return facts
+    return {
+        name: _drop_claims(each)
+        for name, each in facts.items()
+        if not (isinstance(each.get("at"), str) and is_claimed(each))
+    }
 
 
 def merge_facts(known: Any, new: Any) -> Any:
     """Return known facts with new ones: the later fact counts, the earlier referral.
 
     Of facts of the same time that one counts whose state comes after the other's, or
-    which has more (refunds, or refunded in all), or else was received later.
+    which has more (refunds, or refunded in all), or else was received later. A signed
+    fact counts before a claimed one, whatever their times are.
     """
     if isinstance(known.get("at"), str):
+        if is_claimed(known) != is_claimed(new):
+            return new if is_claimed(known) else known
         choose: Any = min if "coupons" in known else max
         return choose(known, new, key=get_place)
     merged = dict(known)

@@ -120,7 +120,7 @@ EXPORTED = {
     "tracking.SearchSuffix": "suffix affiliate",
     "tracking.ShopCustomer": "connection key facts",
     "tracking.ShopEvent": (
-        "connection key kind body occurred_at created_at state result order"
+        "connection key kind body is_claim occurred_at created_at state result order"
         " customer_key due_at attempts"
     ),
     "tracking.ShopOrder": (

@@ -140,8 +140,9 @@ def apply(event: ShopEvent, *, at: datetime) -> Outcome:
         received = f"{format_time(event.created_at)} {event.pk:019}"
         return replace(
             facts,
-            order=mark_received(facts.order, received),
-            customer=mark_received(facts.customer, received),
+            order=mark_received(facts.order, received, is_claim=event.is_claim),
+            customer=mark_received(facts.customer, received, is_claim=event.is_claim),
+            is_claim=event.is_claim,
         )
 
     facts = read(connection)

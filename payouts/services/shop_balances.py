@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from payouts.models.commissions import BalanceKey
 from payouts.services.calculation_input import list_ancestors
-from payouts.services.ledger import BalanceKey, open_ledger_session
+from payouts.services.ledger import open_ledger_session
 from payouts.services.shop_referrals import add_prefix, find_parameters
 from payouts.shop_facts import CustomerFacts, Sale, get_time
 from tracking.attribution import REST_CONVERSION_ORDER

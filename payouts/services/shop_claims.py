@@ -4,9 +4,10 @@ Such a sale waits for staff (`tracking.claims`). It takes nothing from what was 
 in another way.
 """
 
+from payouts.services.shop_refunds import get_conversion_of
+from payouts.shop_facts import Sale, is_claimed
 from tracking.models.conversions import Conversion
-from tracking.models.shops import Connection
-from tracking.services.shop_mappings import reports_claims
+from tracking.models.shops import Connection, ShopOrder
 
 KNOWN_ALREADY = (
     "This sale was reported in another way before. The address of this shop has a"
@@ -23,9 +24,22 @@ NEEDS_SIGNATURE = (
 )
 
 
-def find_claim_refusal(connection: Connection, reported: Conversion | None) -> str:
+def forget_claimed_sale(order: ShopOrder) -> None:
+    """Let a sale that the shop has signed now be created, which confirms the claim."""
+    if order.conversion_id is None or is_claimed(order.facts["sale"]):
+        return
+    conversion = get_conversion_of(order)
+    if conversion.claim_status is not None and conversion.deleted_at is None:
+        order.update_row(
+            conversion=None, is_adopted=False, lines=[], held=[], reason=""
+        )
+
+
+def find_claim_refusal(
+    connection: Connection, sale: Sale, reported: Conversion | None
+) -> str:
     """Return why a claim of a sale is not stored; empty if it is, or is a fact."""
-    if not reports_claims(connection.settings):
+    if not is_claimed(sale):
         return ""
     if reported is not None:
         return KNOWN_ALREADY

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from payouts.services.shop_referrals import REFUSALS, add_prefix, find_parameters
-from payouts.shop_facts import CustomerFacts, merge_facts
+from payouts.shop_facts import CustomerFacts, is_claimed, merge_facts
 from tracking.models.customers import Customer, CustomerStatus
 from tracking.models.shops import Connection, ShopCustomer
 from tracking.services.customers import (
@@ -15,7 +15,6 @@ from tracking.services.customers import (
     uncancel_customer,
     update_customer,
 )
-from tracking.services.shop_mappings import reports_claims
 
 
 def merge_customer(
@@ -109,7 +108,8 @@ def create_shop_customer(
 
 def build_meta_data(connection: Connection, facts: CustomerFacts) -> dict[str, str]:
     """Return the e-mail address, if the account wants it."""
-    email = facts.get("email", {}).get("email", "")
+    known = facts.get("email")
+    email = known["email"] if known and not is_claimed(known) else ""
     wants_email = connection.settings.get("stores_email")
     return {"email": email} if wants_email and email else {}
 
@@ -119,13 +119,14 @@ def store_email(
     customer: Customer | None,
     facts: CustomerFacts,
     *,
+    is_claim: bool,
     at: datetime,
 ) -> None:
     """Add the e-mail address to the customer of a new sale, if the account wants it.
 
     What is only claimed changes no customer.
     """
-    if customer is None or reports_claims(connection.settings):
+    if customer is None or is_claim:
         return
     meta_data = customer.meta_data | build_meta_data(connection, facts)
     update_customer(

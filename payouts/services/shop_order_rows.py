@@ -5,7 +5,7 @@ from datetime import datetime
 
 from payouts.services.conversion_updates import delete_conversion
 from payouts.services.shop_refunds import get_conversion_of
-from payouts.shop_facts import Sale, get_time, merge_facts
+from payouts.shop_facts import Sale, get_time, merge_order_facts
 from tracking.models.shops import Connection, ShopOrder, ShopReference
 from tracking.services.shop_erasure import NO_REFERRAL, list_reference_names
 
@@ -28,7 +28,7 @@ def get_or_create_order(
         if other.conversion_id not in (None, first.conversion_id):
             end_double_sale(other, at=at)
         first.update_row(
-            facts=merge_facts(first.facts, other.facts),
+            facts=merge_order_facts(first.facts, other.facts),
             customer_key=first.customer_key or other.customer_key,
             settings=other.settings if first.settings is None else first.settings,
             held=[*first.held, *other.held],

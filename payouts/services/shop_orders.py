@@ -23,7 +23,11 @@ from payouts.services.conversion_creation import ConversionData, create_conversi
 from payouts.services.disputes import hold_new_commissions
 from payouts.services.refunds import list_lines, list_refundable_commissions
 from payouts.services.shop_balances import lock_balances_of
-from payouts.services.shop_claims import CONFIRMED, find_claim_refusal
+from payouts.services.shop_claims import (
+    CONFIRMED,
+    find_claim_refusal,
+    forget_claimed_sale,
+)
 from payouts.services.shop_customers import (
     apply_customer,
     merge_customer,
@@ -61,7 +65,8 @@ from payouts.shop_facts import (
     OrderFacts,
     Sale,
     get_time,
-    merge_facts,
+    is_claimed,
+    merge_order_facts,
 )
 from tracking.attribution import TrackingParameters
 from tracking.claims import Trust
@@ -77,7 +82,6 @@ from tracking.search import normalize_order_name
 from tracking.services.connections import pick_pricing, with_pricing
 from tracking.services.inbox import AGAIN
 from tracking.services.shop_erasure import NO_REFERRAL
-from tracking.services.shop_mappings import reports_claims
 
 CONNECTION_ACTOR = "connection "  # how the names of actors begin that are shops
 NOTHING_TO_EARN = "The sale has no amount."
@@ -144,8 +148,11 @@ def apply_event(
             orders += list_orders_without_sale(connection, key, but=outcome.order)
         lock_balances_of(connection, orders, customer, at=at)
         email = facts.customer.get("email", {}).get("email", "")
+        is_claim = facts.is_claim
         for order in orders:
-            effects = apply_order(connection, order, customer, email=email, at=at)
+            effects = apply_order(
+                connection, order, customer, email=email, is_claim=is_claim, at=at
+            )
             outcome.effects += effects
     if outcome.order is not None:
         unclear = describe_unclear(outcome.order, facts.order)
@@ -182,6 +189,9 @@ def store_facts(
     settings read them.
     """
     present, known = pick_pricing(connection.settings), order.facts
+    sale = known.get("sale")
+    if facts.is_claim and sale and not is_claimed(sale):
+        return facts
     is_again = order.reason == AGAIN and order.conversion_id is None
     settings = order.settings
     if settings is None or (is_again and not known.get("refunds")):
@@ -190,7 +200,7 @@ def store_facts(
         facts = reread(with_pricing(connection, settings))
     if is_again and is_as_new(known, facts.order):
         known = {name: fact for name, fact in known.items() if name != "sale"}
-    merged: OrderFacts = merge_facts(known, facts.order)
+    merged = merge_order_facts(known, facts.order)
     label = order.label
     if "sale" in merged and order.conversion_id is None:
         label = describe_sale(connection, order, merged["sale"])
@@ -200,8 +210,14 @@ def store_facts(
         name=normalize_order_name(merged.get("sale", {}).get("name", "")) or order.name,
         customer_key=facts.customer_key or order.customer_key,
         settings=settings,
+        reason="" if is_signed_now(sale, merged) else order.reason,
     )
     return facts
+
+
+def is_signed_now(sale: Sale | None, merged: OrderFacts) -> bool:
+    """Whether a sale that was claimed has a signature, so that all is decided again."""
+    return bool(sale and is_claimed(sale) and not is_claimed(merged["sale"]))
 
 
 def is_as_new(known: OrderFacts, new: OrderFacts) -> bool:
@@ -235,11 +251,13 @@ def apply_order(
     customer: CustomerFacts,
     *,
     email: str,
+    is_claim: bool,
     at: datetime,
 ) -> list[str]:
     """Make the sale, its refunds and its disputes agree with what is known.
 
-    `email` is the buyer's, if the event has it; an affiliate may be the buyer.
+    `email` is the buyer's, if the event has it; an affiliate may be the buyer. What an
+    event says that `is_claim` changes no confirmed sale.
     """
     account, facts = order.account, order.facts
     if "sale" not in facts:
@@ -247,6 +265,7 @@ def apply_order(
     types = get_types(connection, order)
     gross = group_lines(facts["sale"]["lines"], types)
     effects: list[str] = []
+    forget_claimed_sale(order)
     if order.conversion_id is None and order.reason not in REASONS_OF_NOW:
         return [order.reason]  # decided; staff can process the event again
     if order.conversion_id is None:
@@ -258,7 +277,7 @@ def apply_order(
         raise ShopCurrencyChanged(
             old=conversion.currency, new=facts["sale"]["currency"]
         )
-    if reports_claims(connection.settings) and conversion.claim_status is None:
+    if (is_claim or is_claimed(facts["sale"])) and conversion.claim_status is None:
         return [*effects, CONFIRMED]
     refunds = list(account.refunds.filter(conversion=conversion).order_by("id"))
     skipped = list_refunds_of_others(refunds)
@@ -302,7 +321,7 @@ def create_sale(
     external_id = add_prefix(connection, sale["order_id"])
     known = account.conversions.not_deleted().filter(external_id=external_id)
     reported = known.first()
-    if reason := find_claim_refusal(connection, reported):
+    if reason := find_claim_refusal(connection, sale, reported):
         order.update_row(reason=reason)
         return [reason]
     if reported is not None and reported.claim_status is None:
@@ -335,7 +354,8 @@ def create_sale(
     rows = list_refundable_commissions(conversion)
     store_lines(order, conversion, dict(zip(gross, list_lines(rows), strict=True)))
     hold_new_commissions(conversion, rows)
-    store_email(connection, conversion.customer, customer, at=at)
+    is_claim = is_claimed(sale)
+    store_email(connection, conversion.customer, customer, is_claim=is_claim, at=at)
     return describe_created(conversion, sale)
 
 
@@ -380,7 +400,7 @@ def build_sale_data(
 ) -> ConversionData:
     """Return the sale of an order as the service that creates it takes it."""
     sale = order.facts["sale"]
-    is_claim = reports_claims(connection.settings)
+    is_claim = is_claimed(sale)
     return ConversionData(
         parameters=parameters,
         line_items=[

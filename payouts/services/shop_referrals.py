@@ -11,6 +11,7 @@ from payouts.shop_facts import (
     Sale,
     format_time,
     get_time,
+    is_claimed,
 )
 from tracking.attribution import TrackingParameters
 from tracking.errors import (
@@ -82,9 +83,15 @@ def find_parameters(
 def list_referrals(sale: Sale | None, customer: CustomerFacts) -> list[Referral]:
     """Return what counts of who referred a sale, the sale's own first."""
     referrals = [sale["referral"]] if sale else []
-    if "referral" in customer and is_in_time(customer["referral"]["at"], sale):
-        referrals.append(customer["referral"])
+    known = customer.get("referral")
+    if known and is_in_time(known["at"], sale) and can_count(known, sale):
+        referrals.append(known)
     return referrals
+
+
+def can_count(referral: Referral, sale: Sale | None) -> bool:
+    """Whether a referral counts: a claimed one does for claimed sales only."""
+    return not is_claimed(referral) or (sale is not None and is_claimed(sale))
 
 
 def describe_unknown_codes(

@@ -241,6 +241,7 @@ class ShopEvent(TenantModel):
 
     `due_at` is the time of the next attempt; null if there is none. `result` is what
     the last attempt did, as sentences. `body` is empty once the person is erased.
+    `is_claim`: it had no signature when it arrived, whatever the shop has now.
     """
 
     connection = models.ForeignKey(
@@ -249,6 +250,7 @@ class ShopEvent(TenantModel):
     key = models.CharField("ID", max_length=MAX_KEY_LENGTH)  # of the shop
     kind = models.CharField(max_length=MAX_KEY_LENGTH)
     body = models.TextField(blank=True)
+    is_claim = models.BooleanField(default=False, db_default=False)
     occurred_at = models.DateTimeField()
     created_at = models.DateTimeField(default=timezone.now)
     state = models.CharField(

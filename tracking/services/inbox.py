@@ -19,6 +19,7 @@ from tracking.models.shops import (
     ShopEventState,
     ShopOrder,
 )
+from tracking.services.shop_mappings import reports_claims
 
 RETRY_DELAYS = (
     timedelta(minutes=1),
@@ -56,6 +57,7 @@ def store_event(
         key=envelope.key[:MAX_KEY_LENGTH],
         kind=envelope.kind[:MAX_KEY_LENGTH],
         body=envelope.body,
+        is_claim=reports_claims(connection.settings),
         occurred_at=envelope.occurred_at,
         created_at=at,
         due_at=at,
