@@ -75,6 +75,10 @@ IS_DUPLICATE = (
 
 
 DEBITED_TWICE = "the bank has debited it twice, under different references"
+SETTLED_BEFORE = (
+    "it was settled before under another reference: look whether the bank has debited"
+    " it twice"
+)
 RETURN_REVERSED = "the bank has taken back what it had returned"
 # Before the confirmation, for time zones, and after today: other days are wrong.
 DAYS_BEFORE, DAYS_AHEAD = timedelta(days=1), timedelta(days=7)
@@ -88,6 +92,7 @@ class Booking(StrEnum):
     TRANSACTION = "transaction"
     ENTRY = "entry"  # which may have many transactions
     REVERSAL = "reversal"  # a debit that takes back a return
+    EARLIER = "earlier"  # what settled it before releases kept debits, maybe no debit
 
 
 def names_duplicate(reason: str) -> bool:
@@ -170,8 +175,12 @@ class _Answer:
             return RETURN_REVERSED
         if self.result.state == ResultState.RETURNED:
             is_twice = any(len(digests) > 1 for digests in debits.values())
+            if not is_twice and len(debits) > 1 and Booking.EARLIER in debits:
+                return SETTLED_BEFORE
             return DEBITED_TWICE if is_twice else ""
         kind, digest = self.result.debit
+        if digest and Booking.EARLIER in debits:
+            return SETTLED_BEFORE
         is_other = digest and debits[kind][0] != digest
         return DEBITED_TWICE if is_other else ""
 
@@ -357,6 +366,8 @@ def _collect_debits(
     for answer in answers:
         kind, digest = answer.result.debit
         if digest and not answer.difference:
+            if digest in debits.get(Booking.EARLIER, ()):
+                del debits[Booking.EARLIER]
             digests = debits.setdefault(kind, [])
             if digest not in digests and len(digests) < MAX_DEBITS:
                 digests.append(digest)

@@ -2,9 +2,11 @@
 
 from datetime import date, timedelta
 from decimal import Decimal
+from importlib import import_module
 from unittest.mock import patch
 
 import pytest
+from django.apps import apps
 
 from accounts.errors import NotFound
 from payouts.errors import ReceiverErased, ResultsOfOtherRun
@@ -23,6 +25,7 @@ from payouts.services.payout_results import (
     DEBITED_TWICE,
     NO_ANSWER,
     RETURN_REVERSED,
+    SETTLED_BEFORE,
     Booking,
     PayoutResult,
     ResultState,
@@ -555,6 +558,36 @@ def test_a_return_of_one_of_two_debits_changes_nothing(account, run, files):
     assert sorted(problems) == [("B", DEBITED_TWICE), ("C", DEBITED_TWICE)]
     assert first.reload().state == "settled"
     assert "minakessler" not in get_payable_balances_by_slug(account)
+
+
+@pytest.fixture
+def settled_before(account, run):
+    """A payment that an earlier release has settled, of which it kept no debit."""
+    first, *_ = get_lines(run)
+    apply(account, debit(first, "A"))
+    account.payout_lines.update(debits=None)
+    migration = import_module("payouts.migrations.0034_earlier_debits")
+    migration.keep_references(apps, None)
+    return first
+
+
+def test_knows_the_debit_that_had_settled_a_payment(account, settled_before):
+    assert list_problems(apply(account, debit(settled_before, "A"))) == []
+    problems = list_problems(apply(account, debit(settled_before, "B")))
+    assert problems == [("B", DEBITED_TWICE)]
+
+
+def test_another_reference_than_the_earlier_one_is_for_staff(account, settled_before):
+    returned = answer(settled_before, RETURNED, reference="R")
+    problems = list_problems(apply(account, debit(settled_before, "B")))
+    assert problems == [("B", SETTLED_BEFORE)]
+    assert list_problems(apply(account, returned)) == [("R", SETTLED_BEFORE)]
+    assert settled_before.reload().state == "settled"
+
+
+def test_a_return_of_what_had_been_settled_takes_it_back(account, settled_before):
+    apply(account, answer(settled_before, RETURNED, reference="R"))
+    assert settled_before.reload().state == "returned"
 
 
 def test_a_debit_after_the_return_of_another_is_named(account, run):
