@@ -24,8 +24,16 @@ STATE_RANKS = {
     "lost": 2,
 }
 
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
+
+
+def parse_time(text: str) -> datetime:
+    """Return a time of `format_time`; raise `ValueError` for other texts."""
+    return datetime.strptime(text, TIME_FORMAT).replace(tzinfo=UTC)
+
+
 AmountText = Annotated[str, parse_decimal]
-TimeText = Annotated[str, datetime.fromisoformat]
+TimeText = Annotated[str, parse_time]
 
 
 class Line(TypedDict):
@@ -204,7 +212,7 @@ class EventFacts:
 
 def format_time(at: datetime) -> str:
     """Return a time as a text whose order is that of the times."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return at.astimezone(UTC).strftime(TIME_FORMAT)
 
 
 def get_time(sale: Sale) -> str:

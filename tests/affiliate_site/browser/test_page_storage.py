@@ -184,6 +184,21 @@ def test_cuts_comments_of_claims_only(page, scenario):
     assert set(lengths) <= {cut, cut + prefix}
 
 
+def test_a_call_leaves_short_entries_in_the_log(page, scenario):
+    """Nobody can delete them; `docs/reliability.md` has the figure."""
+    visitor = page.click(scenario.mina)
+    before = scenario.account.audit_log.latest("id").pk
+    items = [{"sub_amount": 1, "comment": "x" * 5000} for _ in range(100)]
+    page.call("conversion", vid=visitor, external_id="x", commissions=items)
+    entries = scenario.account.audit_log.filter(pk__gt=before).values(
+        *("kind", "subject", "details", "actor", "trace_id", "created_at")
+    )
+    sizes = [sum(len(str(value)) for value in row.values()) for row in entries]
+    assert len(sizes) == 101
+    assert max(sizes) <= 120
+    assert {str(row["details"]) for row in entries} == {"{}"}
+
+
 def test_keeps_comments_of_signed_calls(page, scenario):
     secret = create_signing_secret(scenario.account, at=NOON)
     lines = ("conversion", "o-1", "2.00", "EUR", "")

@@ -29,9 +29,12 @@ ENCODED = "=?utf-8?q?b=6Fmb?=@x.test"
 POSTBACK = "https://partner.example/?a=" + "${conversion.amount}" * 70
 MANY = {f"name {n}": "x" for n in range(21)}
 HUGE_ID = {"commission": 2**63, "amount": "1"}
-PAID_NOTHING, PAID_NEVER = (
+PAID_NOTHING, PAID_NEVER, PAID_SOMEWHERE = (
     {"payments": {"p": {"at": at, "amount": amount, "currency": "EUR"}}}
-    for at, amount in (("2026-03-04T10:00:00.000000Z", "NaN"), ("never", "1"))
+    for at, amount in (
+        *(("2026-03-04T10:00:00.000000Z", "NaN"), ("never", "1")),
+        ("2026-03-04T10:00:00", "1"),  # of which time zone
+    )
 )
 
 
@@ -82,6 +85,7 @@ PAID_NOTHING, PAID_NEVER = (
         ("tracking.ShopOrder", {"facts": {"sale": {}}}, "facts: sale: at is missing"),
         ("tracking.ShopOrder", {"facts": PAID_NOTHING}, "payments: p: amount: 'NaN'"),
         ("tracking.ShopOrder", {"facts": PAID_NEVER}, "payments: p: at: "),
+        ("tracking.ShopOrder", {"facts": PAID_SOMEWHERE}, "payments: p: at: "),
         ("tracking.ShopOrder", {"held": [True]}, "held: 0: whole numbers"),
         ("tracking.ShopOrder", {"settings": {"includes_tax": "x"}}, "true or false"),
         ("tracking.Mail", {"kind": "portal_link"}, "kind: 'portal_link' has a link"),
