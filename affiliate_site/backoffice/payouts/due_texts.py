@@ -13,7 +13,6 @@ from affiliate_site.backoffice.formatters import (
     format_money,
 )
 from payouts.models.commissions import Commission
-from payouts.models.ledger import LedgerAccount
 from payouts.services.amounts_due import (
     AmountsDue,
     filter_on_hold,
@@ -38,7 +37,7 @@ def add_amounts_due(rows: Sequence[Any], *, at: datetime) -> None:
             row.amounts_due = amounts.get(key, AmountsDue())
 
 
-def sum_on_hold(balances: QuerySet[LedgerAccount], *, at: datetime) -> Sums:
+def sum_on_hold(balances: QuerySet[Any], *, at: datetime) -> Sums:
     """The sum of what is on hold of these balances, by currency."""
     same = {name: OuterRef(name) for name in ("account", "affiliate", "currency")}
     rows = Commission.objects.filter(
