@@ -302,3 +302,21 @@ def test_a_page_of_no_portal_leads_nowhere(client):
     response = client.get("/partners/nobody/", headers={"Accept": "text/html"})
     assert response.status_code == 404
     assert 'href="/partners/' not in response.text
+
+
+def test_a_sale_says_under_which_day_the_list_has_it(mina, portal, scenario):
+    """A sale that the company assigned later earns on another day."""
+    other = scenario.create_enrolled_affiliate("Nils", "Berg")
+    at = timezone.now()
+    sale = scenario.create_conversion("200", at=at - timedelta(days=9), affiliate=other)
+    url, text = f"{portal}sales/{sale.pk}/", "your sales list it under that day."
+    reattribute_conversion(
+        scenario.account,
+        conversion_id=sale.pk,
+        affiliate_id=scenario.mina.slug,
+        reason="Mina's",
+        at=at,
+    )
+    assert get_page(mina, url).count(text) == 1
+    own = earn(scenario)
+    assert text not in get_page(mina, f"{portal}sales/{own.pk}/")
