@@ -25,6 +25,7 @@ from affiliate_site.portal.throttling import TOO_MANY_CHANGES, is_change_throttl
 from affiliate_site.portal_sessions import COOKIE
 from tracking.models.affiliates import Affiliate
 from tracking.services.portal_access import SESSION_LIFETIME, act_as, find_session
+from tracking.services.portal_profiles import set_language
 from tracking.services.portal_settings import find_portal
 
 View = Callable[..., HttpResponse]
@@ -158,7 +159,14 @@ SECTIONS |= dict.fromkeys(
 
 
 def start_session(account: Account, token: str) -> HttpResponse:
-    """Lead to the overview, signed in by the token of a new session."""
+    """Lead to the overview, signed in by the token of a new session.
+
+    Who has chosen no language gets mail in that of the browser from now on.
+    """
+    session = find_session(account, token, at=timezone.now())
+    language = translation.get_language()
+    if session and not (session.viewed_by or session.affiliate.language) and language:
+        set_language(session.affiliate, language)
     response = redirect(build_url(account, "home"))
     response.set_cookie(
         COOKIE,

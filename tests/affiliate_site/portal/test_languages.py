@@ -251,3 +251,21 @@ def test_mails_are_in_the_language_of_the_affiliate(
         " haben. Abschalten können Sie sie unter Profil, E-Mails.\n"
     )
     assert get_language() == "en"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"), [(None, "de"), ("fr", "fr")], ids=["none", "chosen"]
+)
+def test_keeps_the_language_of_the_first_browser(
+    scenario, portal, set_up_password, chosen, expected
+):
+    affiliate = scenario.mina.affiliate
+    affiliate.update_row(
+        language=chosen, email="m@example.org", email_folded="m@example.org"
+    )
+    set_up_password(affiliate)
+    entries = {"email": "m@example.org", "password": PASSWORD}
+    browser = Client(headers={"Accept-Language": "de-AT, de;q=0.9"})
+    assert browser.post(f"{portal}sign-in/", entries).status_code == 302
+    affiliate.refresh_from_db()
+    assert affiliate.language == expected
