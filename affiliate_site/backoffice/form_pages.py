@@ -1,6 +1,7 @@
 """Pages with a form that calls one service: they create, edit or act on an object."""
 
 import hashlib
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -25,10 +26,9 @@ CHANGED_MEANWHILE = (
     " still here; check it and save again."
 )
 NOT_COMPARED = (
-    "Nothing was saved: the page did not say which values it had shown. {changes}. What"
-    " you entered is still here; check it and save again."
+    "Nothing was saved: the page had not shown the present values. {changes}. What you"
+    " entered is still here; check it and save again."
 )
-
 MAX_VALUES = 200  # of a form
 
 
@@ -212,12 +212,14 @@ class FormPage(FormView):
             # Else saving again would undo the change.
             if name in form.fields and seen.get(name) == digest_entry(form, name):
                 form.set_entry(name, value)
-        changes = "; ".join(
-            f"{form.get_label(name)} is now {'empty' if value is None else value}"
-            for name, value in changed.items()
-        )
+        if not changed:
+            return ""
         text = NOT_COMPARED if seen.keys().isdisjoint(present) else CHANGED_MEANWHILE
-        return text.format(changes=changes) if changes else ""
+        changes = [
+            f"{form.get_label(name)} is now {describe_value(value)}"
+            for name, value in changed.items()
+        ]
+        return text.format(changes="; ".join(changes))
 
     def lock_row(self, at: datetime) -> Any:
         """Lock the object, as it is now.
@@ -320,6 +322,17 @@ def read_version(text: str) -> dict[str, str]:
         return dict(parse_qsl(text, strict_parsing=True, max_num_fields=MAX_VALUES))
     except ValueError:
         return {}
+
+
+def describe_value(value: Any) -> str:
+    """A value in words, as a sentence has it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, Mapping):
+        value = [f"{name}: {text}" for name, text in value.items()]
+    if isinstance(value, list | tuple | set):
+        value = ", ".join(map(str, value))
+    return str("" if value is None else value).strip() or "empty"
 
 
 def digest_value(form, name: str, value: Any) -> str:

@@ -120,6 +120,22 @@ def test_refuses_to_overwrite_what_another_user_saved(account, staff_client):
     assert account.programs.get().title == "Mine"
 
 
+def test_says_in_words_what_is_there_now(account, staff_client):
+    hosts = ["a.example", "b.example"]
+    program = ProgramFactory(account=account, title="Old", shop_hosts=hosts)
+    client = staff_client()
+    sent = get_form(client, edit_url(program)) | {"version": ""}
+
+    response = client.post(edit_url(program), sent)
+
+    text = response.context["form"].errors["__all__"][0]
+    assert text.startswith("Nothing was saved: the page had not shown the present")
+    assert "Title is now Old; " in text
+    assert "Further hosts of the shop is now a.example, b.example; " in text
+    assert "Approve commissions automatically is now off; " in text
+    assert "Highest number of sales per customer is now empty; " in text
+
+
 def test_currency_is_fixed_by_the_first_conversion(scenario, staff_client):
     client, program = staff_client(), scenario.program
     scenario.create_conversion()
