@@ -15,6 +15,7 @@ from django.urls import NoReverseMatch, reverse
 
 from accounts.models.accounts import TenantModel
 from accounts.models.api_keys import Role
+from accounts.models.audit_log import AuditLogEntry
 from accounts.models.users import User
 from accounts.tenant_admin import TenantAdmin
 from tests.affiliate_site.backoffice.form_samples import (
@@ -299,7 +300,8 @@ def test_opens_all_pages_of_the_own_account(
                 with capture_queries() as executed:
                     response = client.get(build_url(model, "changelist"))
                 assert response.status_code == 200
-                assert len(executed) <= 16, [q["sql"][:300] for q in executed]
+                limit = 18 if model is AuditLogEntry else 16  # names of many kinds
+                assert len(executed) <= limit, [q["sql"][:300] for q in executed]
                 rows = list_rows(model, account)
                 for row in rows[: 3 if role == Role.OWNER else 1]:
                     response = client.get(build_url(model, "change", row.pk))

@@ -140,4 +140,4 @@ def test_name_columns_that_are_not_read(source):
     data = export(source, "tracking_affiliate")
     report = build(source, "affiliates", data).preview()
     assert "Clicks, 30 days" in report.notes[-1]
-    assert read_table(data, "x.csv").encoding == "utf-8"
+    assert read_table(data, "x.csv").encoding == "utf-8-sig"
