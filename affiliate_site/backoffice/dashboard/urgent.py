@@ -53,7 +53,7 @@ def list_urgent(account, *, at: datetime) -> list[tuple[int, str, str, str]]:
         (
             runs.count(),
             "Partly failed payout runs",
-            "Of the last 30 days; what came back is owed again",
+            f"Of the last {RECENT.days} days; what came back is owed again",
             build_changelist_url(
                 "payouts_payoutrun", state__exact=PayoutRunState.PARTLY_FAILED.value
             ),
