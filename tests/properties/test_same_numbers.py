@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from accounts.models.api_keys import Role
 from accounts.services.staff import create_staff_user
 from affiliate_site.portal_sessions import COOKIE
+from payouts.services.bookkeeping import OwedMovement
 from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.program_scenario import CONVERSION_CREATED_AT as AT
 from tests.properties.test_payout_runs import History, steps
@@ -121,17 +122,15 @@ def compare(history):
 
     counted = [it for it in commissions if it["Status"] != "disapproved"]
     earned = add_up(counted, "Amount")
-    changes = ("Earned", "Corrected upwards")
-    changes += ("Corrected downwards, refunded or disapproved",)
+    changes = (OwedMovement.EARNED, OwedMovement.INCREASED, OwedMovement.WITHDRAWN)
     assert value["Commissions"] == earned == add_up(days, "You earn (EUR)")
-    assert earned == sum((closing[name][2] for name in changes), ZERO)
+    assert earned == sum((closing[it.label][2] for it in changes), ZERO)
     assert earned == value["Pending commissions"] + value["Approved commissions"]
 
     paid = add_up(payments, "Amount")
+    payouts = (OwedMovement.PAID, OwedMovement.PAYMENT_CANCELED)
     assert value["Paid out"] == paid
-    assert paid == -sum(
-        (closing[name][1] for name in ("Paid", "Payments canceled")), ZERO
-    )
+    assert paid == -sum((closing[it.label][1] for it in payouts), ZERO)
 
     overpaid = read_amount(cards["Balance due"].note)
     owed = add_up(balances, "Balance due")
