@@ -61,7 +61,7 @@ class Command(AccountCommand):
                 output.write_bytes(content)
             except OSError as error:
                 raise CommandError(f"{output}: {error.strerror}") from error
-        shown = content.decode().replace("\r\n", "\n") if output is None else output
+        shown = output or content.decode("utf-8-sig").replace("\r\n", "\n")
         self.write_result(f"{shown}".rstrip("\n"), **result)
 
 

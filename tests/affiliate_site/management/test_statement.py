@@ -93,7 +93,7 @@ def test_writes_csv_without_formulas(payment, tmp_path):
     run_command("statement", *ARGUMENTS, "--format", "csv", "--output", str(file))
 
     expected = CSV.format(payment=payment.public_id)
-    assert file.read_bytes().decode() == expected
+    assert file.read_bytes().decode() == f"\ufeff{expected}"  # as spreadsheets expect
     printed = run_command("statement", *ARGUMENTS, "--format", "csv")
     assert printed == expected.replace("\r\n", "\n")
 
