@@ -230,7 +230,7 @@ class Runner:
 
     def check_ledger(self) -> list[str]:
         """Return what `check_ledger` reports about the account of the service."""
-        command = ("check_ledger", "--account", "service", "--json")
+        command = ("check_ledger", "service", "--json")
         try:
             run_manage_py(self.database, *command)
         except subprocess.CalledProcessError as error:

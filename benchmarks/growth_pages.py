@@ -201,7 +201,7 @@ def check_ledger(sites: Sequence[Site], *, skip: bool) -> None:
     """Check the ledger of the smallest account: all are made by the same SQL."""
     if not skip:
         slug = min(sites, key=lambda site: site.rows).account.slug
-        call_command("check_ledger", "--account", slug)
+        call_command("check_ledger", slug)
 
 
 def print_first_views(sites: Sequence[Site]) -> None:

@@ -149,7 +149,9 @@ def post_request(worker, req, environ, resp):
     """Receive the rest of a body that was refused, within limits: a connection that is
     closed while bytes arrive is reset, and its client never reads the answer."""
     client = environ.get("gunicorn.socket")
-    if client is None or not req.should_close():
+    # Chunks cost time to read, however small they are.
+    has_length = "CONTENT_LENGTH" in environ
+    if client is None or not has_length or not req.should_close():
         return
     received, deadline = 0, monotonic() + MAX_REST_SECONDS
     with suppress(OSError, ParseException):

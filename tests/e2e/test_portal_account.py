@@ -52,8 +52,9 @@ def test_looks_after_payments_and_account(
     page.get_by_label("Your password").fill(PASSWORD)
     page.get_by_role("button", name="Save").click()
     assert "This is not an IBAN" in check_page(page)
-    page.get_by_label("IBAN").fill(IBAN)
-    page.get_by_label("Your password").fill(PASSWORD)
+    page.get_by_label("IBAN").fill(
+        IBAN
+    )  # the password was right, and is not asked again
     page.get_by_role("button", name="Save").click()
     assert "Bank account SI56…3438 You are paid here" in check_page(page)
 
