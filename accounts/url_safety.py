@@ -14,7 +14,7 @@ from ipaddress import (
     ip_network,
 )
 from typing import Any
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit  # noqa: TID251 - bounded here
 
 from accounts.errors import InvalidUrl
 

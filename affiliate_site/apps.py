@@ -11,10 +11,10 @@ class AffiliateSiteConfig(AppConfig):
     default = True
 
     def ready(self):
-        import affiliate_site.operations.checks
+        import affiliate_site.operations.checks  # noqa: PLC0415 - registers checks
 
         if apps.is_installed("anymail"):
-            import affiliate_site.webhooks.bounces  # noqa: F401 - so does this one
+            import affiliate_site.webhooks.bounces  # noqa: F401, PLC0415
 
 
 class BackOfficeConfig(SimpleAdminConfig):
@@ -25,7 +25,7 @@ class BackOfficeConfig(SimpleAdminConfig):
 
     def ready(self):
         super().ready()
-        import affiliate_site.admin  # noqa: F401 - the import registers the pages
+        import affiliate_site.admin  # noqa: F401, PLC0415 - registers pages
 
 
 class TwoFactorBackOfficeConfig(BackOfficeConfig):

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit  # noqa: TID251 - variables of the operator
 
 import environ
 from cryptography.fernet import Fernet

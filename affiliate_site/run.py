@@ -48,7 +48,8 @@ def ensure_port_free(host: str, port: str) -> None:
 
 def render_banner(address: str) -> str:
     """Return the addresses, and with a demo account its credentials and examples."""
-    from affiliate_site.demo.loading import get_or_load_demo
+    # After Django is set up.
+    from affiliate_site.demo.loading import get_or_load_demo  # noqa: PLC0415
 
     demo = get_or_load_demo()
     sign_in = (

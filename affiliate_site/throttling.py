@@ -5,7 +5,7 @@ Rules: docs/api-contract.md, section 1.8.
 
 import hashlib
 import ipaddress
-import unicodedata
+import unicodedata  # noqa: TID251 - `normalize_name` cuts first
 from dataclasses import dataclass
 from datetime import timedelta
 

@@ -6,7 +6,7 @@ of one of them.
 """
 
 import re
-import unicodedata
+import unicodedata  # noqa: TID251 - `fold_text` cuts first
 from collections.abc import Iterable
 
 MAX_FOLDED_LENGTH = 2000  # characters; the time grows with the square of accents

@@ -115,6 +115,13 @@ class TenantQuerySet(models.QuerySet[TenantRow]):
         """Return the rows of an account, for the querysets of compiled queries."""
         return self.filter(account=account)
 
+    def across_accounts(self) -> Self:
+        """Return the rows of all accounts, where the account is not known yet.
+
+        A digest, an address or a host finds it, or a worker serves all accounts.
+        """
+        return self.all()
+
     def newest_first(self) -> Self:
         return self.order_by("-created_at", "-id")
 

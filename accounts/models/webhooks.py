@@ -83,7 +83,7 @@ class WebhookEndpointQuerySet(TenantQuerySet["WebhookEndpoint"]):
 
         An endpoint that failed recently is ordered by the end of its backoff instead.
         """
-        pending = Delivery.objects.filter(
+        pending = Delivery.objects.across_accounts().filter(
             account=models.OuterRef("account"),
             endpoint=models.OuterRef("pk"),
             due_at__isnull=False,

@@ -66,8 +66,10 @@ def find_api_key(text: str) -> ApiKey | None:
 @compiled
 def active_key_by_digest(digest: str) -> QuerySet[ApiKey]:
     """The key with this digest, if it is not revoked, with its account and plan."""
-    return ApiKey.objects.select_related("account__plan").filter(
-        digest=digest, revoked_at=None
+    return (
+        ApiKey.objects.across_accounts()
+        .select_related("account__plan")
+        .filter(digest=digest, revoked_at=None)
     )
 
 

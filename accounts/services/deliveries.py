@@ -49,7 +49,7 @@ class DeliveryResult:
 
 def list_due_endpoints(*, at: datetime) -> list[WebhookEndpoint]:
     """List the endpoints of all accounts that have deliveries due now."""
-    endpoints = WebhookEndpoint.objects.with_due_deliveries(at=at)
+    endpoints = WebhookEndpoint.objects.across_accounts().with_due_deliveries(at=at)
     return list(endpoints.select_related("account"))
 
 
@@ -128,23 +128,27 @@ def calculate_retry_time(attempts: int, *, at: datetime) -> datetime | None:
 
 def count_pending_deliveries() -> int:
     """Count the deliveries of all accounts that are due now or later."""
-    return Delivery.objects.filter(
-        due_at__isnull=False, endpoint__disabled_at=None
-    ).count()
+    return (
+        Delivery.objects.across_accounts()
+        .filter(due_at__isnull=False, endpoint__disabled_at=None)
+        .count()
+    )
 
 
 def get_oldest_due_time() -> datetime | None:
     """Return since when the oldest delivery of all accounts is due, or None."""
-    waiting = Delivery.objects.filter(
-        due_at__isnull=False, endpoint__disabled_at=None
-    ).aggregate(oldest=models.Min("due_at"))
+    waiting = (
+        Delivery.objects.across_accounts()
+        .filter(due_at__isnull=False, endpoint__disabled_at=None)
+        .aggregate(oldest=models.Min("due_at"))
+    )
     oldest: datetime | None = waiting["oldest"]
     return oldest
 
 
 def has_enabled_endpoints() -> bool:
     """Return whether any account has a webhook or postback that is enabled."""
-    return WebhookEndpoint.objects.enabled().exists()
+    return WebhookEndpoint.objects.across_accounts().enabled().exists()
 
 
 def list_deliveries(

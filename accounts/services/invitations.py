@@ -68,7 +68,9 @@ def create_invitation(
 
 def find_open_invitation(token: str, *, at: datetime) -> Invitation | None:
     """Return the invitation of a link, or None if the link does not work."""
-    invitations = Invitation.objects.select_related("account", "invited_by")
+    invitations = Invitation.objects.across_accounts().select_related(
+        "account", "invited_by"
+    )
     invitation = invitations.filter(digest=calculate_digest(token)).first()
     if invitation is None or invitation.get_state(at=at) != "open":
         return None

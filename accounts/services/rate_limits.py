@@ -172,7 +172,7 @@ def _use_counters(
     """
     if not settings.REDIS_URL or at is not None:
         return by_database()
-    from accounts import redis_counters  # an optional package
+    from accounts import redis_counters  # noqa: PLC0415 - an optional package
 
     if not redis.is_open:
         try:

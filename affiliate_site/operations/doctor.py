@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit  # noqa: TID251 - addresses of the operator
 
 import httpx
 from django.conf import settings

@@ -250,8 +250,8 @@ class StripeShop(Shop):
     def verify(
         self, connection, headers: Headers, raw: bytes, *, at, parameters=NO_PARAMETERS
     ) -> None:
-        # Imported here: it takes 20 MB, which only those who use Stripe should pay.
-        from stripe import SignatureVerificationError, WebhookSignature
+        # It takes 20 MB, which only those who use Stripe should pay.
+        from stripe import SignatureVerificationError, WebhookSignature  # noqa: PLC0415
 
         header = headers.get("Stripe-Signature", "")
         if not header.isascii():

@@ -6,7 +6,6 @@ import pytest
 from django.apps import apps
 
 from accounts.models.accounts import TenantModel
-from accounts.models.row_counts import CountedRow
 from tests.architecture.syntax_trees import (
     PACKAGES,
     ROOT,
@@ -28,59 +27,6 @@ AMOUNTS = {
     if isinstance(field, AmountField)
 }
 
-# Uses of `<TenantModel>.objects`: module, model, and why no account is known.
-DELIVERIES = "accounts/services/deliveries.py"
-BY_DIGEST, BY_WORKER = "found by its digest", "a worker serves all accounts"
-WITHOUT_AN_ACCOUNT = {
-    ("accounts/services/api_keys.py", "ApiKey"): BY_DIGEST,
-    ("accounts/services/invitations.py", "Invitation"): BY_DIGEST,
-    (DELIVERIES, "WebhookEndpoint"): BY_WORKER,
-    (DELIVERIES, "Delivery"): BY_WORKER,
-    ("tracking/services/affiliates.py", "Affiliate"): "for the operator's doctor",
-    ("tracking/services/mails.py", "Mail"): BY_WORKER,
-    ("tracking/services/inbox.py", "ShopEvent"): BY_WORKER,
-    ("tracking/services/connections.py", "Connection"): "found by its address",
-    ("tracking/services/portal_settings.py", "PortalSettings"): "found by its address",
-    ("accounts/models/webhooks.py", "Delivery"): "joined by the endpoint's account",
-}
-
-# Imports inside a function: module, imported module, and the reason.
-LOCAL_IMPORTS = {
-    (
-        "affiliate_site/apps.py",
-        "affiliate_site.operations.checks",
-    ): "apps must be ready first",
-    ("affiliate_site/apps.py", "affiliate_site.admin"): "apps must be ready first",
-    ("affiliate_site/apps.py", "affiliate_site.webhooks.bounces"): "needs anymail",
-    ("affiliate_site/shops/stripe.py", "stripe"): "takes 20 MB of each process",
-    (
-        "affiliate_site/run.py",
-        "affiliate_site.demo.loading",
-    ): "Django must be set up first",
-    ("accounts/services/rate_limits.py", "accounts"): "an optional package",
-    ("affiliate_site/operations/database_checks.py", "accounts"): "an optional package",
-}
-
-# The modules that set, read or log the current actor.
-MODULES_USING_ACTOR = {
-    "accounts/commands.py",
-    "accounts/services/changes.py",
-    "affiliate_site/api/access.py",
-    "affiliate_site/backoffice/site.py",
-    "affiliate_site/moving/importing.py",
-    "affiliate_site/moving/tables/importing.py",  # who stored a table
-    "affiliate_site/operations/logs.py",
-    "affiliate_site/shops/processing.py",
-    "payouts/services/corrections.py",  # who gave the reason
-    "payouts/services/ledger.py",  # who caused a transfer
-    "payouts/services/payout_runs.py",  # who drafted
-    "payouts/services/run_confirmation.py",  # and who confirmed
-    "payouts/services/shop_refunds.py",  # who refunded
-    "payouts/services/withheld_balances.py",  # who withholds
-    "tracking/services/portal_access.py",  # an affiliate, known by a link
-    "tracking/services/questions.py",  # who answered
-}
-
 LEDGER_SETS = {"transfers", "ledger_accounts"}
 LEDGER_MODELS = {"Transfer", "LedgerAccount"}
 WRITES = {
@@ -99,23 +45,23 @@ def iterate_nodes(trees, *kinds):
 
 
 def test_queries_start_from_the_account():
-    """At the account itself, or as `Model.objects.of(account)` in a compiled query."""
+    """Or say that they select rows `across_accounts`."""
     trees = parse_modules_outside("management", "migrations", "backoffice")
-    from_account = {
+    scoped = {
         id(node.value)
         for _, node in iterate_nodes(trees, ast.Attribute)
-        if node.attr == "of"
+        if node.attr in ("of", "across_accounts")
     }
-    found = {
-        (path, node.value.id): node
+    found = [
+        (path, node)
         for path, node in iterate_nodes(trees, ast.Attribute)
         if node.attr in ("objects", "_base_manager", "_default_manager")
-        and id(node) not in from_account
+        and id(node) not in scoped
         and isinstance(node.value, ast.Name)
         and node.value.id in TENANT_MODELS
-    }
+    ]
 
-    assert set(found) == set(WITHOUT_AN_ACCOUNT)
+    assert format_locations(found) == []
 
 
 def test_declares_no_queryset_in_a_field_or_relation():
@@ -155,43 +101,6 @@ def test_imports_no_whole_models_package():
     ]
 
     assert format_locations(found) == []
-
-
-def get_imported_names(node):
-    """Return the full names that an import statement imports."""
-    if isinstance(node, ast.Import):
-        return {name.name for name in node.names}
-    return {node.module} | {f"{node.module}.{name.name}" for name in node.names}
-
-
-def test_business_rules_do_not_read_the_actor():
-    found = {
-        path
-        for path, node in iterate_nodes(parse_modules(), ast.Import, ast.ImportFrom)
-        if "accounts.actor" in get_imported_names(node)
-    }
-
-    assert found - {"accounts/actor.py"} == MODULES_USING_ACTOR
-
-
-def test_imports_nothing_inside_a_function():
-    found = {
-        (path, name): node
-        for path, function in iterate_nodes(
-            parse_modules(), ast.FunctionDef, ast.AsyncFunctionDef
-        )
-        for node in ast.walk(function)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in get_imported_names(node)
-    }
-    allowed = {
-        (path, name)
-        for path, name in found
-        if any(path == p and name.startswith(prefix) for p, prefix in LOCAL_IMPORTS)
-    }
-
-    assert set(found) - allowed == set()
-    assert {path for path, _ in allowed} == {path for path, _ in LOCAL_IMPORTS}
 
 
 def test_calculates_no_amount_in_sql():
@@ -377,40 +286,3 @@ def test_only_outer_layers_read_the_clock():
     ]
 
     assert format_locations(found) == []
-
-
-# Queries that update counted columns without `update_row`, and why they may.
-UPDATES_WITHOUT_COUNTS = {
-    ("tracking/services/prospects.py", "account.sources.filter(prospect=prospect)"): (
-        "sources are not counted"
-    ),
-    ("tracking/services/prospects.py", "clicks"): (
-        "nobody can have counted the clicks of an affiliate created just now"
-    ),
-    ("tracking/services/prospects.py", "removed"): (
-        "the counts of removed clicks are in no list"
-    ),
-    ("payouts/services/payments.py", "account.commissions.filter(pk__in=batch)"): (
-        "within `keep_counts`"
-    ),
-    ("payouts/services/payments.py", "rows"): "within `keep_counts`",
-    (
-        "payouts/services/imported_sales.py",
-        "account.commissions.filter(pk__in=batch)",
-    ): ("within `keep_counts`"),
-}
-
-
-def test_changes_counted_rows_through_update_row():
-    """It keeps the row counts of their lists exact."""
-    models = [model for model in apps.get_models() if issubclass(model, CountedRow)]
-    columns = {name for model in models for name in model.list_counted_columns()}
-    found = {
-        (path, ast.unparse(node.func.value))
-        for path, node in iterate_nodes(parse_modules_outside("migrations"), ast.Call)
-        if isinstance(node.func, ast.Attribute)
-        and node.func.attr == "update"
-        and any(keyword.arg in columns for keyword in node.keywords if keyword.arg)
-    }
-
-    assert found == set(UPDATES_WITHOUT_COUNTS)

@@ -132,7 +132,7 @@ def test_list_takes_as_many_queries_for_one_row_as_for_a_full_page(
     for path in LISTS:
         with subtests.test(path=path):
             with_many = count_queries(api, capture_queries, "GET", path)
-            assert with_one[path] == with_many == LISTS[path]
+            assert with_one[path] == with_many <= LISTS[path]
 
 
 def test_item_stays_within_its_query_budget(
@@ -150,14 +150,14 @@ def test_item_stays_within_its_query_budget(
     for path in ITEMS:
         with subtests.test(path=path):
             count = count_queries(api, capture_queries, "GET", path.format(**ids))
-            assert count == ITEMS[path]
+            assert count <= ITEMS[path]
 
 
 def test_click_stays_within_its_query_budget(api, account, scenario, capture_queries):
     api.get("/programs/")
     visit = {"referral_code": get_referral_code(account)}
 
-    assert count_queries(api, capture_queries, "POST", "/clicks/", visit) == CLICK
+    assert count_queries(api, capture_queries, "POST", "/clicks/", visit) <= CLICK
 
 
 def test_customer_stays_within_its_query_budget(
@@ -168,7 +168,7 @@ def test_customer_stays_within_its_query_budget(
     customer = {"customer_id": "new", "click_id": str(click.public_id)}
 
     assert (
-        count_queries(api, capture_queries, "POST", "/customers/", customer) == CUSTOMER
+        count_queries(api, capture_queries, "POST", "/customers/", customer) <= CUSTOMER
     )
 
 
@@ -192,7 +192,7 @@ def test_conversion_stays_within_its_query_budget_for_any_number_of_line_items(
         "commissions": [{"sub_amount": 10}] * parts,
     }
 
-    assert count_queries(api, capture_queries, "POST", "/conversions/", sale) == budget
+    assert count_queries(api, capture_queries, "POST", "/conversions/", sale) <= budget
     assert_ledger_consistent(account)
 
 
@@ -204,7 +204,7 @@ def test_first_conversion_of_an_affiliate_opens_its_ledger_accounts(
 
     cost = count_queries(api, capture_queries, "POST", "/conversions/", sale)
 
-    assert cost == FIRST_CONVERSION_OF_AFFILIATE
+    assert cost <= FIRST_CONVERSION_OF_AFFILIATE
 
 
 def test_approval_stays_within_its_query_budget(
@@ -214,8 +214,8 @@ def test_approval_stays_within_its_query_budget(
     api.get("/programs/")
     path = f"/commissions/{commission.pk}/approved/"
 
-    assert count_queries(api, capture_queries, "PUT", path) == APPROVAL
-    assert count_queries(api, capture_queries, "PUT", path) == REPEATED_APPROVAL
+    assert count_queries(api, capture_queries, "PUT", path) <= APPROVAL
+    assert count_queries(api, capture_queries, "PUT", path) <= REPEATED_APPROVAL
     assert_ledger_consistent(account)
 
 
@@ -238,7 +238,7 @@ def test_payment_stays_within_its_query_budget_for_any_number_of_commissions(
 
     cost = count_queries(api, capture_queries, "POST", "/payments/", order, **key)
 
-    assert cost == budget
+    assert cost <= budget
     assert account.commissions.filter(payment__isnull=False).count() == sales
     assert_ledger_consistent(account)
 
@@ -252,6 +252,6 @@ def test_recalculation_stays_within_its_query_budget(
 
     assert (
         count_queries(api, capture_queries, "PATCH", path, {"amount": 7})
-        == RECALCULATION
+        <= RECALCULATION
     )
     assert_ledger_consistent(account)

@@ -16,6 +16,7 @@ from uuid import uuid4
 import pytest
 
 from accounts.errors import DomainError
+from accounts.services import row_counts
 from affiliate_site.moving.tables.undo import (
     TableImportBuiltUpon,
     TableImportUndone,
@@ -63,6 +64,7 @@ from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tests.properties.arithmetic import allocate, calculate_commission
 from tests.properties.bank import Bank, Transfer
 from tests.properties.killed import run_killed
+from tests.row_count_checks import assert_row_counts_exact
 from tracking.attribution import TrackingParameters
 from tracking.errors import ConversionNotFound, DuplicateConversion
 from tracking.services.erasure import get_erased_id
@@ -627,6 +629,7 @@ class History:
             if not each.is_canceled
         }
         assert_ledger_consistent(self.account)
+        assert_row_counts_exact(self.account, at=self.at)
 
     def check_bank(self) -> None:
         """Nobody got money twice, and nobody lost any."""
@@ -665,6 +668,12 @@ def run_history(seed: int, *, steps: int, checks: int) -> History:
     history = History(Random(seed), slug=f"history-{uuid4().hex[:12]}")  # noqa: S311
     history.run(steps, checks=checks)
     return history
+
+
+@pytest.fixture(autouse=True)
+def store_always(monkeypatch):
+    """Store the row counts of short lists too."""
+    monkeypatch.setattr(row_counts, "MAX_UNSTORED_ROWS", 0)
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -337,7 +337,7 @@ def list_other_foldings() -> Iterator[tuple[str, str]]:
     Another row has the present one, so that staff decide which of both stays.
     """
     people: tuple[tuple[QuerySet[Any], str], ...] = (
-        (Affiliate.objects.filter(deleted_at=None), "email_folded"),
+        (Affiliate.objects.across_accounts().filter(deleted_at=None), "email_folded"),
         (User.objects.all(), "email"),
     )
     for rows, column in people:

@@ -310,7 +310,7 @@ def get_connection(
 
 def find_connection(connection_id: str) -> Connection | None:
     """Find a connection that is not off, of any account, by the ID in its address."""
-    rows = Connection.objects.exclude(mode=ConnectionMode.OFF)
+    rows = Connection.objects.across_accounts().exclude(mode=ConnectionMode.OFF)
     return rows.select_related("account").filter(public_id=connection_id).first()
 
 

@@ -72,7 +72,7 @@ def store_event(
 
 def list_accounts_with_due_events(*, due_before: datetime) -> list[Account]:
     """List the accounts that have events due, in any order, so that none waits long."""
-    due = ShopEvent.objects.filter(due_at__lte=due_before)
+    due = ShopEvent.objects.across_accounts().filter(due_at__lte=due_before)
     return list(Account.objects.filter(pk__in=due.values("account")).order_by("?"))
 
 
@@ -166,7 +166,7 @@ def process_again(event: ShopEvent, *, at: datetime) -> None:
 
 def count_due_events() -> int:
     """Count the events of all accounts that wait for an attempt."""
-    return ShopEvent.objects.filter(due_at__isnull=False).count()
+    return ShopEvent.objects.across_accounts().filter(due_at__isnull=False).count()
 
 
 def delete_expired_events(account: Account, *, at: datetime, dry_run: bool) -> int:

@@ -184,7 +184,7 @@ def withdraw_mail(account: Account, *, kind: str, about: str, reason: str) -> No
 
 def list_accounts_with_due_mails(*, due_before: datetime) -> list[Account]:
     """List the accounts that have mails due, in any order, so that none waits long."""
-    due = Mail.objects.filter(due_at__lte=due_before)
+    due = Mail.objects.across_accounts().filter(due_at__lte=due_before)
     return list(Account.objects.filter(pk__in=due.values("account")).order_by("?"))
 
 
@@ -221,7 +221,7 @@ def record_mail_result(mail: Mail, result: MailResult, *, at: datetime) -> None:
 
 def count_waiting_mails() -> int:
     """Count the mails of all accounts that are due now or later."""
-    return Mail.objects.filter(due_at__isnull=False).count()
+    return Mail.objects.across_accounts().filter(due_at__isnull=False).count()
 
 
 def delete_expired_mails(account: Account, *, at: datetime, dry_run: bool) -> int:
@@ -234,7 +234,7 @@ def record_bounce(recipient: str) -> None:
     """Mark an address to which mail could not be delivered, in all accounts."""
     folded = fold_email(recipient)
     conditions = (Q(recipient__iexact=each) for each in list_spellings(recipient))
-    mails = Mail.objects.filter(reduce(or_, conditions))
+    mails = Mail.objects.across_accounts().filter(reduce(or_, conditions))
     for account in Account.objects.filter(pk__in=mails.values("account")):
         rows = account.affiliates.filter(email_folded=folded, deleted_at=None)
         rows.update(bounced_email=folded)

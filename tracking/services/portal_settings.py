@@ -32,7 +32,7 @@ def get_portal_settings(account: Account) -> PortalSettings:
 
 def find_portal(slug: str) -> PortalSettings | None:
     """Return the settings of an account with its plan, if its portal is on."""
-    rows = PortalSettings.objects.filter(
+    rows = PortalSettings.objects.across_accounts().filter(
         account__slug=slug, account__locked_at=None, is_on=True
     )
     return rows.select_related("account__plan").first()
@@ -40,14 +40,18 @@ def find_portal(slug: str) -> PortalSettings | None:
 
 def find_account_of_host(host: str) -> Account | None:
     """Return the account whose portal has this host as its own."""
-    rows = PortalSettings.objects.filter(host=host, is_on=True)
+    rows = PortalSettings.objects.across_accounts().filter(host=host, is_on=True)
     row = rows.select_related("account").order_by("id").first()
     return row.account if row else None
 
 
 def list_portals_with_host() -> list[PortalSettings]:
     """Return the settings of all accounts whose portal has a host of its own."""
-    rows = PortalSettings.objects.exclude(host=None).select_related("account")
+    rows = (
+        PortalSettings.objects.across_accounts()
+        .exclude(host=None)
+        .select_related("account")
+    )
     return list(rows.order_by("account__slug"))
 
 
@@ -120,7 +124,7 @@ def validate_portal_host(account: Account, host: str) -> None:
         rule = f"in ALLOWED_HOSTS: point {host} at this service and add it there"
     if rule:
         raise InvalidSetting(setting="The host", rule=rule, path="host")
-    others = PortalSettings.objects.exclude(account=account)
+    others = PortalSettings.objects.across_accounts().exclude(account=account)
     if others.filter(Q(host=host) | Q(host__startswith=f"{host}:")).exists():
         raise HostTaken(host=host)
 
