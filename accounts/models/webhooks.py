@@ -191,8 +191,9 @@ class Delivery(TenantModel):
     )
     # The `webhook-id` of Standard Webhooks: the same for all endpoints.
     message_id = models.CharField("message ID", max_length=32)
-    url = models.TextField("URL", blank=True)  # of a postback, with macros filled in
-    body = models.BinaryField()
+    # Of a postback, with macros filled in: releases before 0.1 stored it.
+    url = models.TextField("URL", blank=True)
+    body = models.BinaryField()  # what is sent; of a postback, values of its macros
     created_at = models.DateTimeField(default=timezone.now)
     due_at = models.DateTimeField(null=True)
     attempts = models.PositiveSmallIntegerField(default=0)

@@ -16,7 +16,7 @@ from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account, TenantModel
 from accounts.models.audit_log import AuditLogEntry
 from accounts.models.webhooks import Delivery
-from accounts.services.outbox import fill_macros, render_payloads
+from accounts.services.outbox import render_payloads, serialize_content
 
 ERASED_RESPONSE = b"{}"
 
@@ -88,12 +88,9 @@ def _render_again(
     if payload_row is None:
         return account.deliveries.filter(pk=delivery.pk).delete()[0]
     (payload,) = render_payloads(account, [payload_row])
-    is_postback = delivery.endpoint.affiliate != ""
     values: dict[str, Any] = {
-        "url": fill_macros(delivery.endpoint.url, payload.macros)
-        if is_postback
-        else "",
-        "body": b"" if is_postback else payload.body,
+        "url": "",
+        "body": serialize_content(delivery.endpoint, payload),
         "response_body": "",
         "error": "",
     }

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from urllib.parse import quote
 
+import orjson
 from django.conf import settings
 from django.db import models
 from django.utils.module_loading import import_string
 
 from accounts.errors import TooManyMacros, UnknownMacro
+from accounts.exact_json import serialize_exact_json
 from accounts.ids import generate_public_id
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
@@ -87,10 +89,7 @@ def publish_events(
                 endpoint=endpoint,
                 event=entry,
                 message_id=message_id,
-                url=fill_macros(endpoint.url, payload.macros)
-                if endpoint.affiliate
-                else "",
-                body=b"" if endpoint.affiliate else payload.body,
+                body=serialize_content(endpoint, payload),
                 created_at=at,
                 due_at=at,
             )
@@ -120,6 +119,31 @@ def render_payloads(
     return render(account, rows)
 
 
+def serialize_content(endpoint: WebhookEndpoint, payload: EventPayload) -> bytes:
+    """Return the body of a delivery: the event, or the values that the address of a
+    postback shows, without those that are too long for it."""
+    if not endpoint.affiliate:
+        return payload.body
+    values = {
+        name: payload.macros.get(name, "")
+        for name in MACRO_PATTERN.findall(endpoint.url)[:MAX_MACROS]
+    }
+    return serialize_exact_json(
+        {key: text for key, text in values.items() if len(text) <= MAX_VALUE_LENGTH}
+    )
+
+
+def build_url(delivery: Delivery) -> str:
+    """Return the address of a delivery, with the macros of a postback filled in.
+
+    Releases before stored the filled address of a postback, and no body.
+    """
+    endpoint = delivery.endpoint
+    if delivery.url or not endpoint.affiliate:
+        return delivery.url or endpoint.url
+    return fill_macros(endpoint.url, orjson.loads(bytes(delivery.body)))
+
+
 def fill_macros(url: str, values: Mapping[str, str]) -> str:
     """Replace each `${…}` by its percent-encoded value, which may be missing.
 
@@ -134,7 +158,8 @@ def fill_macros(url: str, values: Mapping[str, str]) -> str:
         name = match[1]
         is_surplus = len(used) >= MAX_MACROS or (name == LIST_MACRO and name in used)
         used.append(name)
-        value = "" if is_surplus else values.get(name, "")
+        # A moved-in account's file may have other values than texts.
+        value = "" if is_surplus else str(values.get(name, ""))
         # Encoding makes a value longer, never shorter.
         is_short = len(value) <= MAX_VALUE_LENGTH
         encoded = quote(value, safe="") if is_short else ""

@@ -9,6 +9,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 from zoneinfo import available_timezones
 
+import orjson
 from django.conf import settings
 from django.contrib.auth.hashers import identify_hasher
 from django.core.exceptions import ValidationError
@@ -245,6 +246,11 @@ def _check_webhook(row: dict[str, Any]) -> None:
     validate_event_names(row["events"], allowed=allowed)
 
 
+def _check_delivery(row: dict[str, Any]) -> None:
+    if row["body"] and not isinstance(orjson.loads(row["body"]), dict):
+        raise ValueError("body: not a JSON object")
+
+
 def _check_portal(row: dict[str, Any]) -> None:
     validate_payout_day(row["payout_day"])
     validate_sender_name(row["sender_name"] or "")
@@ -273,6 +279,7 @@ ROW_CHECKS: dict[str, Check] = {
     "accounts.Account": _check_account,
     "accounts.Logo": _check_logo,
     "accounts.AuditLogEntry": _check_log_entry,
+    "accounts.Delivery": _check_delivery,
     "accounts.User": _check_user,
     "accounts.WebhookEndpoint": _check_webhook,
     "payouts.PayoutRun": _check_run,

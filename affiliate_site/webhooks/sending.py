@@ -13,6 +13,7 @@ from standardwebhooks import Webhook
 from accounts.errors import InvalidUrl
 from accounts.models.webhooks import Delivery
 from accounts.services.deliveries import DeliveryResult
+from accounts.services.outbox import build_url
 from accounts.url_safety import ParsedUrl, parse_url
 from affiliate_site.safe_http import (
     DeadlineBackend,
@@ -36,7 +37,7 @@ def send_delivery(delivery: Delivery, *, at: datetime) -> DeliveryResult:
     """Send a delivery to its endpoint, without any database query."""
     endpoint, deadline = delivery.endpoint, monotonic() + TIMEOUT_SECONDS
     try:
-        url = delivery.url or endpoint.url
+        url = build_url(delivery)
         target = parse_url(url, allowed_hosts=settings.WEBHOOK_ALLOWED_HOSTS)
         addresses = resolve_addresses(target, timeout_seconds=TIMEOUT_SECONDS)
     except (InvalidUrl, HostUnreachable) as error:

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from accounts.models.webhooks import Delivery, WebhookEndpoint
 from accounts.services.deliveries import resend_delivery
+from accounts.services.outbox import build_url
 from accounts.services.webhooks import disable_webhook, enable_webhook, rotate_secret
 from affiliate_site.backoffice.account.webhook_pages import (
     WEBHOOK_PAGES,
@@ -213,6 +214,13 @@ class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
         has_one = match is not None and match.kwargs.get("object_id")
         return rows if has_one else rows.without_content()
 
+    def get_object(self, request, object_id, from_field=None):
+        """One delivery, with the address that it calls."""
+        delivery = super().get_object(request, object_id, from_field)
+        if delivery is not None:
+            delivery.url = build_url(delivery)
+        return delivery
+
     def is_waiting(self, delivery):
         return delivery.due_at is not None
 
@@ -222,7 +230,8 @@ class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
 
     @display(description="Body")
     def formatted_body(self, delivery):
-        return bytes(delivery.body).decode() or EMPTY_VALUE
+        is_postback = delivery.endpoint.affiliate != ""
+        return EMPTY_VALUE if is_postback else bytes(delivery.body).decode()
 
     @action(description="Resend", permissions=["manage"])
     def resend_selected(self, request, rows):

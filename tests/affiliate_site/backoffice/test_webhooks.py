@@ -12,7 +12,11 @@ from standardwebhooks import Webhook
 from accounts.models.api_keys import Role
 from accounts.models.audit_log import CommandRun
 from accounts.services.command_runs import WORKER_NAME, record_command_run
-from accounts.services.deliveries import send_test_event
+from accounts.services.deliveries import (
+    list_deliveries,
+    resend_delivery,
+    send_test_event,
+)
 from accounts.services.webhooks import (
     create_postback_endpoint,
     create_webhook,
@@ -42,7 +46,7 @@ def webhook(account):
 
 @pytest.fixture
 def postback(account, webhook):
-    """A postback with one delivery, whose URL is stored with its macros filled in."""
+    """A postback with one delivery."""
     scenario = ProgramScenario(account)
     postback = create_postback_endpoint(
         account, url=POSTBACK_URL, affiliate=scenario.mina.affiliate.slug, at=NOW
@@ -53,7 +57,7 @@ def postback(account, webhook):
 
 def read_pages(client, account, postback):
     """The texts of all pages and exports that could show a URL."""
-    delivery = account.deliveries.exclude(url="").get()
+    delivery = account.deliveries.get(endpoint=postback)
     webhook = account.webhook_endpoints.get(affiliate="")
     paths = [
         reverse(f"admin:accounts_{model}_{page}")
@@ -100,16 +104,40 @@ def test_shows_owners_whole_urls(staff_client, account, postback):
     pages = read_pages(staff_client(), account, postback)
 
     shown = {path for path, text in pages.items() if "zz-secret" in text}
-    name, delivery = (
-        "admin:accounts_webhookendpoint",
-        account.deliveries.exclude(url=""),
-    )
+    name = "admin:accounts_webhookendpoint"
+    delivery = account.deliveries.get(endpoint=postback)
     assert shown >= {
         reverse(f"{name}_changelist"),
         reverse(f"{name}_export"),
         reverse(f"{name}_change", args=[postback.pk]),
-        reverse("admin:accounts_delivery_change", args=[delivery.get().pk]),
+        reverse("admin:accounts_delivery_change", args=[delivery.pk]),
     }
+    sale = account.conversions.get()
+    page = pages[reverse("admin:accounts_delivery_change", args=[delivery.pk])]
+    assert f"pixel?key=zz-secret&amp;sale={sale.pk}" in page
+
+
+def test_lists_leave_what_was_sent_in_the_database(
+    staff_client, account, postback, capture_queries
+):
+    """Addresses and bodies can have some kilobytes each."""
+    client, name = staff_client(), "admin:accounts_delivery"
+    lists = [f"{name}_{page}" for page in ("changelist", "export", "export_xlsx")]
+    (delivery,) = account.deliveries.filter(endpoint=postback)
+    with capture_queries() as captured:
+        texts = [read_text(client.get(reverse(each))) for each in lists]
+        list_deliveries(account, webhook=postback.public_id, only_failed=False)
+        resend = {"action": "resend_selected", "_selected_action": [delivery.pk]}
+        client.post(reverse(lists[0]), resend)
+        resend_delivery(account, delivery_id=delivery.pk, at=NOW)
+
+    queries = " ".join(query["sql"] for query in captured.captured_queries)
+    assert '"accounts_delivery"."message_id"' in queries
+    for column in ("url", "body"):
+        assert f'"accounts_delivery"."{column}"' not in queries
+    for text in texts:
+        assert delivery.message_id in text
+        assert "conversion.created" in text
 
 
 @pytest.mark.parametrize(

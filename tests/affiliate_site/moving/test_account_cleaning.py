@@ -53,6 +53,8 @@ PAID_NOTHING, PAID_NEVER, PAID_SOMEWHERE = (
         ("accounts.AuditLogEntry", {"details": {"group": {}}}, "details: group"),
         ("accounts.AuditLogEntry", {"details": {"fields": 5}}, "details: fields"),
         ("accounts.AuditLogEntry", {"details": {"status": []}}, "details: status"),
+        ("accounts.Delivery", {"body": "WzFd"}, "body: not a JSON object"),
+        ("accounts.Delivery", {"body": "eA=="}, "accounts.Delivery: "),
         ("accounts.User", {"email": "UPPER@x.test"}, "email: not in the spelling"),
         ("accounts.User", {"email": '"a"@x.test'}, "email: Enter a valid email"),
         ("accounts.WebhookEndpoint", {"events": [1, {}]}, "events: 0: texts"),

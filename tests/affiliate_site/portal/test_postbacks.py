@@ -35,7 +35,7 @@ def test_there_is_no_page_without_webhooks(mina, account, portal):
     assert "Postbacks" not in read(mina.get(f"{portal}profile/"))
 
 
-def test_adds_shows_and_removes(mina, account, portal, url, scenario):
+def test_adds_shows_and_removes(mina, account, portal, url, scenario, capture_queries):
     affiliate = scenario.mina.affiliate
     assert f'<a href="{url}">Postbacks</a>' in read(mina.get(f"{portal}profile/"))
     response = mina.post(url, NEW)
@@ -51,8 +51,13 @@ def test_adds_shows_and_removes(mina, account, portal, url, scenario):
     failed.update_row(due_at=None, attempts=3, status=404)
     arrived.update_row(due_at=None, attempts=1, delivered_at=timezone.now())
 
-    page = read(mina.get(url))
+    with capture_queries() as captured:
+        page = read(mina.get(url))
 
+    queries = " ".join(query["sql"] for query in captured.captured_queries)
+    assert '"accounts_delivery"."status"' in queries
+    for column in ("url", "body"):
+        assert f'"accounts_delivery"."{column}"' not in queries
     assert "https://track.example.net/?s=${click_subid}&amp;a=${commission" in page
     assert page.index("A new sale: Arrived") < page.index("A new sale: Failed (404)")
     remove_url = f"{url}{postback.public_id}/remove/"

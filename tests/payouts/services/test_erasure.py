@@ -388,7 +388,7 @@ class MarkedPerson:
                 at=NOW,
             )
         first = account.deliveries.order_by("pk").first()
-        first.update_row(due_at=None, response_body=EMAIL, error=EMAIL)
+        first.update_row(due_at=None, response_body=EMAIL, error=EMAIL, url=EMAIL)
 
 
 @pytest.fixture
