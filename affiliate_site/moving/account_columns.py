@@ -15,7 +15,6 @@ EXPORTED = {
     ),
     "accounts.ApiKey": "digest prefix name role created_at last_used_at revoked_at",
     "accounts.AuditLogEntry": "kind subject details actor trace_id created_at",
-    "accounts.DailyRowCount": "list day_end n is_change",
     "accounts.Delivery": (
         "endpoint event message_id url body created_at due_at attempts attempted_at"
         " delivered_at status response_body error"
@@ -23,7 +22,6 @@ EXPORTED = {
     "accounts.IdempotencyKey": "key fingerprint status body created_at",
     "accounts.Logo": "media_type image",
     "accounts.SavedView": "user list name query created_at",
-    "accounts.StaleDay": "day quarter",
     "accounts.User": (
         "password last_login email role is_active is_superuser created_at"
         " password_reset_at password_reset_by"
@@ -142,12 +140,6 @@ EXPORTED = {
     ),
     "payouts.CommissionType": "program identifier title kind value is_default mlm",
     "payouts.Correction": "conversion reason actor created_at",
-    "payouts.DailyLandingPageClicks": "day landing_page clicks",
-    "payouts.DailyStats": (
-        "day time_zone program affiliate currency clicks customers conversions"
-        " revenue commissions_pending commissions_approved commissions_disapproved"
-        " paid"
-    ),
     "payouts.Document": (
         "kind year number label affiliate payment corrects issued_on first_day"
         " last_day currency net vat total opening vat_rate sentence issuer supplier"
@@ -197,8 +189,13 @@ EXPORTED = {
     "payouts.WithheldBalance": "affiliate currency reason created_by created_at",
 }
 
+COUNTED = "counts of other rows; made again when somebody looks"
 # Tables of an account, and columns of exported tables.
 LEFT_OUT = {
+    "accounts.DailyRowCount": COUNTED,
+    "accounts.StaleDay": COUNTED,
+    "payouts.DailyLandingPageClicks": COUNTED,
+    "payouts.DailyStats": COUNTED,
     "accounts.Invitation": "one-time links",
     "accounts.SigningSecret": "secrets",
     "tracking.PortalApplication": "one-time links",

@@ -79,8 +79,6 @@ ACTORS = (
 ID = re.compile(r"[0-9]{1,18}")
 ACTOR = re.compile(r"(staff|affiliate) ([0-9]{1,18})")
 ACTOR_TABLES = {"staff": USER, "affiliate": AFFILIATE}
-LIST_KEY = re.compile(r"(\w+:(affiliate|program)=)([0-9]{1,18})")
-LIST_TABLES = {"affiliate": AFFILIATE, "program": PROGRAM}
 CALCULATED_AFFILIATE = re.compile(r'("affiliate_id": ?)([0-9]{1,18})')
 
 Shift = Callable[[str, int], int]  # of a table and an ID to the new ID
@@ -125,13 +123,6 @@ def _shift_mail(value: str, values: Values, shift: Shift) -> str:
 def _shift_imported(value: int, values: Values, shift: Shift) -> int:
     table = IMPORTED_KINDS.get(values["kind"])
     return shift(table, value) if table else value
-
-
-def _shift_list(value: str, values: Values, shift: Shift) -> str:
-    match = LIST_KEY.fullmatch(value)
-    if match is None:
-        return value
-    return match[1] + str(shift(LIST_TABLES[match[2]], int(match[3])))
 
 
 def _shift_calculation(value: str, values: Values, shift: Shift) -> str:
@@ -205,7 +196,6 @@ SHIFTS: dict[str, Callable[[Any, Values, Shift], Any]] = {
     **dict.fromkeys(ACTORS, _shift_actor),
     "accounts.AuditLogEntry.details": _shift_details,
     "accounts.AuditLogEntry.subject": _shift_subject,
-    "accounts.DailyRowCount.list": _shift_list,
     "payouts.Commission.calculation": _shift_calculation,
     "payouts.Refund.lines": _shift_lines,
     "tracking.AttributionRecord.inputs": _shift_attribution,

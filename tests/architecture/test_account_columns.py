@@ -26,7 +26,6 @@ TABLES = {
 NOT_LOGGED = {
     "accounts.IdempotencyKey",
     "payouts.Correction",
-    "payouts.DailyStats",
     "payouts.LedgerAccount",
     "payouts.PaymentAllocation",
     "payouts.PayoutFile",

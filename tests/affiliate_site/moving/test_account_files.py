@@ -8,6 +8,7 @@ import stat
 import pytest
 from django.contrib.auth.hashers import make_password
 
+from accounts.days import A_DAY
 from accounts.models.accounts import Account
 from affiliate_site.moving import account_files
 from affiliate_site.moving.account_files import (
@@ -18,6 +19,7 @@ from affiliate_site.moving.account_files import (
 )
 from affiliate_site.moving.account_tables import list_tables
 from affiliate_site.moving.id_ranges import _get_last_value
+from payouts.services.statistics import load_statistics
 from tests.affiliate_site.moving.conftest import explain_all, read, write
 from tests.conftest import create_account
 from tests.ledger_checks import assert_ledger_consistent
@@ -119,6 +121,23 @@ def test_counts_of_removed_clicks_move(tmp_path):
     assert list_counts(account) == counts
     assert account.clicks_pruned_until == OLD
     assert prune(account) == 0
+
+
+def test_no_file_says_what_rows_add_up_to(tmp_path):
+    """Statistics of days that are over are counted from the rows that moved."""
+    at, days = CONVERSION_CREATED_AT + 5 * A_DAY, [CONVERSION_CREATED_AT.date()]
+    with rolled_back():
+        account = create_account()
+        ProgramScenario(account).create_conversion("200")
+        totals = load_statistics(account, days, at=at).totals_by_day(days)
+        account.daily_stats.update(conversions=77)
+        write(account, tmp_path / "account.jsonl")
+
+    account = read(tmp_path / "account.jsonl")
+
+    assert not account.daily_stats.exists()
+    assert load_statistics(account, days, at=at).totals_by_day(days) == totals
+    assert totals[days[0]].conversions == 1
 
 
 def test_only_the_owner_reads_the_file_and_it_is_not_replaced(moved, account, tmp_path):
