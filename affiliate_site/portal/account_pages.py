@@ -1,16 +1,26 @@
 """What is kept about an affiliate, and the end of it."""
 
+from django.core import signing
+from django.shortcuts import redirect
 from django.utils import timezone
+from django.utils.dateparse import parse_date
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from accounts.exact_json import serialize_exact_json
-from affiliate_site.portal.access import build_url, end_session, portal_page
+from accounts.services.notifications import can_send_mail
+from affiliate_site import http_errors
+from affiliate_site.portal.access import build_url, end_session, portal_page, show
 from affiliate_site.portal.confirmations import ConfirmedForm, run_confirmed, show_form
 from affiliate_site.portal.files import send_file
 from affiliate_site.portal.formats import format_money, long_day
+from affiliate_site.portal.languages import remember_language
 from affiliate_site.privacy.person_export import export_own_data
 from payouts.services.own_deletion import delete_own_account, sum_open_amounts
 from tracking.services.portal_access import confirm_password
+from tracking.services.portal_settings import get_contact
+
+DELETED_SALT = "portal-deleted"
 
 
 @portal_page("GET", "HEAD", "POST")
@@ -49,7 +59,7 @@ def delete(request):
         if not status:
             affiliate.refresh_from_db()
             if affiliate.deleted_at:
-                return end_session(account, build_url(account, "sign_in"))
+                return lead_to_the_end(request)
             form, status = ConfirmedForm(), 200
     sums = sum_open_amounts(affiliate, at=at)
     amounts = [format_money(amount, currency) for currency, amount in sums.items()]
@@ -76,8 +86,8 @@ def delete(request):
     else:
         text = _(
             "Your links and coupons stop working, and you cannot sign in any more. This"
-            " cannot be undone. {account} keeps what the law asks for, such as past"
-            " payments."
+            " cannot be undone. {account} keeps your data, sales and payments as long"
+            " as it has to, for example for its books."
         )
     return show_form(
         request,
@@ -88,3 +98,35 @@ def delete(request):
         back="profile",
         status=status,
     )
+
+
+def lead_to_the_end(request):
+    """Sign out, and lead to a page that says what was deleted, in the same language."""
+    account, affiliate = request.account, request.affiliate
+    has_mail = bool(affiliate.email and not affiliate.has_bounced and can_send_mail())
+    day = account.get_day(affiliate.deleted_at)
+    token = signing.dumps([account.pk, f"{day}", has_mail], salt=DELETED_SALT)
+    response = end_session(account, build_url(account, "deleted", token=token))
+    remember_language(response, account, get_language())
+    return response
+
+
+@portal_page(is_public=True)
+def deleted(request, token: str):
+    """What was deleted and what is kept, for who cannot sign in any more."""
+    account = request.account
+    try:
+        account_id, day, has_mail = signing.loads(token, salt=DELETED_SALT)
+    except signing.BadSignature:
+        return http_errors.not_found(request)
+    if account_id != account.pk:
+        return http_errors.not_found(request)
+    if request.affiliate:  # again, or somebody else
+        return redirect(build_url(account, "home"))
+    context = {
+        "title": _("Your account is deleted"),
+        "day": parse_date(day),
+        "has_mail": has_mail,
+        "contact": get_contact(account),
+    }
+    return show(request, "deleted", context)

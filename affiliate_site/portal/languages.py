@@ -23,13 +23,18 @@ def choose(request):
         return response
     if request.affiliate is not None:
         set_language(request.affiliate, language)
+    remember_language(response, request.account, language)
+    return response
+
+
+def remember_language(response, account, language) -> None:
+    """Keep the language of a browser for the pages of one portal."""
     response.set_cookie(
         settings.LANGUAGE_COOKIE_NAME,
         language,
         max_age=COOKIE_AGE,
-        path=home,
+        path=build_url(account, "home"),
         secure=settings.SESSION_COOKIE_SECURE,
         httponly=True,
         samesite="Lax",
     )
-    return response

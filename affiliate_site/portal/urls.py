@@ -71,6 +71,7 @@ urlpatterns = [
     path("profile/mails/", notice_pages.notices, name="notices"),
     path("profile/data/", account_pages.own_data, name="own_data"),
     path("profile/delete/", account_pages.delete, name="delete"),
+    path("profile/deleted/<str:token>/", account_pages.deleted, name="deleted"),
     path("profile/postbacks/", postback_pages.postbacks, name="postbacks"),
     path(
         "profile/postbacks/<str:postback>/remove/",

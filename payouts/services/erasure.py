@@ -30,7 +30,7 @@ from payouts.errors import PaymentsUnanswered
 from payouts.models.commissions import Commission
 from payouts.models.runs import PayoutLine
 from payouts.services.payables import get_payable_balances
-from payouts.services.people import People, find_people
+from payouts.services.people import ERASED_ID_PATTERN, People, find_people
 from payouts.services.run_states import list_unanswered_runs
 from tracking.models.affiliates import Affiliate
 from tracking.models.customers import Customer
@@ -50,6 +50,7 @@ from tracking.services.erasure import (
     erase_prospect,
     fold_names,
     get_erased_id,
+    queue_erasure_mail,
 )
 from tracking.services.prospects import delete_prospect
 from tracking.services.shop_erasure import (
@@ -99,13 +100,18 @@ class Erasure:
 def erase_person(account: Account, *, identifier: str, at: datetime) -> Erasure:
     """Erase all that `find_people` finds; who is not removed yet is removed first.
 
-    A second call changes nothing. Balances stay payable. Raises `PersonNotFound`, and
+    Affiliates get a mail, unless the ID is that of an erased one, in a backup. A second
+    call changes nothing. Balances stay payable. Raises `PersonNotFound`, and
     `PaymentsUnanswered` for an affiliate whom a bank file may still have to name.
     """
     with transaction.atomic():
         people = _lock_people(account, find_people(account, identifier))
         _ensure_answered(account, people)
         texts = _PersonTexts(account, people, at)
+        if not ERASED_ID_PATTERN.fullmatch(identifier):
+            for affiliate in people.affiliates:
+                affiliate.account = account
+                queue_erasure_mail(affiliate, at=at)
         counts = {person: _erase(account, person, at) for person in people}
         count = sum(counts.values()) + texts.erase()
         for person, own_count in counts.items():

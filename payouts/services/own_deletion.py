@@ -36,15 +36,27 @@ def sum_open_amounts(affiliate: Affiliate, *, at: datetime) -> dict[str, Decimal
 def delete_own_account(affiliate: Affiliate, *, password: str, at: datetime) -> None:
     """Delete an affiliate who has nothing open; else ask the company for it.
 
-    `deleted_at` or `deletion_asked_at` is set then. The owners get a mail once a day.
-    Raises `WrongPassword`.
+    `deletion_asked_at` is set then, and `deleted_at` if nothing is open. The owners get
+    a mail, about a request once a day. Raises `WrongPassword`.
     """
     account = affiliate.account
     with confirm_password(affiliate, password, locks_hierarchy=True) as locked:
         amounts = sum_open_amounts(locked, at=at)
+        name = f"{locked.firstname} {locked.lastname}".strip()
         if not amounts:
+            locked.update_row(deletion_asked_at=at)
             delete_affiliate(account, affiliate_id=locked.slug, at=at)
             sign_out_everywhere(locked)
+            send_to_owners(
+                account,
+                subject=f"{locked.slug} has left",
+                text=(
+                    f"{name} ({locked.slug}) deleted their account in the portal."
+                    " Nothing was open.\n\nTheir data is kept. Erase it in the back"
+                    " office as soon as you need it no more, for example for the"
+                    " books.\n"
+                ),
+            )
             return
         asked_at = locked.deletion_asked_at
         if asked_at is not None and at - asked_at < ASK_AGAIN_AFTER:
@@ -52,7 +64,6 @@ def delete_own_account(affiliate: Affiliate, *, password: str, at: datetime) -> 
         locked.update_row(deletion_asked_at=at)
         log_event(account, "affiliate.deletion_asked", locked, at=at)
         listed = [format_amount(amount, key) for key, amount in amounts.items()]
-        name = f"{locked.firstname} {locked.lastname}".strip()
         runs = ", ".join(list_unanswered_runs(account, [locked.pk]))
         unanswered = f"The bank has not answered yet about {runs}. " if runs else ""
         send_to_owners(

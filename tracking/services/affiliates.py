@@ -40,6 +40,17 @@ EMAIL_TEXT = _(
     " {contact} at once.\n"
 )
 
+DELETION_MAIL = "deletion"
+DELETION_SUBJECT = _("Your account at {account} is deleted")
+DELETION_TEXT = _(
+    "Hello {name},\n\nas you asked, your affiliate account at {account} is deleted:"
+    " your links and coupons stopped working, and you cannot sign in any more.\n\n"
+    "{account}"
+    " still keeps your data, your sales and your payments as long as it has to, for"
+    " example for its books. To ask what is kept, or to have it erased, write to"
+    " {contact}.\n\nIf it was not you who asked, write to {contact} at once.\n"
+)
+
 CustomFieldValues = Mapping[str, str | Sequence[str] | None]  # by id or title
 
 
@@ -144,13 +155,24 @@ def update_affiliate(
 def delete_affiliate(account: Account, *, affiliate_id: str, at: datetime) -> None:
     """Mark an affiliate as deleted: it earns nothing more, its commissions stay.
 
-    Its e-mail address may be used again, and its children lose their parent.
+    Its e-mail address may be used again, and its children lose their parent. Who asked
+    to be deleted gets a mail.
     """
     with transaction.atomic():
         lock_hierarchy(account)
         affiliate = get_affiliate(account, affiliate_id, lock=True)
         record_change(account, "affiliate.deleted", affiliate, at=at)
         affiliate.update_row(deleted_at=at)
+        if affiliate.deletion_asked_at:
+            affiliate.account = account
+            queue_security_mail(
+                affiliate,
+                kind=DELETION_MAIL,
+                subject=DELETION_SUBJECT,
+                text=DELETION_TEXT,
+                contact=get_contact(account),
+                at=at,
+            )
         children = list(account.affiliates.not_deleted().filter(parent=affiliate))
         account.affiliates.filter(parent=affiliate).update(parent=None)
         record_changes(account, "affiliate.updated", children, at=at, parent=None)

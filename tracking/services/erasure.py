@@ -8,12 +8,14 @@ rows it changed or deleted, and is called within the transaction of
 import json
 import re
 from collections.abc import Callable, Collection, Iterable
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl
 
 from django.db import models
 from django.db.models import F, Q, Value
 from django.db.models.functions import Left, StrIndex
+from django.utils.translation import gettext_lazy as _
 
 from accounts.email_addresses import fold_email
 from accounts.models.accounts import Account
@@ -35,7 +37,12 @@ from tracking.search import fold_text
 from tracking.services.attribution import serialize_canonical_json
 from tracking.services.former_ids import CONVERSION, record_former_id
 from tracking.services.imports import erase_source_ids
-from tracking.services.mails import APPLICATION_MAIL
+from tracking.services.mails import (
+    APPLICATION_MAIL,
+    ERASURE_MAIL,
+    queue_security_mail,
+)
+from tracking.services.portal_settings import get_contact
 from tracking.services.referral_codes import (
     record_used_codes,
     record_used_codes_of_prospect,
@@ -57,6 +64,18 @@ ERASED_PERSON: dict[str, Any] = {
 }
 UNUSABLE_PASSWORD = "!"  # noqa: S105 - the hash of no password
 
+ERASURE_SUBJECT = _("Your data at {account} is erased")
+ERASURE_TEXT = _(
+    "Hello {name},\n\n{account} has erased the data of your affiliate account: name,"
+    " addresses, bank details, tax data, codes, questions and mails. Links and"
+    " coupons do not work any more, and nobody can sign in with this address.\n\nWhat"
+    " the books need is kept without your name: sales, commissions and payments with"
+    " their days and amounts. Documents that were issued to you, if there are any, are"
+    " kept as they are, because tax law asks for it. Backups end later.\n\nIf you did"
+    " not expect this, write to {contact}. This mail is the last one: your address"
+    " is not stored any more.\n"
+)
+
 # A candidate, a rejected candidate or the outcome of a stored attribution.
 Entry = dict[str, Any]
 
@@ -64,6 +83,18 @@ Entry = dict[str, Any]
 def get_erased_id(affiliate_id: int) -> str:
     """Return the ID of an erased affiliate, instead of the one made of its name."""
     return f"{ERASED_ID_PREFIX}{affiliate_id}"
+
+
+def queue_erasure_mail(affiliate: Affiliate, *, at: datetime) -> None:
+    """Confirm the erasure to an affiliate who is not erased yet."""
+    queue_security_mail(
+        affiliate,
+        kind=ERASURE_MAIL,
+        subject=ERASURE_SUBJECT,
+        text=ERASURE_TEXT,
+        contact=get_contact(affiliate.account),
+        at=at,
+    )
 
 
 def erase_affiliate(account: Account, affiliate: Affiliate) -> int:

@@ -44,6 +44,7 @@ SIGN_IN_REQUEST = "sign_in_request"
 PASSWORD_REQUEST = "password_request"  # noqa: S105 - no password
 LINK_REQUESTS = (SIGN_IN_REQUEST, PASSWORD_REQUEST)
 SECRET_MAILS = (PORTAL_LINK_MAIL, APPLICATION_MAIL)  # until their links are used
+ERASURE_MAIL = "erasure"  # to an address of which nothing is left when it was sent
 MAIL_RETENTION = timedelta(days=90)
 MAX_SUBJECT_LENGTH = MAX_ERROR_LENGTH = 255
 OUTCOME_UNKNOWN = "it is being sent, or the worker has stopped: it may have arrived"
@@ -101,9 +102,9 @@ def queue_security_mail(
     """Store a mail about a change that a thief may have made, if it can be sent.
 
     `subject` and `text` are to be translated; they can have `{name}`, `{account}` and
-    `{contact}`, whom to write to.
+    `{contact}`, whom to write to. An erasure does not find the mail that confirms it.
     """
-    if not (affiliate.email and can_send_mail()):
+    if not (affiliate.email and can_send_mail()) or affiliate.has_bounced:
         return
     values = {
         "name": affiliate.firstname,
@@ -111,8 +112,10 @@ def queue_security_mail(
         "contact": contact,
     }
     with use_language_of(affiliate):
-        queue_mail(
-            affiliate,
+        queue_mail_to(
+            affiliate.account,
+            affiliate.email,
+            affiliate=None if kind == ERASURE_MAIL else affiliate,
             kind=kind,
             about=f"{affiliate.pk}-{at:%Y%m%dT%H%M%S%f}",
             subject=str(subject).format(**values),
@@ -207,6 +210,8 @@ def claim_mail(account: Account, *, due_before: datetime) -> Mail | None:
 def record_mail_result(mail: Mail, result: MailResult, *, at: datetime) -> None:
     """Record how an attempt ended, and schedule the next one if there may be one."""
     secret: dict[str, Any] = {"text": ""} if mail.kind in SECRET_MAILS else {}
+    if mail.kind == ERASURE_MAIL:
+        secret = {"text": "", "recipient": ""}
     if not result.error:
         mail.update_row(sent_at=at, error="", **secret)
         return

@@ -36,6 +36,7 @@ from tracking.models.portal import LinkPurpose, PortalSession
 from tracking.services.affiliates import lock_hierarchy
 from tracking.services.mails import (
     APPLICATION_MAIL,
+    ERASURE_MAIL,
     LINK_REQUESTS,
 )
 from tracking.services.portal_links import (
@@ -268,13 +269,14 @@ def add_second_factor(
 
 def delete_expired_portal_rows(account: Account, *, at: datetime, dry_run: bool) -> int:
     """Delete sessions, links and applications that are over, mail to those who did not
-    confirm, and requests for links that no worker processed; return their number."""
+    confirm or were erased, and requests for links that no worker processed; return
+    their number."""
     tables: tuple[Any, ...] = (
         account.portal_sessions,
         account.portal_links,
         account.portal_applications,
     )
-    kinds = (APPLICATION_MAIL, *LINK_REQUESTS)
+    kinds = (APPLICATION_MAIL, ERASURE_MAIL, *LINK_REQUESTS)
     unconfirmed = account.mails.filter(kind__in=kinds, affiliate=None)
     deleted = delete_in_batches(
         unconfirmed.filter(created_at__lte=at - APPLICATION_LIFETIME), dry_run=dry_run

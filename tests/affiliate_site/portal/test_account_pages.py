@@ -3,10 +3,15 @@
 import json
 
 import pytest
+from django.db import transaction
+from django.test import Client
 from django.utils import timezone
 
+from accounts.services.notifications import NO_MAIL_BACKEND
+from affiliate_site.portal_sessions import COOKIE
 from payouts.services.payout_methods import set_payout_method
 from tests.affiliate_site.portal.conftest import PASSWORD
+from tracking.services.portal_settings import update_portal_settings
 from tracking.services.portal_terms import accept_terms, publish_terms
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -75,7 +80,12 @@ def test_the_file_needs_the_password(mina, portal):
     assert "This is not your present password." in read(response)
 
 
-def test_deletes_the_affiliate_and_signs_out(mina, portal, scenario):
+@pytest.mark.parametrize("confirmation", [" A mail confirms it to you.", ""])
+def test_deletes_the_affiliate_and_signs_out(
+    mina, account, portal, scenario, settings, confirmation
+):
+    if not confirmation:
+        settings.EMAIL_BACKEND = NO_MAIL_BACKEND
     url = f"{portal}profile/delete/"
     page = read(mina.get(url))
     assert "Your links and coupons stop working, and you cannot sign in" in page
@@ -85,9 +95,37 @@ def test_deletes_the_affiliate_and_signs_out(mina, portal, scenario):
 
     response = mina.post(url, CONFIRMED)
 
-    assert response["Location"] == f"{portal}sign-in/"
-    assert scenario.mina.affiliate.reload().deleted_at
+    deleted = scenario.mina.affiliate.reload()
+    assert deleted.deleted_at
     assert mina.get(f"{portal}profile/")["Location"] == f"{portal}sign-in/"
+    day = account.get_day(deleted.deleted_at)
+    for client in (mina, mina, Client()):  # it can be reloaded, without a sign-in
+        page = read(client.get(response["Location"]))
+        assert (
+            f"Your affiliate account at {account.name} was deleted on {day:%-d %B %Y}."
+            f"{confirmation}</p>"
+        ) in page
+        assert "keeps your data, your sales and your payments as long as" in page
+    assert account.mails.filter(kind="deletion").exists() == bool(confirmation)
+
+
+def test_the_end_is_in_the_language_of_the_affiliate(mina, portal, scenario):
+    scenario.mina.affiliate.update_row(language="de")
+    response = mina.post(f"{portal}profile/delete/", CONFIRMED, follow=True)
+    assert "<h1>Ihr Konto ist gelöscht</h1>" in read(response)
+
+
+def test_shows_no_end_of_what_goes_on(mina, other_account, portal, scenario):
+    changes = {"is_on": True}
+    update_portal_settings(other_account, changes=changes, at=timezone.now())
+    session = mina.cookies[COOKIE].value
+    with transaction.atomic():
+        url = mina.post(f"{portal}profile/delete/", CONFIRMED)["Location"]
+        transaction.set_rollback(True)
+    mina.cookies[COOKIE] = session
+    assert mina.get(url)["Location"] == portal
+    for wrong in (f"{url[:-2]}/", url.replace("/harbor/", f"/{other_account.slug}/")):
+        assert mina.get(wrong).status_code == 404
 
 
 @pytest.mark.parametrize(

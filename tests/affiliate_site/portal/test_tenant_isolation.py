@@ -37,7 +37,7 @@ ORDER_ID, OPEN_ORDER_ID = "4711-1", "4711-2"  # pages show what was entered
 PUBLIC = {
     *("sign_in", "use_link", "enter_code", "sign_out", "ask_for_link", "set_password"),
     *("view_as", "set_language", "confirm_email", "apply", "confirm_application"),
-    *("home", "terms", "theme", "logo", "program"),
+    *("home", "terms", "theme", "logo", "program", "deleted"),
 }
 # By name, what a page of another affiliate's object has in its address.
 OBJECTS = {
@@ -56,6 +56,7 @@ TOKENS = {
     "view_as": LinkPurpose.VIEW,
     "confirm_email": LinkPurpose.ENTER_EMAIL,
     "confirm_application": "application",
+    "deleted": "deleted",
 }
 # The rest: lists, and forms about the affiliate who is signed in.
 OWN_PAGES = {

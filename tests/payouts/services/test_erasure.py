@@ -13,6 +13,7 @@ import pytest
 from django.apps import apps
 from django.utils import timezone
 
+from accounts.services.notifications import NO_MAIL_BACKEND
 from accounts.services.saved_views import create_saved_view
 from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
@@ -37,8 +38,10 @@ from tests.stored_texts import find_marked_columns
 from tracking.services.affiliates import get_affiliate
 from tracking.services.custom_fields import create_custom_field
 from tracking.services.failed_page_calls import record_failed_page_call
+from tracking.services.mails import MailResult, claim_mail, record_mail_result
 from tracking.services.meta_data import set_meta_data_key
 from tracking.services.notes import create_note
+from tracking.services.portal_access import delete_expired_portal_rows
 from tracking.services.postbacks import create_postback
 
 MARK = "zzperson"
@@ -436,6 +439,9 @@ def test_erases_every_personal_column(account, other_account, api, person):
 
     erasure = erase_person(account, identifier=EMAIL.upper(), at=NOW)
 
+    mail = {("tracking_mail", "recipient"), ("tracking_mail", "text")}
+    assert find_marked_columns(MARK, IP) == mail
+    record_mail_result(claim_mail(account, due_before=NOW), MailResult(), at=NOW)
     assert find_marked_columns(MARK, IP) == set()
     erased_id = f"erased-{account.affiliates.get(deleted_at__isnull=False).pk}"
     assert erasure.ids == [erased_id, person.prospect, person.customer]
@@ -523,6 +529,47 @@ def test_finds_an_erased_affiliate_in_a_backup_by_its_new_id(account, person):
 
     assert erase_person(account, identifier=f"erased-{pk}", at=NOW).row_count > 0
     assert not account.affiliates.filter(slug=person.slug).exists()
+    assert not account.mails.exists()  # the person had one
+
+
+@pytest.mark.parametrize("error", ["", "no such mailbox"])
+def test_confirms_it_by_a_mail_that_leaves_no_address(account, scenario, error):
+    affiliate = scenario.mina.affiliate
+    own = {"email": EMAIL, "email_folded": EMAIL, "language": "de"}
+    affiliate.update_row(**own)
+
+    erase_person(account, identifier=affiliate.slug, at=NOW)
+
+    mail = claim_mail(account, due_before=NOW)
+    assert mail is not None
+    assert (mail.kind, mail.affiliate, mail.recipient) == ("erasure", None, EMAIL)
+    assert mail.subject == f"Ihre Daten bei {account.name} sind entfernt"
+    assert mail.text.startswith(f"Guten Tag Mina,\n\n{account.name} hat die Daten")
+    record_mail_result(mail, MailResult(error), at=NOW)
+    mail = mail.reload()
+    assert (mail.recipient, mail.text, mail.due_at) == ("", "", None)
+
+
+def test_an_address_waits_for_a_mail_for_a_day_at_most(account, scenario):
+    scenario.mina.affiliate.update_row(email=EMAIL, email_folded=EMAIL)
+    erase_person(account, identifier=scenario.mina.slug, at=NOW)
+    for hours, count in ((23, 0), (24, 1)):
+        at = NOW + timedelta(hours=hours)
+        found = delete_expired_portal_rows(account, at=at, dry_run=False)
+        assert found == count
+
+
+@pytest.mark.parametrize("reason", ["no mail server", "bounced", "no address"])
+def test_mails_nobody_who_cannot_be_reached(account, scenario, settings, reason):
+    email = None if reason == "no address" else EMAIL
+    bounced = EMAIL if reason == "bounced" else None
+    scenario.mina.affiliate.update_row(
+        email=email, email_folded=email, bounced_email=bounced
+    )
+    if reason == "no mail server":
+        settings.EMAIL_BACKEND = NO_MAIL_BACKEND
+    erase_person(account, identifier=scenario.mina.slug, at=NOW)
+    assert not account.mails.exists()
 
 
 @pytest.mark.parametrize(

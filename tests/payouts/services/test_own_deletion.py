@@ -7,11 +7,13 @@ import pytest
 from django.contrib.auth.hashers import make_password
 from django.core import mail
 
+from payouts.services.erasure import erase_person
 from payouts.services.own_deletion import delete_own_account, sum_open_amounts
 from tests.ledger_checks import assert_atomic
 from tests.payout_scenario import Paid, create_run
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.errors import WrongPassword
+from tracking.services.affiliates import delete_affiliate
 from tracking.services.portal_access import act_as, find_session, sign_in
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -53,6 +55,40 @@ def test_deletes_who_has_nothing_open(account, affiliate):
     assert find_session(account, session, at=AT) is None
     assert not account.portal_sessions.exists()
     assert get_event(account) == ("affiliate.deleted", f"affiliate {affiliate.pk}")
+
+
+def test_mails_the_person_and_the_owners(
+    account, affiliate, django_capture_on_commit_callbacks
+):
+    account.staff.create(email="owner@acme.example", role="owner")
+    with django_capture_on_commit_callbacks(execute=True):
+        delete(affiliate)
+    [message] = mail.outbox
+    assert message.subject == f"[Affiliate Site] {affiliate.slug} has left"
+    assert message.body == (
+        f"Mina Kessler ({affiliate.slug}) deleted their account in the portal. Nothing"
+        " was open.\n\nTheir data is kept. Erase it in the back office as soon as you"
+        " need it no more, for example for the books.\n"
+    )
+    own = account.mails.get()
+    assert (own.kind, own.recipient) == ("deletion", EMAIL)
+    assert own.subject == f"Your account at {account.name} is deleted"
+    assert f"write to {account.name}." in own.text
+
+    erase_person(account, identifier=affiliate.slug, at=AT)
+
+    assert account.mails.get().kind == "erasure"
+
+
+def test_who_asked_gets_the_mail_when_staff_have_removed_them(account, affiliate):
+    affiliate.update_row(deletion_asked_at=AT)
+    delete_affiliate(account, affiliate_id=affiliate.slug, at=AT)
+    assert account.mails.get().kind == "deletion"
+
+
+def test_who_did_not_ask_gets_no_mail(account, affiliate):
+    delete_affiliate(account, affiliate_id=affiliate.slug, at=AT)
+    assert not account.mails.exists()
 
 
 def test_a_wrong_password_deletes_nobody(affiliate):
