@@ -1,7 +1,9 @@
 """The outbox: create webhook deliveries in the transaction of the change."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 from urllib.parse import quote
@@ -58,6 +60,22 @@ class EventPayload:
 Render = Callable[[Account, Sequence[models.Model]], list[EventPayload]]
 
 
+_is_publishing = ContextVar("is_publishing", default=True)
+
+
+@contextmanager
+def publish_no_events() -> Iterator[None]:
+    """Send no webhooks and postbacks about the changes within the block.
+
+    For an import and its undoing: its changes happened long ago, somewhere else.
+    """
+    token = _is_publishing.set(False)
+    try:
+        yield
+    finally:
+        _is_publishing.reset(token)
+
+
 def publish_events(
     account: Account,
     kind: str,
@@ -71,7 +89,9 @@ def publish_events(
     `entries` are the events in the audit log; `payload_rows` are the rows that their
     bodies show, as they are now, one for each event.
     """
-    if not account.uses_webhooks or kind not in WEBHOOK_EVENTS or not entries:
+    if not (account.uses_webhooks and _is_publishing.get()):
+        return
+    if kind not in WEBHOOK_EVENTS or not entries:
         return
     enabled = account.webhook_endpoints.enabled().order_by("pk")
     webhooks = [each for each in enabled.account_webhooks() if each.subscribes_to(kind)]

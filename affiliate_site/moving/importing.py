@@ -18,6 +18,7 @@ from django.db.models import Max
 from accounts.actor import use_actor
 from accounts.errors import DomainError
 from accounts.models.accounts import Account, TenantModel
+from accounts.services.outbox import publish_no_events
 from affiliate_site.moving.balances import compare_balances
 from affiliate_site.moving.billed_months import (
     describe_added,
@@ -90,11 +91,10 @@ class AccountImport:
         self.kept_money: Counter[int] = Counter()  # objects by affiliate
         self.differences: list[dict[str, str]] = []  # of balances; none of a dry run
         self.has_switched = False  # in this run
-        self.account.uses_webhooks = False  # of this object: an import sends none
 
     def run(self) -> ImportReport:
         """Read everything; raise `SourceError` where the source cannot be read on."""
-        with use_actor(self.actor), self.undo_if_dry():
+        with use_actor(self.actor), publish_no_events(), self.undo_if_dry():
             self.imports.load()
             last = self.account.transfers.aggregate(last=Max("pk"))["last"] or 0
             if self.is_mirror:

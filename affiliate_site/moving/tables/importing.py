@@ -13,6 +13,7 @@ from accounts.errors import InvalidInput
 from accounts.ids import generate_public_id
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
+from accounts.services.outbox import publish_no_events
 from affiliate_site.moving.importing import STORE_ERRORS, describe_problem
 from affiliate_site.moving.tables.asking import Answered, ask, is_open
 from affiliate_site.moving.tables.checks import check_rows
@@ -166,8 +167,7 @@ class TableImporter:
 
         Nothing is stored if no row is new.
         """
-        self.account.uses_webhooks = False  # of this object: an import sends none
-        with transaction.atomic():
+        with publish_no_events(), transaction.atomic():
             lock_hierarchy(self.account)  # one import at a time
             table_import = self.account.table_imports.create(
                 public_id=generate_public_id("ti"),

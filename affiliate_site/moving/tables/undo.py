@@ -14,6 +14,7 @@ from accounts.errors import Conflict, NotFound
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
+from accounts.services.outbox import publish_no_events
 from affiliate_site.moving.tables.references import look_up
 from payouts.errors import OpeningBalanceNotFound
 from payouts.services.conversion_updates import delete_conversions
@@ -94,9 +95,8 @@ def undo_table_import(
     ledger name are deleted as staff delete them. Raises `TableImportNotFound`,
     `TableImportUndone` and `TableImportBuiltUpon`, which names the first obstacles.
     """
-    account.uses_webhooks = False  # of this object: what was told to nobody
     try:
-        with transaction.atomic():
+        with publish_no_events(), transaction.atomic():
             lock_hierarchy(account)
             table_import = get_table_import(account, public_id, lock=True)
             if table_import.undone_at is not None:

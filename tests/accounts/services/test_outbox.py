@@ -5,7 +5,12 @@ from django.db import transaction
 
 from accounts.errors import TooManyMacros
 from accounts.services.changes import record_change, record_changes
-from accounts.services.outbox import EventPayload, build_url, fill_macros
+from accounts.services.outbox import (
+    EventPayload,
+    build_url,
+    fill_macros,
+    publish_no_events,
+)
 from accounts.services.webhooks import (
     create_postback_endpoint,
     create_webhook,
@@ -103,6 +108,21 @@ def test_does_not_publish_to_a_disabled_endpoint(account):
     record_change(account, "customer.created", account, at=NOW)
 
     assert list_delivered_bodies(account) == []
+
+
+def test_publishes_nothing_within_a_scope(account):
+    create_webhook(account, url=URL, at=NOW)
+
+    with publish_no_events():
+        again = type(account).objects.get(pk=account.pk)
+        record_change(again, "customer.created", again, at=NOW)
+        record_change(account, "customer.created", account, at=NOW)
+    assert list_delivered_bodies(account) == []
+
+    record_change(account, "customer.deleted", account, at=NOW)
+    assert [kind for _, kind, *_ in list_delivered_bodies(account)] == [
+        "customer.deleted"
+    ]
 
 
 def test_deliveries_are_rolled_back_with_the_change(account):

@@ -9,6 +9,7 @@ from django.test import Client
 
 from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
+from accounts.services.webhooks import create_webhook
 from affiliate_site.management.commands.import_account import format_report
 from affiliate_site.moving.balances import compare_balances
 from affiliate_site.moving.importing import AccountImport
@@ -20,7 +21,7 @@ from payouts.services.imported_sales import import_payment
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_methods import set_payout_method
-from tests.conftest import ApiClient
+from tests.conftest import NOW, ApiClient
 from tests.document_scenario import bill
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
@@ -230,7 +231,8 @@ def test_says_that_the_source_decided(target, make_import):
 
 
 def test_publishes_no_webhook_and_no_mail(target, make_import):
-    make_import(target).run()
+    create_webhook(target, url="https://hooks.example.org/", at=NOW)
+    make_import(type(target).objects.get(pk=target.pk)).run()
     assert not target.deliveries.exists()
     assert not target.mails.exists()
 
