@@ -6,8 +6,8 @@ from typing import Any
 from babel.numbers import format_decimal
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
-from django_countries import countries
 
+from accounts.countries import get_country_name
 from accounts.written_days import write_day
 from affiliate_site.pdf import write_pdf
 from payouts.models.documents import Document, DocumentKind
@@ -24,7 +24,7 @@ def list_party_lines(party: dict[str, str]) -> list[str]:
         party["name"],
         f"{party['street']} {party.get('building', '')}",
         f"{party['postal_code']} {party['city']}",
-        str(countries.name(party["country"])),
+        get_country_name(party["country"]),
         _("VAT ID: {vat_id}").format(vat_id=vat_id) if vat_id else "",
     ]
     return [line.strip() for line in lines if line.strip()]

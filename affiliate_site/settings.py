@@ -1,9 +1,6 @@
 """Settings of every deployment; the differences come from the environment (env.py)."""
 
-from pathlib import Path
 from typing import Any
-
-import django_countries
 
 from affiliate_site import env
 from affiliate_site.backoffice import theme
@@ -174,9 +171,7 @@ LANGUAGES = [
     ("es", "Español"),
 ]
 LANGUAGE_COOKIE_NAME = "language"
-# Names of countries: as an app, the package would add 256 pictures of flags.
-COUNTRIES = Path(django_countries.__file__).parent
-LOCALE_PATHS = [BASE_DIR / "locale", COUNTRIES / "locale"]
+LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = "affiliate_site.formats"  # of the back office; not of the API
 
 # Back office and sign-in.

@@ -181,9 +181,7 @@ def _find_bank_problems(values: Mapping[str, str]) -> dict[str, str]:
         )
         return problems
     if not re.fullmatch("[A-Z]{2}", country):
-        problems["country"] = (
-            "Enter the country of the bank in two letters, such as US."
-        )
+        problems["country"] = "Choose the country of the bank."
     if not bic and not values.get("routing_number"):
         problems["routing_number"] = "Enter the routing number or the BIC of the bank."
     return problems

@@ -7,8 +7,8 @@ from django import forms
 from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from django_countries import countries
 
+from accounts.countries import list_countries
 from affiliate_site.portal.forms import EmailField, LineField
 from tracking.models.affiliates import CustomField, FieldType
 from tracking.models.applications import PortalTerms
@@ -95,7 +95,7 @@ class ApplicationForm(TermsForm):
     )
     country = forms.ChoiceField(
         label=_("Country"),
-        choices=lambda: [NO_CHOICE, *countries],
+        choices=list_countries,
         required=False,
         widget=forms.Select({"autocomplete": "country"}),
     )

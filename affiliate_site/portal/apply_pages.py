@@ -8,8 +8,8 @@ from django.shortcuts import redirect
 from django.utils import timezone, translation
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
-from django_countries import countries
 
+from accounts.countries import get_country_name
 from accounts.errors import DomainError
 from accounts.ids import SLUG_PATTERN
 from accounts.services.notifications import can_send_mail
@@ -146,7 +146,7 @@ def list_details(application) -> list[tuple[str, str]]:
     details = [
         (_("Name"), f"{data['firstname']} {data['lastname']}"),
         (_("Company"), data["company"]),
-        (_("Country"), str(countries.name(data["country"] or ""))),
+        (_("Country"), get_country_name(data["country"])),
         *(
             (field.title, ", ".join(answer) if isinstance(answer, list) else answer)
             for field in fields.in_definition_order()

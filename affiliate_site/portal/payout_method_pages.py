@@ -7,8 +7,8 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django_countries import countries
 
+from accounts.countries import list_countries
 from affiliate_site import http_errors
 from affiliate_site.portal.access import build_url, portal_page
 from affiliate_site.portal.confirmations import (
@@ -106,7 +106,7 @@ class PayoutMethodForm(ConfirmedForm):
     country = CountryField(
         label=gettext_lazy("Country of the bank"),
         required=False,
-        choices=lambda: [("", "-"), *countries],
+        choices=list_countries,
     )
     is_primary = forms.BooleanField(
         label=gettext_lazy("Pay me by this method"), required=False, initial=True

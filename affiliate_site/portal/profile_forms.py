@@ -4,9 +4,9 @@ from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
-from django_countries import countries
 from rest_framework.exceptions import ValidationError
 
+from accounts.countries import list_countries
 from affiliate_site.api.errors import MISSING_PARAMETER, flatten_errors
 from affiliate_site.api.person_serializers import (
     AffiliateUpdateSerializer,
@@ -48,7 +48,7 @@ class ProfileForm(forms.Form):
     country = forms.ChoiceField(
         label=_("Country"),
         required=False,
-        choices=lambda: [("", "-"), *countries],
+        choices=list_countries,
         widget=forms.Select({"autocomplete": "country"}),
     )
 

@@ -4,8 +4,8 @@ from django.contrib.auth.password_validation import password_validators_help_tex
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django_countries import countries
 
+from accounts.countries import get_country_name
 from affiliate_site.portal.access import (
     build_url,
     portal_page,
@@ -74,7 +74,7 @@ def list_details(request):
     """What is known of the affiliate: labels and texts."""
     affiliate = request.affiliate
     place = filter(None, (affiliate.postal_code, affiliate.city))
-    country = str(countries.name(affiliate.country or ""))
+    country = get_country_name(affiliate.country)
     address = (
         *(affiliate.address, affiliate.address_two),
         *(" ".join(place), affiliate.state, country),

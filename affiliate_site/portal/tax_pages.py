@@ -6,8 +6,8 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django_countries import countries
 
+from accounts.countries import list_countries
 from affiliate_site.portal.access import build_url, portal_page
 from affiliate_site.portal.confirmations import (
     ConfirmedForm,
@@ -53,7 +53,7 @@ class TaxDataForm(ConfirmedForm):
     )
     country = forms.ChoiceField(
         label=gettext_lazy("Country where you pay taxes"),
-        choices=lambda: [("", "-"), *countries],
+        choices=list_countries,
     )
     vat_id = forms.CharField(
         label=gettext_lazy("VAT ID"),

@@ -14,6 +14,7 @@ from stdnum import get_cc_module
 from stdnum.eu import vat as eu_vat
 from stdnum.exceptions import ValidationError
 
+from accounts.countries import get_country_name
 from accounts.db_compat import split_into_batches
 from accounts.errors import InvalidInput, raise_errors
 from accounts.models.accounts import Account
@@ -41,7 +42,7 @@ def normalize_vat_id(country: str, vat_id: str, *, path: str) -> str:
         return str(module.validate(text))
     except ValidationError as error:
         raise InvalidTaxData(
-            reason=f"This is not a VAT ID of {countries.name(country)}: {error}",
+            reason=f"This is not a VAT ID of {get_country_name(country)}: {error}",
             path=path,
         ) from None
 

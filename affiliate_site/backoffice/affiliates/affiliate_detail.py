@@ -6,8 +6,8 @@ from datetime import date
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
-from django_countries import countries
 
+from accounts.countries import get_country_name
 from accounts.days import A_DAY
 from affiliate_site.backoffice.affiliates.notes import add_authors
 from affiliate_site.backoffice.affiliates.payout_method_pages import (
@@ -278,7 +278,7 @@ def list_details(person) -> list[tuple[str, str]]:
 def format_address(person) -> str:
     """The lines of a postal address; empty without one."""
     city = f"{person.postal_code or ''} {person.city or ''}".strip()
-    country = countries.name(person.country or "")
+    country = get_country_name(person.country)
     lines = (person.address, person.address_two, city, person.state, country)
     return "\n".join(line for line in lines if line)
 
@@ -305,7 +305,7 @@ def describe_tax_data(affiliate) -> str:
     consent = row.consented_on and f"agreed on {date_format(row.consented_on)}"
     parts = (
         "Business" if row.is_business else "Private person",
-        countries.name(row.country),
+        get_country_name(row.country),
         row.vat_id,
         consent or "has not agreed to self-billing",
     )

@@ -5,9 +5,14 @@ from collections.abc import Sequence
 from django import forms
 from django.utils.html import format_html, format_html_join
 
+from accounts.countries import list_countries
 from affiliate_site.api.resources.payout_methods import PayoutMethodInputSerializer
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
-from affiliate_site.backoffice.fields import FIELD_WIDGETS, KeyValueField
+from affiliate_site.backoffice.fields import (
+    FIELD_WIDGETS,
+    NO_CHOICE_TEXT,
+    KeyValueField,
+)
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_person
 from affiliate_site.backoffice.forms import ServiceForm
@@ -80,9 +85,11 @@ class PayoutMethodForm(ServiceForm):
         help_text="Or sort code, ABA number, bank code.",
     )
     bank_name = OptionalField(label="Name of the bank")
-    bank_country = OptionalField(
+    bank_country = forms.ChoiceField(
         label="Country of the bank",
-        help_text="Two letters, such as US, of an account without IBAN.",
+        required=False,
+        choices=lambda: list_countries(NO_CHOICE_TEXT),
+        help_text="Of an account without IBAN.",
     )
     details = KeyValueField(
         label="Further details",

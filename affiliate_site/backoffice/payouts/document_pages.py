@@ -5,8 +5,8 @@ from itertools import groupby
 from django import forms
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
-from django_countries import countries
 
+from accounts.countries import list_countries
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
 from affiliate_site.backoffice.fields import MULTI_LINE, DecimalField
 from affiliate_site.backoffice.form_pages import FormPage, RemovePage
@@ -28,9 +28,10 @@ YOUR_DUTY = (
 )
 
 
-def list_countries(empty: str):
-    """Choices of countries after an empty one."""
-    return lambda: [("", empty), *countries]
+def list_taxed_countries() -> list[tuple[str, str]]:
+    """The countries of a tax rule, after all others."""
+    empty, *rows = list_countries("Choose a country")
+    return [empty, (OTHERS, "All other countries"), *rows]
 
 
 def build_kind_field() -> forms.TypedChoiceField:
@@ -73,13 +74,7 @@ class TaxRuleForm(ServiceForm):
     """The VAT of affiliates of a kind and country."""
 
     is_business = build_kind_field()
-    country = forms.ChoiceField(
-        choices=lambda: [
-            ("", "Choose a country"),
-            (OTHERS, "All other countries"),
-            *countries,
-        ]
-    )
+    country = forms.ChoiceField(choices=list_taxed_countries)
     rate = DecimalField(
         label="VAT in percent",
         help_text="Included in what you pay: 119.00 with 19 % is 100.00 and 19.00 VAT.",
@@ -128,7 +123,7 @@ class TaxDataForm(ServiceForm):
 
     is_business = build_kind_field()
     country = forms.ChoiceField(
-        label="Country of taxation", choices=list_countries("Choose a country")
+        label="Country of taxation", choices=lambda: list_countries("Choose a country")
     )
     vat_id = forms.CharField(
         label="VAT ID",

@@ -9,8 +9,8 @@ from django.http import Http404, HttpResponse
 from django.urls import path, reverse
 from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
-from django_countries import countries
 
+from accounts.countries import get_country_name
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_money
 from affiliate_site.backoffice.lists.columns import (
@@ -175,7 +175,7 @@ class TaxRuleAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         ListColumn(
             "country_name",
             "Country",
-            lambda row: countries.name(row.country) or "All other countries",
+            lambda row: get_country_name(row.country) or "All other countries",
             export="country",
         ),
         ListColumn(

@@ -1,8 +1,8 @@
 """Who pays: the settings of an account for bank files and payout runs."""
 
 from django import forms
-from django_countries import countries
 
+from accounts.countries import list_countries
 from accounts.models.api_keys import Role
 from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
@@ -32,7 +32,7 @@ class PayerSettingsForm(ServiceForm):
     )
     payer_city = forms.CharField(label="City", max_length=35, required=False)
     payer_country = forms.ChoiceField(
-        label="Country", required=False, choices=lambda: [("", "—"), *countries]
+        label="Country", required=False, choices=lambda: list_countries("—")
     )
     requires_second_person = forms.BooleanField(
         label="Somebody else confirms",

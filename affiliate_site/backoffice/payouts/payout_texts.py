@@ -8,6 +8,7 @@ from collections.abc import (
 from itertools import islice
 from typing import Any
 
+from accounts.countries import get_country_name
 from affiliate_site.backoffice.actions import MAX_LISTED_ROWS
 from payouts.models.commissions import Commission
 from payouts.models.payments import (
@@ -75,7 +76,10 @@ def list_method_facts(method: PayoutMethod, user) -> list[tuple[str, str]]:
     """Names and values of the details, or the masked account."""
     if can_see_accounts(user):
         return [
-            (DETAIL_LABELS.get(name, name), value)
+            (
+                DETAIL_LABELS.get(name, name),
+                get_country_name(value) if name == "country" else value,
+            )
             for name, value in method.details.items()
         ]
     return [("Account", mask_details(method.kind, method.details))]

@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django_countries import countries
 
+from accounts.countries import find_country
 from accounts.decimals import parse_decimal
 from accounts.email_addresses import validate_address
 from affiliate_site.moving.tables.files import Cell, CellError
@@ -271,9 +271,9 @@ def read_currency(cell: Cell, reading: Reading) -> str:
 
 
 def read_country(cell: Cell, reading: Reading) -> str:
-    """Return the code of a country, which may be named in English."""
+    """Return the code of a country, which may be named in a language of the portal."""
     text = read_text(cell, reading)
-    code = text.upper() if text.upper() in dict(countries) else countries.by_name(text)
+    code = find_country(text)
     if not code:
         raise ImportProblem("unknown_country", "", text)
     return code

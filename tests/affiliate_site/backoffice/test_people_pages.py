@@ -152,7 +152,7 @@ class TestPayoutMethods:
             ({"kind": "bank"}, "iban", "Enter the IBAN"),
             ({"kind": "bank", "iban": "SI56"}, "iban", "is not an IBAN"),
             ({"kind": "bank", "iban": IBAN, "bic": "LJ"}, "bic", "is not a BIC"),
-            ({"kind": "bank", "details": "Konto: SI56"}, "bank_country", "two letters"),
+            ({"kind": "bank", "details": "Konto: SI56"}, "bank_country", "Choose the"),
             ({"kind": "paypal"}, "payout_email", "Enter the e-mail"),
             ({"kind": "paypal", "payout_email": "h"}, "payout_email", "not an e-mail"),
             ({"kind": "wise", "iban": IBAN}, "payout_email", "recipient ID at Wise"),
