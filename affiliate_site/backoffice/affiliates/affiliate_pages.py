@@ -2,7 +2,6 @@
 
 from django.urls import reverse
 
-from affiliate_site.api.person_serializers import build_affiliate_changes
 from affiliate_site.backoffice.affiliates.person_forms import (
     AffiliateForm,
     get_person_values,
@@ -37,7 +36,7 @@ class AffiliatePage(FormPage):
 
 
 class EditAffiliatePage(AffiliatePage):
-    """Change name, e-mail address, company, address, custom fields and meta data."""
+    """Change name, e-mail address, language, company, address and further fields."""
 
     title = "Edit"
     form_class = AffiliateForm
@@ -48,7 +47,7 @@ class EditAffiliatePage(AffiliatePage):
         return get_person_values(affiliate)
 
     def get_values(self, form):
-        return {"changes": build_affiliate_changes(form.values)}
+        return {"changes": form.get_changes()}
 
 
 class RemoveAffiliatePage(AffiliatePage, RemovePage):

@@ -24,7 +24,7 @@ from affiliate_site.backoffice.affiliates.payout_method_pages import (
     PayoutMethodForm,
     warn_of_shared_accounts,
 )
-from affiliate_site.backoffice.affiliates.person_forms import NO_CHOICE, PersonForm
+from affiliate_site.backoffice.affiliates.person_forms import NO_CHOICE, LanguageForm
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.secret_page import render_secret
@@ -33,6 +33,7 @@ from tracking.models.affiliates import Affiliate
 from tracking.services.affiliates import create_affiliate, create_password
 from tracking.services.enrollments import EnrollmentData, create_enrollment
 from tracking.services.hierarchy import set_group, set_parent
+from tracking.services.portal_profiles import set_language
 from tracking.services.portal_settings import build_portal_url, get_portal_settings
 
 
@@ -58,14 +59,14 @@ PARTS: tuple[tuple[str, type[ServiceForm], tuple[str, ...]], ...] = (
 )
 
 
-class NewAffiliateForm(CodeOwnerForm, PersonForm):
+class NewAffiliateForm(CodeOwnerForm, LanguageForm):
     """A new affiliate. `password` is hashed outside of the transaction.
 
     A part that is filled in is validated by the form of its own page.
     """
 
     serializer_class = AffiliateInputSerializer
-    first_fields = (*PersonForm.first_fields, "new_password")
+    first_fields = (*LanguageForm.first_fields, "new_password")
 
     new_password = forms.CharField(
         label="Password",
@@ -176,6 +177,8 @@ class AddAffiliatePage(FormPage):
         affiliate = create_affiliate(
             account, data=person, password=form.password, at=at
         )
+        if language := form.cleaned_data["language"]:
+            set_language(affiliate, language)
         name: Any = {"affiliate_id": affiliate.slug, "at": at}
         if part := filled.get(ParentForm):
             parent = part.values["affiliate_id"]

@@ -3,9 +3,13 @@
 from typing import Any
 
 from django import forms
-from django_countries import countries
+from django.conf import settings
 
-from affiliate_site.api.person_serializers import AffiliateUpdateSerializer
+from accounts.countries import list_countries
+from affiliate_site.api.person_serializers import (
+    AffiliateUpdateSerializer,
+    build_affiliate_changes,
+)
 from affiliate_site.backoffice.fields import MULTI_LINE, NO_CHOICE_TEXT, MetaDataField
 from affiliate_site.backoffice.forms import PATH_SEPARATOR, FieldSets, ServiceForm
 from tracking.models.affiliates import ADDRESS_COLUMNS, CustomField, FieldType
@@ -40,7 +44,7 @@ class PersonForm(ServiceForm):
     address__city = forms.CharField(label="City", required=False)
     address__state = forms.CharField(label="State or region", required=False)
     address__country = forms.ChoiceField(
-        label="Country", required=False, choices=lambda: [NO_CHOICE, *countries]
+        label="Country", required=False, choices=lambda: list_countries(NO_CHOICE_TEXT)
     )
     meta_data = MetaDataField()
 
@@ -100,16 +104,42 @@ class PersonForm(ServiceForm):
         return body
 
 
-class AffiliateForm(PersonForm):
+class LanguageForm(PersonForm):
+    """A person with the language of an affiliate, which the API does not have."""
+
+    language = forms.ChoiceField(
+        required=False,
+        choices=[("", "Not chosen yet"), *settings.LANGUAGES],
+        help_text="Of the portal and of mails. Empty: that of the browser that signs in"
+        " first; mails are in English until then.",
+    )
+
+    first_fields = (*PersonForm.first_fields, "language")
+
+    def build_body(self):
+        body = super().build_body()
+        body.pop("language", None)
+        return body
+
+
+class AffiliateForm(LanguageForm):
     """Changes of an affiliate."""
 
     serializer_class = AffiliateUpdateSerializer
+
+    def get_changes(self) -> dict[str, Any]:
+        """The columns that change."""
+        changes = build_affiliate_changes(self.values)
+        if "language" in self.changed_data:
+            changes["language"] = self.cleaned_data["language"] or None
+        return changes
 
 
 def get_person_values(person) -> dict:
     """The present values of the form of an affiliate."""
     values = {name: getattr(person, name) for name in ("firstname", "lastname")}
     values |= {"email": person.email or "", "meta_data": person.meta_data}
+    values["language"] = person.language or ""
     for column in COMPANY_COLUMNS:
         values[f"company__{column}"] = getattr(person, f"company_{column}") or ""
     for column in ADDRESS_COLUMNS:

@@ -1,5 +1,7 @@
 """What the page of an affiliate says about the portal."""
 
+from django.conf import settings
+
 from affiliate_site.backoffice.formatters import format_datetime, format_day
 
 
@@ -12,9 +14,11 @@ def list_accepted_terms(state) -> list[tuple[str, str]]:
 
 
 def list_portal_facts(affiliate, state) -> list[str]:
-    """When the affiliate was invited and signed in, and the second factor."""
+    """The language, invitation and sign-in of the affiliate, and the second factor."""
     invited_at, signed_in_at = affiliate.invited_at, affiliate.signed_in_at
+    language = dict(settings.LANGUAGES).get(affiliate.language, "not chosen yet")
     return [
+        f"Language: {language}",
         f"Invited: {format_datetime(invited_at) if invited_at else 'never'}",
         f"Last sign-in: {format_datetime(signed_in_at) if signed_in_at else 'never'}",
         f"Second factor: {'on' if state.has_second_factor else 'off'}",

@@ -478,3 +478,29 @@ def test_the_list_of_a_program_counts_that_program(staff_client, account, scenar
         scenario.program.slug: (1, {"EUR": Decimal(100)}),
         other.program.slug: (1, {"EUR": Decimal(7)}),
     }
+
+
+def test_staff_choose_the_language_of_an_affiliate(account, staff_client, api, hana):
+    client, page = staff_client(), page_url("change", hana)
+    url, body = page_url("edit", hana), api.get(f"/affiliates/{hana.slug}/").json()
+    assert "Language: not chosen yet" in client.get(page).content.decode()
+
+    client.post(url, get_form_values(client, url) | {"language": "de"})
+
+    hana.refresh_from_db()
+    assert hana.language == "de"
+    assert "Language: Deutsch" in client.get(page).content.decode()
+    activity = client.get(page, {"tab": "activity"}).content.decode()
+    assert "changed the language of" in activity
+    assert api.get(f"/affiliates/{hana.slug}/").json() == body
+    for email in ("hana@example.org", "hana@example.com"):
+        client.post(url, get_form_values(client, url) | {"email": email})
+    assert account.mails.get().subject.startswith("Ihre E-Mail-Adresse")
+    client.post(url, get_form_values(client, url) | {"language": ""})
+    hana.refresh_from_db()
+    assert hana.language is None
+
+
+def test_a_new_affiliate_has_the_language_that_staff_choose(account, staff_client):
+    staff_client("manager").post(ADD_URL, HANA | {"language": "fr"})
+    assert account.affiliates.get(slug="hanakim").language == "fr"
