@@ -7,8 +7,10 @@ from django.utils.translation import gettext as _
 from accounts.services.notifications import can_send_mail
 from tracking.models.affiliates import Affiliate
 from tracking.models.enrollments import Enrollment
+from tracking.models.portal import Notice
 from tracking.models.programs import Program
 from tracking.services.mails import queue_mail, use_language_of
+from tracking.services.portal_notices import wants_notice
 from tracking.services.portal_settings import (
     build_portal_url,
     get_contact,
@@ -23,11 +25,13 @@ def queue_decision_mail(
 ) -> None:
     """Mail the affiliate what was decided, if the portal is on and mail can be sent.
 
-    Call it in the transaction of the decision.
+    Who wants no such mail gets none. Call it in the transaction of the decision.
     """
     account = affiliate.account
     is_decided = enrollment.approved is not None
     if not (is_decided and affiliate.email and can_send_mail()):
+        return
+    if not wants_notice(affiliate, Notice.APPROVED):
         return
     if not get_portal_settings(account).is_on:
         return

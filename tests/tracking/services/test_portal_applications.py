@@ -31,6 +31,7 @@ from tracking.services.portal_applications import (
     confirm_application,
     send_application,
 )
+from tracking.services.portal_notices import set_notices
 from tracking.services.portal_settings import update_portal_settings
 from tracking.services.portal_states import get_portal_state
 from tracking.services.portal_terms import (
@@ -292,12 +293,14 @@ def test_mails_no_return_to_pending(account, program, nora):
     assert len(list_texts(account)) == 1
 
 
-@pytest.mark.parametrize("reason", ["off", "no mail server", "no address"])
+@pytest.mark.parametrize("reason", ["off", "unwanted", "no mail server", "no address"])
 def test_mails_no_decision_where_nobody_reads_it(
     account, program, nora, settings, reason
 ):
     if reason == "off":
         update_portal_settings(account, changes={"is_on": False}, at=NOW)
+    elif reason == "unwanted":
+        set_notices(nora, {"approved": False})
     elif reason == "no address":
         nora.update_row(email=None, email_folded=None)
     else:
