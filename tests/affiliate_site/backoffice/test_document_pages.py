@@ -202,7 +202,7 @@ def test_the_file_is_in_the_language_of_the_affiliate(document, monkeypatch):
         '<html lang="de">',
         "1010 Wien<br>Österreich<br>USt-IdNr.: ATU12345675<br>",
         "<h1>Gutschrift SB-2026-00001</h1>",
-        f"Zahlung {document.payment} vom 5. April 2026",
+        f"Auszahlung {document.payment} vom 5. April 2026",
         '<td>USt. 19 %</td><td class="amount">19,00 EUR</td>',
     ):
         assert text in page
