@@ -5,9 +5,12 @@ A text belongs to a name, wherever the name occurs; `Schema.name` takes preceden
 """
 
 from copy import deepcopy
+from datetime import timedelta
 from typing import Any
 
 from accounts.models.webhooks import TEST_EVENT, WEBHOOK_EVENTS
+from accounts.services.deliveries import RETRY_DELAYS
+from payouts.models.payments import PayoutMethodKind
 
 INFO = {
     "description": (
@@ -36,7 +39,7 @@ TAGS = {
     "conversions": "Sales, each attributed to one affiliate.",
     "customers": "Buyers, each attributed to one affiliate permanently.",
     "payments": "Payments to affiliates. They cover approved commissions.",
-    "postbacks": "Conversions and customers, reported in the query of a GET.",
+    "postbacks": "Conversions and customers, reported by a GET or a POST.",
     "programs": "Programs with their rates, and the affiliates in them.",
     "webhooks": (
         "Requests that the service sends. Standard Webhooks verifiers accept them."
@@ -56,6 +59,16 @@ HEADERS = {
 
 TIME = "UTC, ISO 8601 with offset."
 AMOUNT = "An exact decimal, with at most the decimals of the currency."
+METHODS = ", ".join(f"`{kind}`" for kind in PayoutMethodKind.values)
+PAYOUT_METHOD = f"The payout method: {METHODS}."
+RETRY_HOURS = round(sum(RETRY_DELAYS, timedelta()) / timedelta(hours=1))
+DELIVERY = (
+    "The body is the object as the API showed it after the change, of a deleted one"
+    " before it. Answer with a status of 2xx within 10 seconds;"
+    f" otherwise it is sent again, for {RETRY_HOURS} hours. The order is not"
+    " guaranteed."
+)
+TEST_DELIVERY = "Sent once, when an owner asks for it."
 
 # The schema of the body by the beginning of the event; the first match counts.
 ENROLLMENT_EVENT_SCHEMA = {
@@ -115,11 +128,12 @@ DESCRIPTIONS = {
     "ConversionReference.id": "The ID of the conversion, a number.",
     "Commission.id": "The ID of the commission, a number.",
     "NestedCommission.id": "The ID of the commission, a number.",
-    "PayoutMethod.id": "The payout method: `paypal`, `wire_transfer`, `bank`, `other`.",
+    "PayoutMethod.id": PAYOUT_METHOD,
     "CustomField.id": "The ID of the field, which is its key in `custom_fields`.",
     "affiliate": "The affiliate.",
     "affiliate_id": "The ID of an affiliate.",
     "affiliate_group_id": "The ID of the affiliate's group, or null.",
+    "path.group_id": "The ID of an affiliate group; it begins with `ag_`.",
     "group_id": "The ID of an affiliate group; `affiliate_group_id` is the same.",
     "parent_id": "The ID of the affiliate who earns level commissions, or null.",
     "via": "The ID or a referral code of the parent.",
@@ -127,12 +141,13 @@ DESCRIPTIONS = {
     "program_id": "The ID of a program.",
     "customer": "The customer; null if there is none or it was deleted.",
     "customer_id": "The caller's own ID of the customer, for example of its shop.",
+    "path.customer_id": "The ID of a customer; it begins with `cu_`.",
     "conversion": "The conversion that the commission belongs to; null for a bonus.",
     "conversion_id": "The ID of a conversion.",
     "commission_id": "The ID of a commission.",
     "payment_id": "The ID of a payment; it begins with `pa_`.",
     "prospect_id": "The ID of a prospect; it begins with `ap_`.",
-    "note_id": "The ID of a note.",
+    "note_id": "The ID of a note; it begins with `no_`.",
     "row_id": "The ID of the object that the meta data belongs to.",
     "external_id": "The caller's ID of the sale, for example the order number; unique.",
     "identifier": "The identifier of the commission type within the program.",
@@ -164,7 +179,7 @@ DESCRIPTIONS = {
     "promoted_at": f"When the prospect became an affiliate, or null. {TIME}",
     "promotion_method": "What promoted the prospect: `customer`, `conversion`.",
     "signup_source": "Where the prospect comes from, for example `api`.",
-    "applied_at": f"When the affiliate asked to join the program. {TIME}",
+    "applied_at": f"When the affiliate applied or was added to the program. {TIME}",
     "created_at": f"When it was created. {TIME}",
     # Programs and rates
     "title": "The title that people see.",
@@ -208,7 +223,7 @@ DESCRIPTIONS = {
     "program_group": "Only programs of this program group are considered.",
     "tracking_source": (
         "What decided the attribution: `customer`, `coupon`, `referral_code`, `click`,"
-        " `asset_source` or `tracking_id`."
+        " `asset_source`, `tracking_id`, or `manual` if staff chose."
     ),
     "warnings": "Reasons to look at it before approval, or null.",
     "referrer": "The page that the visitor came from, or null.",
@@ -248,7 +263,7 @@ DESCRIPTIONS = {
     "balances": "What is owed, by currency.",
     "details": "The details of the payout method, by name.",
     "primary": "Whether payments go to this method.",
-    "method": "The payout method: `paypal`, `wire_transfer`, `bank`, `other`.",
+    "method": PAYOUT_METHOD,
     # Notes and meta data
     "note": "The text of the note.",
     "key": "The key within the meta data.",
@@ -293,7 +308,7 @@ def describe_operation(operation: dict[str, Any]) -> None:
     """Add the texts of parameters, responses and headers."""
     for parameter in operation.get("parameters", []):
         name = parameter["name"].partition("[")[0]
-        add_description(parameter, DESCRIPTIONS.get(name))
+        add_description(parameter, get_description(parameter["in"], name))
     for status, response in operation["responses"].items():
         if "$ref" not in response:
             response["description"] = RESPONSES[status]
@@ -302,7 +317,7 @@ def describe_operation(operation: dict[str, Any]) -> None:
 
 
 def get_description(schema: str, name: str) -> str | None:
-    """Return the text of a property, None if there is none."""
+    """Return the text of a property or parameter, None if there is none."""
     return DESCRIPTIONS.get(f"{schema}.{name}", DESCRIPTIONS.get(name))
 
 
@@ -329,11 +344,7 @@ def build_webhook(event: str) -> dict[str, Any]:
     return {
         "operationId": event.replace(".", "_"),
         "summary": event,
-        "description": (
-            "The body is the object as the API showed it after the change. Answer with"
-            " a status of 2xx within 10 seconds; otherwise it is sent again, for two"
-            " days. The order is not guaranteed."
-        ),
+        "description": TEST_DELIVERY if event == TEST_EVENT else DELIVERY,
         "tags": ["webhooks"],
         "security": [],
         "parameters": [

@@ -63,7 +63,7 @@ class ProspectViewSet(TenantViewSet):
         return self.list_page(self.account.prospects.not_deleted().newest_first())
 
     def create(self, request):
-        """Create a prospect with a referral link; its first conversion promotes it."""
+        """Create a prospect; the first sale or customer of its link promotes it."""
         body = self.validate_body()
         data = ProspectData(
             person=build_person_data(body),
