@@ -99,7 +99,7 @@ EMPTY_STATES = {
     ),
     "payouts.Document": (
         "No documents yet. Switch self-billing on in its settings, then each settled"
-        " payment gets a document."
+        " payment gets a document, if the affiliate's data for it are complete."
     ),
     "payouts.TaxRule": (
         "No tax rules yet. Choose “Add tax rule” to say which VAT applies to businesses"

@@ -6,7 +6,14 @@ from django import forms
 from django.conf import settings
 
 from accounts.errors import InvalidSetting
-from accounts.services.accounts import MAX_LOGO_BYTES, detect_media_type, set_logo
+from accounts.services.accounts import (
+    MAX_CLICK_DAYS,
+    MAX_LOGO_BYTES,
+    MAX_VISITOR_DATA_DAYS,
+    MIN_CLICK_DAYS,
+    detect_media_type,
+    set_logo,
+)
 from affiliate_site.backoffice.fields import COLOR
 from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
@@ -80,14 +87,16 @@ class AccountSettingsForm(ServiceForm):
     visitor_data_days = forms.IntegerField(
         label="Days until visitor data is shortened",
         help_text=(
-            "1 to 365. Then the nightly clean-up cuts the IP addresses of clicks,"
-            " customers and conversions and deletes their user agents."
+            f"1 to {MAX_VISITOR_DATA_DAYS}. Then the nightly clean-up cuts the IP"
+            " addresses of clicks, customers and conversions and deletes their user"
+            " agents."
         ),
     )
     click_days = forms.IntegerField(
         label="Days until clicks of pages are removed",
         help_text=(
-            "400 to 3650. Then the nightly clean-up removes each click of the tracking"
+            f"{MIN_CLICK_DAYS} to {MAX_CLICK_DAYS}. Then the nightly clean-up removes"
+            " each click of the tracking"
             " script or a short link that no customer, conversion or claim names."
             " All statistics stay the same; the lists of clicks lose it. Clicks"
             " reported through the API are never removed."

@@ -15,6 +15,7 @@ from payouts.services.payables import get_payable_balances
 from payouts.services.rates import delete_group
 from tracking.models.affiliates import Affiliate
 from tracking.services.hierarchy import add_to_group, create_group, update_group
+from tracking.services.programs import MAX_HOLD_DAYS
 
 MAX_PROGRAMS = 10  # the newest, to set a rate in
 
@@ -81,8 +82,8 @@ class GroupForm(GroupTitleForm):
     hold_days = forms.IntegerField(
         label="Days on hold",
         required=False,
-        help_text="From a sale until its commissions are due, 0 to 180. Empty: as each"
-        " program says.",
+        help_text=f"From a sale until its commissions are due, 0 to {MAX_HOLD_DAYS}."
+        " Empty: as each program says.",
     )
 
 

@@ -89,7 +89,8 @@ class PortalSettingsForm(ServiceForm):
         required=False,
         min_value=1,
         max_value=MAX_PAYOUT_DAY,
-        help_text="From 1 to 28. Empty: affiliates do not see when payments come.",
+        help_text=f"From 1 to {MAX_PAYOUT_DAY}. Empty: affiliates do not see when"
+        " payments come.",
     )
 
     fieldsets: FieldSets = (

@@ -246,7 +246,7 @@ class SwitchOffPage(ModePage):
     mode = ConnectionMode.OFF
     is_dangerous = True
     explanation = (
-        "What the shop sends is refused and not stored. Shops stop to send after a"
+        "What the shop sends is refused and not stored. Shops stop sending after a"
         " while. Sales and commissions stay as they are."
     )
 

@@ -45,8 +45,8 @@ class NewCreativeForm(ServiceForm):
     image = forms.FileField(
         required=False,
         help_text=(
-            "A PNG, JPEG, GIF or WebP of at most 2 MB, 4096 pixels wide and high and 5"
-            " million pixels in all, not animated."
+            f"A PNG, JPEG, GIF or WebP of {creative_images.MAX_BYTES >> 20} MB or less,"
+            f" not animated, {creative_images.SIZE_RULE}."
         ),
     )
     text = forms.CharField(

@@ -12,6 +12,7 @@ from payouts.models.commission_types import RateKind
 from payouts.services.programs import ProgramSettings, create_program
 from tracking.money import list_currencies
 from tracking.services.programs import (
+    MAX_HOLD_DAYS,
     archive_program,
     unarchive_program,
     update_program,
@@ -97,8 +98,8 @@ class ProgramForm(ServiceForm):
         label="Days on hold",
         required=False,
         initial=0,
-        help_text="From a sale until its commissions are due, 0 to 180. An affiliate"
-        " group can have other ones.",
+        help_text=f"From a sale until its commissions are due, 0 to {MAX_HOLD_DAYS}. An"
+        " affiliate group can have other ones.",
     )
     auto_approve_browser_sales = forms.BooleanField(
         label="Treat sales reported by pages like others",
@@ -108,7 +109,7 @@ class ProgramForm(ServiceForm):
     trust_browser_customers = forms.BooleanField(
         label="Trust customers named by pages",
         required=False,
-        help_text="Off: an API call has to name a customer first.",
+        help_text="Off: a call with a key, a signature or an approval confirms them.",
     )
     recurring = forms.BooleanField(
         label="Later sales of a customer earn, too", required=False, initial=True
