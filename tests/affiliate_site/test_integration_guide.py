@@ -225,16 +225,6 @@ def test_reads_all_pages(installation, tmp_path):
     assert pending.count() > 25
 
 
-def test_moves_an_affiliate(installation, tmp_path):
-    scenario, environment = installation
-
-    run_snippet(*find_snippet("8", "hana-old"), tmp_path, **environment)
-
-    customer = scenario.account.customers.get(customer_id="customer-old")
-    assert customer.affiliate.firstname == "Hana"
-    assert scenario.account.referral_codes.filter(code="hana-old").exists()
-
-
 def test_worked_attributions_of_the_guide(api, account):
     """The cases of section 3, in their order."""
     scenario = ProgramScenario(account)

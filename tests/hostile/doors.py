@@ -234,8 +234,8 @@ SIGNED_IN_DOORS = (
         "API",
         "keys, by role",
         f"{MIB:,}: 413",
-        f"{JSON_OBJECTS}, 100 items",
-        "requests a minute of the plan",
+        f"{JSON_OBJECTS}, 100 items, 500 payments",
+        "limits of the operations",
         "what is written",
         "affiliate_site/api/test_parsing.py",
     ),
@@ -250,7 +250,7 @@ SIGNED_IN_DOORS = (
     ),
     (
         "Tables, in the office",
-        "managers",
+        "owners",
         "2,900,000",
         "2,000 rows at a time",
         "256 MB and 10 s in a process, one after the other; one waits 1.5 s",
@@ -259,7 +259,7 @@ SIGNED_IN_DOORS = (
     ),
     (
         "Answers of banks",
-        "managers; command",
+        "finance, owners; command",
         "2,900,000; 50,000,000 by command",
         "2 million rows or tags, 1 MB each, depth 50",
         "rows are read one by one",
@@ -268,7 +268,7 @@ SIGNED_IN_DOORS = (
     ),
     (
         "Banners and logos",
-        "managers",
+        "managers; logos: owners",
         f"{2 * MIB:,}, sent and stored",
         "4,096 pixels wide and high, 5 million in all, read from the header",
         "one image a form",
