@@ -1,8 +1,10 @@
 """The docs promise what the code does: sentences with numbers of its constants."""
 
+import re
 from datetime import timedelta
 
 import pytest
+from django.apps import apps
 
 from accounts.models.accounts import Account
 from accounts.services import accounts, deliveries, idempotency, invitations, retention
@@ -156,6 +158,12 @@ def test_the_record_of_personal_data_says_how_long_rows_are_kept():
         assert row.split(" | ")[2].startswith(kept), row
 
 
+def test_the_architecture_names_all_tables():
+    text = read("architecture.md").partition("Rules beyond the order")[0]
+    apps_of_tenants = map(apps.get_app_config, ("accounts", "tracking", "payouts"))
+    tables = {model.__name__ for app in apps_of_tenants for model in app.get_models()}
+    assert set(re.findall(r"`([A-Z]\w+)`", text)) == tables
+
+
 def test_the_description_of_events_says_how_long_they_are_tried():
-    assert f"within {TIMEOUT_SECONDS} seconds" in DELIVERY
     assert f"for {WEBHOOK_HOURS} hours" in DELIVERY

@@ -7,9 +7,11 @@ from datetime import timedelta
 from django.db import models
 
 from accounts.services import invitations, retention, webhooks
+from accounts.services.idempotency import RESPONSE_RETENTION
 from affiliate_site.api.resources.notes import MAX_NOTE_LENGTH
 from affiliate_site.backoffice.payouts.run_parts import CHANGED_RECENTLY
 from affiliate_site.browser.handovers import LIFETIME as HANDOVER_LIFETIME
+from affiliate_site.webhooks.sending import TIMEOUT_SECONDS
 from tests.architecture.syntax_trees import ROOT, parse_modules_below
 from tracking.models.portal import LinkPurpose
 from tracking.services import inbox, mails
@@ -21,7 +23,7 @@ from tracking.services.retention import FAILED_PAGE_CALL_RETENTION
 READ_BY_PEOPLE = (
     *("accounts/errors", "accounts/services", "tracking/errors", "tracking/services"),
     *("payouts/errors", "payouts/services"),
-    *("affiliate_site/backoffice", "affiliate_site/portal"),
+    *("affiliate_site/api", "affiliate_site/backoffice", "affiliate_site/portal"),
 )
 UNITS = {
     "second": timedelta(seconds=1),
@@ -56,6 +58,8 @@ PROMISES = {
     "connected shop sends is listed": inbox.EVENT_RETENTION,
     "when the payment arrived, or is older": mails.MAIL_RETENTION,
     "Payout methods changed in the last": CHANGED_RECENTLY,
+    "with this key is replayed, for": RESPONSE_RETENTION,
+    "Answer with a status of 2xx within": timedelta(seconds=TIMEOUT_SECONDS),
 }
 # Of columns, other systems and periods of statistics, which the code beside them shows.
 NO_PROMISES = (

@@ -7,7 +7,7 @@ from tracking.services.programs import archive_program
 
 
 class Command(AccountCommand):
-    help = "Archive a program: it becomes read-only and accepts no new conversions."
+    help = "Archive a program: it accepts no clicks, customers, sales and affiliates."
     arguments = {"program": "the program's slug"}
 
     def run_for_account(

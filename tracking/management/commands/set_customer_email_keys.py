@@ -11,7 +11,7 @@ from tracking.services.account_settings import update_customer_email_keys
 class Command(AccountCommand):
     help = (
         "Set the meta data keys that hold a customer's e-mail address, the best one"
-        " first: the back office finds customers by it. Without keys it does not."
+        " first: the back office finds customers by it. With --none it does not."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
