@@ -1,6 +1,6 @@
 """Names of countries in the language in use; the codes are those of ISO 3166-1."""
 
-import unicodedata
+import unicodedata  # noqa: TID251 - names of Babel, which are short
 from functools import cache
 
 from babel import Locale

@@ -132,10 +132,9 @@ def test_texts_belong_to_names_that_occur(document):
         for name in (key, f"{schema_name}.{key}")
     }
     for operation in list_operations(document).values():
-        names |= {
-            parameter["name"].partition("[")[0]
-            for parameter in operation.get("parameters", [])
-        }
+        for parameter in operation.get("parameters", []):
+            name = parameter["name"].partition("[")[0]
+            names |= {name, f"{parameter['in']}.{name}"}
 
     assert set(DESCRIPTIONS) - names == set()
 
