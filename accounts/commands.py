@@ -10,8 +10,9 @@ import re
 import sys
 from abc import ABC, abstractmethod
 from argparse import ArgumentTypeError
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -22,6 +23,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.db.models import QuerySet
 from django.utils import timezone
 from rich.console import Console
+from rich.progress import Progress, TaskID
 from rich.table import Table
 from rich.text import Text
 
@@ -93,6 +95,23 @@ class JsonCommand(BaseCommand, ABC):
             logger.exception("%s failed for %s", self.command_name, account.slug)
             self.failed_accounts.append(account.slug)
 
+    @contextmanager
+    def show_progress(
+        self, description: str, *, total: int | Callable[[], int] | None = None
+    ) -> Iterator["ProgressBar"]:
+        """Show how far a long command is, on standard error if that is a terminal.
+
+        A `total` that takes time to count is a function.
+        """
+        console = Console(stderr=True)
+        is_shown = console.is_terminal
+        with Progress(
+            console=console, transient=True, disable=not is_shown
+        ) as progress:
+            if callable(total):
+                total = total() if is_shown else None
+            yield ProgressBar(progress, progress.add_task(description, total=total))
+
     @property
     def command_name(self) -> str:
         return type(self).__module__.rpartition(".")[2]
@@ -124,6 +143,22 @@ class JsonCommand(BaseCommand, ABC):
         width = None if self.stdout.isatty() else 200
         console = Console(file=stream, no_color=not self.stdout.isatty(), width=width)
         console.print(table)
+
+
+@dataclass(frozen=True)
+class ProgressBar:
+    """The bar of `show_progress`."""
+
+    progress: Progress
+    task: TaskID
+
+    def advance(self, number: float = 1) -> None:
+        """Move the bar on."""
+        self.progress.advance(self.task, number)
+
+    def update(self, **values: Any) -> None:
+        """Set `total`, `completed` or `description`."""
+        self.progress.update(self.task, **values)
 
 
 class AccountCommand(JsonCommand):

@@ -197,6 +197,25 @@ class TenantModel(models.Model):
         return rows.get(pk=self.pk)
 
 
+class AccountDeletion(TenantModel):
+    """The mark of an account that is being deleted, until its last row is gone.
+
+    It lets the append-only tables give up the rows of this account, and the digests of
+    the ledger leave them out.
+    """
+
+    started_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        default_related_name = "deletions"
+        constraints = [
+            models.UniqueConstraint(fields=["account"], name="one_deletion_per_account")
+        ]
+
+    def __str__(self) -> str:
+        return f"since {self.started_at:%Y-%m-%d %H:%M} UTC"
+
+
 class Logo(TenantModel):
     """A small image, in a table of its own because each request reads the account."""
 

@@ -94,6 +94,12 @@ def get_account(slug: str) -> Account:
     return get_or_raise(accounts, AccountNotFound(slug=slug), slug=slug)
 
 
+def list_accounts() -> list[Account]:
+    """List the accounts with their plans, but for those that are being deleted."""
+    accounts = Account.objects.select_related("plan").filter(deletions=None)
+    return list(accounts.order_by("id"))
+
+
 def set_plan(account: Account, *, plan: str, at: datetime) -> Account:
     """Move an account to another plan."""
     new, old = get_plan(plan), account.plan

@@ -167,7 +167,7 @@ def check_triggers(_at: datetime) -> Finding:
             FAILURE,
             "; ".join(problems),
             "find out who removed the triggers, run check_ledger, and create them again"
-            " (MakeAppendOnly in the migrations)",
+            " (accounts/append_only.py, as the migrations do)",
         )
     return Finding(OK, f"{len(APPEND_ONLY_MODELS)} tables refuse UPDATE and DELETE")
 

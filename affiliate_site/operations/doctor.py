@@ -30,6 +30,7 @@ from accounts.services.command_runs import (
 )
 from accounts.services.deliveries import count_pending_deliveries, has_enabled_endpoints
 from accounts.services.notifications import can_send_mail
+from affiliate_site.operations.account_deletion import check_deletions
 from affiliate_site.operations.database_checks import (
     MAX_NIGHTLY_AGE,
     check_addresses,
@@ -391,6 +392,7 @@ CHECKS: dict[str, Callable[[datetime], Finding]] = {
     "second_factor": check_second_factor,
     "portal_hosts": check_portal_hosts,
     "addresses": check_addresses,
+    "deletions": check_deletions,
     "webhook_worker": check_webhook_worker,
     **{name: check_nightly(name) for name in NIGHTLY_COMMANDS},
 }
@@ -409,7 +411,8 @@ REQUIRED_CHECKS = {
     **dict.fromkeys(
         (
             *("encryption_keys", "triggers", "ledger", "second_factor"),
-            *("portal_hosts", "addresses", "webhook_worker", *NIGHTLY_COMMANDS),
+            *("portal_hosts", "addresses", "deletions", "webhook_worker"),
+            *NIGHTLY_COMMANDS,
         ),
         "migrations",
     ),

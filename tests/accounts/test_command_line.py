@@ -77,6 +77,7 @@ OF_DJANGO = {"collectstatic", "sendtestemail"}  # need no database
 OPTIONS = {
     "changepassword": ["--password-stdin"],
     "create_staff": ["--password-stdin"],
+    "delete_account": ["--yes"],
     "erase_person": ["--yes"],
     "set_staff": ["--role", "viewer"],
     "check_ledger": ["--note"],

@@ -18,6 +18,7 @@ DOCUMENTED = {
     "set_plan": "ACCOUNT PLAN",
     "lock_account": "ACCOUNT",
     "unlock_account": "ACCOUNT",
+    "delete_account": "ACCOUNT [--dry-run | --yes] [--accept-unpaid]",
     "create_api_key": "ACCOUNT [--name LABEL] [--role ROLE | --read-only]",
     "list_api_keys": "ACCOUNT",
     "revoke_api_key": "ACCOUNT PREFIX",

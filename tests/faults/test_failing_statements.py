@@ -94,6 +94,9 @@ OTHER_COMMANDS = {
     "catch_up_connection": "tests/affiliate_site/shops/test_catching_up.py",
     "create_connection": "one row and its entry in the audit log",
     "set_connection": "one row and its entry in the audit log",
+    "delete_account": (
+        "commits each batch: tests/affiliate_site/operations/test_account_deletion.py"
+    ),
     "export_account": "reads",
     "import_account": "tests/affiliate_site/moving/, stopped at several moments",
     "import_table": "one transaction: tests/affiliate_site/moving/tables/",

@@ -1,5 +1,5 @@
 from accounts.commands import JsonCommand
-from accounts.models.accounts import Account
+from accounts.services.accounts import list_accounts
 from accounts.services.command_runs import record_command_run
 from accounts.services.retention import (
     delete_expired_deliveries,
@@ -43,7 +43,7 @@ class Command(JsonCommand):
         )
 
     def run(self, *, at, dry_run=False, **options):
-        accounts = list(Account.objects.order_by("id"))
+        accounts = list_accounts()
         kwargs = {"at": at, "dry_run": dry_run}
 
         def sum_up(service):

@@ -7,8 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from accounts.commands import JsonCommand
 from accounts.errors import InvalidInput
-from accounts.models.accounts import Account
-from accounts.services.accounts import get_account
+from accounts.services.accounts import get_account, list_accounts
 from accounts.services.command_runs import record_command_run
 from payouts.services.bonuses import grant_bonuses
 from tracking.money import format_amount
@@ -26,8 +25,7 @@ class Command(JsonCommand):
         )
 
     def run(self, *, at: datetime, account: str | None = None, **options: Any) -> None:
-        all_accounts = Account.objects.select_related("plan").order_by("id")
-        accounts = [get_account(account)] if account else list(all_accounts)
+        accounts = [get_account(account)] if account else list_accounts()
         totals: dict[str, Decimal] = defaultdict(Decimal)
         granted, put_back = 0, []
         errors = []

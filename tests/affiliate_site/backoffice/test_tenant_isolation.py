@@ -34,6 +34,7 @@ OBJECT_VIEWS = ("change", "history", "delete")
 # Models without a page, with the reason.
 MODELS_WITHOUT_ADMIN = {
     "accounts.Account": "owners change the settings of theirs",
+    "accounts.AccountDeletion": "nobody signs in to such an account",
     "accounts.CommandRun": "printed by doctor",
     "accounts.StaleDay": "internal marks of stale statistics",
     "accounts.DailyRowCount": "internal counts behind the pages of the API",

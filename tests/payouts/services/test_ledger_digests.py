@@ -12,7 +12,12 @@ from decimal import Decimal
 import pytest
 from django.db import connection
 
-from accounts.append_only import MakeAppendOnly, get_trigger_names
+from accounts.append_only import (
+    DELETED_WITH_ACCOUNT,
+    AllowDeletionWithAccount,
+    MakeAppendOnly,
+    get_trigger_names,
+)
 from accounts.models.audit_log import AuditLogEntry
 from accounts.services.changes import log_event
 from payouts.models.ledger import LedgerDigest, Transfer
@@ -88,6 +93,13 @@ def list_violations(at=LATER, **options):
     }
 
 
+def get_operation(model):
+    """Return the operation of the migrations that makes a table append-only."""
+    if model._meta.db_table in DELETED_WITH_ACCOUNT:
+        return AllowDeletionWithAccount(model._meta.model_name)
+    return MakeAppendOnly(model._meta.model_name)
+
+
 def rewrite(*statements):
     """Execute SQL without the append-only triggers, then create these again."""
     vendor = connection.vendor
@@ -95,13 +107,14 @@ def rewrite(*statements):
         if vendor == "postgresql":
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         for model in APPEND_ONLY:
-            operation = MakeAppendOnly(model._meta.model_name)
-            for statement in operation.get_backward_sql(model._meta.db_table, vendor):
-                cursor.execute(statement)
+            table = model._meta.db_table
+            for name in get_trigger_names(table):
+                suffix = "" if vendor == "sqlite" else f" ON {table}"
+                cursor.execute(f"DROP TRIGGER {name}{suffix}")
         for statement, *values in statements:
             cursor.execute(statement, values)
         for model in APPEND_ONLY:
-            operation = MakeAppendOnly(model._meta.model_name)
+            operation = get_operation(model)
             for statement in operation.get_forward_sql(model._meta.db_table, vendor):
                 cursor.execute(statement)
 
