@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from accounts.models.accounts import TenantModel, TenantQuerySet
 from accounts.models.audit_log import AuditLogEntry
+from accounts.models.queues import QueuedRow
 
 # docs/api-contract.md, section 6.1. The audit log has other kinds of events as well.
 WEBHOOK_EVENTS = (
@@ -176,7 +177,7 @@ class DeliveryQuerySet(TenantQuerySet["Delivery"]):
         )
 
 
-class Delivery(TenantModel):
+class Delivery(QueuedRow):
     """An event to send to an endpoint, and the result of the last attempt.
 
     `due_at` is the time of the next attempt; null means delivered or given up. A worker
@@ -195,8 +196,6 @@ class Delivery(TenantModel):
     url = models.TextField("URL", blank=True)
     body = models.BinaryField()  # what is sent; of a postback, values of its macros
     created_at = models.DateTimeField(default=timezone.now)
-    due_at = models.DateTimeField(null=True)
-    attempts = models.PositiveSmallIntegerField(default=0)
     attempted_at = models.DateTimeField(null=True)
     delivered_at = models.DateTimeField(null=True)
     status = models.PositiveSmallIntegerField(null=True)

@@ -18,6 +18,7 @@ from accounts.models.accounts import Account
 from accounts.models.webhooks import TEST_EVENT, Delivery, WebhookEndpoint
 from accounts.services.changes import log_event
 from accounts.services.notifications import send_to_owners
+from accounts.services.queues import claim_due_rows, find_retry_time
 from accounts.services.webhooks import disable_webhook, get_webhook
 
 RETRY_DELAYS = (
@@ -60,14 +61,15 @@ def claim_deliveries(
 
     A delivery whose result is not recorded before the lease ends is due again.
     """
-    due = endpoint.account.deliveries.filter(endpoint=endpoint, due_at__lte=due_before)
-    with transaction.atomic():
-        rows = due.select_for_update(skip_locked=True, no_key=True, of=("self",))
-        claimed = list(rows.select_related("event").order_by("due_at", "id")[:limit])
-        ids = [delivery.pk for delivery in claimed]
-        due.filter(pk__in=ids).update(due_at=at + LEASE_DURATION)
+    rows = endpoint.account.deliveries.filter(endpoint=endpoint)
+    claimed = claim_due_rows(
+        rows.select_related("event"),
+        limit=limit,
+        due_before=due_before,
+        next_attempt=at + LEASE_DURATION,
+    )
     for delivery in claimed:
-        delivery.due_at, delivery.endpoint = at + LEASE_DURATION, endpoint
+        delivery.endpoint = endpoint
     return claimed
 
 
@@ -83,7 +85,12 @@ def record_delivery_result(
     is_failed, is_gone = bool(result.error), result.status == HTTP_GONE
     is_test = delivery.event.kind == TEST_EVENT
     can_retry = is_failed and not is_gone and not is_test
-    retry_at = calculate_retry_time(attempts, at=at) if can_retry else None
+    factor = random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - no secret
+    retry_at = (
+        find_retry_time(RETRY_DELAYS, attempts, at=at, factor=factor)
+        if can_retry
+        else None
+    )
     with transaction.atomic():
         if not delivery.update_row(
             expected={"due_at": delivery.due_at},
@@ -116,14 +123,6 @@ def record_delivery_result(
                 " days and sent when the webhook is enabled again. Events that occur"
                 " while it is disabled are not sent.\n",
             )
-
-
-def calculate_retry_time(attempts: int, *, at: datetime) -> datetime | None:
-    """Return when to retry after this many attempts; None after the last one."""
-    if attempts > len(RETRY_DELAYS):
-        return None
-    factor = random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - no secret
-    return at + RETRY_DELAYS[attempts - 1] * factor
 
 
 def count_pending_deliveries() -> int:

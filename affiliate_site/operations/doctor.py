@@ -30,6 +30,7 @@ from accounts.services.command_runs import (
 )
 from accounts.services.deliveries import count_pending_deliveries, has_enabled_endpoints
 from accounts.services.notifications import can_send_mail
+from accounts.services.queues import count_waiting_rows
 from affiliate_site.operations.account_deletion import check_deletions
 from affiliate_site.operations.database_checks import (
     MAX_NIGHTLY_AGE,
@@ -55,7 +56,7 @@ from affiliate_site.operations.health import (
 )
 from affiliate_site.operations.probe import HEADER, sign_probe
 from payouts.services.encryption import has_values_to_rotate
-from tracking.services.mails import count_waiting_mails
+from tracking.models.mails import Mail
 from tracking.services.portal_settings import (
     list_portals_with_host,
     validate_portal_host,
@@ -255,7 +256,7 @@ def check_portal_hosts(_at: datetime) -> Finding:
 
 def check_webhook_worker(at: datetime) -> Finding:
     """A worker must run if there are webhooks, postbacks or mails to send."""
-    mails = count_waiting_mails()
+    mails = count_waiting_rows(Mail)
     if not mails and not has_enabled_endpoints():
         return Finding(OK, "no webhook is enabled, so no worker is needed")
     alive_at = get_command_runs().get(WORKER_NAME)

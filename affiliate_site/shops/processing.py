@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from accounts.actor import use_actor
 from accounts.errors import DomainError
+from accounts.services.queues import list_accounts_with_due_rows
 from affiliate_site.shops.base import parse_body
 from affiliate_site.shops.kinds import SHOPS
 from payouts.services.shop_erasure import erase_for_shop
@@ -37,7 +38,6 @@ from tracking.services.inbox import (
     Envelope,
     claim_events,
     finish_waiting_events,
-    list_accounts_with_due_events,
     postpone_event,
     record_event_result,
     release_events,
@@ -82,7 +82,7 @@ def process_due_events(*, due_before: datetime) -> Generator[ShopEvent]:
     The accounts take turns, so that none waits for all events of another. What is
     claimed and not processed is released when the generator is closed.
     """
-    while accounts := list_accounts_with_due_events(due_before=due_before):
+    while accounts := list_accounts_with_due_rows(ShopEvent, due_before=due_before):
         for account in accounts:
             at = timezone.now()
             claimed = deque(claim_events(account, due_before=due_before, at=at))

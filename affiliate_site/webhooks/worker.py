@@ -26,6 +26,7 @@ from accounts.services.deliveries import (
     record_delivery_result,
 )
 from accounts.services.notifications import can_send_mail
+from accounts.services.queues import list_accounts_with_due_rows
 from affiliate_site.shops.processing import process_due_events
 from affiliate_site.webhooks.mail_sending import send_mail
 from affiliate_site.webhooks.sending import send_delivery
@@ -34,7 +35,6 @@ from tracking.models.shops import ShopEvent
 from tracking.services.mails import (
     MailResult,
     claim_mail,
-    list_accounts_with_due_mails,
     record_mail_result,
 )
 from tracking.services.portal_links import process_link_requests
@@ -173,7 +173,7 @@ class DeliveryWorker:
         """Claim a mail of each account while slots are free, and send them."""
         if len(self.mails_in_progress) == MAX_MAILS or not can_send_mail():
             return
-        for account in list_accounts_with_due_mails(due_before=due):
+        for account in list_accounts_with_due_rows(Mail, due_before=due):
             if len(self.mails_in_progress) == MAX_MAILS:
                 break
             process_link_requests(account, at=due)

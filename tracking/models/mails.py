@@ -3,11 +3,11 @@
 from django.db import models
 from django.utils import timezone
 
-from accounts.models.accounts import TenantModel
+from accounts.models.queues import QueuedRow
 from tracking.models.affiliates import Affiliate
 
 
-class Mail(TenantModel):
+class Mail(QueuedRow):
     """An e-mail to an affiliate or applicant, at most one of a kind about one thing.
 
     `due_at` is the time of the next attempt. It is null while an attempt runs and after
@@ -23,8 +23,6 @@ class Mail(TenantModel):
     subject = models.CharField(max_length=255)
     text = models.TextField()
     created_at = models.DateTimeField(default=timezone.now)
-    due_at = models.DateTimeField(null=True)
-    attempts = models.PositiveSmallIntegerField(default=0)
     sent_at = models.DateTimeField(null=True)
     error = models.CharField(max_length=255, blank=True)  # of the last attempt
 

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from accounts.encryption import EncryptedJSONField, EncryptedTextField
 from accounts.models.accounts import TenantModel, TenantQuerySet
+from accounts.models.queues import QueuedRow
 from tracking.models.conversions import Conversion
 from tracking.models.programs import Program
 
@@ -236,11 +237,11 @@ class ShopEventQuerySet(TenantQuerySet["ShopEvent"]):
         return self.filter(state=ShopEventState.FAILED)
 
 
-class ShopEvent(TenantModel):
+class ShopEvent(QueuedRow):
     """An event as a shop sent it, stored before it is processed.
 
-    `due_at` is the time of the next attempt; null if there is none. `result` is what
-    the last attempt did, as sentences. `body` is empty once the person is erased.
+    `result` is what the last attempt did, as sentences. `body` is empty once the person
+    is erased.
     `is_claim`: it had no signature when it arrived, whatever the shop has now.
     """
 
@@ -261,8 +262,6 @@ class ShopEvent(TenantModel):
         ShopOrder, models.PROTECT, null=True, related_name="+", db_index=False
     )
     customer_key = models.CharField(max_length=MAX_KEY_LENGTH, blank=True)
-    due_at = models.DateTimeField(null=True)
-    attempts = models.PositiveSmallIntegerField(default=0)
 
     objects: ClassVar = ShopEventQuerySet.as_manager()
 

@@ -1,7 +1,6 @@
 """The inbox of shops: an event is stored before it is processed.
 
-An event that fails is tried again with delays. A claim sets the time of the next
-attempt, so that another worker goes on if one stops.
+An event that fails is tried again with delays: `accounts.services.queues`.
 """
 
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from accounts.models.accounts import Account
+from accounts.services.queues import claim_due_rows, find_retry_time
 from accounts.services.retention import delete_in_batches
 from tracking.models.shops import (
     MAX_KEY_LENGTH,
@@ -70,25 +70,18 @@ def store_event(
     return event if is_new else None
 
 
-def list_accounts_with_due_events(*, due_before: datetime) -> list[Account]:
-    """List the accounts that have events due, in any order, so that none waits long."""
-    due = ShopEvent.objects.across_accounts().filter(due_at__lte=due_before)
-    return list(Account.objects.filter(pk__in=due.values("account")).order_by("?"))
-
-
 def claim_events(
     account: Account, *, due_before: datetime, at: datetime
 ) -> list[ShopEvent]:
     """Start attempts of the events that are due longest; no other worker takes them."""
-    due = account.shop_events.filter(due_at__lte=due_before).order_by("due_at", "id")
-    with transaction.atomic():
-        rows = due.select_for_update(skip_locked=True, no_key=True, of=("self",))
-        events = list(rows.select_related("connection")[:MAX_CLAIMED_EVENTS])
-        pks = [event.pk for event in events]
-        account.shop_events.filter(pk__in=pks).update(due_at=at + LEASE)
+    events = claim_due_rows(
+        account.shop_events.select_related("connection"),
+        limit=MAX_CLAIMED_EVENTS,
+        due_before=due_before,
+        next_attempt=at + LEASE,
+    )
     for event in events:
         event.account = event.connection.account = account
-        event.due_at = at + LEASE
     return events
 
 
@@ -120,9 +113,7 @@ def record_event_result(
 ) -> None:
     """Record what an attempt did, and when the next one is if it failed."""
     attempts = event.attempts + 1
-    due_at = None
-    if can_retry and attempts <= len(RETRY_DELAYS):
-        due_at = at + RETRY_DELAYS[attempts - 1]
+    due_at = find_retry_time(RETRY_DELAYS, attempts, at=at) if can_retry else None
     if state == ShopEventState.WAITING:
         due_at = max(event.created_at + MAX_WAIT, at)
         if at >= event.created_at + MAX_WAIT:
@@ -162,11 +153,6 @@ def process_again(event: ShopEvent, *, at: datetime) -> None:
     if event.order is not None:
         event.order.update_row(reason=AGAIN)
     event.update_row(due_at=at, attempts=0)
-
-
-def count_due_events() -> int:
-    """Count the events of all accounts that wait for an attempt."""
-    return ShopEvent.objects.across_accounts().filter(due_at__isnull=False).count()
 
 
 def delete_expired_events(account: Account, *, at: datetime, dry_run: bool) -> int:

@@ -23,6 +23,7 @@ from django.utils.functional import Promise
 from accounts.email_addresses import fold_email, list_spellings
 from accounts.models.accounts import Account
 from accounts.services.notifications import can_send_mail
+from accounts.services.queues import claim_due_rows, find_retry_time
 from accounts.services.retention import delete_in_batches
 from tracking.errors import UnknownPlaceholder
 from tracking.models.affiliates import Affiliate
@@ -185,26 +186,20 @@ def withdraw_mail(account: Account, *, kind: str, about: str, reason: str) -> No
     mails.update(due_at=None, error=reason)
 
 
-def list_accounts_with_due_mails(*, due_before: datetime) -> list[Account]:
-    """List the accounts that have mails due, in any order, so that none waits long."""
-    due = Mail.objects.across_accounts().filter(due_at__lte=due_before)
-    return list(Account.objects.filter(pk__in=due.values("account")).order_by("?"))
-
-
 def claim_mail(account: Account, *, due_before: datetime) -> Mail | None:
     """Start an attempt of the oldest mail due: no other worker will send it."""
-    due = account.mails.filter(due_at__lte=due_before).exclude(kind__in=LINK_REQUESTS)
-    due = due.order_by("due_at", "id")
+    mails = account.mails.exclude(kind__in=LINK_REQUESTS)
     with transaction.atomic():
-        rows = due.select_for_update(skip_locked=True, no_key=True, of=("self",))
-        mail = rows.first()
-        if mail is not None:
+        claimed = claim_due_rows(
+            mails, limit=1, due_before=due_before, next_attempt=None
+        )
+        for mail in claimed:
             mail.account = account
             portal = account.portal_settings.first()
             mail.sender_name = (portal and portal.sender_name) or account.name
-            attempts = mail.attempts + 1
-            mail.update_row(due_at=None, attempts=attempts, error=OUTCOME_UNKNOWN)
-    return mail
+            mail.update_row(attempts=mail.attempts + 1, error=OUTCOME_UNKNOWN)
+            return mail
+    return None
 
 
 def record_mail_result(mail: Mail, result: MailResult, *, at: datetime) -> None:
@@ -215,18 +210,17 @@ def record_mail_result(mail: Mail, result: MailResult, *, at: datetime) -> None:
     if not result.error:
         mail.update_row(sent_at=at, error="", **secret)
         return
-    can_retry = result.can_retry and mail.attempts <= len(RETRY_DELAYS)
+    retry_at = (
+        find_retry_time(RETRY_DELAYS, mail.attempts, at=at)
+        if result.can_retry
+        else None
+    )
     mail.update_row(
         expected={"error": OUTCOME_UNKNOWN},  # else it was withdrawn meanwhile
         error=result.error[:MAX_ERROR_LENGTH],
-        due_at=at + RETRY_DELAYS[mail.attempts - 1] if can_retry else None,
-        **({} if can_retry else secret),
+        due_at=retry_at,
+        **({} if retry_at else secret),
     )
-
-
-def count_waiting_mails() -> int:
-    """Count the mails of all accounts that are due now or later."""
-    return Mail.objects.across_accounts().filter(due_at__isnull=False).count()
 
 
 def delete_expired_mails(account: Account, *, at: datetime, dry_run: bool) -> int:

@@ -9,11 +9,12 @@ from django.utils import timezone
 from accounts.command_line import discard_output
 from accounts.commands import JsonCommand, escape_controls
 from accounts.services.deliveries import count_pending_deliveries
+from accounts.services.queues import count_waiting_rows
 from affiliate_site import env
 from affiliate_site.operations.health import NotReady, check_migrations
 from affiliate_site.webhooks.worker import DeliveryWorker
-from tracking.services.inbox import count_due_events
-from tracking.services.mails import count_waiting_mails
+from tracking.models.mails import Mail
+from tracking.models.shops import ShopEvent
 
 log = structlog.get_logger(__name__)
 
@@ -61,9 +62,9 @@ class Command(JsonCommand):
                 **self.counts,
                 "waiting": count_pending_deliveries(),
                 **self.mail_counts,
-                "mails_waiting": count_waiting_mails(),
+                "mails_waiting": count_waiting_rows(Mail),
                 **self.event_counts,
-                "events_waiting": count_due_events(),
+                "events_waiting": count_waiting_rows(ShopEvent),
             }
             lines = [f"{name}: {count}" for name, count in counts.items()]
             self.write_result("\n".join(lines), **counts)

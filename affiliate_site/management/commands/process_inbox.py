@@ -4,10 +4,10 @@ from threading import Event
 from django.utils import timezone
 
 from accounts.commands import JsonCommand
+from accounts.services.queues import count_waiting_rows
 from affiliate_site.management.commands.deliver_webhooks import stop_on_signals
 from affiliate_site.shops.processing import process_due_events
-from tracking.models.shops import ShopEventState
-from tracking.services.inbox import count_due_events
+from tracking.models.shops import ShopEvent, ShopEventState
 
 POLL_INTERVAL_SECONDS = 1.0
 
@@ -42,5 +42,5 @@ class Command(JsonCommand):
                 if once:
                     break
                 self.stopping.wait(POLL_INTERVAL_SECONDS)
-        result = counts | {"waiting": count_due_events()}
+        result = counts | {"waiting": count_waiting_rows(ShopEvent)}
         self.write_result("\n".join(f"{k}: {v}" for k, v in result.items()), **result)

@@ -4,9 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from accounts.services.queues import count_waiting_rows, list_accounts_with_due_rows
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory
 from tracking.errors import UnknownPlaceholder
+from tracking.models.mails import Mail
 from tracking.services.affiliates import update_affiliate
 from tracking.services.mails import (
     OUTCOME_UNKNOWN,
@@ -14,10 +16,8 @@ from tracking.services.mails import (
     RETRY_DELAYS,
     MailResult,
     claim_mail,
-    count_waiting_mails,
     delete_expired_mails,
     fill_placeholders,
-    list_accounts_with_due_mails,
     queue_mail,
     record_bounce,
     record_mail_result,
@@ -89,11 +89,11 @@ def test_claims_a_mail_once(account, affiliate):
     """Also if the worker is killed: the claim says that the outcome is unknown."""
     queue(affiliate)
     assert claim_mail(account, due_before=NOW - timedelta(seconds=1)) is None
-    assert list_accounts_with_due_mails(due_before=NOW) == [account]
+    assert list_accounts_with_due_rows(Mail, due_before=NOW) == [account]
     assert claim_mail(account, due_before=NOW).attempts == 1
     much_later = NOW + timedelta(days=30)
     assert claim_mail(account, due_before=much_later) is None
-    assert list_accounts_with_due_mails(due_before=much_later) == []
+    assert list_accounts_with_due_rows(Mail, due_before=much_later) == []
     assert (get_mail(account).error, get_mail(account).sent_at) == (
         OUTCOME_UNKNOWN,
         None,
@@ -110,8 +110,8 @@ def test_claims_the_mails_of_the_account_in_their_order(
     later = NOW + timedelta(hours=1)
     claimed = iter(lambda: claim_mail(account, due_before=later), None)
     assert [mail.about for mail in claimed] == ["b", "a"]
-    assert count_waiting_mails() >= 1
-    assert list_accounts_with_due_mails(due_before=later) == [other_account]
+    assert count_waiting_rows(Mail) >= 1
+    assert list_accounts_with_due_rows(Mail, due_before=later) == [other_account]
 
 
 def test_records_that_it_was_sent(account, affiliate):
