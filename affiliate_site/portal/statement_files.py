@@ -1,11 +1,13 @@
 """Statements of affiliates as CSV and, where WeasyPrint is installed, as PDF."""
 
 from collections.abc import Iterable
+from datetime import date
 from typing import Any
 
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
+from accounts.written_days import write_day
 from affiliate_site.cells import BYTE_ORDER_MARK
 from affiliate_site.pdf import find_weasyprint, write_pdf
 from affiliate_site.portal.earnings import find_order_id
@@ -104,6 +106,11 @@ def render_csv(statement: Statement, order_ids: str) -> bytes:
     return "".join([BYTE_ORDER_MARK, *map(choose_csv_format(), lines)]).encode()
 
 
+def format_day(day: Any) -> str:
+    """A day as the language writes it; the months and years of totals as they are."""
+    return write_day(day, "medium") if isinstance(day, date) else f"{day}"
+
+
 def build_section(
     statement: Statement, each: CurrencyStatement, order_ids: str, period: int
 ) -> dict[str, Any]:
@@ -117,7 +124,7 @@ def build_section(
         note = _("More than {limit} movements: these are totals. All are in the CSV.")
         notes.append(note.format(limit=MAX_LINES))
     rows = [
-        (f"{day}", *texts, format_money(amount, each.currency))
+        (format_day(day), *texts, format_money(amount, each.currency))
         for day, *texts, amount in lines
     ]
     if each.pending:

@@ -27,6 +27,7 @@ DETAIL_LABELS = {
     for name in names
 } | {"iban": "IBAN", "bic": "BIC", "email": "E-mail", "recipient": "Recipient ID"}
 DETAIL_PATTERN = re.compile(rf"(^|, )({'|'.join(DETAIL_LABELS)})(?=: )")
+COUNTRY_PATTERN = re.compile("(?<=country: )[A-Z]{2}(?=, |$)")
 QUERY_BATCH_SIZE = 1000  # affiliates of one query, a number that all databases accept
 
 
@@ -98,6 +99,7 @@ def format_payment_method(payment: Payment, user) -> str:
 
 def join_method(kind: str, details: str) -> str:
     """The kind, with the details in parentheses if there are any."""
+    details = COUNTRY_PATTERN.sub(lambda it: get_country_name(it[0]), details)
     labelled = DETAIL_PATTERN.sub(lambda it: it[1] + DETAIL_LABELS[it[2]], details)
     return f"{kind} ({labelled})" if details else kind
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 
+from affiliate_site.backoffice.payouts.payout_texts import join_method
 from payouts.services.payout_methods import set_payout_method
 from tests.affiliate_site.backoffice.form_values import get_form_values
 from tests.affiliate_site.backoffice.money_forms import list_messages
@@ -243,6 +244,14 @@ class TestPayoutMethods:
         assert account.payout_methods.get().details == {
             "iban": "DE89370400440532013000"
         }
+
+    def test_names_the_country_of_a_bank(self, account, staff_client, hana):
+        values = {"bic": "CHASUS33", "account_number": "123456", "country": "US"}
+        method = self.set_bank(account, hana, values)
+        client = staff_client("finance")
+        assert "Country: United States" in join_method("Bank", method.details_text)
+        page = client.get(page_url("affiliate", "change", hana)).content.decode()
+        assert "Country: United States" in page
 
     @pytest.mark.parametrize("role", ["viewer", "manager", "finance", "owner"])
     def test_shows_accounts_whole_to_those_who_pay(

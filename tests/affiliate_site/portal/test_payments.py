@@ -4,6 +4,7 @@ import csv
 from io import StringIO
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 from django.utils import timezone
 
@@ -136,6 +137,23 @@ def test_a_statement_names_its_payment_and_leads_to_sales(mina, portal, scenario
         assert "<p>Payment" not in page
 
 
+def test_the_pdf_has_days_as_the_language_writes_them(
+    mina, portal, scenario, monkeypatch
+):
+    scenario.approve(scenario.get_commission(scenario.create_conversion("200")))
+    scenario.mina.affiliate.update_row(language="fr")
+    monkeypatch.setattr(
+        statement_files,
+        "write_pdf",
+        lambda *arguments: render_to_string(*arguments).encode(),
+    )
+    url = f"{portal}statement/?start=2026-03-01&end=2026-12-01&format=pdf"
+    page = mina.get(url).content.decode()
+    assert "<title>Relevé du 1er mars 2026 au 1er décembre 2026</title>" in page
+    assert "Du 1er mars 2026 au 1er décembre 2026 (jours de" in page
+    assert "<td>4 mars 2026</td>" in page
+
+
 def test_the_pdf_hides_order_ids_too(mina, account, portal, scenario, monkeypatch):
     sale = scenario.create_conversion("200", external_id="ORDER-12345")
     scenario.approve(scenario.get_commission(sale))
@@ -149,7 +167,7 @@ def test_the_pdf_hides_order_ids_too(mina, account, portal, scenario, monkeypatc
     assert mina.get(url)["Content-Type"] == "application/pdf"
     [[section]] = rendered
     assert [value for _, value in section["cells"][1]] == [
-        "2026-03-04",
+        "4 Mar 2026",
         "Commission",
         "…2345",
         "20.00 EUR",
