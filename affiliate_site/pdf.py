@@ -7,6 +7,11 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
+from payouts.errors import Unprintable
+from payouts.fonts import PACKAGES, find_unprintable
+
+MAX_SHOWN = 50  # characters
+
 thread = local()
 
 
@@ -20,8 +25,13 @@ def find_weasyprint() -> Any:
 
 
 def write_pdf(template: str, context: dict[str, Any]) -> bytes:
-    """A template as a PDF, which reads nothing from files or the network."""
+    """A template as a PDF, which reads nothing from files or the network.
+
+    Raises `Unprintable` instead of printing boxes.
+    """
     text = render_to_string(template, context)
+    if characters := find_unprintable(text):
+        raise Unprintable(texts=characters[:MAX_SHOWN], packages=PACKAGES)
     weasyprint = find_weasyprint()
     refuse_all = weasyprint.urls.URLFetcher(allowed_protocols=())
     html = weasyprint.HTML(string=text, url_fetcher=refuse_all)

@@ -179,6 +179,15 @@ class PayoutRunEmpty(Conflict):
     message = "Payout run {run} has nobody to pay"
 
 
+class Unprintable(Conflict):
+    """A document or statement has characters that no font of the server prints."""
+
+    message = (
+        "No font of this server prints {texts}. An operator has to install fonts:"
+        " apt-get install {packages}"
+    )
+
+
 class PayoutRunChanged(Conflict):
     """What a draft pays is not what it was when it was made."""
 

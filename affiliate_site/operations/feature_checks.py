@@ -1,7 +1,5 @@
 """Checks of `manage.py doctor`: what is switched off, or lacks a part."""
 
-import shutil
-import subprocess
 from datetime import datetime
 
 from django.conf import settings
@@ -9,14 +7,18 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from affiliate_site.operations.findings import OK, WARNING, Finding
 from affiliate_site.pdf import find_weasyprint
+from payouts.fonts import PACKAGES, PROGRAM, find_unprintable, list_printable
 
 # A character of each script that names of affiliates are written in.
 SCRIPTS = {
-    "Greek": 0x3B1,
-    "Cyrillic": 0x416,
-    "Chinese": 0x4E2D,
-    "Japanese": 0x3042,
-    "Korean": 0xD55C,
+    "Greek": "\u03b1",
+    "Cyrillic": "\u0416",
+    "Chinese": "\u4e2d",
+    "Japanese": "\u3042",
+    "Korean": "\ud55c",
+    "Hindi": "\u0939",
+    "Thai": "\u0e44",
+    "emoji": "\U0001f33f",
 }
 
 
@@ -46,24 +48,20 @@ def check_pdf(_at: datetime) -> Finding:
             "the library Pango is missing: no statement or document as PDF",
             "apt-get install libpango-1.0-0 libpangoft2-1.0-0",
         )
-    missing = [title for title, code in SCRIPTS.items() if not has_font(code)]
+    if not list_printable():
+        return Finding(
+            WARNING,
+            f"{PROGRAM} is missing: whether fonts print all names is not known",
+            "apt-get install fontconfig",
+        )
+    missing = [title for title, text in SCRIPTS.items() if find_unprintable(text)]
     if missing:
         return Finding(
             WARNING,
-            f"no font prints {', '.join(missing)}: names in them are boxes in PDFs",
-            "apt-get install fonts-dejavu-core fonts-noto-cjk",
+            f"no font prints {', '.join(missing)}: PDFs with such names are refused",
+            f"apt-get install {PACKAGES}",
         )
     return Finding(OK, "statements and documents can be printed")
-
-
-def has_font(code: int) -> bool:
-    """Return whether fontconfig, which Pango asks, has a font of a character."""
-    program = shutil.which("fc-list")
-    if program is None:
-        return False
-    command = [program, f":charset={code:x}", "family"]
-    done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
-    return bool(done.stdout.strip())
 
 
 def check_second_factor(_at: datetime) -> Finding:

@@ -38,12 +38,13 @@ from affiliate_site.portal.statement_files import (
 )
 from affiliate_site.portal.tables import MAX_ID, download_all
 from affiliate_site.portal.throttling import TOO_MANY_PDF_FILES, is_pdf_throttled
-from payouts.errors import InvalidPeriod
+from payouts.errors import InvalidPeriod, Unprintable
 from payouts.models.documents import DocumentKind
 from payouts.services.own_payout_methods import list_own_methods
 from payouts.services.run_states import list_unanswered_payments
 from payouts.services.statements import get_statement
 from payouts.services.undone_imports import hide_undone_payments
+from tracking.services.portal_settings import get_contact
 
 PAGE_SIZE = 50
 STATEMENT_DAYS = 90
@@ -157,6 +158,15 @@ def describe_payment(affiliate, public_id: str) -> str:
     )
 
 
+def refuse_unprintable(request, error: Unprintable):
+    """The answer instead of a PDF with boxes for letters."""
+    text = _(
+        "This file cannot be printed: no font of the server has {characters}. Write to"
+        " {contact}, so that it gets one. The statement is there as a CSV file, too."
+    ).format(characters=error.params["texts"], contact=get_contact(request.account))
+    return http_errors.error_response(request, 503, text)
+
+
 @portal_page()
 def document(request, document: int):
     """A self-billing document of the affiliate, or its correction, as a PDF."""
@@ -167,7 +177,11 @@ def document(request, document: int):
         raise Http404
     if is_pdf_throttled(request.affiliate):
         return http_errors.error_response(request, 429, str(TOO_MANY_PDF_FILES))
-    return send_file(render_document(found), f"{found}.pdf", CONTENT_TYPES["pdf"])
+    try:
+        content = render_document(found)
+    except Unprintable as error:
+        return refuse_unprintable(request, error)
+    return send_file(content, f"{found}.pdf", CONTENT_TYPES["pdf"])
 
 
 @portal_page()
@@ -188,8 +202,12 @@ def statement(request):
             if file_format == "pdf" and is_pdf_throttled(affiliate):
                 return http_errors.error_response(request, 429, str(TOO_MANY_PDF_FILES))
             if file_format in list_formats():
+                try:
+                    content = render(found, file_format, request.portal.order_ids)
+                except Unprintable as error:
+                    return refuse_unprintable(request, error)
                 return send_file(
-                    render(found, file_format, request.portal.order_ids),
+                    content,
                     f"{get_file_name(found)}.{file_format}",
                     CONTENT_TYPES[file_format],
                 )

@@ -10,15 +10,16 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from django.db import models, transaction
-from django.db.models import Exists, Max, Min, OuterRef
+from django.db.models import Exists, Max, Min, OuterRef, Q
 
 from accounts.days import start_of_day
 from accounts.db_compat import split_into_batches
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event, log_events
+from payouts.fonts import find_unprintable
 from payouts.models.documents import Document, DocumentKind, DocumentSequence, TaxRule
 from payouts.models.payments import Payment
-from payouts.models.runs import PayoutLineState, PayoutSettings
+from payouts.models.runs import PayoutLineState, PayoutRun, PayoutSettings
 from payouts.services.opening_balances import find_paid_opening_balances
 from payouts.services.payout_settings import get_payout_settings
 from payouts.services.tax_data import Taxes, load_taxes
@@ -31,6 +32,7 @@ ISSUER_COLUMNS = {
     name: f"payer_{name}" for name in (*ISSUER_NAMES, "building", "vat_id")
 }
 NO_DAYS = (None, None)
+MAX_NAMED = 20  # affiliates, and characters of each
 
 
 class DocumentProblem(models.TextChoices):
@@ -111,6 +113,27 @@ def issue_documents(
         _store(sequence, settings, documents)
         log_events(account, [("document.issued", row) for row in documents], at=at)
     return documents
+
+
+def describe_unprintable(run: PayoutRun) -> str:
+    """Return whose name or address no font prints, of who gets documents by a run, and
+    which characters; empty without such characters, or without documents."""
+    account, settings = run.account, get_payout_settings(run.account)
+    if settings.documents_from is None:
+        return ""
+    issuer = " ".join(getattr(settings, name) or "" for name in ISSUER_COLUMNS.values())
+    found = {"the payer": find_unprintable(issuer)}
+    lines = account.payout_lines.filter(run=run, state=PayoutLineState.INCLUDED)
+    consents = account.tax_data.exclude(consented_on=None)
+    affiliates = account.affiliates.filter(
+        Q(pk__in=lines.values("affiliate")), pk__in=consents.values("affiliate")
+    )
+    for affiliate in affiliates.order_by("pk").iterator():
+        text = " ".join([_get_name(affiliate), *_build_address(affiliate).values()])
+        found[affiliate.slug] = find_unprintable(text)
+    texts = [f"{name}: {text[:MAX_NAMED]}" for name, text in found.items() if text]
+    more = f"; and {len(texts) - MAX_NAMED} more" if len(texts) > MAX_NAMED else ""
+    return "; ".join(texts[:MAX_NAMED]) + more
 
 
 def correct_document(
@@ -267,7 +290,6 @@ def _build_document(
 ) -> Document:
     vat = calculate_vat(payment.amount, rule.rate, payment.currency)
     affiliate = payment.affiliate
-    street = filter(None, (affiliate.address, affiliate.address_two))
     return Document(
         account=payment.account,
         kind=DocumentKind.SELF_BILLING,
@@ -281,15 +303,19 @@ def _build_document(
         vat_rate=rule.rate,
         sentence=rule.sentence,
         issuer={name: getattr(settings, it) for name, it in ISSUER_COLUMNS.items()},
-        supplier={
-            "name": _get_name(affiliate),
-            "street": ", ".join(street),
-            "postal_code": affiliate.postal_code or "",
-            "city": affiliate.city or "",
-            "country": affiliate.country or "",
-        },
+        supplier={"name": _get_name(affiliate), **_build_address(affiliate)},
         created_at=at,
     )
+
+
+def _build_address(affiliate: Affiliate) -> dict[str, str]:
+    street = filter(None, (affiliate.address, affiliate.address_two))
+    return {
+        "street": ", ".join(street),
+        "postal_code": affiliate.postal_code or "",
+        "city": affiliate.city or "",
+        "country": affiliate.country or "",
+    }
 
 
 def _get_name(affiliate: Affiliate) -> str:

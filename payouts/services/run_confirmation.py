@@ -21,7 +21,9 @@ from payouts.errors import (
     PayoutRunChanged,
     PayoutRunEmpty,
     SecondPersonRequired,
+    Unprintable,
 )
+from payouts.fonts import PACKAGES
 from payouts.models.commissions import BalanceKey
 from payouts.models.runs import (
     LeftOutReason,
@@ -30,6 +32,7 @@ from payouts.models.runs import (
     PayoutRun,
     PayoutRunState,
 )
+from payouts.services.documents import describe_unprintable
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from payouts.services.payables import load_payable_balances
 from payouts.services.payments import PaymentOrder, create_payments
@@ -60,8 +63,10 @@ def confirm_run(
     """Pay all included lines of a draft, or none; a confirmed run is returned as it is.
 
     Raises `PayoutRunChanged`, which names what is not as it was in the draft,
-    `SecondPersonRequired`, `PayoutRunEmpty` and `PayoutRunNotDraft`.
+    `SecondPersonRequired`, `PayoutRunEmpty` and `PayoutRunNotDraft`, and `Unprintable`
+    where a document would have boxes for letters.
     """
+    ensure_printable(account, pk)
     with transaction.atomic():
         run, locked = lock_with_affiliates(account, pk)
         if run.state not in (PayoutRunState.DRAFT, PayoutRunState.DISCARDED):
@@ -90,6 +95,16 @@ def confirm_run(
         )
         log_event(account, "payout_run.confirmed", run, at=at, lines=len(lines))
     return run
+
+
+def ensure_printable(account: Account, pk: int) -> None:
+    """Raise `Unprintable` for a draft whose documents no font prints; before any lock,
+    because another program is asked. Another name changes the draft."""
+    run = account.payout_runs.filter(pk=pk, state=PayoutRunState.DRAFT).first()
+    if run:
+        run.account = account
+        if texts := describe_unprintable(run):
+            raise Unprintable(texts=texts, packages=PACKAGES)
 
 
 def lock_with_affiliates(account: Account, pk: int) -> tuple[PayoutRun, set[int]]:

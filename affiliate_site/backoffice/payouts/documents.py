@@ -45,7 +45,9 @@ from affiliate_site.document_files import (
     list_party_lines,
     render_document,
 )
+from affiliate_site.http_errors import error_response
 from affiliate_site.pdf import find_weasyprint
+from payouts.errors import Unprintable
 from payouts.models.documents import Document, DocumentKind, TaxRule
 
 
@@ -67,8 +69,12 @@ def document_pdf_view(model_admin, request, object_id: int):
     document = model_admin.get_object(request, object_id)
     if document is None or not find_weasyprint():
         raise Http404
+    try:
+        content = render_document(document)
+    except Unprintable as error:
+        return error_response(request, 503, f"{error}.")
     return HttpResponse(
-        render_document(document),
+        content,
         content_type="application/pdf",
         headers={"Content-Disposition": f'attachment; filename="{document}.pdf"'},
     )

@@ -21,6 +21,8 @@ from affiliate_site.backoffice.payouts.statement_files import (
     get_file_name,
     list_formats,
 )
+from affiliate_site.http_errors import error_response
+from payouts.errors import Unprintable
 from payouts.services.bookkeeping import (
     Owed,
     PeriodClosing,
@@ -118,8 +120,12 @@ def statement_view(model_admin, request, object_id: int):
     file_format = request.GET.get("format")
     if statement and file_format in list_formats():
         name = f"{get_file_name(statement)}.{file_format}"
+        try:
+            content = RENDERERS[file_format](statement)
+        except Unprintable as error:
+            return error_response(request, 503, f"{error}.")
         return HttpResponse(
-            RENDERERS[file_format](statement),
+            content,
             content_type=CONTENT_TYPES[file_format],
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )

@@ -20,7 +20,10 @@ from affiliate_site.backoffice.payouts.run_parts import (
     warn_of_unfit_lines,
 )
 from affiliate_site.backoffice.theme import get_object_url
+from payouts.errors import Unprintable
+from payouts.fonts import PACKAGES
 from payouts.models.runs import MAX_NOTE_LENGTH, PayoutLineState, PayoutRunState
+from payouts.services.documents import describe_unprintable
 from payouts.services.payables import list_payable_currencies
 from payouts.services.payout_methods import list_shared_methods
 from payouts.services.payout_runs import (
@@ -173,6 +176,9 @@ class ConfirmRunPage(DraftPage):
             )
             text = "Changed since the draft, so {} first: {}."
             alerts.append(format_html(text, link, changes))
+        if texts := describe_unprintable(self.row):
+            error = Unprintable(texts=texts, packages=PACKAGES)
+            alerts.append(f"{error}, or take them out of this run.")
         for other, count in count_shared_balances(self.row).items():
             alerts.append(
                 f"{other} is a draft, too, and pays {count} of these balances: only one"

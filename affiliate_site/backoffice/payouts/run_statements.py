@@ -22,6 +22,7 @@ from affiliate_site.backoffice.payouts.statement_files import (
     get_file_name,
     list_formats,
 )
+from payouts.errors import Unprintable
 from payouts.models.runs import LEFT_OUT_STATES, PayoutRun
 from payouts.services.statements import Statement, get_statement
 from tracking.models.affiliates import Affiliate
@@ -121,6 +122,9 @@ def iterate_zip(statements: Iterable[Statement], file_format: str) -> Iterator[b
     with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
         for statement in statements:
             name = f"{get_file_name(statement)}.{file_format}"
-            archive.writestr(name, RENDERERS[file_format](statement))
+            try:
+                archive.writestr(name, RENDERERS[file_format](statement))
+            except Unprintable as error:
+                archive.writestr(f"{name}.txt", f"{error}.\n")
             yield buffer.take()
     yield buffer.take()

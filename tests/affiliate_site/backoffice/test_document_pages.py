@@ -17,6 +17,7 @@ from tests.affiliate_site.backoffice.money_forms import (
 )
 from tests.affiliate_site.backoffice.test_exports import export_csv
 from tests.document_scenario import AT, set_rule, set_taxes, settle, switch_on
+from tests.latin_fonts import use_latin_fonts
 from tests.payout_scenario import Paid, create_run
 from tests.program_scenario import ProgramScenario
 from tracking.models.affiliates import Affiliate
@@ -160,6 +161,11 @@ def test_downloads_the_document(staff_client, document, monkeypatch):
     assert response["Content-Type"] == "application/pdf"
     assert response["Content-Disposition"] == f'attachment; filename="{document}.pdf"'
     assert url in get_page(client, page_url(document, "change"))
+    use_latin_fonts(monkeypatch)
+    account = document.account
+    account.documents.update(supplier=document.supplier | {"name": "李"})
+    response = client.get(url, headers={"Accept": "text/html"})
+    assert (response.status_code, "prints 李" in response.text) == (503, True)
     monkeypatch.setattr(document_admin, "find_weasyprint", lambda: None)
 
     assert client.get(url).status_code == 404

@@ -16,6 +16,8 @@ from payouts.services.payout_methods import set_payout_method
 from payouts.services.payout_runs import create_draft, discard_run
 from payouts.services.run_confirmation import confirm_run
 from tests.affiliate_site.backoffice.forms import get_form
+from tests.document_scenario import set_taxes, switch_on
+from tests.latin_fonts import use_latin_fonts
 from tests.ledger_checks import assert_amounts_consistent
 from tests.program_scenario import ProgramScenario
 
@@ -253,6 +255,24 @@ def test_a_draft_names_who_cannot_be_in_a_file(staff_client, scenario):
     assert (
         "In no file, but in a list to pay by hand: minakessler, 12.50 HUF: "
         f"{reason}." in list_alerts(confirmation)
+    )
+
+
+def test_a_draft_names_whose_document_no_font_prints(
+    staff_client, scenario, monkeypatch
+):
+    use_latin_fonts(monkeypatch)
+    scenario.mina.affiliate.update_row(lastname="李")
+    switch_on(scenario.account)
+    set_taxes(scenario.account, scenario.mina.slug)
+    earn(scenario, "20")
+    run = draft(scenario.account)
+    page = staff_client().get(build_url(run, "confirm")).text
+    [alert] = [it for it in list_alerts(page) if "No font" in it]
+    assert alert == (
+        "No font of this server prints minakessler: 李. An operator has to install"
+        " fonts: apt-get install fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji,"
+        " or take them out of this run."
     )
 
 

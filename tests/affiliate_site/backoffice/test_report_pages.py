@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from affiliate_site.backoffice.lists import exports
 from affiliate_site.backoffice.payouts import statement_files
+from tests.latin_fonts import use_latin_fonts
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -66,6 +67,20 @@ def test_downloads_a_statement(staff_client, scenario, payment, name):
     )
     starts = {"csv": b'\xef\xbb\xbf"Date","What"', "xlsx": b"PK", "pdf": b"%PDF-"}
     assert response.content.startswith(starts[name])
+
+
+def test_refuses_a_pdf_with_boxes_for_letters(staff_client, scenario, monkeypatch):
+    use_latin_fonts(monkeypatch)
+    scenario.mina.affiliate.update_row(lastname="李")
+    client = staff_client()
+    response = client.get(
+        get_url(scenario), MARCH | {"format": "pdf"}, headers={"Accept": "text/html"}
+    )
+    assert (response.status_code, "prints 李. An operator" in response.text) == (
+        503,
+        True,
+    )
+    assert client.get(get_url(scenario), MARCH | {"format": "csv"}).status_code == 200
 
 
 def test_offers_pdf_only_where_it_can_be_made(staff_client, scenario, monkeypatch):

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from affiliate_site import pdf
 from affiliate_site.backoffice.payouts import statement_files
+from tests.latin_fonts import use_latin_fonts
 from tests.payout_scenario import Paid, create_run
 from tests.program_scenario import ProgramScenario
 
@@ -55,6 +56,15 @@ def test_downloads_a_statement_of_each_affiliate(staff_client, run):
     assert response.headers["Content-Disposition"] == (
         f'attachment; filename="statements-{run}-2026-01-01-to-2026-12-31.zip"'
     )
+
+
+def test_says_in_the_file_what_cannot_be_printed(staff_client, run, monkeypatch):
+    use_latin_fonts(monkeypatch)
+    run.account.affiliates.filter(slug="nilsberg").update(lastname="李")
+    archive, _ = download(staff_client(), run, "pdf")
+    names = [f"{NAMES[0]}.pdf", f"{NAMES[1]}.pdf.txt"]
+    assert sorted(archive.namelist()) == names
+    assert "prints 李. An operator" in archive.read(names[1]).decode()
 
 
 def test_offers_pdf_first_where_it_can_be_made(staff_client, run, monkeypatch):

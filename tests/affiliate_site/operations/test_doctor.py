@@ -64,7 +64,7 @@ def installation(settings, monkeypatch):
     archived_at = timezone.now() - timedelta(minutes=1)
     archiver = ("on", archived_at, None)
     monkeypatch.setattr(database_checks, "read_archiver", lambda: archiver)
-    monkeypatch.setattr(feature_checks, "has_font", lambda code: True)
+    monkeypatch.setattr(feature_checks, "find_unprintable", lambda text: "")
     return settings
 
 
@@ -262,29 +262,24 @@ def test_counts_whom_a_factor_that_is_off_does_not_protect(scenario, settings):
 
 def test_misses_the_library_that_prints(monkeypatch):
     assert feature_checks.check_pdf(timezone.now()).status == "ok"
-    monkeypatch.setattr(feature_checks, "has_font", lambda code: code < 0x3000)
+    missing = "\u4e2d\u3042\ud55c"
+    monkeypatch.setattr(feature_checks, "find_unprintable", missing.count)
     finding = feature_checks.check_pdf(timezone.now())
     assert (finding.status, finding.detail) == (
         "warning",
-        "no font prints Chinese, Japanese, Korean: names in them are boxes in PDFs",
+        "no font prints Chinese, Japanese, Korean: PDFs with such names are refused",
+    )
+    monkeypatch.setattr(feature_checks, "list_printable", lambda: b"")
+    finding = feature_checks.check_pdf(timezone.now())
+    assert (finding.status, finding.advice) == (
+        "warning",
+        "apt-get install fontconfig",
     )
     monkeypatch.setattr(feature_checks, "find_weasyprint", lambda: None)
 
     finding = feature_checks.check_pdf(timezone.now())
 
     assert (finding.status, "libpango" in finding.advice) == ("warning", True)
-
-
-def test_asks_fontconfig(monkeypatch):
-    monkeypatch.undo()
-    found = SimpleNamespace(stdout=b"")
-    monkeypatch.setattr(feature_checks.subprocess, "run", lambda *_, **__: found)
-    monkeypatch.setattr(feature_checks.shutil, "which", lambda name: f"/bin/{name}")
-    assert not feature_checks.has_font(0x4E2D)
-    found.stdout = b"Noto Sans CJK SC\n"
-    assert feature_checks.has_font(0x4E2D)
-    monkeypatch.setattr(feature_checks.shutil, "which", lambda name: None)
-    assert not feature_checks.has_font(0x4E2D)
 
 
 def test_misses_a_directory_for_banners(settings, tmp_path):

@@ -12,12 +12,14 @@ from accounts.services.rate_limits import RateLimit
 from affiliate_site.portal import payment_pages, statement_files, throttling
 from affiliate_site.portal_sessions import COOKIE
 from tests.document_scenario import set_rule, set_taxes, settle, switch_on
+from tests.latin_fonts import use_latin_fonts
 from tests.payout_scenario import CONFIRMED_AT, Paid, create_run
 from tests.program_scenario import ProgramScenario
 from tracking.services.portal_settings import update_portal_settings
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
+DAYS = "start=2026-03-01&end=2026-04-30"
 ADDRESS = {"address": "Ring 1", "postal_code": "1010", "city": "Wien", "country": "AT"}
 
 
@@ -174,6 +176,20 @@ def test_the_pdf_hides_order_ids_too(mina, account, portal, scenario, monkeypatc
     ]
     monkeypatch.undo()
     assert mina.get(url).content.startswith(b"%PDF-")
+
+
+def test_refuses_a_pdf_with_boxes_for_letters(
+    mina, account, portal, scenario, monkeypatch
+):
+    [document] = pay(account, scenario.mina.slug).values()
+    use_latin_fonts(monkeypatch)
+    scenario.mina.affiliate.update_row(lastname="李")
+    document.supplier["name"] = "李"
+    account.documents.update(supplier=document.supplier)
+    for url in (f"statement/?{DAYS}&format=pdf", f"documents/{document.pk}/"):
+        page = read(mina.get(portal + url, headers={"Accept": "text/html"}), 503)
+        assert f"no font of the server has 李. Write to {account.name}" in page
+    assert mina.get(f"{portal}statement/?{DAYS}&format=csv").status_code == 200
 
 
 def test_limits_the_pdf_files_of_an_affiliate(

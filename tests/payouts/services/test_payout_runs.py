@@ -14,9 +14,10 @@ from payouts.errors import (
     PayoutRunNotDraft,
     PayoutRunNotFound,
     SecondPersonRequired,
+    Unprintable,
 )
 from payouts.models.runs import PayoutLine
-from payouts.services import run_confirmation
+from payouts.services import documents, run_confirmation
 from payouts.services.conversion_updates import update_commission
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
@@ -33,6 +34,8 @@ from payouts.services.payout_runs import (
 from payouts.services.payout_settings import PAYER_COLUMNS
 from payouts.services.run_confirmation import confirm_run
 from payouts.services.run_states import update_run_state
+from tests.document_scenario import set_taxes, switch_on
+from tests.latin_fonts import use_latin_fonts
 from tests.ledger_checks import assert_atomic, assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.errors import UnknownReference
@@ -750,3 +753,53 @@ def test_statements_do_not_depend_on_the_number_of_lines(scenario, capture_queri
     assert numbers[0] == numbers[1]
     assert numbers[0][0] <= 14
     assert numbers[0][1] <= 36
+
+
+@pytest.mark.parametrize(
+    ("consents", "payer", "texts"),
+    [
+        (["mina", "nils"], {}, "minakessler: 李; nilsberg: ไท"),
+        (["nils"], {"payer_city": "明"}, "the payer: 明; nilsberg: ไท"),
+        ([], {}, ""),  # nobody gets a document
+        (["mina", "nils"], {"documents_from": None}, ""),
+    ],
+)
+def test_refuses_documents_with_boxes_for_letters(
+    scenario, monkeypatch, consents, payer, texts
+):
+    use_latin_fonts(monkeypatch)
+    account = scenario.account
+    nils = scenario.create_enrolled_affiliate("Nils", "Berg")
+    people = {"mina": scenario.mina.affiliate, "nils": nils.affiliate}
+    people["mina"].update_row(lastname="Keßler 李")
+    people["nils"].update_row(city="ไท")
+    for name in consents:
+        set_taxes(account, people[name].slug)
+    switch_on(account, **payer)
+    earn(scenario, "20")
+    earn(scenario, "30", affiliate=nils)
+    set_method(scenario, nils)
+    run = draft(account)
+    if not texts:
+        assert confirm(run).state == "confirmed"
+        return
+    with assert_unchanged(account), pytest.raises(Unprintable) as caught:
+        confirm(run)
+    assert str(caught.value) == (
+        f"No font of this server prints {texts}. An operator has to install fonts:"
+        " apt-get install fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji"
+    )
+
+
+def test_names_some_of_many_whom_no_font_prints(scenario, monkeypatch):
+    use_latin_fonts(monkeypatch)
+    monkeypatch.setattr(documents, "MAX_NAMED", 1)
+    nils = scenario.create_enrolled_affiliate("Nils", "明明李")
+    scenario.mina.affiliate.update_row(lastname="李明")
+    set_taxes(scenario.account, "minakessler", nils.slug)
+    switch_on(scenario.account)
+    earn(scenario, "20")
+    earn(scenario, "30", affiliate=nils)
+    set_method(scenario, nils)
+    with pytest.raises(Unprintable, match=r"prints minakessler: 李; and 1 more\."):
+        confirm(draft(scenario.account))
