@@ -17,6 +17,7 @@ from affiliate_site.portal.forms import CodeForm
 from affiliate_site.portal.throttling import (
     TOO_MANY_ATTEMPTS,
     TOO_MANY_CODES,
+    forget_right_code,
     is_code_throttled,
     is_sign_in_throttled,
 )
@@ -57,6 +58,7 @@ def code(request, token: str):
                 link = get_link(account, token, LinkPurpose.SECOND_FACTOR, at=at)
                 if not is_code_throttled(link.affiliate, code):
                     session = enter_code(account, token, code=code, at=at)
+                    forget_right_code(link.affiliate, code)
                     return start_session(account, session)
             except (WrongCode, LinkExpired) as error:
                 form.add_error("code", translate_error(error))
@@ -112,10 +114,12 @@ def switch(request, context, *, code: str, old_password: str = ""):
     affiliate, at = request.affiliate, timezone.now()
     if context["is_on"]:
         remove_second_factor(affiliate, code=code, at=at)
+        forget_right_code(affiliate, code)
         return redirect(request.path)
     token = request.COOKIES[COOKIE]
     secret = request.POST.get("secret", "")
     codes = add_second_factor(
         affiliate, password=old_password, secret=secret, code=code, token=token, at=at
     )
+    forget_right_code(affiliate, code)
     return show(request, "recovery_codes", context | {"codes": codes})

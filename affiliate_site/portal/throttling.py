@@ -45,11 +45,21 @@ def is_code_throttled(affiliate, code: str) -> bool:
     """
     if is_recovery_code(code):
         return False
-    subject = f"portal-codes {affiliate.account_id} {affiliate.pk}"
-    if not count_request(subject, CODES).is_exceeded:
+    if not count_request(name_codes(affiliate), CODES).is_exceeded:
         return False
     queue_guess_warning(affiliate, at=timezone.now())
     return True
+
+
+def forget_right_code(affiliate, code: str) -> None:
+    """Take back what `is_code_throttled` counted: wrong ones use up the limit."""
+    if not is_recovery_code(code):
+        add_hits(name_codes(affiliate), hits=-1)
+
+
+def name_codes(affiliate) -> str:
+    """The subject of the limit."""
+    return f"portal-codes {affiliate.account_id} {affiliate.pk}"
 
 
 def find_password_limit(affiliate) -> str:

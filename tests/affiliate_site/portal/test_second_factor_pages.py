@@ -88,7 +88,8 @@ def test_codes_are_limited_from_all_addresses(app, account, portal, time_machine
     for number in range(2):
         client, url = sign_in(portal, REMOTE_ADDR=f"192.0.2.{number}")
         statuses += [client.post(url, {"code": "000000"}).status_code for _ in "123"]
-    assert statuses == [200] * 3 + [429] * 3  # two codes were used to switch it on
+    # One was used to switch it on, with a wrong password.
+    assert statuses == [200] * 4 + [429] * 2
     client, url = sign_in(portal, REMOTE_ADDR="192.0.2.99")
     response = client.post(url, {"code": app.at(at)})
     assert (
@@ -101,6 +102,19 @@ def test_codes_are_limited_from_all_addresses(app, account, portal, time_machine
     time_machine.move_to(at + timedelta(hours=1, seconds=1), tick=False)
     client, url = sign_in(portal)
     assert client.post(url, {"code": app.at(timezone.now())}).url == portal
+
+
+def test_right_codes_are_not_limited(app, account, mina, portal, time_machine):
+    """Who signs in often is not warned of somebody else, and can switch it off."""
+    at = timezone.now()
+    for number in range(7):
+        time_machine.move_to(at + number * LATER, tick=False)
+        client, url = sign_in(portal, REMOTE_ADDR=f"192.0.2.{number}")
+        assert client.post(url, {"code": app.at(timezone.now())}).url == portal
+    time_machine.move_to(at + 7 * LATER, tick=False)
+    url = f"{portal}second-factor/"
+    assert mina.post(url, {"code": app.at(timezone.now())}).url == url
+    assert not account.mails.filter(kind="code_guesses").exists()
 
 
 def test_switches_it_off_by_a_code(app, mina, portal, scenario):
