@@ -166,7 +166,7 @@ def build_days_table(parts: list[tuple[Period, Totals]], step: str) -> Table:
 def build_states_table(affiliate, period: Period, *, at) -> Table:
     """What became of the commissions of the period."""
     rows = [
-        (STATES[total.state], total.number, {total.currency: total.amount})
+        (str(STATES[total.state]), total.number, {total.currency: total.amount})
         for total in list_state_totals(affiliate, period, at=at)
     ]
     columns = (

@@ -193,6 +193,12 @@ def test_downloads_each_table(mina, account, portal, scenario, history):
         '"Day","Order","Amount (EUR)","Reason"',
         '"2026-03-18",,10,"\'=The customer <b>sent</b> it back"',
     ]
+    german = {"accept-language": "de"}
+    file = mina.get(f"{portal}figures/{MARCH}&file=states", headers=german)
+    assert read_file(file)[:2] == [
+        '"Status";"Provisionen";"Betrag (EUR)"',
+        '"Wartet auf Freigabe";1;5',
+    ]
     assert read_file(mina.get(f"{portal}figures/{MARCH}&by=page&file=page")) == [
         '"Page","Clicks","Sales","Revenue (EUR)"',
         '"https://shop.example.net/desk",4,1,200',
