@@ -119,6 +119,12 @@ def test_downloads_a_statement_with_hidden_order_ids(mina, account, portal, scen
     assert "2345" not in response.content.decode()
 
 
+def test_says_nothing_about_a_period_that_it_refuses(mina, portal):
+    page = read(mina.get(f"{portal}statement/?start=2026-03-02&end=2026-03-01"))
+    assert "Enter a first and a last day in this order" in page
+    assert "Nothing happened in this period." not in page
+
+
 def test_a_statement_names_its_payment_and_leads_to_sales(mina, portal, scenario):
     sale = scenario.create_conversion("200")
     scenario.approve(scenario.get_commission(sale))
