@@ -16,6 +16,8 @@ from affiliate_site.portal.confirmations import ConfirmedForm
 from affiliate_site.portal.forms import EmailField, LineField
 from tracking.models.affiliates import ADDRESS_COLUMNS
 
+PARTS_OF_ADDRESS = _("An address has a street, a postal code, a city and a country.")
+
 
 class TextField(LineField):
     """A text that can be left empty."""
@@ -38,7 +40,7 @@ class ProfileForm(forms.Form):
     company_name = TextField(label=_("Company"), autocomplete="organization")
     address = TextField(
         label=_("Street and number"),
-        help_text=_("An address has a street, a postal code, a city and a country."),
+        help_text=PARTS_OF_ADDRESS,
         autocomplete="address-line1",
     )
     address_two = TextField(label=_("Address line 2"), autocomplete="address-line2")
@@ -86,7 +88,11 @@ class ProfileForm(forms.Form):
     def _show_error(self, property_path: str, message: str, **kwargs: str) -> None:
         """Show an error of the API next to its field."""
         if message == MISSING_PARAMETER:  # in the words of forms
-            message = str(forms.Field.default_error_messages["required"])
+            message = str(
+                PARTS_OF_ADDRESS  # of fields that can be empty without an address
+                if property_path.startswith("address.")
+                else forms.Field.default_error_messages["required"]
+            )
         path = property_path.removesuffix(".code").replace("company.", "company_")
         name = path.removeprefix("address.") if "." in path else path
         self.add_error(name if name in self.fields else None, message)

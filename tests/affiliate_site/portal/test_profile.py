@@ -11,6 +11,7 @@ from tests.factories.tracking import AffiliateFactory
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 OLD, NEW = "mina@notes.example", "mina@lamps.example"
+PARTS = "An address has a street, a postal code, a city and a country."
 ADDRESS = {"address": "Ring 1", "postal_code": "1010", "city": "Wien", "country": "AT"}
 NAME = {"firstname": "Mina", "lastname": "Kessler"}
 
@@ -69,9 +70,9 @@ def test_a_name_is_one_line(mina, portal, affiliate):
     ("entered", "field", "text"),
     [
         ({"firstname": " "}, "firstname", "This field is required."),
-        ({"city": "Wien"}, "address", "This field is required."),
-        (ADDRESS | {"postal_code": ""}, "postal_code", "This field is required."),
-        (ADDRESS | {"country": ""}, "country", "This field is required."),
+        ({"city": "Wien"}, "address", PARTS),
+        (ADDRESS | {"postal_code": ""}, "postal_code", PARTS),
+        (ADDRESS | {"country": ""}, "country", PARTS),
         ({"country": "XX"}, "country", "Select a valid choice. XX is not one of"),
         ({"city": "x" * 256}, "city", "Ensure this value has at most 255 characters"),
     ],
@@ -79,7 +80,7 @@ def test_a_name_is_one_line(mina, portal, affiliate):
 def test_refuses_as_the_api_does(mina, portal, affiliate, entered, field, text):
     page = read(mina.post(f"{portal}profile/edit/", NAME | entered))
     start = page.index(f'<label for="id_{field}">')
-    assert text in page[start:].partition("</p>")[0]
+    assert f'role="alert">{text}' in page[start:].partition("</p>")[0]
     assert affiliate.reload().city is None
 
 
