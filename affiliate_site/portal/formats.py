@@ -7,6 +7,8 @@ from typing import Any
 
 from babel.numbers import format_decimal, get_decimal_symbol
 from django.template import Library
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from accounts.written_days import get_locale, write_day
 from affiliate_site.cells import format_csv_line, format_semicolon_line
@@ -26,6 +28,12 @@ def day(value: date) -> str:
 def long_day(value: date) -> str:
     """`25 November 2026`."""
     return write_day(value)
+
+
+@register.filter
+def whole(text: str) -> SafeString:
+    """Begins a new line rather than break after the dots of `…1292`."""
+    return format_html('<span class="whole">{}</span>', text)
 
 
 def format_money(amount: Decimal, currency: str) -> str:

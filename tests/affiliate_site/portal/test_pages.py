@@ -126,6 +126,12 @@ def test_shows_order_ids_as_far_as_the_account_allows(
         assert shown in page
 
 
+def test_breaks_no_line_after_the_dots_of_an_order_id(mina, portal, scenario):
+    earn(scenario, external_id="ab7788")
+    page = get_page(mina, f"{portal}sales/")
+    assert '<small>order <span class="whole">…7788</span></small>' in page
+
+
 def test_explains_a_sale(mina, portal, scenario):
     sale = earn(scenario, "199.99")
     page = get_page(mina, f"{portal}sales/{sale.pk}/")
