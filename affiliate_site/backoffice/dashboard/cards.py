@@ -34,17 +34,20 @@ HEADLINE = (
     ("Commissions", "commissions", "commissions", NEUTRAL, OF_TODAY),
 )
 FUNNEL = (
-    ("Clicks", "clicks", "clicks", GOOD, ""),
-    ("New customers", "customers", "customers", GOOD, ""),
+    ("Clicks", "clicks", "clicks", GOOD, "by the day of the click"),
+    (
+        *("New customers", "customers", "customers", GOOD),
+        "by the day they came; also without a click",
+    ),
     (
         *("Conversions", "conversions", "conversions", GOOD),
-        "also by coupon, and of earlier customers",
+        "by the day of the sale; also without a click, and of earlier customers",
     ),
 )
 CONVERSION_RATE = (
     (
         *("Conversion rate", "conversion_rate", "conversions", GOOD),
-        "conversions per 100 clicks",
+        "conversions of the period per 100 clicks of it",
     ),
 )
 MONEY = (
@@ -122,9 +125,9 @@ def build_funnel(
     current: Totals, previous: Totals, period: Period
 ) -> list[DashboardCard]:
     """Clicks, customers and conversions, each with its percentage of the clicks."""
-    clicks = current.clicks or 1
+    clicks = current.clicks
     percentages = [
-        min(100 * count // clicks, 100)
+        min(100 * count // clicks, 100) if clicks else 0
         for count in (current.clicks, current.customers, current.conversions)
     ]
     cards = build_cards(FUNNEL, current, previous, period)

@@ -22,6 +22,7 @@ from accounts.decimals import parse_decimal
 from accounts.tenant_admin import filter_for_user, get_user
 from affiliate_site.backoffice.fields import read_number
 from affiliate_site.backoffice.formatters import format_person
+from payouts.models.bonuses import Bonus
 from payouts.models.commissions import Commission, CommissionStatus
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.enrollments import Enrollment
@@ -211,9 +212,14 @@ class EnrolledProgramFilter(ProgramFilter):
 
 
 class CommissionProgramFilter(ProgramFilter):
-    """Commissions for the conversions of one program."""
+    """Commissions for the conversions of one program, and its bonuses."""
 
-    column = "conversion__program"
+    def queryset(self, request, queryset):
+        if not self.value():
+            return queryset
+        pks = self.find_pks()
+        bonuses = Bonus.objects.filter(program__in=pks).values("pk")
+        return queryset.filter(Q(conversion__program__in=pks) | Q(bonus__in=bonuses))
 
 
 class GroupFilter(ChoiceFilter):

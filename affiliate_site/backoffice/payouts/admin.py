@@ -135,19 +135,19 @@ PARTS = (
         lambda row: add_subtext(
             format_money(row.amounts_due.due, row.currency), describe_blocked(row)
         ),
-        is_exported=False,
+        export=lambda row: row.amounts_due.due,
     ),
     ListColumn(
         "amount_on_hold",
         "On hold",
         lambda row: format_on_hold(row.amounts_due, row.currency),
-        is_exported=False,
+        export=lambda row: row.amounts_due.on_hold,
     ),
     ListColumn(
         "amount_pending",
         "Pending",
         lambda row: format_money(row.amounts_due.pending, row.currency),
-        is_exported=False,
+        export=lambda row: row.amounts_due.pending,
     ),
 )
 PAYOUT_METHOD = ListColumn(

@@ -309,14 +309,23 @@ def test_commissions_have_the_program_and_the_hold_of_the_page(
     assert {line["Program"] for line in lines} == {scenario.program.slug}
 
 
-def test_says_the_currency_of_balances_once(staff_client, scenario, commission):
+def test_says_the_currency_of_balances_once(
+    staff_client, scenario, commission, time_machine
+):
+    """With its parts, as on the page."""
+    time_machine.move_to(NOW)
     scenario.approve(commission, at=NOW)
+    held = scenario.create_conversion("50").commissions.get()
+    scenario.approve(held, at=NOW)
+    held.update_row(due_at=NOW + timedelta(days=3))
+    scenario.create_conversion("10")
 
     lines = export_csv(staff_client(), "payouts_ledgeraccount")
 
-    assert [line[:4] for line in lines] == [
-        ["Affiliate", "Name", "Balance due", "Balance due: currency"],
-        ["minakessler", "Mina Kessler", "20", "EUR"],
+    parts = ["Due now", "On hold", "Pending"]
+    assert [line[:7] for line in lines] == [
+        ["Affiliate", "Name", "Balance due", "Balance due: currency", *parts],
+        ["minakessler", "Mina Kessler", "25", "EUR", "20", "5", "1"],
     ]
     assert "Currency" not in lines[0]
 
