@@ -57,6 +57,22 @@ PAYPAL_CURRENCIES = frozenset(
     }
 )
 PAYPAL_WHOLE_UNITS = frozenset({"HUF", "JPY", "TWD"})  # decimals are an error
+# In which Wise pays to accounts of the country: "Which countries can I send to?"
+WISE_CURRENCIES = frozenset(
+    {
+        *("AED", "ARS", "AUD", "BDT", "BRL", "BWP", "CAD", "CHF", "CLP", "CNY", "COP"),
+        *("CRC", "CZK", "DKK", "EGP", "EUR", "GBP", "GEL", "GHS", "HKD", "HUF", "IDR"),
+        *("ILS", "INR", "JPY", "KES", "KRW", "LKR", "MAD", "MXN", "MYR", "NOK"),
+        *("NPR", "NZD", "PEN", "PHP", "PKR", "PLN", "RON", "SEK", "SGD", "THB", "TRY"),
+        *("TZS", "UAH", "UGX", "USD", "UYU", "VND", "XOF", "ZAR", "ZMW"),
+    }
+)
+WISE_WHOLE_UNITS = frozenset({"HUF"})  # Hungarian banks transfer no fillér
+# https://wise.com/help/articles/2932105
+WISE_NOT_BY_EMAIL = frozenset(
+    {"BDT", "BRL", "BWP", "CNY", "COP", "GHS", "INR", "LKR", "PEN", "UAH"}
+)
+WISE_MAX_BY_EMAIL = {"JPY": Decimal(1_000_000)}
 WISE_COLUMNS = (
     *("name", "recipientEmail", "paymentReference", "receiverType"),
     *("amountCurrency", "amount", "sourceCurrency", "targetCurrency"),
@@ -91,7 +107,7 @@ class FileFormat:
     # Lines that cannot be in one file with others, such as two kinds of recipients.
     get_part: Callable[[PayoutLine], str] = lambda line: ""
     is_message: bool = False  # which banks answer as a whole
-    currencies: frozenset[str] | None = None  # None: the receiver of the file says it
+    currencies: frozenset[str] | None = None  # None: all, of a list
     whole_units: frozenset[str] = frozenset()  # currencies without decimals there
 
     def explain_amount(self, line: PayoutLine) -> str:
@@ -370,14 +386,18 @@ def write_rows(rows: Iterable[Sequence[str]]) -> bytes:
     return "".join(map(format_csv_line, rows)).encode()
 
 
+def format_whole_amount(line: PayoutLine, whole_units: frozenset[str]) -> str:
+    """The amount, without decimals in these currencies."""
+    is_whole = line.currency in whole_units
+    return f"{line.amount:.0f}" if is_whole else format_file_amount(line)
+
+
 def write_paypal(run: PayoutRun, lines: Sequence[PayoutLine]) -> bytes:
     """Recipient, amount, currency, our id and a note, without titles."""
     return write_rows(
         (
             get_detail("email")(line),
-            f"{line.amount:.0f}"
-            if line.currency in PAYPAL_WHOLE_UNITS
-            else format_file_amount(line),
+            format_whole_amount(line, PAYPAL_WHOLE_UNITS),
             line.currency,
             str(line.payment),
             f"Payment {line.payment}",
@@ -401,7 +421,7 @@ def write_wise(run: PayoutRun, lines: Sequence[PayoutLine]) -> bytes:
             ),
             "receiverType": "PERSON",
             "amountCurrency": "target",
-            "amount": format_file_amount(line),
+            "amount": format_whole_amount(line, WISE_WHOLE_UNITS),
             "sourceCurrency": line.currency,
             "targetCurrency": line.currency,
         }
@@ -413,6 +433,18 @@ def write_wise(run: PayoutRun, lines: Sequence[PayoutLine]) -> bytes:
 def get_wise_part(line: PayoutLine) -> str:
     """Saved recipients have a template of their own."""
     return "recipients" if get_detail("recipient")(line) else ""
+
+
+def explain_wise(line: PayoutLine) -> str:
+    """Why Wise does not pay a line to its recipient; empty if it does."""
+    if get_wise_part(line) == "":
+        if line.currency in WISE_NOT_BY_EMAIL:
+            return f"Wise does not pay in {line.currency} to an e-mail address"
+        limit = WISE_MAX_BY_EMAIL.get(line.currency)
+        if limit is not None and line.amount > limit:
+            most = f"{limit:,} {line.currency}"
+            return f"Wise pays at most {most} to an e-mail address"
+    return WISE_DETAILS(line)
 
 
 def explain_details(reason: str, *names: str) -> Callable[[PayoutLine], str]:
@@ -431,6 +463,9 @@ def explain_details(reason: str, *names: str) -> Callable[[PayoutLine], str]:
     return explain_line
 
 
+WISE_DETAILS = explain_details(
+    "neither e-mail address nor recipient", "email", "recipient"
+)
 FORMATS: dict[str, FileFormat] = {
     "pain001": FileFormat(
         "SEPA credit transfer",
@@ -457,9 +492,11 @@ FORMATS: dict[str, FileFormat] = {
         "csv",
         lambda run, lines, _: write_wise(run, lines),
         frozenset({PayoutMethodKind.WISE}),
-        explain_details("neither e-mail address nor recipient", "email", "recipient"),
+        explain_wise,
         MAX_WISE_ROWS,
         get_part=get_wise_part,
+        currencies=WISE_CURRENCIES,
+        whole_units=WISE_WHOLE_UNITS,
     ),
     "csv": FileFormat("CSV", "csv", lambda run, lines, _: write_csv(run, lines)),
     "xlsx": FileFormat("Excel", "xlsx", lambda run, lines, _: write_xlsx(run, lines)),

@@ -27,6 +27,7 @@ from tests.payout_scenario import (
     create_run,
     get_lines,
 )
+from tracking.money import list_currencies
 
 AT = CONFIRMED_AT + timedelta(hours=1)
 PAYPAL = Paid(method="paypal", details={"email": "mina@notes.example.org"})
@@ -230,6 +231,15 @@ def test_an_address_that_a_file_would_change_is_not_in_it(scenario, method, addr
         ("paypal", "12.345", "KWD", "PayPal does not pay in KWD"),
         ("paypal", "12.345", "EUR", "the amount has more decimals than EUR"),
         ("bank", "12.50", "USD", "SEPA pays in EUR only"),
+        ("wise", "12.345", "KWD", "Wise does not pay in KWD"),
+        ("wise", "1250.50", "HUF", "Wise pays whole units of HUF only"),
+        ("wise", "1250.5", "UGX", "the amount has more decimals than UGX"),
+        ("wise", "1250.5", "KRW", "the amount has more decimals than KRW"),
+        ("wise", "12.50", "COP", "Wise does not pay in COP to an e-mail address"),
+        (
+            *("wise", "1000001", "JPY"),
+            "Wise pays at most 1,000,000 JPY to an e-mail address",
+        ),
     ],
 )
 def test_a_payment_that_its_service_refuses_is_in_a_list(
@@ -244,14 +254,34 @@ def test_a_payment_that_its_service_refuses_is_in_a_list(
     assert [why for _, why in list_unfit_lines(run)] == [reason]
 
 
-@pytest.mark.parametrize("currency", ["HUF", "TWD", "JPY"])
-def test_paypal_gets_whole_units_without_decimals(scenario, currency):
+@pytest.mark.parametrize(
+    ("method", "currency"),
+    [
+        *(("paypal", "HUF"), ("paypal", "TWD"), ("paypal", "JPY")),
+        *(("wise", "HUF"), ("wise", "JPY"), ("wise", "KRW"), ("wise", "UGX")),
+    ],
+)
+def test_services_get_whole_units_without_decimals(scenario, method, currency):
     details = {"email": "mina@notes.example.org"}
-    paid = Paid("1250", currency=currency, method="paypal", details=details)
+    paid = Paid("1250", currency=currency, method=method, details=details)
     run = create_run(scenario.account, paid)
     [planned] = plan_default_files(run)
     assert f'"1250","{currency}"'.encode() in planned.build(run, at=AT).content
     assert list_unfit_lines(run) == []
+
+
+def test_wise_pays_saved_recipients_in_more_currencies(scenario):
+    paid = Paid("12.50", currency="COP", method="wise", details={"recipient": "1234"})
+    assert list_unfit_lines(create_run(scenario.account, paid)) == []
+
+
+def test_each_format_but_lists_knows_its_currencies():
+    """A service that refuses a currency must not be paid by."""
+    for name, file_format in FORMATS.items():
+        assert (file_format.methods is None) == (file_format.currencies is None), name
+        known = file_format.currencies or frozenset()
+        assert known <= list_currencies(), name
+        assert file_format.whole_units <= known, name
 
 
 def test_a_method_without_a_file_is_paid_by_a_list(scenario):
