@@ -14,6 +14,22 @@ FIELD_NAMES = (
     | dict.fromkeys(("address_two", "postal_code", "city", "state"), "address")
     | {"country": "address", "mails_payments": "mail to paid affiliates"}
     | {"iban": "IBAN", "bic": "BIC", "recipient": "recipient ID"}
+    | {"vat_id": "VAT ID", "click_days": "days that clicks are kept"}
+    | {"is_contested": "contest", "is_amount_claimed": "claimed amount"}
+    | {"aliases": "further codes", "locked_at": "lock", "host": "own host"}
+    # Of the portal.
+    | {"is_on": "sign-in of affiliates", "is_open": "applications"}
+    | {"sender_name": "sender of mail", "order_ids": "shown order IDs"}
+    | {"shows_comments": "shown reasons", "shows_recruit_sales": "sales of recruits"}
+    # Of the payer.
+    | {"payer_name": "name", "payer_iban": "IBAN", "payer_bic": "BIC"}
+    | dict.fromkeys(
+        (f"payer_{part}" for part in ("street", "building", "postal_code", "city")),
+        "address",
+    )
+    | {"payer_country": "address", "payer_vat_id": "VAT ID"}
+    | {"requires_second_person": "confirmation by somebody else"}
+    | {"documents_from": "first day of documents", "document_prefix": "document prefix"}
 )
 EXACT_AMOUNT = re.compile(r"-?[0-9]{1,20}\.[0-9]{4}")
 PAYOUT_FIELD_NAMES = FIELD_NAMES | {"country": "country", "others": "other details"}

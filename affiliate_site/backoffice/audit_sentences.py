@@ -7,11 +7,14 @@ all its entries with one query per model.
 
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from itertools import groupby
 from typing import Any
 
+from django.apps import apps
 from django.db.models import Q
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -38,13 +41,15 @@ from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
 from payouts.models.runs import PayoutRun
-from tracking.models.affiliates import Affiliate, AffiliateGroup
+from tracking.models.affiliates import Affiliate, AffiliateGroup, Note
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 from tracking.models.imports import TableImport
 from tracking.models.programs import Program
+from tracking.models.prospects import Prospect
 from tracking.models.questions import Question
 from tracking.models.shops import Connection
+from tracking.models.sources import Coupon
 
 # Models of subjects whose rows are looked up: model, the field with the name by which
 # entries call a row, and the relations to load.
@@ -54,8 +59,10 @@ SUBJECT_MODELS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "connection": (Connection, "public_id", ()),
     "conversion": (Conversion, "pk", ()),
     "customer": (Customer, "public_id", ()),
+    "note": (Note, "public_id", ("affiliate",)),
     "payment": (Payment, "public_id", ("affiliate",)),
     "payoutrun": (PayoutRun, "public_id", ()),
+    "prospect": (Prospect, "public_id", ()),
     "question": (Question, "public_id", ("affiliate",)),
     "tableimport": (TableImport, "public_id", ()),
 }
@@ -66,7 +73,6 @@ SUBJECT_LISTS = {
     "creative": ("tracking_creative", "creative"),
     "document": ("payouts_document", "document"),
     "program": ("tracking_program", "program"),
-    "prospect": ("tracking_prospect", "prospect"),
     "signingsecret": ("accounts_signingsecret", "signing secret"),
     "webhookendpoint": ("accounts_webhookendpoint", "webhook"),
 }
@@ -95,6 +101,7 @@ class Names:
     programs: dict[int | str, str]  # titles, by primary key, and by ID of one account
     rates: dict[str, str]  # in words, by subject
     groups: dict[str, str]  # titles, by public ID
+    coupons: dict[str, str]  # of today, by the subject of their enrollment
     rows: dict[tuple[str, str], Any]  # subjects, by model name and name in the entry
 
 
@@ -106,7 +113,7 @@ def find_names(user, entries, actors=()) -> Names:
     details = [drop_odd_details(entry.details) for entry in entries]
     user_ids |= {each.get("user_id") for each in details}
     groups = {it for each in details if isinstance(it := each.get("group"), str)}
-    programs = find_programs(user, details)
+    programs = find_programs(user, entries, details)
     return Names(
         emails=find_column(User, user, "email", pk__in=user_ids - {None}),
         slugs={row.pk: row.slug for row in rows.values() if isinstance(row, Affiliate)},
@@ -119,15 +126,48 @@ def find_names(user, entries, actors=()) -> Names:
         )
         if groups
         else {},
+        coupons=find_coupons(user, entries),
         rows=rows,
     )
 
 
-def find_programs(user, details) -> dict[int | str, str]:
-    """Map the primary keys of programs that details name to their titles; for staff,
+def parse_enrollment(entry) -> tuple[int, int] | None:
+    """Return the keys of program and affiliate of an entry about an enrollment."""
+    program, _, affiliate = entry.subject.removeprefix("enrollment:").partition("/")
+    pks = parse_id(program), parse_id(affiliate)
+    return None if None in pks else pks  # type: ignore[return-value]
+
+
+def find_coupons(user, entries) -> dict[str, str]:
+    """Map enrollments whose coupon changed to the coupon that they have now: the log
+    has none, because it may name a person who is erased."""
+    pairs = [
+        pair
+        for entry in entries
+        if "coupon" in (drop_odd_details(entry.details).get("fields") or ())
+        and (pair := parse_enrollment(entry))
+    ]
+    if not pairs:
+        return {}
+    programs, affiliates = zip(*pairs, strict=True)
+    rows = Coupon.objects.filter(
+        enrollment__program__in=programs, enrollment__affiliate__in=affiliates
+    )
+    keys = ("enrollment__program", "enrollment__affiliate", "code")
+    return {
+        f"enrollment:{program}/{affiliate}": code
+        for program, affiliate, code in filter_for_user(rows, user).values_list(*keys)
+    }
+
+
+def find_programs(user, entries, details) -> dict[int | str, str]:
+    """Map the primary keys of programs that entries name to their titles; for staff,
     whose account has each of them once, their IDs, too."""
     pks = {pk for each in details for pk in each.get("program_id", ()) if is_id(pk)}
+    pks |= {pair[0] for entry in entries if (pair := parse_enrollment(entry))}
     slugs = {it for each in details if isinstance(it := each.get("program"), str)}
+    subjects = map(parse_subject, entries)
+    slugs |= {name for model_name, name in subjects if model_name == "program"}
     if not (pks or slugs):
         return {}
     found = Q(pk__in=pks)
@@ -189,22 +229,27 @@ def list_named_affiliates(entry) -> list[int]:
 
 
 def name_details(entry, names: Names) -> dict[str, Any]:
-    """Return a copy of the details with names instead of primary keys."""
+    """Return a copy of the details with names instead of primary keys, and with what
+    an enrollment is part of."""
     details = drop_odd_details(entry.details)
-    if "user_id" in details:
-        details["user_id"] = names.emails.get(details["user_id"], details["user_id"])
-    if "parent" in details:
-        details["parent"] = names.slugs.get(details["parent"], details["parent"])
+    pair = parse_enrollment(entry)
+    if pair and "program" not in details:
+        details.setdefault("program_id", [pair[0]])
+    if entry.subject in names.coupons and "coupon" in details.get("fields", ()):
+        details["coupon now"] = names.coupons[entry.subject]
     if "until" in details:  # of a released commission
         details["until"] = format_datetime(datetime.fromisoformat(details["until"]))
-    if "affiliate_id" in details:  # of a confirmed claim
-        details["affiliate"] = details.pop("affiliate_id")
-    if "program_id" in details:
-        details["program"] = details.pop("program_id")
-    if "program" in details:
-        details["program"] = name_each(details["program"], names.programs)
-    if "affiliate" in details:
-        details["affiliate"] = name_each(details["affiliate"], names.slugs)
+    for old in ("affiliate_id", "program_id"):
+        if old in details:
+            details[old.removesuffix("_id")] = details.pop(old)
+    for name, known in (
+        ("user_id", names.emails),
+        ("parent", names.slugs),
+        ("program", names.programs),
+        ("affiliate", names.slugs),
+    ):
+        if name in details:
+            details[name] = name_each(details[name], known)
     return details
 
 
@@ -223,25 +268,30 @@ def parse_subject(entry) -> tuple[str, str]:
     return model_name, name
 
 
+# Objects whose IDs are not what staff call them.
+DESCRIPTIONS: dict[type, Callable[[Any], str]] = {
+    Commission: lambda row: f"commission {row} of {row.affiliate}",
+    Connection: lambda row: f"shop {row.name}",
+    Conversion: lambda row: f"conversion {row.external_id or row.pk}",
+    Customer: lambda row: f"customer {row.customer_id or row.public_id}",
+    Note: lambda row: f"a note about {row.affiliate}",
+    Payment: lambda row: (
+        f"payment {row} to {row.affiliate}: {format_money(row.amount, row.currency)}"
+    ),
+    Prospect: lambda row: f"prospect {row.firstname} {row.lastname}",
+    Question: lambda row: f"a question of {row.affiliate}",
+    TableImport: lambda row: f"the import of {row.file_name}",
+}
+
+
 def describe_row(row, *, has_amount: bool) -> str:
     """Return an object in words: `commission 84 of adastone (now 37.48 EUR)`.
 
     The amount of a conversion or commission is its present amount, because entries do
     not store it; it is left out without `has_amount`.
     """
-    text = f"{row._meta.verbose_name} {row}"
-    if isinstance(row, Conversion):
-        text = f"conversion {row.external_id or row.pk}"
-    elif isinstance(row, Connection):
-        text = f"shop {row.name}"
-    elif isinstance(row, TableImport):
-        text = f"the import of {row.file_name}"
-    elif isinstance(row, Question):
-        text = f"a question of {row.affiliate}"
-    elif isinstance(row, Commission):
-        text += f" of {row.affiliate}"
-    elif isinstance(row, Payment):
-        text += f" to {row.affiliate}: {format_money(row.amount, row.currency)}"
+    describe = DESCRIPTIONS.get(type(row))
+    text = describe(row) if describe else f"{row._meta.verbose_name} {row}"
     if has_amount and isinstance(row, Conversion | Commission):
         text += f" (now {format_money(row.amount, row.currency)})"
     return text
@@ -257,12 +307,21 @@ def link_subject(entry, names: Names, *, has_amount: bool) -> SafeString | str:
     if model_name in SUBJECT_LISTS:
         list_name, title = SUBJECT_LISTS[model_name]
         url, term = reverse(f"admin:{list_name}_changelist"), name.rstrip("…")
+        if model_name == "program":
+            name = names.programs.get(name, name)
         return format_html('<a href="{}?q={}">{} {}</a>', url, term, title, name)
     if entry.subject in names.rates:
         return names.rates[entry.subject]
     if name.replace(" ", "") == model_name:  # the only one of an account
         return name
-    return f"{model_name} {name}"
+    return f"{name_models().get(model_name, model_name)} {name}"
+
+
+@cache
+def name_models() -> dict[str, str]:
+    """Map what entries call models to what staff call them: `tax rule`."""
+    found = (model._meta for model in apps.get_models())
+    return {str(each.model_name): str(each.verbose_name) for each in found}
 
 
 def describe_actor(actor: str | None, names: Names) -> str:

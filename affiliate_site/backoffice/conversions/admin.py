@@ -144,7 +144,7 @@ class CustomerAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
     row_pages = (*CUSTOMER_PAGES, *PERSONAL_DATA_PAGES)
 
     def get_details(self, request, customer):
-        return get_customer_details(customer)
+        return get_customer_details(request, customer)
 
     def get_queryset(self, request):
         relations = ("account", "affiliate", "program", "click")

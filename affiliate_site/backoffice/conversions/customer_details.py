@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from django.utils.html import format_html, format_html_join
 
+from affiliate_site.backoffice.audit_sentences import find_names, render_action
 from affiliate_site.backoffice.conversions.conversion_details import format_warnings
 from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.formatters import (
@@ -37,7 +38,7 @@ class TimelineEntry:
     html: str
 
 
-def list_timeline_entries(customer) -> list[TimelineEntry]:
+def list_timeline_entries(request, customer) -> list[TimelineEntry]:
     """All events of a customer, oldest first; at the same time, causes come first."""
     account = customer.account
     newest_first = account.conversions.filter(customer=customer).order_by("-id")
@@ -48,7 +49,7 @@ def list_timeline_entries(customer) -> list[TimelineEntry]:
     histories = list_histories(account, commissions)
     allocations = list_allocations(account, commissions)
     mark_unanswered([it.payment for rows in allocations.values() for it in rows])
-    entries = [*list_click_entries(customer), *list_status_entries(customer)]
+    entries = [*list_click_entries(customer), *list_status_entries(request, customer)]
     refunds: dict[int, dict] = defaultdict(dict)  # of each conversion, by their times
     for refund in account.refunds.filter(conversion__in=conversions).order_by("id"):
         refunds[refund.conversion_id][refund.created_at] = refund
@@ -84,16 +85,17 @@ def list_click_entries(customer) -> list[TimelineEntry]:
     return [TimelineEntry(click.created_at, html)]
 
 
-def list_status_entries(customer) -> list[TimelineEntry]:
-    """The audit log entries of the customer."""
+def list_status_entries(request, customer) -> list[TimelineEntry]:
+    """The audit log entries of the customer, as sentences."""
     subject = f"{customer._meta.model_name}:{customer}"
-    log_entries = customer.account.audit_log.filter(subject=subject).order_by("id")
+    found = list(customer.account.audit_log.filter(subject=subject).order_by("id"))
+    names = find_names(request.user, found)
     return [
         TimelineEntry(
-            log_entry.created_at,
-            f"{log_entry.kind} {' → '.join(log_entry.details.get('status', []))}",
+            entry.created_at,
+            render_action(entry, names, subject="this customer"),
         )
-        for log_entry in log_entries
+        for entry in found
     ]
 
 
@@ -189,7 +191,7 @@ def render_older_conversions_notice(customer) -> str:
     return format_html("{}: {}", text, format_html(LINK_TEMPLATE, url, "show all"))
 
 
-def get_customer_details(customer) -> Details:
+def get_customer_details(request, customer) -> Details:
     """Facts, and everything that happened."""
     meta_data = customer.meta_data
     return Details(
@@ -216,18 +218,18 @@ def get_customer_details(customer) -> Details:
                     ("User agent", customer.user_agent),
                 ],
             ),
-            Section("Timeline", lines=render_timeline(customer)),
+            Section("Timeline", lines=render_timeline(request, customer)),
         ],
     )
 
 
-def render_timeline(customer) -> str:
+def render_timeline(request, customer) -> str:
     """The click, status changes, conversions and commissions, oldest first."""
     return format_html_join(
         "",
         '<div class="backoffice-lines">{} {}</div>',
         (
             (format_datetime(entry.at, timespec="seconds"), entry.html)
-            for entry in list_timeline_entries(customer)
+            for entry in list_timeline_entries(request, customer)
         ),
     )

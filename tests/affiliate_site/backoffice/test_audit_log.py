@@ -5,6 +5,7 @@ from decimal import Decimal
 from html import unescape
 
 import pytest
+from django.apps import apps
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
@@ -15,17 +16,30 @@ from accounts.models.api_keys import Role
 from accounts.models.users import User
 from accounts.services.changes import log_event
 from accounts.services.staff import create_staff_user, reset_password
-from affiliate_site.backoffice.audit_sentences import describe_actor
+from affiliate_site.backoffice.audit_sentences import (
+    describe_actor,
+    find_names,
+    name_models,
+    render_action,
+)
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
+from payouts.models.runs import PayoutSettings
 from payouts.services.conversion_updates import update_commission
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_methods import set_payout_method
 from tests.affiliate_site.backoffice.credentials import PASSWORD
 from tests.conftest import NOW
+from tests.moving_account import fill_account
 from tests.program_scenario import ProgramScenario
+from tracking.models.affiliates import Affiliate
+from tracking.models.customers import Customer
+from tracking.models.portal import PortalSettings
+from tracking.models.programs import Program
 from tracking.services.affiliates import delete_affiliate
 from tracking.services.customers import confirm_customer
+from tracking.services.enrollments import update_enrollment
 from tracking.services.hierarchy import create_group, set_parent
+from tracking.services.portal_settings import update_portal_settings
 
 pytestmark = pytest.mark.engine_independent  # its queries are tested with services
 
@@ -86,6 +100,43 @@ def test_shows_old_and_new_values(staff_client, account):
     log_event(account, "program.updated", account, at=NOW, rate=["10", "7.5"])
 
     assert read_list(staff_client())[1][2] == "rate: 10 → 7.5"
+
+
+def test_names_what_is_logged(account):
+    """No sentence has the name of a model, of a column or of a kind of entry, or the
+    ID of what has a name."""
+    fill_account(account)
+    update_portal_settings(account, changes={"is_open": True}, at=NOW)
+    program, affiliate = account.programs.first(), account.affiliates.first()
+    changes = {"coupon": "NEW-COUPON"}
+    update_enrollment(
+        account,
+        program=program,
+        affiliate_id=affiliate.slug,
+        changes=changes,
+        at=NOW,
+    )
+    models = {model._meta.model_name for model in apps.get_models()}
+    compound = {name for name in models if name != name_models()[name]}
+    columns = {
+        field.name
+        for model in (Affiliate, Customer, PayoutSettings, PortalSettings, Program)
+        for field in model._meta.concrete_fields
+        if "_" in field.name
+    }
+    entries = list(account.audit_log.order_by("id"))
+    names = find_names(account.staff.filter(role=Role.OWNER).first(), entries)
+    words = {}
+    for entry in entries:
+        text = strip_tags(render_action(entry, names))
+        assert not re.search(r"\b(cu|ap|no|cn)_\w{16}\b|\w\.(upd|cre)ated", text), text
+        words[text] = set(re.findall(r"[\w ]+", text.replace(":", "")))
+        words[text] |= set(text.split())
+    raw = compound | columns | {name.replace("_", " ") for name in ("is_on", "is_open")}
+    raw -= {"apikey", "user"}
+    assert {text: found & raw for text, found in words.items() if found & raw} == {}
+    assert any("coupon now: NEW-COUPON" in text for text in words)
+    assert any(f"program: {program.title}" in text for text in words)
 
 
 def test_shows_whose_customer_it_became(staff_client, account):

@@ -75,7 +75,7 @@ def test_shows_all_events_in_order(staff_client, scenario, conversion, account):
         f"{CONVERSION_CREATED_AT + hours * HOUR:%Y-%m-%d %H:%M:%S} UTC"
         for hours in range(7)
     ]
-    status_lines = [line for line in lines if "customer." in line]
+    status_lines = [line for line in lines if "this customer" in line]
     assert [line for line in lines if line not in status_lines] == [
         f"{CLICK_CREATED_AT:%Y-%m-%d %H:%M:%S} UTC click https://shop.example.net/lamps?a=1&b=2",
         f"{at[0]} conversion {conversion.pk} 200.00 EUR",
@@ -88,6 +88,8 @@ def test_shows_all_events_in_order(staff_client, scenario, conversion, account):
         f"{at[6]} commission {number} paid by {second.public_id}",
     ]
     assert lines.index(status_lines[0]) == 1
+    texts = [line.partition(" UTC ")[2] for line in status_lines]
+    assert texts == ["created this customer"]
 
 
 def test_a_refund_does_not_read_as_a_disapproval(staff_client, scenario, account):
@@ -106,6 +108,7 @@ def test_a_refund_does_not_read_as_a_disapproval(staff_client, scenario, account
     lines = list_timeline_texts(staff_client(), conversion.customer)
 
     texts = [text.partition(" UTC ")[2] for text in lines]
+    assert "changed the status of this customer status: new → paying" in texts
     assert texts[-5:] == [
         f"refunded 100.00 EUR of conversion {conversion}",
         f"commission {line} refunded",
