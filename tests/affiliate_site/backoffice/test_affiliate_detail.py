@@ -214,7 +214,7 @@ def test_activity_reads_as_sentences(account, staff_client, scenario, mina):
 
     who = "affiliate minakessler"
     assert [strip_tags(action) for _, _, action in events] == [
-        f"changed the coupon, referral code of {who}",
+        f"changed the coupon, referral code of {who} program: {scenario.program.title}",
         f"disapproved {who} for program {scenario.program.title}",
         f"set the parent of {who} to odettevarga",
         f"took {who} out of its group",
