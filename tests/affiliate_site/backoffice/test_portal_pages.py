@@ -232,8 +232,8 @@ def test_shows_the_access_and_removes_the_second_factor(
         text = " ".join(client.get(page).content.decode().split())
         return text[text.index("<dt>Portal</dt>") :].partition("</dd>")[0]
 
-    facts = ("<dt>Portal</dt> <dd>Invited: never", "Last sign-in: never")
-    assert read() == "<br>".join((*facts, "Second factor: off"))
+    facts = ("<dt>Portal</dt> <dd>Language: not chosen yet", "Invited: never")
+    assert read() == "<br>".join((*facts, "Last sign-in: never", "Second factor: off"))
     token = read_token(invite(client, invite_url))
     set_portal_password(account, token, password="lamps-at-the-harbor", at=NOW)
     account.portal_second_factors.create(
