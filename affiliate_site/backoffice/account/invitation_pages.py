@@ -62,7 +62,8 @@ def invitation_view(request, site):
     )
     status = 200 if invitation else HTTP_NOT_FOUND
     if request.method == "POST":
-        if count_sign_in_attempt(request, "invitation"):
+        name = f"invitation {invitation.pk if invitation else 0}"
+        if count_sign_in_attempt(request, name):  # colleagues share an IP
             form.add_error(None, THROTTLED_MESSAGE)
             status = HTTP_TOO_MANY_REQUESTS
         elif invitation and form.is_valid():
