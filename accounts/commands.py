@@ -7,6 +7,7 @@ exit code 1; wrong arguments are exit code 2.
 
 import logging
 import re
+import shutil
 import sys
 from abc import ABC, abstractmethod
 from argparse import ArgumentTypeError
@@ -16,7 +17,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, ClassVar
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar, TypeVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, InterfaceError, connection
@@ -43,6 +45,7 @@ CONTROLS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 FAILED_ACCOUNTS = "The work was done, but not for all accounts; the log says why:"
+Row = TypeVar("Row")
 logger = logging.getLogger(__name__)
 CURRENCY_PATTERN = re.compile(r"[A-Za-z]{3}", re.ASCII)
 AMOUNT_PATTERN = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
@@ -111,6 +114,13 @@ class JsonCommand(BaseCommand, ABC):
             if callable(total):
                 total = total() if is_shown else None
             yield ProgressBar(progress, progress.add_task(description, total=total))
+
+    def track(self, rows: Sequence[Row], description: str) -> Iterator[Row]:
+        """Yield the rows, and show how many are done."""
+        with self.show_progress(description, total=len(rows)) as bar:
+            for row in rows:
+                yield row
+                bar.advance()
 
     @property
     def command_name(self) -> str:
@@ -269,6 +279,22 @@ def read_file(path: Path, *, max_bytes: int) -> tuple[str, bytes]:
             f"{name} has more than {max_bytes >> 20} MiB: it is not read."
         )
     return name, content
+
+
+@contextmanager
+def use_path(path: Path) -> Iterator[Path]:
+    """Yield the path of a file that is read more than once or from its middle.
+
+    `-` is standard input, which is copied into a private file of the block.
+    """
+    if str(path) != "-":
+        yield path
+        return
+    with TemporaryDirectory() as directory:
+        copy = Path(directory) / "standard input"
+        with copy.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield copy
 
 
 def escape_controls(text: str) -> str:

@@ -325,7 +325,7 @@ DATABASE_URL = get_secret("DATABASE_URL") or f"sqlite:///{VAR_DIR / 'db.sqlite3'
 # Keys in `var/` are those of one machine: `make run` allows them for any database.
 MAKES_KEYS = DATABASE_IS_EMBEDDED or DEBUG or get_boolean("MAKE_KEYS")
 SECRET_KEY = get_secret_key()
-SECRET_KEY_FALLBACKS = get_list("SECRET_KEY_FALLBACKS")
+SECRET_KEY_FALLBACKS = get_secret("SECRET_KEY_FALLBACKS").replace(",", " ").split()
 ENCRYPTION_KEYS = get_encryption_keys()
 ALLOWED_HOSTS = get_allowed_hosts()
 PUBLIC_URL = get_public_url()

@@ -3,8 +3,6 @@
 from pathlib import Path
 
 from django.core.management import CommandError
-from rich.console import Console
-from rich.progress import Progress
 
 from accounts.commands import JsonCommand
 from affiliate_site.moving.account_files import AccountFileReader
@@ -15,20 +13,16 @@ def import_file(
     command: JsonCommand, account: str, file: Path, *, is_dry_run: bool
 ) -> None:
     """Create the account from a file, and write the result of the command."""
-    console = Console(stderr=True)
-    with Progress(
-        console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
-        task = progress.add_task("Rows", total=None)
+    with command.show_progress("Rows") as bar:
         try:
             reader = AccountFileReader(file)
             total = sum(size.rows for size in reader.sizes.values())
-            progress.update(task, total=total if is_dry_run else 2 * total)
+            bar.update(total=total if is_dry_run else 2 * total)
             result = import_account_file(
                 account,
                 reader,
                 is_dry_run=is_dry_run,
-                on_rows=lambda number: progress.advance(task, number),
+                on_rows=bar.advance,
             )
         except OSError as error:
             raise CommandError(f"The file cannot be read: {error}") from error

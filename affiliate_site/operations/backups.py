@@ -12,7 +12,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -55,8 +55,17 @@ class Backup:
     problem: str
 
 
-def create_backup(database: Path, file: Path, *, force: bool) -> Backup:
-    """Copy a database, which may be in use, as of one moment, and check the copy."""
+def create_backup(
+    database: Path,
+    file: Path,
+    *,
+    force: bool,
+    on_step: Callable[[str], object] = lambda _: None,
+) -> Backup:
+    """Copy a database, which may be in use, as of one moment, and check the copy.
+
+    `on_step` gets what is done next.
+    """
     if file in (database, *get_companions(database)):
         raise BackupError(reason=f"{file} belongs to the database: choose another name")
     if not file.name.isprintable():
@@ -66,8 +75,11 @@ def create_backup(database: Path, file: Path, *, force: bool) -> Backup:
     if file.exists() and not force:
         raise BackupError(reason=f"{file} exists: choose another name, or add --force")
     with write_aside(file) as partial:
+        on_step("copy the database")
         copy_database(database, partial)
+        on_step("check the copy")
         check_integrity(partial)
+        on_step("check its ledger")
         problem = check_ledger(partial)
         with closing(connect(partial)) as copy:
             # One file: a write-ahead log would be a second one.

@@ -82,8 +82,8 @@ def configure_logging(*, level: str, console: bool) -> None:
     # These loggers would log a request again, with its path and the ids in it.
     for name in ("django.request", "django.security", "django.server"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    # Clients log each address, with the ids in it.
-    for name in ("httpx", "httpcore"):
+    # Clients log each address, with the ids in it, and the PDF library each step.
+    for name in ("httpx", "httpcore", "weasyprint", "fontTools"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 

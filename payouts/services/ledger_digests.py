@@ -19,7 +19,7 @@ that rewrites covered rows breaks the chain.
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -45,6 +45,7 @@ from tracking.models.conversions import Conversion
 
 SEALING_DELAY = timedelta(hours=1)  # longer than any transaction of a request
 DELETED = "deleted"  # key of a link that counts again: the slug of the account
+OnRows = Callable[[int], None]  # gets how many more rows are read
 SHOWN_DIGITS = 16  # hex digits of a digest that a discrepancy shows
 
 
@@ -189,8 +190,17 @@ def check_e15_audit_log(accounts: Sequence[Account]) -> Iterator[Discrepancy]:
                     yield from _compare_with_audit_log(table, account, rows)
 
 
+def count_covered_rows() -> int:
+    """Count the rows that the digests cover."""
+    return sum(table.model._base_manager.count() for table in COVERED_TABLES)
+
+
 def check_e15_e16_digests(
-    accounts: Sequence[Account], *, at: datetime, expected: str | None = None
+    accounts: Sequence[Account],
+    *,
+    at: datetime,
+    expected: str | None = None,
+    on_rows: OnRows = lambda _: None,
 ) -> DigestReport:
     """Check the audit log (E15) and the digests (E16) of all accounts in one pass.
 
@@ -208,6 +218,7 @@ def check_e15_e16_digests(
             bounds=[row.segments[table.name]["last_id"] for row in stored],
             sealed_until=sealed_until,
             discrepancies=report.discrepancies,
+            on_rows=on_rows,
         )
         for table in COVERED_TABLES
     }
@@ -287,6 +298,7 @@ def _read_segments(
     bounds: Sequence[int],
     sealed_until: datetime,
     discrepancies: list[Discrepancy],
+    on_rows: OnRows = lambda _: None,
 ) -> list[Segment]:
     """Read all rows of a table; return a segment per bound, and one of the new rows.
 
@@ -299,6 +311,7 @@ def _read_segments(
     index, is_open = 0, False
     for batch in _read_in_batches(table):
         rows = [row for row in batch if row["account_id"] in accounts]
+        on_rows(len(batch))
         for account_id, account_rows in _group_by_account(rows).items():
             account = accounts[account_id]
             discrepancies += _compare_with_audit_log(table, account, account_rows)

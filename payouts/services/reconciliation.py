@@ -17,6 +17,7 @@ from accounts.services.accounts import list_accounts, record_reconciliation
 from payouts.models.ledger import LedgerDigest, Transfer
 from payouts.services.ledger_digests import (
     DigestReport,
+    OnRows,
     check_e15_audit_log,
     check_e15_e16_digests,
     save_digest,
@@ -87,18 +88,22 @@ def check_account(account: Account, *, at: datetime) -> ReconciliationReport | N
 
 
 def reconcile_all(
-    *, at: datetime, expected_digest: str | None = None
+    *,
+    at: datetime,
+    expected_digest: str | None = None,
+    on_rows: OnRows = lambda _: None,
 ) -> ReconciliationReport:
     """Check each invariant of all accounts, and the digests (E16).
 
     Accounts that are being deleted are left out.
 
     `expected_digest` is one that was printed earlier: it must still be in the chain.
+    `on_rows` gets how many more of `count_covered_rows` are read.
     """
     accounts = list_accounts()
     report = _check_ledgers(accounts, at)
     report.digest_report = check_e15_e16_digests(
-        accounts, at=at, expected=expected_digest
+        accounts, at=at, expected=expected_digest, on_rows=on_rows
     )
     report.discrepancies += report.digest_report.discrepancies
     return report

@@ -1,13 +1,26 @@
 """What commands refuse to store, and how they print what is stored."""
 
+import io
 import json
+import subprocess
+import sys
+from contextlib import redirect_stderr
 
 import pytest
+from django.core.management import call_command
 
 from accounts.commands import escape_controls
 from accounts.models.api_keys import Role
 from accounts.models.webhooks import Delivery
-from tests.command_line import run_command, run_failing_command, run_json_command
+from tests.architecture.syntax_trees import PACKAGES
+from tests.command_line import (
+    PROCESS_SECONDS,
+    ROOT,
+    build_environment,
+    run_command,
+    run_failing_command,
+    run_json_command,
+)
 
 BLANK = ("", "  ", "\t", "a\nb", "a\x1b[31mb")
 NAMED = {
@@ -85,3 +98,42 @@ def test_refuses_to_fund_an_account_that_does_not_pay_through_the_service(accoun
         "Account 'harbor' does not pay through the service, so it has no payout balance"
     )
     assert not account.transfers.exists()
+
+
+@pytest.mark.parametrize("name", ["check_ledger", "prune"])
+def test_long_commands_show_progress_on_a_terminal_only(account, monkeypatch, name):
+    result = json.loads(run_command(name, "--json"))  # and nothing on standard error
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes any stream for a terminal
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stderr(err):
+        call_command(name, "--json", stdout=out)
+
+    assert json.loads(out.getvalue()).keys() == result.keys()
+    assert "━" in err.getvalue()
+
+
+def test_progress_has_one_mechanism():
+    using = {
+        str(path.relative_to(ROOT))
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        if "rich.progress" in path.read_text()
+    }
+    assert using == {"accounts/commands.py"}
+
+
+@pytest.mark.engine_independent
+def test_logs_stay_out_of_the_output(committed_db):
+    """Also those of libraries, which doctor makes draw a PDF."""
+    process = subprocess.run(
+        [sys.executable, "manage.py", "doctor", "--json"],
+        cwd=ROOT,
+        env=build_environment() | {"LOG_LEVEL": "INFO", "LOG_FORMAT": "json"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PROCESS_SECONDS,
+    )
+
+    assert json.loads(process.stdout)
+    assert process.stderr == ""

@@ -353,6 +353,7 @@ def test_creates_keys_once_for_sqlite(monkeypatch, tmp_path, name, get_key):
         ("SECRET_KEY", f"{SECRET}\n", SECRET),
         ("ENCRYPTION_KEYS", f"{KEY}\n", [KEY]),
         ("DATABASE_URL", f"{POSTGRES}\n", POSTGRES),
+        ("SECRET_KEY_FALLBACKS", "older,\noldest\n", ["older", "oldest"]),
     ],
 )
 def test_reads_secret_from_file(load_env, tmp_path, name, content, expected):

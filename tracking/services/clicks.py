@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.utils.crypto import salted_hmac
 
@@ -152,12 +153,14 @@ def _get_or_create_click(
     """Get the click of the same visit within the window, else create one."""
     window = int(at.timestamp() // DEDUP_WINDOW.total_seconds())
     visitor = (values["ip"] or "", visit.user_agent or "")
-    key, previous_key = (
-        _calculate_dedup_key(link, *visitor, str(number))
+    keys = [
+        _calculate_dedup_key(secret, link, *visitor, str(number))
+        for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
         for number in (window, window - 1)
-    )
+    ]
+    key = keys[0]
     duplicates = account.clicks.filter(
-        dedup_key__in=(key, previous_key), created_at__gt=at - DEDUP_WINDOW
+        dedup_key__in=keys, created_at__gt=at - DEDUP_WINDOW
     )
     click = Click(account=account, dedup_key=key, **values)
     return (
@@ -174,10 +177,10 @@ def _get_or_create_click(
     )
 
 
-def _calculate_dedup_key(*parts: str) -> str:
+def _calculate_dedup_key(secret: str, *parts: str) -> str:
     """A keyed hash of link, address, user agent and number of the window."""
     salt, text = "tracking.clicks.dedup_key", "\n".join(parts)
-    return salted_hmac(salt, text, algorithm="sha256").hexdigest()
+    return salted_hmac(salt, text, secret, algorithm="sha256").hexdigest()
 
 
 def _ensure_not_promoted(account: Account, prospect: Prospect) -> None:

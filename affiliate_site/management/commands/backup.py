@@ -47,7 +47,13 @@ class Command(JsonCommand):
             if file is None:
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
                 file = directory / f"{at.strftime(TIME_FORMAT)}.sqlite3"
-            backup = create_backup(database, file.resolve(), force=force)
+            with self.show_progress("backup") as bar:
+                backup = create_backup(
+                    database,
+                    file.resolve(),
+                    force=force,
+                    on_step=lambda step: bar.update(description=step),
+                )
             deleted = delete_old_backups(directory, days=keep, at=at) if keep else 0
         except (OSError, sqlite3.Error) as error:
             raise CommandError(f"The backup cannot be written: {error}") from error

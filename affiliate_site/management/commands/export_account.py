@@ -1,8 +1,7 @@
+from functools import partial
 from pathlib import Path
 
 from django.core.management import CommandError
-from rich.console import Console
-from rich.progress import Progress
 
 from accounts.commands import AccountCommand
 from affiliate_site.moving.account_export import count_rows, export_account
@@ -19,17 +18,12 @@ class Command(AccountCommand):
         parser.add_argument("file", metavar="FILE", type=Path)
 
     def run_for_account(self, account, *, at, **options):
-        console = Console(stderr=True)
-        with Progress(
-            console=console, transient=True, disable=not console.is_terminal
-        ) as progress:
-            total = None if progress.disable else count_rows(account)
-            task = progress.add_task("Rows", total=total)
+        with self.show_progress("Rows", total=partial(count_rows, account)) as bar:
             try:
                 result = export_account(
                     account,
                     options["file"],
-                    on_rows=lambda number: progress.advance(task, number),
+                    on_rows=bar.advance,
                 )
             except OSError as error:
                 raise CommandError(f"The file cannot be written: {error}") from error

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from accounts.commands import AccountCommand
+from accounts.commands import AccountCommand, use_path
 from affiliate_site.management.account_files import import_file
 from affiliate_site.moving.importing import AccountImport
 from affiliate_site.moving.progress import Progress
@@ -41,7 +41,10 @@ class Command(AccountCommand):
             help="the address of the API, such as https://aff.example.com/1.6",
         )
         origin.add_argument(
-            "--file", metavar="FILE", type=Path, help="of export_account"
+            "--file",
+            metavar="FILE",
+            type=Path,
+            help="of export_account; - is standard input",
         )
         parser.add_argument(
             "--dry-run", action="store_true", help="read everything, store nothing"
@@ -73,7 +76,8 @@ class Command(AccountCommand):
         elif options["mirror"]:
             raise CommandError("--mirror needs --from: a file is read once.")
         else:
-            import_file(self, account, file, is_dry_run=options["dry_run"])
+            with use_path(file) as path:
+                import_file(self, account, path, is_dry_run=options["dry_run"])
 
     def run_for_account(
         self,

@@ -1,9 +1,6 @@
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import Progress
-
 from accounts.commands import AccountCommand, read_file
 from affiliate_site.payout_files.results.reading import (
     AUTO,
@@ -40,15 +37,10 @@ class Command(AccountCommand):
 
     def run_for_account(self, account, *, at, **options):
         run = get_payout_run(account, options["run"]) if options["run"] else None
-        console = Console(stderr=True)
-        steps = ("Reading", "Applying")
-        with Progress(
-            console=console, transient=True, disable=not console.is_terminal
-        ) as progress:
-            task = progress.add_task(steps[0], total=len(steps))
+        with self.show_progress("Reading", total=2) as bar:
             _, content = read_file(options["file"], max_bytes=MAX_RESULTS_BYTES)
             results = read_results(content, options["format"])
-            progress.update(task, advance=1, description=steps[1])
+            bar.update(advance=1, description="Applying")
             applied = apply_payout_results(
                 account, results, run=run, is_dry_run=options["dry_run"], at=at
             )

@@ -1,8 +1,6 @@
 from functools import partial
 
 from django.conf import settings
-from rich.console import Console
-from rich.progress import track
 
 from accounts.commands import JsonCommand
 from affiliate_site.demo.loading import load_demo
@@ -22,12 +20,7 @@ class Command(JsonCommand):
         )
 
     def run(self, *, at, scale=1, **options):
-        progress = partial(
-            track,
-            description="Conversions",
-            console=Console(stderr=True),
-            transient=True,
-        )
+        progress = partial(self.track, description="Days")
         demo = load_demo(scale=scale, at=at, progress=progress)
         self.write_result(
             f"{demo.account}\n{demo.key}\n{demo.email} {demo.password}\n"

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from django.core.management import CommandError
 from django.db import transaction
-from rich.console import Console
-from rich.progress import track
 
 from accounts.commands import AccountCommand, parse_currency_amount
 from accounts.exact_json import format_decimal
@@ -131,14 +129,7 @@ class Command(AccountCommand):
             is_empty = not lines.filter(state=PayoutLineState.INCLUDED).exists()
             is_kept = not (is_empty or options["dry_run"])
         if is_kept and options["confirm"]:
-            console = Console(stderr=True)
-            progress = partial(
-                track,
-                description="Payments",
-                console=console,
-                transient=True,
-                disable=not console.is_terminal,
-            )
+            progress = partial(self.track, description="Payments")
             run = confirm_run(account, pk=run.pk, at=at, progress=progress)
         if is_kept and options["discard"]:
             run = discard_run(account, pk=run.pk, at=at)

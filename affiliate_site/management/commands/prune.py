@@ -48,7 +48,8 @@ class Command(JsonCommand):
 
         def sum_up(service):
             total = 0
-            for account in accounts:
+            name = service.__name__.replace("_", " ")
+            for account in self.track(accounts, name):
                 with self.go_on_after_errors(account):
                     total += service(account, **kwargs)
             return total
@@ -77,7 +78,7 @@ class Command(JsonCommand):
             "erased": sum_up(erase_again),
         }
         if not dry_run:
-            for account in accounts:
+            for account in self.track(accounts, "count ahead"):
                 with self.go_on_after_errors(account):
                     merge_count_changes([account])
                     store_row_counts([account], at=at)

@@ -4,7 +4,7 @@ from pathlib import Path
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from accounts.commands import JsonCommand
+from accounts.commands import JsonCommand, use_path
 from accounts.db_compat import use_snapshot
 from affiliate_site.management.commands.backup import get_database_file
 from affiliate_site.operations.backups import restore_backup
@@ -22,7 +22,9 @@ class Command(JsonCommand):
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
-        parser.add_argument("file", type=Path, metavar="FILE")
+        parser.add_argument(
+            "file", type=Path, metavar="FILE", help="- is standard input"
+        )
         parser.add_argument(
             "--force",
             action="store_true",
@@ -32,7 +34,8 @@ class Command(JsonCommand):
     def run(self, *, at, file=None, force=False, **options):
         database = get_database_file()
         try:
-            kept = restore_backup(file.resolve(), database, force=force, at=at)
+            with use_path(file) as path:
+                kept = restore_backup(path.resolve(), database, force=force, at=at)
         except (OSError, sqlite3.Error) as error:
             raise CommandError(f"The backup cannot be restored: {error}") from error
         call_command("migrate", verbosity=0, interactive=False)

@@ -9,7 +9,7 @@ from accounts.commands import JsonCommand
 from accounts.db_compat import use_snapshot
 from accounts.services.accounts import get_account
 from accounts.services.command_runs import record_command_run
-from payouts.services.ledger_digests import DigestReport
+from payouts.services.ledger_digests import DigestReport, count_covered_rows
 from payouts.services.ledger_invariants import Discrepancy
 from payouts.services.reconciliation import (
     ReconciliationReport,
@@ -52,11 +52,14 @@ class Command(JsonCommand):
         expect: str | None = None,
         **options: Any,
     ) -> None:
-        with use_snapshot():
+        with (
+            use_snapshot(),
+            self.show_progress("Rows", total=count_covered_rows) as bar,
+        ):
             report = (
                 reconcile([get_account(account)], at=at)
                 if account
-                else reconcile_all(at=at, expected_digest=expect)
+                else reconcile_all(at=at, expected_digest=expect, on_rows=bar.advance)
             )
         if note:
             record_result(report, at=at)

@@ -1,10 +1,7 @@
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandParser
-from rich.console import Console
-from rich.progress import Progress
 
 from accounts.commands import JsonCommand
 from payouts.services.encryption import count_encrypted_values, rotate_encryption
@@ -18,14 +15,8 @@ class Command(JsonCommand):
         parser.add_argument("--dry-run", action="store_true", help="only count")
 
     def run(self, *, at: datetime, dry_run: bool = False, **options: Any) -> None:
-        console = Console(stderr=True)
-        with Progress(
-            console=console, transient=True, disable=not console.is_terminal
-        ) as progress:
-            task = progress.add_task("Values", total=count_encrypted_values())
-            columns = rotate_encryption(
-                is_dry_run=dry_run, on_batch=partial(progress.advance, task)
-            )
+        with self.show_progress("Values", total=count_encrypted_values) as bar:
+            columns = rotate_encryption(is_dry_run=dry_run, on_batch=bar.advance)
         self.write_result(
             "\n".join(f"{name}: {count}" for name, count in columns.items()),
             columns=columns,

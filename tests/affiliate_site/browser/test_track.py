@@ -184,6 +184,15 @@ def test_deduplicates_clicks_within_a_minute(
     assert scenario.account.clicks.count() == clicks
 
 
+def test_deduplicates_clicks_across_a_new_secret_key(page, scenario, settings):
+    page.click()
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another-key"
+    page.click()
+
+    assert scenario.account.clicks.count() == 1
+
+
 def test_does_not_deduplicate_other_links_or_browsers(page, scenario):
     page.click()
     page.click(referral_code=scenario.odette.code)

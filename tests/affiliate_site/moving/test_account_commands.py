@@ -1,6 +1,8 @@
 """The commands export_account and import_account, also from one engine to another."""
 
 import json
+import sys
+from types import SimpleNamespace
 
 import pytest
 from django.db import connection
@@ -58,10 +60,12 @@ def test_say_what_is_missing_and_what_changed(moved, creatives, tmp_path):
     assert out.endswith("1 images of creatives have no file.\n")
 
 
-def test_name_tables_with_other_ids(account, tmp_path):
+def test_name_tables_with_other_ids(account, tmp_path, monkeypatch):
     path = tmp_path / "file"
     write(account, path)
-    out = run_command("import_account", "copy", "--file", str(path))
+    with path.open("rb") as file:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=file))
+        out = run_command("import_account", "copy", "--file", "-")
     assert out.endswith("IDs changed in: accounts.Account\n")
 
 
