@@ -404,7 +404,7 @@ class SignInRefused(InvalidInput):
 class WrongPassword(InvalidInput):
     """The present password of an affiliate is another one."""
 
-    message = gettext_noop("This is not your present password.")
+    message = gettext_noop("This is not your password.")
     property_path = "old_password"
 
 

@@ -50,7 +50,9 @@ def choose(request, program: str):
     form = CodeForm(request.POST or None, initial={"code": row["code__code"]})
     status = 200
     if request.method == "POST" and form.is_valid():
-        if limit := find_code_choice_limit(affiliate):
+        if form.cleaned_data["code"] == row["code__code"]:
+            form.add_error("code", _("This is your code already."))
+        elif limit := find_code_choice_limit(affiliate):
             form.add_error(None, limit)
             status = 429
         else:

@@ -26,7 +26,7 @@ class ConfirmedForm(forms.Form):
         max_length=MAX_PASSWORD_LENGTH,
         strip=False,
         widget=forms.PasswordInput({"autocomplete": "current-password"}),
-        help_text=_("So that nobody else can change this."),
+        help_text=_("So that nobody else can do this."),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

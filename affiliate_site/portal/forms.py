@@ -28,6 +28,8 @@ class EmailField(forms.EmailField):
     """An e-mail address that mail can be sent to."""
 
     default_validators = [validate_address]
+    # The catalog of REST framework would say *du* to Germans.
+    default_error_messages = {"invalid": _("Enter a valid email address.")}
 
 
 class EmailForm(forms.Form):
@@ -94,6 +96,7 @@ class DeepLinkForm(forms.Form):
         label=_("Page of the shop"),
         max_length=1500,
         assume_scheme="https",
+        error_messages={"invalid": _("Enter a valid URL.")},  # as of addresses
         # Not of the type `url`: browsers would refuse a page without https://.
         widget=forms.TextInput({"inputmode": "url", "autocapitalize": "none"}),
     )

@@ -2,6 +2,7 @@
 
 from urllib.parse import urlencode
 
+from django.db.models import Exists, OuterRef
 from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -23,6 +24,13 @@ def build_recruiting_link(affiliate) -> str:
     return build_portal_url(affiliate.account, f"apply/?{query}")
 
 
+def list_programs(account) -> list[tuple[str, bool]]:
+    """The title of each program, and whether the sales of recruits earn there."""
+    levels = account.levels.filter(program=OuterRef("pk"))
+    programs = account.programs.filter(archived_at=None).order_by("title")
+    return list(programs.annotate(pays=Exists(levels)).values_list("title", "pays"))
+
+
 def name_level(level: int) -> str:
     """Whose sales a level are."""
     if level == 1:
@@ -42,12 +50,15 @@ def recruits(request):
     if "file" in request.GET:
         return download_recruits(request, with_sales=with_sales)
     found = list_recruits(affiliate, with_sales=with_sales)
+    programs = list_programs(request.account)
+    paying = [title for title, has_levels in programs if has_levels]
     context = {
         "title": _("Tell others"),
         "link": build_recruiting_link(affiliate),
         "recruits": found,
         "with_sales": with_sales,
-        "has_levels": request.account.levels.filter(program__archived_at=None).exists(),
+        "has_levels": bool(paying),
+        "paying": "" if len(paying) == len(programs) else ", ".join(paying),
         "levels": [
             (
                 name_level(level),

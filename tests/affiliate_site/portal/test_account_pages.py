@@ -77,7 +77,7 @@ def test_downloads_own_data_without_what_staff_wrote(mina, account, portal, scen
 
 def test_the_file_needs_the_password(mina, portal):
     response = mina.post(f"{portal}profile/data/", {"old_password": "wrong"})
-    assert "This is not your present password." in read(response)
+    assert "This is not your password." in read(response)
 
 
 @pytest.mark.parametrize("confirmation", [" A mail confirms it to you.", ""])
@@ -91,7 +91,7 @@ def test_deletes_the_affiliate_and_signs_out(
     assert "Your links and coupons stop working, and you cannot sign in" in page
     assert "<button>Delete my account</button>" in page
     response = mina.post(url, {"old_password": "wrong"})
-    assert "This is not your present password." in read(response)
+    assert "This is not your password." in read(response)
 
     response = mina.post(url, CONFIRMED)
 

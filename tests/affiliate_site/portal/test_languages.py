@@ -269,3 +269,11 @@ def test_keeps_the_language_of_the_first_browser(
     assert browser.post(f"{portal}sign-in/", entries).status_code == 302
     affiliate.refresh_from_db()
     assert affiliate.language == expected
+
+
+def test_addresses_germans_formally_in_the_messages_of_fields(client, mina, portal):
+    """The catalog of REST framework, which has the same texts, says *du*."""
+    page = read(client.post(f"{portal}password/", {"email": "mina@"}, **GERMAN))
+    assert "Geben Sie eine gültige E-Mail-Adresse ein." in page
+    page = read(mina.get(f"{portal}links/?page=https://", **GERMAN))
+    assert "Geben Sie eine gültige Internetadresse ein." in page

@@ -182,6 +182,8 @@ def test_chooses_a_code_once(mina, portal, scenario):
         ("x" * 33, "at most 32 characters"),
     ):
         assert error in unescape(mina.post(path, {"code": code}).content.decode())
+    same = mina.post(path, {"code": scenario.mina.code})
+    assert "This is your code already." in same.content.decode()
     other = scenario.create_enrolled_affiliate("Odette", "Varga")
     refused = mina.post(path, {"code": other.code.upper()})
     assert "Referral code is already in use" in refused.content.decode()

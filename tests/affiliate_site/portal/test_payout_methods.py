@@ -121,7 +121,7 @@ def test_says_what_is_missing_or_wrong(mina, account, url, kind, entered, texts)
 def test_says_that_details_and_password_are_wrong_in_one_answer(mina, account, url):
     page = read(mina.post(f"{url}bank/", {"iban": "x", "old_password": "wrong"}))
     assert '<span class="error" role="alert">This is not an IBAN' in page
-    wrong = '<span class="error" role="alert">This is not your present password.</span>'
+    wrong = '<span class="error" role="alert">This is not your password.</span>'
     assert wrong in page
     assert not account.payout_methods.exists()
 
@@ -151,7 +151,7 @@ def test_asks_for_the_password(mina, account, url, affiliate, page):
 
     text = read(mina.post(f"{url}{page}", BANK | {"old_password": "wrong"}))
 
-    assert "This is not your present password." in text
+    assert "This is not your password." in text
     assert list_methods(affiliate) == before
     assert account.mails.count() == mails
 

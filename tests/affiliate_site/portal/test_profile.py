@@ -148,7 +148,7 @@ def test_the_page_does_not_tell_that_an_address_is_taken(
             {"email": "=?utf-8?q?b=6Fmb?=@x.test", "old_password": PASSWORD},
             "Enter a valid email address.",
         ),
-        ({"email": NEW, "old_password": "wrong"}, "This is not your present password."),
+        ({"email": NEW, "old_password": "wrong"}, "This is not your password."),
         ({"email": NEW}, "This field is required."),
     ],
 )

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from tests.affiliate_site.portal.test_pages import earn, get_page
 from tests.affiliate_site.portal.test_question_pages import read_main
-from tests.program_scenario import mark_deleted
+from tests.program_scenario import ProgramScenario, mark_deleted
 from tracking.services.portal_settings import update_portal_settings
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -39,6 +39,15 @@ def test_shows_the_link_the_recruits_and_the_sums(mina, account, portal, recruit
     )
     link = f"{settings.PUBLIC_URL}/partners/{account.slug}/apply/?by=minakessler"
     assert f'value="{link}"' in response.content.decode()
+
+
+def test_names_the_programs_where_recruits_earn(mina, account, portal, scenario):
+    scenario.create_level(2, "1")
+    other = ProgramScenario(account, slug="other", email="b@example.org", title="Two")
+    text = f"If they apply to {scenario.program.title} by this link, you earn from"
+    assert text in read_main(mina.get(f"{portal}recruits/"))
+    other.program.update_row(archived_at=timezone.now())
+    assert "If they apply by this link" in read_main(mina.get(f"{portal}recruits/"))
 
 
 def test_shows_their_sales_if_the_account_allows(mina, account, portal, recruits):

@@ -38,7 +38,7 @@ def app(mina, scenario, portal):
     code = app.at(timezone.now() - LATER)
     form = {"code": code, "old_password": "wrong", "secret": secret}
     page = mina.post(f"{portal}second-factor/", form).content.decode()
-    assert "This is not your present password." in html.unescape(page)
+    assert "This is not your password." in html.unescape(page)
     form["old_password"] = PASSWORD
     response = mina.post(f"{portal}second-factor/", form)
     codes = re.findall(r"<code>([a-z0-9-]{19})</code>", response.content.decode())

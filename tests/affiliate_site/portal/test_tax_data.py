@@ -93,7 +93,7 @@ def test_refuses_a_vat_id_that_does_not_fit(mina, account, url, changes):
     ("password", "error"),
     [
         ("", "This field is required."),
-        ("wrong", "This is not your present password."),
+        ("wrong", "This is not your password."),
     ],
 )
 def test_asks_for_the_password(mina, account, url, password, error):
