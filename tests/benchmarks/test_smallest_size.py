@@ -1,5 +1,6 @@
 """Benchmarks run with next to no rows; `test_moving.py` runs the remaining one."""
 
+import re
 import subprocess
 import sys
 
@@ -16,6 +17,9 @@ API = (
     *("--seconds", "0.1", "--rows", "50", "--side", SERVICE, RAW, TEXTBOOK_DRF),
     "--engine",
 )
+OF_THE_MACHINE = re.compile(
+    r"no request was answered in time|the client used|syncs of the log"
+)
 GROWTH = ("--rows", "100", "200", "--rounds", "1", "--export-rows", "50")
 BENCHMARKS = {
     "breakdown": ("--requests", "2", "--seconds", "0.1"),
@@ -26,17 +30,25 @@ BENCHMARKS = {
 
 
 def run_benchmark(name, arguments):
-    """Run a benchmark; a goal that is missed says nothing at this size."""
+    """Run a benchmark; a goal that is missed says nothing at this size.
+
+    Nor does a round that is void because of the machine: one that is void by an error
+    does.
+    """
     command = [sys.executable, "-m", f"benchmarks.{name}"]
     command += arguments
     done = subprocess.run(  # noqa: S603 - our own command
         command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False
     )
     assert "Traceback" not in done.stderr, done.stderr
-    assert done.returncode == 0 or "MISSED" in done.stdout, done.stdout + done.stderr
+    void = [line for line in done.stdout.splitlines() if line.startswith("VOID ")]
+    assert [line for line in void if not OF_THE_MACHINE.search(line)] == []
+    is_excused = bool(void) or "MISSED" in done.stdout
+    assert done.returncode == 0 or is_excused, done.stdout + done.stderr
     return done.stdout
 
 
+@pytest.mark.django_db  # it runs on both engines
 def test_compares_the_api_on_this_engine():
     assert run_benchmark("api", (*API, connection.vendor))
 
