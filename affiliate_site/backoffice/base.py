@@ -156,7 +156,7 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     amount_column = ""  # whose sums the list shows
     # Rows that the sums leave out: the word for them, the column that the list is
     # filtered by if staff ask for them, and the condition of all others.
-    left_out_of_sums: tuple[tuple[str, str, Q], ...] = ()
+    left_out_of_sums: tuple[tuple[str, str | tuple[str, ...], Q], ...] = ()
     # Columns of an index, if none has the default order.
     ordering_of_long_list: tuple[str, ...] = ()
     list_filter_submit = True

@@ -5,7 +5,7 @@ from functools import partial
 from operator import attrgetter
 
 from django.contrib import admin
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.urls import path
 
 from accounts.tenant_admin import filter_for_user
@@ -168,6 +168,9 @@ class PayoutLineAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
         *(AffiliateFilter, CurrencyFilter),
     )
     amount_column = "amount"
+    left_out_of_sums = (
+        ("left out", ("state", "reason"), ~Q(state__in=LEFT_OUT_STATES)),
+    )
     ordering = ("-run", "-affiliate", "-currency")
     row_pages = LINE_PAGES
 
