@@ -37,7 +37,7 @@ from affiliate_site.backoffice.lists.columns import (
     ListColumn,
     build_status_column,
 )
-from affiliate_site.backoffice.lists.date_filters import DateFilter
+from affiliate_site.backoffice.lists.date_filters import DateFilter, RemovalFilter
 from affiliate_site.backoffice.lists.filters import (
     AffiliateFilter,
     AffiliateGroupFilter,
@@ -60,7 +60,7 @@ from payouts.models.runs import PayoutLine, PayoutLineState
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 
-REMOVED = ("removed", "deleted_at", Q(deleted_at=None))
+REMOVED = ("removed", ("deleted_at", "removed_"), Q(deleted_at=None))
 # What labels say of a commission and of a refund, as one statement reads both.
 UNANSWERED = PayoutLine.objects.filter(
     account=OuterRef("account"),
@@ -195,6 +195,7 @@ class ConversionAdmin(
         CurrencyFilter,
         DeletedFilter,
         DateFilter,
+        RemovalFilter,
     )
     search_fields = (
         "pk__exact",
@@ -208,8 +209,6 @@ class ConversionAdmin(
     search_help_text = "Search by order ID, conversion ID, customer or affiliate"
     extra_lookups = (
         "affiliate_id",
-        "deleted_at__gte",
-        "deleted_at__lt",
         "tracking_source",
     )
     ordering = ("-created_at", "-id")

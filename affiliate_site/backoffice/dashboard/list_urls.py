@@ -3,9 +3,7 @@
 from urllib.parse import urlencode
 
 from django.urls import reverse
-from django.utils import timezone
 
-from accounts.days import A_DAY, start_of_day
 from payouts.statistics import Period
 
 NOT_DELETED: dict[str, object] = {"deleted_at__isnull": True}
@@ -47,9 +45,6 @@ def build_active_url(period: Period) -> str:
 
 def build_removed_url(period: Period) -> str:
     """The conversions removed in the period, whenever they were created."""
-    zone = timezone.get_current_timezone()
     return build_changelist_url(
-        "tracking_conversion",
-        deleted_at__gte=start_of_day(period.first, zone).isoformat(),
-        deleted_at__lt=start_of_day(period.last + A_DAY, zone).isoformat(),
+        "tracking_conversion", removed_from=period.first, removed_to=period.last
     )

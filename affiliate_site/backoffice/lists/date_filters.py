@@ -99,6 +99,16 @@ class ApplicationDateFilter(DateFilter):
     column = "applied_at"
 
 
+class RemovalFilter(DateFilter):
+    """Conversions by the day of removal."""
+
+    title = "removed"
+    parameter_name = "removed_from"
+    parameters = ("removed_to",)
+    column = "deleted_at"
+    labels = ("Removed from", "Removed to")
+
+
 class ActiveFilter(DateFilter):
     """Affiliates with a click or a sale on these days; the list counts their days."""
 

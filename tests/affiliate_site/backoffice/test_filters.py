@@ -213,6 +213,10 @@ def test_chips_show_links_from_other_pages(client, scenario):
     assert list_chips(open_list(client, "payouts_ledgeraccount", balance__gt="0")) == [
         ("Balance above", "0")
     ]
+    query = {"removed_from": "2026-03-01", "removed_to": "2026-03-31"}
+    assert list_chips(open_list(client, CONVERSIONS, **query)) == [
+        ("Removed", "2026-03-01 to 2026-03-31")
+    ]
     query = {"conversion_id": "7"}
     assert list_chips(open_list(client, "tracking_conversionclaim", **query)) == [
         ("Conversion id", "7")
