@@ -1,11 +1,13 @@
 """What changed, in words, for the audit log: fields, old and new values."""
 
 import re
+from decimal import Decimal
+from typing import Any
 
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from affiliate_site.backoffice.formatters import FIELD_LABELS
+from affiliate_site.backoffice.formatters import FIELD_LABELS, format_money
 
 # What staff call a column; one name for several columns, "" for a hidden column.
 FIELD_NAMES = (
@@ -32,6 +34,10 @@ FIELD_NAMES = (
     | {"documents_from": "first day of documents", "document_prefix": "document prefix"}
 )
 EXACT_AMOUNT = re.compile(r"-?[0-9]{1,20}\.[0-9]{4}")
+NUMBER = r"-?[0-9]{1,20}(?:\.[0-9]{1,8})?"
+MONEY = re.compile(rf"({NUMBER}) ([A-Z]{{3}})")
+MONEY_DETAILS = ("amount", "minimum", "refunded")  # such as `25 EUR`
+AMOUNT_DETAILS = ("amount", "line_item_amount")  # in the currency of the object
 PAYOUT_FIELD_NAMES = FIELD_NAMES | {"country": "country", "others": "other details"}
 
 
@@ -62,6 +68,21 @@ def describe_payout_change(fields: list[str]) -> str:
     return (
         f"set the {join_words(words)} of the payout method {{method}} of {{}}{primary}"
     )
+
+
+def format_amounts(details: dict[str, Any], currency: str) -> None:
+    """Write amounts of details as pages do, `25.00 EUR`.
+
+    The currency is that of the object; an empty one, or one that changed, leaves its
+    amounts as they are.
+    """
+    for name in MONEY_DETAILS:
+        if found := MONEY.fullmatch(f"{details.get(name)}"):
+            details[name] = format_money(Decimal(found[1]), found[2])
+    for name in AMOUNT_DETAILS if currency and "currency" not in details else ():
+        values = details.get(name) or []
+        if is_change(values) and all(re.fullmatch(NUMBER, f"{it}") for it in values):
+            details[name] = [format_money(Decimal(f"{it}"), currency) for it in values]
 
 
 def join_words(words: list[str]) -> str:

@@ -28,6 +28,7 @@ from accounts.tenant_admin import filter_for_user
 from affiliate_site.backoffice.audit_changes import (
     describe_fields_change,
     describe_parent_change,
+    format_amounts,
     format_value,
     is_change,
     render_details,
@@ -363,13 +364,15 @@ def render_action(
     `Approved commission 84 of adastone`; with a `subject`, `Approved this commission`.
     """
     details = name_details(entry, names)
+    row = names.rows.get(tuple(entry.subject.split(":", 1)))
+    currency = row.currency if isinstance(row, Conversion | Commission) else ""
+    format_amounts(details, currency)
     text = describe_event(entry, details, names)
     for name in SENTENCE_PARAMETER_PATTERN.findall(text):
         value = format_value(details.pop(name, ""), has_changes=False)
         text = text.replace(f"{{{name}}}", value.replace("{", "(").replace("}", ")"))
     for name in ("approved", "previous_approved"):
         details.pop(name, None)
-    row = names.rows.get(tuple(entry.subject.split(":", 1)))
     own = OWN_PATTERN.search(text)
     if row and own and entry.actor == entry.subject.replace(":", " "):
         text = OWN_PATTERN.sub("{}", text)

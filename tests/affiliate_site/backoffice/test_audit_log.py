@@ -27,6 +27,8 @@ from payouts.models.runs import PayoutSettings
 from payouts.services.conversion_updates import update_commission
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_methods import set_payout_method
+from payouts.services.payout_minimums import set_minimum
+from payouts.services.refunds import refund_conversion
 from tests.affiliate_site.backoffice.credentials import PASSWORD
 from tests.conftest import NOW
 from tests.moving_account import fill_account
@@ -321,7 +323,8 @@ def test_says_who_did_what_to_whom(staff_client, account):
         f"owner@harbor.example.org put {name} into payment {payment.public_id}",
         f"owner@harbor.example.org paid payment {payment.public_id} to minakessler:"
         " 30.00 EUR",
-        f"owner@harbor.example.org changed the amount of {name} amount: 37.48 → 30",
+        f"owner@harbor.example.org changed the amount of {name}"
+        " amount: 37.48 EUR → 30.00 EUR",
         f"owner@harbor.example.org approved {name}",
     ]
     assert "The system created conversion order-7 (now 374.80 EUR)" in sentences
@@ -329,6 +332,20 @@ def test_says_who_did_what_to_whom(staff_client, account):
         "The system added affiliate minakessler to program Harbor Lamp Partners:"
         " approved" in sentences
     )
+
+
+def test_writes_amounts_as_money(staff_client, account, scenario):
+    sale = scenario.create_conversion("100", external_id="order-7", currency="JPY")
+    refund_conversion(
+        account, conversion_id=sale.pk, amount=Decimal(25), reason="Broken.", at=NOW
+    )
+    set_minimum(account, amount=Decimal(50), currency="EUR", at=NOW)
+
+    text = " ".join(read_sentences(staff_client()))
+
+    assert "amount: 100 JPY → 75 JPY" in text
+    assert "refunded 25 JPY of conversion order-7 (now 75 JPY)" in text
+    assert "set the payout minimum of account harbor to 50.00 EUR" in text
 
 
 def test_folds_what_one_action_did_to_several_objects(staff_client, account):
