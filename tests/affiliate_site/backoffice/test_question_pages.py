@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from tests.affiliate_site.backoffice.forms import get_form
+from tests.affiliate_site.backoffice.money_forms import page_url
 from tests.program_scenario import ProgramScenario
 from tracking.services.questions import QuestionData, ask_question, close_question
 
@@ -156,6 +157,17 @@ def test_leads_to_the_form_with_the_sale(staff_client, scenario, missing_questio
     initial = client.get(url).context["form"].initial
     assert initial["affiliate"] == scenario.mina.affiliate.pk
     assert initial["external_id"] == "order & 7"
+
+
+def test_names_the_sale_that_was_recorded_since(
+    staff_client, scenario, missing_question
+):
+    sale = scenario.create_conversion("10", external_id=missing_question.order_id)
+    client = staff_client()
+    for page in ("change", "answer"):
+        text = read(client.get(url_of(missing_question, page)))
+        assert f'{page_url(sale, "change")}">order &amp; 7</a>, recorded since' in text
+        assert "Add this sale" not in text
 
 
 def test_who_may_not_add_sales_gets_no_link(staff_client, missing_question):
