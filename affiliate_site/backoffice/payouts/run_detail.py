@@ -1,6 +1,8 @@
 """What the page of a payout run shows: basis, totals, lines, and who is left out."""
 
+from collections.abc import Iterator
 from datetime import timedelta
+from decimal import Decimal
 
 from django.db.models import Count
 from django.urls import reverse
@@ -37,9 +39,16 @@ from affiliate_site.backoffice.payouts.run_parts import (
     list_failures,
 )
 from affiliate_site.backoffice.payouts.withheld_pages import add_withheld_texts
-from payouts.models.runs import LeftOutReason, PayoutLineState, PayoutRunState
+from payouts.models.runs import (
+    LeftOutReason,
+    PayoutLine,
+    PayoutLineState,
+    PayoutRunState,
+)
+from payouts.services.payout_minimums import get_minimums
 from payouts.services.payout_runs import PaidTotals, get_paid_totals
 from tracking.amounts import ExactSum
+from tracking.money import ZERO
 
 MAX_LEFT_OUT = 10  # of each reason
 
@@ -166,6 +175,15 @@ def build_left_out_section(request, run, reason, number, totals) -> Section:
     )
 
 
+def find_minimums(run, lines) -> Iterator[tuple[PayoutLine, Decimal]]:
+    """The minimums of lines, as a run finds them now."""
+    minimums = get_minimums(run.account, [line.affiliate_id for line in lines])
+    of_run = {currency: Decimal(n) for currency, n in run.basis["minimums"].items()}
+    for line in lines:
+        key = (line.affiliate_id, line.currency)
+        yield line, minimums.find(key, of_run=of_run) or ZERO
+
+
 def explain_left_out(user, run, reason, lines) -> dict[int, str]:
     """More words than those of the reason, by line; empty if there are none."""
     if reason == LeftOutReason.WITHHELD:
@@ -175,6 +193,11 @@ def explain_left_out(user, run, reason, lines) -> dict[int, str]:
         return {
             line.pk: capfirst(line.withheld_text) or "No longer withheld"
             for line in lines
+        }
+    if reason == LeftOutReason.BELOW_MINIMUM and run.state == PayoutRunState.DRAFT:
+        return {
+            line.pk: f"The minimum is {format_money(minimum, line.currency)}"
+            for line, minimum in find_minimums(run, lines)
         }
     if reason != LeftOutReason.METHOD_ON_HOLD:
         return {}

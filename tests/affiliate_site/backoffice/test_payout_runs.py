@@ -97,7 +97,8 @@ def test_makes_a_draft_by_the_form(staff_client, scenario):
     assert f"The draft {run} was made." in page
     assert "EUR PayPal 1 20.00 EUR" in get_section(page, "Totals")
     assert "November" in get_section(page, f"Payout run {run}")
-    assert "Odette Varga" in get_section(page, "Left out: below the minimum")
+    left_out = get_section(page, "Left out: below the minimum")
+    assert "Odette Varga odettevarga 3.00 EUR - The minimum is 4.50 EUR" in left_out
 
 
 def test_a_minimum_counts_in_each_currency(staff_client, scenario):
@@ -456,6 +457,17 @@ def test_lists_few_of_many_who_are_left_out(staff_client, scenario, monkeypatch)
     rows = client.get(link).context["cl"].result_list
 
     assert [row.affiliate.slug for row in rows] == ["odettevarga"]
+
+
+def test_lines_add_up_to_what_the_run_pays(staff_client, scenario):
+    run, client = draft(scenario.account), staff_client()
+    for query, text in (
+        ({}, "Total of 2 without left out ones: <strong>20.00 EUR, 5.00 USD<"),
+        ({"reason__exact": "no_method"}, "1 payout line · Total: <strong>3.00 EUR<"),
+    ):
+        url = reverse("admin:payouts_payoutline_changelist")
+        page = client.get(url, {"run": f"{run}", **query}).content.decode()
+        assert text in " ".join(page.replace("\u00a0", " ").split())
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER])
