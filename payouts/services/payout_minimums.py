@@ -4,9 +4,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from accounts.errors import InvalidSetting
 from accounts.exact_json import format_decimal
@@ -53,6 +55,19 @@ def get_minimums(
         else:
             minimums.of_affiliates[row.affiliate_id, row.currency] = row.amount
     return minimums
+
+
+def annotate_minimum(balances: QuerySet[Any]) -> QuerySet[Any]:
+    """Add the `minimum` of the affiliate, else of the account; None without one."""
+    names = ("account", "currency")
+    same = {name: OuterRef(name) for name in names}
+    rows = PayoutMinimum.objects.across_accounts().filter(**same)
+    own, of_account = (
+        Subquery(rows.filter(affiliate=affiliate).values("amount")[:1])
+        for affiliate in (OuterRef("affiliate"), None)
+    )
+    found: QuerySet[Any] = balances.annotate(minimum=Coalesce(own, of_account))
+    return found
 
 
 def set_minimum(

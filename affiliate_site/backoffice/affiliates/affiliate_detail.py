@@ -56,6 +56,7 @@ from affiliate_site.backoffice.payouts.withheld_pages import (
     find_withheld_texts,
 )
 from affiliate_site.qr_codes import get_link_style
+from payouts.models.runs import LeftOutReason
 from payouts.services.amounts_due import get_amounts_due
 from payouts.services.opening_balances import (
     get_signed_amount,
@@ -64,7 +65,7 @@ from payouts.services.opening_balances import (
 from payouts.services.payables import (
     list_payable_accounts,
 )
-from payouts.services.payout_methods import list_equal_methods
+from payouts.services.payout_methods import find_obstacle, list_equal_methods
 from payouts.services.statistics import load_statistics
 from payouts.statistics import Period, add_totals, get_last_days
 from tracking.models.enrollments import LINK_COLUMNS
@@ -113,6 +114,9 @@ def build_affiliate_context(request, affiliate) -> dict:
         ).items()
     }
     balances = {key: each.payable for key, each in amounts.items() if each.payable}
+    has_hold = any(each.held_until is not None for each in amounts.values())
+    payout_context = build_payout_context(request.user, affiliate)
+    is_due = any(each.due > 0 for each in amounts.values())
     previous, following = find_neighbors(affiliate, account.affiliates.not_deleted())
     today, state = account.get_day(at), get_portal_state(affiliate)
     months = list_months(today)
@@ -129,7 +133,7 @@ def build_affiliate_context(request, affiliate) -> dict:
         "balance_parts": [
             part
             for currency, each in amounts.items()
-            for part in list_parts(each, currency)
+            for part in list_parts(each, currency, has_due=has_hold)
         ],
         "opening_balances": [
             (
@@ -140,11 +144,14 @@ def build_affiliate_context(request, affiliate) -> dict:
         ],
         "pay_links": list_pay_links(request, affiliate, balances),
         "withheld": list_withheld(request.user, affiliate),
+        "obstacle": describe_obstacle(payout_context["payout_methods"])
+        if is_due
+        else "",
         "cards": build_cards(affiliate, by_day, at),
         "months": [build_month(month, by_day) for month in months],
         "period_days": PERIOD_DAYS,
         "details": list_details(affiliate) + list_accepted_terms(state),
-        **build_payout_context(request.user, affiliate),
+        **payout_context,
         "minimums": list_own_minimums(affiliate),
         "tax_data": describe_tax_data(affiliate),
         "portal_facts": list_portal_facts(affiliate, state),
@@ -295,6 +302,14 @@ def build_payout_context(user, affiliate) -> dict:
         "payout_methods": methods,
         "equal_methods": list_equal_methods(affiliate.account, methods),
     }
+
+
+def describe_obstacle(methods: list) -> str:
+    """Why payout runs do not pay by the primary one of these methods, if so."""
+    primary = next((method for method in methods if method.is_primary), None)
+    obstacle = find_obstacle(primary)
+    label = LeftOutReason(obstacle).label if obstacle else ""
+    return f"Payout runs leave the affiliate out: {label}." if label else ""
 
 
 def describe_tax_data(affiliate) -> str:

@@ -43,7 +43,7 @@ class NoteAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     columns = (
         AFFILIATE,
         "note",
-        ListColumn("author", is_exported=False),
+        ListColumn("author", export=lambda note: note.author),
         "created_at",
     )
     list_filter = (AffiliateFilter, DateFilter)

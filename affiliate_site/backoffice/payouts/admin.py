@@ -39,6 +39,7 @@ from affiliate_site.backoffice.lists.columns import (
     build_status_column,
 )
 from affiliate_site.backoffice.lists.date_filters import DateFilter
+from affiliate_site.backoffice.lists.exports import MOMENT_TITLE
 from affiliate_site.backoffice.lists.filters import (
     AffiliateFilter,
     AffiliateGroupFilter,
@@ -103,8 +104,10 @@ from payouts.models.runs import (
 )
 from payouts.services.commission_history import list_payments_of_order
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payout_minimums import annotate_minimum
 from payouts.statistics import Amounts, add_sums
 from tracking.amounts import ExactSum
+from tracking.money import ZERO
 
 AFFILIATE_COLUMN = (("Affiliate", lambda row: format_affiliate(row.affiliate)),)
 
@@ -117,12 +120,23 @@ def format_balance(ledger_account) -> str:
     return add_subtext(amount, overpaid, withheld)
 
 
-def describe_blocked(row) -> str:
+def list_blocked(row) -> list[str]:
     """Why no payout run pays what is due of a balance; empty if one does."""
-    if row.amounts_due.due <= 0:
-        return ""
+    due = row.amounts_due.due
+    if due <= 0:
+        return []
     reason = LeftOutReason.WITHHELD.label if row.is_withheld else row.obstacle
-    return f"not paid by runs: {reason}" if reason else ""
+    minimum = row.minimum or ZERO
+    text = f"below the minimum of {format_money(minimum, row.currency)}"
+    return [
+        *([f"not paid by runs: {reason}"] if reason else []),
+        *([text] if due < minimum else []),
+    ]
+
+
+def get_end_of_hold(row) -> datetime | None:
+    """When all of a balance is due; None if it is."""
+    return row.amounts_due.held_until
 
 
 NAME = ListColumn(
@@ -133,7 +147,7 @@ PARTS = (
         "amount_due",
         "Due now",
         lambda row: add_subtext(
-            format_money(row.amounts_due.due, row.currency), describe_blocked(row)
+            format_money(row.amounts_due.due, row.currency), *list_blocked(row)
         ),
         export=lambda row: row.amounts_due.due,
     ),
@@ -148,6 +162,18 @@ PARTS = (
         "Pending",
         lambda row: format_money(row.amounts_due.pending, row.currency),
         export=lambda row: row.amounts_due.pending,
+    ),
+    ListColumn(
+        "held_until",
+        MOMENT_TITLE.format(title="On hold until"),
+        export=get_end_of_hold,
+        is_listed=False,
+    ),
+    ListColumn(
+        "blocked",
+        "Why not paid",
+        export=lambda row: "; ".join(list_blocked(row)),
+        is_listed=False,
     ),
 )
 PAYOUT_METHOD = ListColumn(
@@ -232,7 +258,7 @@ class BalanceAdmin(
         same = WithheldBalance.objects.filter(
             **{name: OuterRef(name) for name in names}
         )
-        return rows.annotate(is_withheld=Exists(same))
+        return annotate_minimum(rows.annotate(is_withheld=Exists(same)))
 
     def format_sums(self, rows):
         """Add what is due now, and what is due and what was overpaid, which the
@@ -397,7 +423,9 @@ class PayoutMinimumAdmin(
             lambda row: (
                 format_affiliate(row.affiliate) if row.affiliate else "all affiliates"
             ),
-            export="affiliate__slug",
+            export=lambda row: (
+                row.affiliate.slug if row.affiliate else "all affiliates"
+            ),
         ),
         replace(AMOUNT, title="Minimum"),
     )

@@ -59,14 +59,19 @@ def format_on_hold(amounts: AmountsDue, currency: str) -> str:
     )
 
 
-def list_parts(amounts: AmountsDue, currency: str) -> list[tuple[str, str]]:
-    """Titles and amounts of what is due and on hold, if something is, and pending."""
-    parts = []
-    if amounts.held_until is not None:
-        parts = [
-            ("Due now", format_money(amounts.due, currency)),
-            ("On hold", format_on_hold(amounts, currency)),
-        ]
+def list_parts(
+    amounts: AmountsDue, currency: str, *, has_due: bool = False
+) -> list[tuple[str, str]]:
+    """Titles and amounts of what is due and on hold, if something is, and pending.
+
+    With `has_due`, what is due is named, too, if nothing is on hold.
+    """
+    parts: list[tuple[str, str]] = []
+    is_held = amounts.held_until is not None
+    if is_held or (has_due and amounts.due):
+        parts.append(("Due now", format_money(amounts.due, currency)))
+    if is_held:
+        parts.append(("On hold", format_on_hold(amounts, currency)))
     if amounts.pending:
         parts.append(("Pending", format_money(amounts.pending, currency)))
     return parts

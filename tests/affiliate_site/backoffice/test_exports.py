@@ -15,6 +15,7 @@ from accounts.models.api_keys import Role
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.lists import exports
 from affiliate_site.cells import format_cell, format_csv_line, format_semicolon_line
+from payouts.services.payout_minimums import set_minimum
 from payouts.services.refunds import refund_conversion
 from tests.affiliate_site.backoffice.form_samples import create_rows_for_all_pages
 from tests.conftest import NOW
@@ -23,6 +24,7 @@ from tests.program_scenario import (
     ProgramScenario,
 )
 from tracking.services.hierarchy import create_group
+from tracking.services.notes import create_note
 
 MOMENT_PATTERN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
@@ -328,6 +330,30 @@ def test_says_the_currency_of_balances_once(
         ["minakessler", "Mina Kessler", "25", "EUR", "20", "5", "1"],
     ]
     assert "Currency" not in lines[0]
+
+
+def test_names_authors_of_notes_and_whom_minimums_apply_to(
+    staff_client, account, scenario
+):
+    client = staff_client()
+    mina = scenario.mina.affiliate
+    create_note(account, affiliate=mina, text="Met at a fair.", at=NOW)
+    for affiliate_id in (None, mina.slug):
+        set_minimum(
+            account,
+            amount=Decimal(50),
+            currency="EUR",
+            affiliate_id=affiliate_id,
+            at=NOW,
+        )
+
+    notes, minimums = (
+        export_csv(client, page) for page in ("tracking_note", "payouts_payoutminimum")
+    )
+
+    assert notes[0] == ["Affiliate", "Note", "Written by", "Created at (UTC)"]
+    assert notes[1][2] == "The system"
+    assert sorted(line[0] for line in minimums[1:]) == ["all affiliates", mina.slug]
 
 
 def test_leaves_cells_without_a_value_empty(staff_client, scenario):

@@ -14,6 +14,7 @@ from payouts.services.amounts_due import get_amounts_due
 from payouts.services.payout_minimums import set_minimum
 from tests.affiliate_site.backoffice.form_values import get_form_values, get_version
 from tests.affiliate_site.backoffice.money_forms import page_url, submit_and_confirm
+from tests.affiliate_site.backoffice.test_exports import export_csv
 from tests.conftest import NOW
 from tests.ledger_checks import assert_unchanged
 from tracking.services.hierarchy import create_group
@@ -76,6 +77,7 @@ def test_balances_say_what_is_due_on_hold_and_pending(
         assert text in page
     assert "60.00 EUR; due now: 40.00 EUR, on hold: 20.00 EUR</strong>" in page
     assert "not paid by runs: no payout method" in page
+    assert "below the minimum" not in page
 
     details = client.get(page_url(get_balance(account), "change")).context["details"]
     facts = {title: str(value) for title, value in details.sections[0].facts}
@@ -89,13 +91,48 @@ def test_balances_say_what_is_due_on_hold_and_pending(
     ]
 
 
-def test_an_affiliate_has_the_same_amounts(staff_client, held, until):
+def test_balances_name_who_is_below_the_minimum(staff_client, account, held, until):
+    client = staff_client("viewer")
+    for amount in ("40.01", "40"):
+        set_minimum(account, amount=Decimal(amount), currency="EUR", at=timezone.now())
+        page = read(client, reverse("admin:payouts_ledgeraccount_changelist"))
+        assert ("below the minimum of 40.01 EUR" in page) == (amount == "40.01")
+    key = {"affiliate_id": held.affiliate.slug, "currency": "EUR"}
+    set_minimum(account, amount=Decimal(90), **key, at=timezone.now())
+    page = read(client, reverse("admin:payouts_ledgeraccount_changelist"))
+    assert "below the minimum of 90.00 EUR" in page
+
+
+def test_exports_have_what_the_list_of_balances_shows(staff_client, account, held):
+    set_minimum(account, amount=Decimal(50), currency="EUR", at=timezone.now())
+    line = dict(zip(*export_csv(staff_client(), "payouts_ledgeraccount"), strict=True))
+
+    assert [
+        line[title] for title in ("Balance due", "Due now", "On hold", "Pending")
+    ] == ["60", "40", "20", "10"]
+    assert line["On hold until (UTC)"].startswith(f"{held.due_at:%Y-%m-%dT%H:%M}")
+    assert line["Why not paid"] == (
+        "not paid by runs: no payout method; below the minimum of 50.00 EUR"
+    )
+
+
+def test_an_affiliate_has_the_same_amounts(staff_client, scenario, held, until):
+    sale = scenario.create_conversion("70", currency="USD")
+    commission = scenario.get_commission(sale)
+    scenario.approve(commission)
+    commission.update_row(due_at=None)
     context = staff_client().get(page_url(held.affiliate, "change")).context
 
-    parts = {title: str(value) for title, value in context["balance_parts"]}
-    assert parts["Due now"] == "40.00 EUR"
-    assert until in parts["On hold"]
-    assert parts["Pending"] == "10.00 EUR"
+    parts = [(title, str(value)) for title, value in context["balance_parts"]]
+    assert [value for title, value in parts if title == "Due now"] == [
+        "40.00 EUR",
+        "7.00 USD",
+    ]
+    assert until in dict(parts)["On hold"]
+    assert ("Pending", "10.00 EUR") in parts
+    assert (
+        context["obstacle"] == "Payout runs leave the affiliate out: no payout method."
+    )
 
 
 def test_a_commission_says_why_it_is_not_due(staff_client, held):

@@ -7,6 +7,7 @@ from django.db import IntegrityError, transaction
 
 from accounts.errors import InvalidSetting
 from payouts.services.payout_minimums import (
+    annotate_minimum,
     get_minimums,
     remove_minimum,
     set_minimum,
@@ -47,6 +48,21 @@ def test_the_own_minimum_comes_first_then_that_of_the_run(account, mina):
     of_run = {"EUR": Decimal(100)}
     assert minimums.find((mina.pk, "EUR"), of_run=of_run) == Decimal("20.50")
     assert minimums.find((odette.pk, "EUR"), of_run=of_run) == 100
+
+
+def test_balances_know_their_minimums(account, mina):
+    odette = AffiliateFactory(account=account)
+    set_to(AccountFactory(), "70")
+    set_to(account, "50")
+    set_to(account, "20.50", affiliate_id="mina")
+    for affiliate, currency in ((mina, "EUR"), (odette, "EUR"), (mina, "USD")):
+        account.ledger_accounts.create(
+            affiliate=affiliate, currency=currency, kind="payable"
+        )
+
+    found = annotate_minimum(account.ledger_accounts.order_by("id"))
+
+    assert [row.minimum for row in found] == [Decimal("20.5"), 50, None]
 
 
 def test_sets_one_per_currency_and_logs_each_change_once(account, mina):
