@@ -19,12 +19,13 @@ MAX_DECIMALS = 4  # of a commission
 
 def list_party_lines(party: dict[str, str]) -> list[str]:
     """Name, address and VAT ID of one side."""
-    vat_id = party.get("vat_id")
+    vat_id, tax_number = party.get("vat_id"), party.get("tax_number")
     lines = [
         party["name"],
         f"{party['street']} {party.get('building', '')}",
         f"{party['postal_code']} {party['city']}",
         get_country_name(party["country"]),
+        _("Tax number: {number}").format(number=tax_number) if tax_number else "",
         _("VAT ID: {vat_id}").format(vat_id=vat_id) if vat_id else "",
     ]
     return [line.strip() for line in lines if line.strip()]
@@ -58,9 +59,11 @@ def describe_subject(document: Document) -> str:
 
 
 def list_amounts(document: Document) -> list[tuple[str, str]]:
-    """The opening balance in the total, if there is one, net amount, VAT and total."""
+    """The opening balance in the total, if there is one, net amount, VAT and total, and
+    what of it is withheld and paid, if something is withheld."""
     exponent = get_exponent(document.currency)
     rate = f"{format_number(document.vat_rate, 0)} %"
+    tax = document.tax_withheld
     return [
         (title, f"{format_number(amount, exponent)} {document.currency}")
         for title, amount in (
@@ -68,6 +71,8 @@ def list_amounts(document: Document) -> list[tuple[str, str]]:
             (_("Net amount"), document.net),
             (_("VAT {rate}").format(rate=rate), document.vat),
             (_("Total"), document.total),
+            (_("Withholding tax"), tax and -tax),
+            (_("Paid out"), tax and document.total - tax),
         )
         if amount is not None
     ]

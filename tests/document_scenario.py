@@ -3,6 +3,7 @@
 from datetime import date, timedelta
 from decimal import Decimal
 
+from payouts.models.documents import SupplierKind
 from payouts.services.payout_results import (
     PayoutResult,
     ResultState,
@@ -31,16 +32,19 @@ def switch_on(account, **changes):
 
 
 def set_taxes(account, *slugs, consented_on=date(2026, 3, 1), **values):
-    values = {"is_business": True, "country": "AT", "vat_id": "ATU12345675"} | values
+    values = {
+        "kind": SupplierKind.BUSINESS,
+        "country": "AT",
+        "vat_id": "ATU12345675",
+    } | values
     for slug in slugs:
         set_tax_data(
             account, affiliate_id=slug, consented_on=consented_on, at=AT, **values
         )
 
 
-def set_rule(account, rate="19", *, is_business=True, **values):
-    rate = Decimal(rate)
-    return set_tax_rule(account, is_business=is_business, rate=rate, at=AT, **values)
+def set_rule(account, rate="19", *, kind=SupplierKind.BUSINESS, **values):
+    return set_tax_rule(account, kind=kind, rate=Decimal(rate), at=AT, **values)
 
 
 def settle(run, *, at=AT, state=ResultState.SETTLED):

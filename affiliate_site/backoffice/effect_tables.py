@@ -18,6 +18,7 @@ LEDGER_ACCOUNT_NAMES = {
     "paid": "Paid out",
     "funding": "Payout balance",
     "external": "Bank",
+    "withholding_tax": "Withholding tax",
 }
 BALANCE_NAMES = {
     "pending": "Pending",

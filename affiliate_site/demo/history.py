@@ -29,6 +29,7 @@ from payouts.calculation import LineItem
 from payouts.models.bonuses import BonusPeriod, GoalType
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import CommissionStatus
+from payouts.models.documents import SupplierKind
 from payouts.models.payments import PayoutMethodKind
 from payouts.models.runs import PayoutRun
 from payouts.services.bonuses import grant_bonuses
@@ -319,13 +320,13 @@ class DemoHistory:
         first_day = self.get_moment(60).date()  # after the payments by API
         settings = PAYER | {"documents_from": first_day}
         update_payout_settings(self.account, changes=settings, at=at)
-        for is_business, rate, sentence in (
-            (True, VAT_RATE, ""),
-            (False, Decimal(0), NO_VAT),
+        for kind, rate, sentence in (
+            (SupplierKind.BUSINESS, VAT_RATE, ""),
+            (SupplierKind.PRIVATE, Decimal(0), NO_VAT),
         ):
             set_tax_rule(
                 self.account,
-                is_business=is_business,
+                kind=kind,
                 country="DE",
                 rate=rate,
                 sentence=sentence,
@@ -353,7 +354,7 @@ class DemoHistory:
         if index % 5 != 4:  # the others have not agreed to self-billing
             set_tax_data(
                 account,
-                is_business=company is not None,
+                kind=SupplierKind.BUSINESS if company else SupplierKind.PRIVATE,
                 country="DE",
                 consented_on=account.get_day(at),
                 **named,

@@ -142,15 +142,16 @@ EXPORTED = {
     "payouts.Correction": "conversion reason actor created_at",
     "payouts.Document": (
         "kind year number label affiliate payment corrects issued_on first_day"
-        " last_day currency net vat total opening vat_rate sentence issuer supplier"
-        " created_at"
+        " last_day currency net vat total tax_withheld opening vat_rate"
+        " sentence issuer supplier created_at"
     ),
     "payouts.DocumentSequence": "year last_number",
     "payouts.GroupRate": "commission_type group kind value",
     "payouts.LedgerAccount": "currency kind affiliate balance",
     "payouts.Level": "program level title kind value",
     "payouts.Payment": (
-        "public_id affiliate amount currency created_at canceled_at cancel_reason"
+        "public_id affiliate amount tax_withheld currency created_at canceled_at"
+        " cancel_reason"
         " payout_kind payout_details"
     ),
     "payouts.PaymentAllocation": "payment commission",
@@ -158,9 +159,9 @@ EXPORTED = {
         "run format message_id currency payments control_sum created_at"
     ),
     "payouts.PayoutLine": (
-        "run affiliate currency amount method commission_count fingerprint state"
-        " reason note receiver payment bank_reference bank_reason answered_on"
-        " settled_on debits"
+        "run affiliate currency amount tax_withheld method commission_count"
+        " fingerprint state reason note receiver payment bank_reference"
+        " bank_reason answered_on settled_on debits"
     ),
     "payouts.PayoutMethod": (
         "affiliate kind details is_primary details_changed_at on_hold_reason"
@@ -173,15 +174,21 @@ EXPORTED = {
     "payouts.PayoutSettings": (
         "payer_name payer_iban payer_bic payer_street payer_building"
         " payer_postal_code payer_city payer_country requires_second_person"
-        " documents_from document_prefix payer_vat_id mails_payments mail_subject"
-        " mail_text"
+        " documents_from document_prefix requires_documents payer_vat_id"
+        " mails_payments mail_subject mail_text"
     ),
     "payouts.Refund": (
         "conversion external_id amount currency is_full lines reason actor created_at"
         " canceled_at"
     ),
-    "payouts.TaxData": "affiliate is_business country vat_id consented_on changed_at",
-    "payouts.TaxRule": "is_business country rate sentence",
+    "payouts.TaxData": (
+        "affiliate is_business is_small_business country vat_id tax_number legal_name"
+        " consented_on changed_at"
+    ),
+    "payouts.TaxRule": (
+        "is_business is_small_business country rate sentence required_number"
+        " withholding_rate"
+    ),
     "payouts.Transfer": (
         "currency kind debit credit amount commission sequence_number payment"
         " reversal_of actor created_at"

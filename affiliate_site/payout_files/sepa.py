@@ -100,7 +100,7 @@ def export_message(run: PayoutRun, lines: Sequence[PayoutLine]) -> bytes:
             {
                 "name": write_receiver_name(line),
                 "IBAN": IBAN(details["iban"]).compact,
-                "amount": int(line.amount.scaleb(2)),
+                "amount": int(line.net_amount.scaleb(2)),
                 "execution_date": day,
                 "description": f"{reference} {config['name']}",
                 "endtoend_id": reference,

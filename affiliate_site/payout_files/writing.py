@@ -122,9 +122,9 @@ class FileFormat:
             if len(self.currencies) == 1:
                 return f"{service} pays in {', '.join(self.currencies)} only"
             return f"{service} does not pay in {currency}"
-        if currency in self.whole_units and line.amount % 1:
+        if currency in self.whole_units and line.net_amount % 1:
             return f"{service} pays whole units of {currency} only"
-        if line.amount != round_amount(line.amount, currency):
+        if line.net_amount != round_amount(line.net_amount, currency):
             return f"the amount has more decimals than {currency}"
         return ""
 
@@ -142,7 +142,7 @@ class PlannedFile:
 
     @property
     def control_sum(self) -> Decimal:
-        return sum((line.amount for line in self.lines), Decimal(0))
+        return sum((line.net_amount for line in self.lines), Decimal(0))
 
     def list_written_names(self) -> list[tuple[PayoutLine, str, str]]:
         """The names that the file has in other characters, and how it writes them."""
@@ -318,10 +318,15 @@ def iterate_files(
 
 
 def format_file_amount(line: PayoutLine) -> str:
-    """The amount with the decimals of its currency: `12.50`, or `1250` in JPY."""
-    if line.amount != round_amount(line.amount, line.currency):
-        return format_decimal(line.amount)
-    return f"{line.amount:.{get_exponent(line.currency)}f}"
+    """What is paid, with the decimals of its currency: `12.50`, or `1250` in JPY."""
+    return format_cell(line.net_amount, line.currency)
+
+
+def format_cell(amount: Decimal, currency: str) -> str:
+    """An amount with the decimals of its currency, or more if it has more."""
+    if amount != round_amount(amount, currency):
+        return format_decimal(amount)
+    return f"{amount:.{get_exponent(currency)}f}"
 
 
 def get_detail(name: str) -> Callable[[PayoutLine], str]:
@@ -352,17 +357,23 @@ CSV_COLUMNS: dict[str, Callable[[PayoutLine], str]] = {
         name: get_address_part(name)
         for name in ("street", "postal_code", "city", "country")
     },
+    "tax_withheld": lambda line: (
+        format_cell(line.tax_withheld, line.currency) if line.tax_withheld else ""
+    ),
     "state": lambda line: line.state,
     "reference": lambda line: line.bank_reference,
 }
 # A file is the same each time: what is answered later is not in it.
-FILE_COLUMNS = tuple(name for name in CSV_COLUMNS if name not in ("state", "reference"))
+FILE_COLUMNS = tuple(
+    name for name in CSV_COLUMNS if name not in ("tax_withheld", "state", "reference")
+)
 
 
 def write_csv(
     run: PayoutRun, lines: Sequence[PayoutLine], columns: Sequence[str] = FILE_COLUMNS
 ) -> bytes:
-    """A list with the chosen columns."""
+    """A list with the chosen columns, and the tax that is withheld, if there is any."""
+    columns = add_tax_column(lines, columns)
     rows = ([CSV_COLUMNS[name](line) for name in columns] for line in lines)
     return write_rows([columns, *rows])
 
@@ -371,14 +382,23 @@ def write_xlsx(
     run: PayoutRun, lines: Sequence[PayoutLine], columns: Sequence[str] = FILE_COLUMNS
 ) -> bytes:
     """The list as a spreadsheet; amounts are numbers."""
+    columns = add_tax_column(lines, columns)
     cells = [Cell(name, ()) for name in columns]
     rows = (
-        [line.amount if it == "amount" else CSV_COLUMNS[it](line) for it in columns]
+        [line.net_amount if it == "amount" else CSV_COLUMNS[it](line) for it in columns]
         for line in lines
     )
     file = BytesIO()
     write_workbook(file, run.public_id, cells, rows, created_at=run.confirmed_at)
     return file.getvalue()
+
+
+def add_tax_column(
+    lines: Sequence[PayoutLine], columns: Sequence[str]
+) -> Sequence[str]:
+    """The columns, with that of the tax at the end if some is withheld."""
+    has_tax = any(line.tax_withheld for line in lines)
+    return [*columns, *(["tax_withheld"] if has_tax else [])]
 
 
 def write_rows(rows: Iterable[Sequence[str]]) -> bytes:
@@ -389,7 +409,7 @@ def write_rows(rows: Iterable[Sequence[str]]) -> bytes:
 def format_whole_amount(line: PayoutLine, whole_units: frozenset[str]) -> str:
     """The amount, without decimals in these currencies."""
     is_whole = line.currency in whole_units
-    return f"{line.amount:.0f}" if is_whole else format_file_amount(line)
+    return f"{line.net_amount:.0f}" if is_whole else format_file_amount(line)
 
 
 def write_paypal(run: PayoutRun, lines: Sequence[PayoutLine]) -> bytes:
@@ -441,7 +461,7 @@ def explain_wise(line: PayoutLine) -> str:
         if line.currency in WISE_NOT_BY_EMAIL:
             return f"Wise does not pay in {line.currency} to an e-mail address"
         limit = WISE_MAX_BY_EMAIL.get(line.currency)
-        if limit is not None and line.amount > limit:
+        if limit is not None and line.net_amount > limit:
             most = f"{limit:,} {line.currency}"
             return f"Wise pays at most {most} to an e-mail address"
     return WISE_DETAILS(line)

@@ -108,6 +108,8 @@ def list_payments(account, rows) -> list[dict[str, Any]]:
             "id": row.public_id,
             "day": (day := account.get_day(row.created_at)),
             "amount": format_money(row.amount, row.currency),
+            "tax": row.tax_withheld and format_money(row.tax_withheld, row.currency),
+            "net": format_money(row.net_amount, row.currency),
             "state": (state := get_state(row, open_payments)),
             "state_label": STATES[state],
             "statement_url": build_statement_url(account, row, day),

@@ -32,6 +32,8 @@ MOVEMENTS = {
     MovementKind.REMOVED: gettext_lazy("Sale removed"),
     MovementKind.PAYMENT: gettext_lazy("Payment"),
     MovementKind.PAYMENT_CANCELED: gettext_lazy("Payment canceled"),
+    MovementKind.TAX_WITHHELD: gettext_lazy("Withholding tax"),
+    MovementKind.TAX_RETURNED: gettext_lazy("Withholding tax taken back"),
     MovementKind.OPENING_BALANCE: gettext_lazy("Opening balance"),
     MovementKind.OPENING_REVERSED: gettext_lazy("Opening balance taken back"),
 }

@@ -16,11 +16,13 @@ from affiliate_site.portal.confirmations import (
     show_form,
 )
 from payouts.errors import InvalidTaxData
+from payouts.models.documents import SupplierKind
 from payouts.services.documents import DocumentProblem
 from payouts.services.own_tax_data import (
-    find_document_obstacle,
     find_own_tax_data,
     issues_documents,
+    list_own_problems,
+    pays_with_documents_only,
     set_own_tax_data,
 )
 
@@ -36,24 +38,58 @@ OBSTACLES = {
         "No document can be issued for your payments yet: enter your address in your"
         " profile."
     ),
+    DocumentProblem.NO_VAT_ID: gettext_lazy(
+        "No document can be issued for your payments yet: enter your VAT ID in your tax"
+        " data."
+    ),
+    DocumentProblem.NO_TAX_NUMBER: gettext_lazy(
+        "No document can be issued for your payments yet: enter your tax number in your"
+        " tax data."
+    ),
+    DocumentProblem.NO_NUMBER: gettext_lazy(
+        "No document can be issued for your payments yet: enter your VAT ID or your tax"
+        " number in your tax data."
+    ),
 }
+# What only the company can mend.
+OF_THE_COMPANY = gettext_lazy(
+    "No document can be issued for your payments yet: {account} has to say first how"
+    " they are taxed."
+)
+UNPAID = gettext_lazy("Payments wait until then.")
 
 
 class TaxDataForm(ConfirmedForm):
-    """Business or private, where, the consent, and the password."""
+    """The kind of supplier, name, country, numbers, the consent, and the password."""
 
-    is_business = forms.TypedChoiceField(
+    kind = forms.TypedChoiceField(
         label=gettext_lazy("You sell as"),
         choices=[
-            ("True", gettext_lazy("a business or self-employed")),
-            ("False", gettext_lazy("a private person")),
+            (SupplierKind.BUSINESS, gettext_lazy("a business or self-employed")),
+            (
+                SupplierKind.SMALL_BUSINESS,
+                gettext_lazy("a small business that is exempt from VAT"),
+            ),
+            (SupplierKind.PRIVATE, gettext_lazy("a private person")),
         ],
-        coerce=lambda value: value == "True",
+        coerce=SupplierKind,
         widget=forms.RadioSelect,
+    )
+    legal_name = forms.CharField(
+        label=gettext_lazy("Name on documents"),
+        max_length=140,
+        required=False,
+        help_text=gettext_lazy(
+            "Only if it is not the name or company in your profile. The address is the"
+            " one in your profile."
+        ),
     )
     country = forms.ChoiceField(
         label=gettext_lazy("Country where you pay taxes"),
         choices=list_countries,
+    )
+    tax_number = forms.CharField(
+        label=gettext_lazy("Tax number"), max_length=32, required=False
     )
     vat_id = forms.CharField(
         label=gettext_lazy("VAT ID"),
@@ -79,6 +115,9 @@ class TaxDataForm(ConfirmedForm):
         )
 
 
+TAX_FIELDS = tuple(TaxDataForm.declared_fields.keys() - ConfirmedForm.declared_fields)
+
+
 @portal_page("GET", "HEAD", "POST")
 def tax_data(request):
     """Say how taxes apply, and agree to self-billing."""
@@ -89,19 +128,21 @@ def tax_data(request):
     initial = {"country": affiliate.country or ""}
     if data is not None:
         initial = {
-            "is_business": str(data.is_business),
+            "kind": data.supplier_kind,
+            "legal_name": data.legal_name,
             "country": data.country,
+            "tax_number": data.tax_number,
             "vat_id": data.vat_id,
             "has_consented": data.consented_on is not None,
         }
     form, status = TaxDataForm(request.POST or None, initial=initial), 200
     if request.method == "POST" and is_valid(request, form):
-        names = ("is_business", "country", "vat_id", "has_consented")
-        values = {name: form.cleaned_data[name] for name in names}
+        values = {it: form.cleaned_data[it] for it in TAX_FIELDS}
         at = timezone.now()
         status = run_confirmed(request, form, set_own_tax_data, **values, at=at)
         if not status:
-            return redirect(f"{build_url(account, 'profile')}?saved=1")
+            page = "tax_data" if list_own_problems(affiliate) else "profile"
+            return redirect(f"{build_url(account, page)}?saved=1")
     text = _(
         "Self-billing means: {account} writes the invoice for your commissions in your"
         " name and gives you a copy, so you write none. Without your consent no"
@@ -116,14 +157,28 @@ def tax_data(request):
         text=text,
         back="profile",
         status=status,
+        is_saved="saved" in request.GET,
+        missing=list_obstacles(affiliate) if data is not None else [],
     )
 
 
 def describe_obstacle(affiliate) -> tuple[str, str] | None:
-    """What is missing for documents, and the page where to enter it."""
-    obstacle = find_document_obstacle(affiliate)
-    if not obstacle:
-        return None
-    is_address = obstacle == DocumentProblem.NO_ADDRESS
-    page = "edit_profile" if is_address else "tax_data"
-    return str(OBSTACLES[DocumentProblem(obstacle)]), build_url(affiliate.account, page)
+    """The first thing that documents lack, and the page where to enter it."""
+    for text, url in list_obstacles(affiliate):
+        waits = pays_with_documents_only(affiliate.account, at=timezone.now())
+        return (f"{text} {UNPAID}" if waits else text), url
+    return None
+
+
+def list_obstacles(affiliate) -> list[tuple[str, str]]:
+    """What documents lack, and the pages where to enter it; what the company has to do
+    last, without a page."""
+    account, found = affiliate.account, list_own_problems(affiliate)
+    pages = {DocumentProblem.NO_ADDRESS: build_url(account, "edit_profile")}
+    own = [
+        (str(OBSTACLES[problem]), pages.get(problem, build_url(account, "tax_data")))
+        for problem in found
+        if problem in OBSTACLES
+    ]
+    text = OF_THE_COMPANY.format(account=account.name)
+    return [*own, *([(text, "")] if len(own) < len(found) else [])]

@@ -42,7 +42,10 @@ PORTAL_COLUMNS = (
     *("language", "notices", "bounced_email", "invited_at", "signed_in_at"),
     "deletion_asked_at",
 )
-TAX_COLUMNS = ("is_business", "country", "vat_id", "consented_on")
+TAX_COLUMNS = (
+    *("is_business", "is_small_business", "legal_name", "country", "tax_number"),
+    *("vat_id", "consented_on"),
+)
 QUESTION_COLUMNS = (
     *("order_id", "day", "answer_given", "text", "state"),
     *("created_at", "answered_at", "answer"),
@@ -151,7 +154,9 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
         "documents": list(
             account.documents.filter(**own)
             .order_by("pk")
-            .values("label", "issued_on", "currency", "total", "supplier")
+            .values(
+                "label", "issued_on", "currency", "total", "tax_withheld", "supplier"
+            )
         ),
         "mails": list(
             account.mails.filter(**own)

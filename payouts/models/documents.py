@@ -1,5 +1,7 @@
 """Self-billing: tax data, tax rules, and the documents of payments."""
 
+from typing import Any
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -10,24 +12,77 @@ from payouts.models.payments import Payment
 from tracking.amounts import AmountField
 from tracking.models.affiliates import Affiliate
 
+OTHER_EU = "EU"  # a country of tax rules: all of the EU but the payer's
 
-class TaxRule(TenantModel):
-    """The VAT of businesses or private persons of a country, as the account decides.
 
-    `rate` is in percent, and part of what is paid. An empty `country` means all others.
-    """
+class SupplierKind(models.TextChoices):
+    """As what an affiliate sells its services."""
+
+    BUSINESS = "business", "Business"
+    SMALL_BUSINESS = "small_business", "Small business without VAT"
+    PRIVATE = "private", "Private person"
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """How tax rules and tax data store it."""
+        return {
+            "is_business": self != SupplierKind.PRIVATE,
+            "is_small_business": self == SupplierKind.SMALL_BUSINESS,
+        }
+
+
+class RequiredNumber(models.TextChoices):
+    """What a supplier must give before a document by a tax rule can be issued."""
+
+    EITHER = "either", "A VAT ID or a tax number"
+    VAT_ID = "vat_id", "A VAT ID"
+    TAX_NUMBER = "tax_number", "A tax number"
+    REVERSE_CHARGE = "reverse_charge", "A VAT ID of another country: reverse charge"
+
+    __empty__ = "Nothing"
+
+
+class OfSupplierKind(TenantModel):
+    """What belongs to a kind of suppliers."""
 
     is_business = models.BooleanField()
+    is_small_business = models.BooleanField(default=False, db_default=False)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def supplier_kind(self) -> SupplierKind:
+        """The kind that the columns say."""
+        if self.is_small_business:
+            return SupplierKind.SMALL_BUSINESS
+        return SupplierKind.BUSINESS if self.is_business else SupplierKind.PRIVATE
+
+
+class TaxRule(OfSupplierKind):
+    """The VAT of a kind of suppliers in a country, as the account decides.
+
+    `rate` is in percent, and part of what is paid. `country` may be `OTHER_EU`; an
+    empty one means all others.
+    """
+
     country = models.CharField(max_length=2, blank=True)
     rate = models.DecimalField(max_digits=5, decimal_places=2)
     sentence = models.CharField(max_length=500, blank=True)  # on the documents
+    # In percent of the net amount: what payout runs withhold for the tax office.
+    withholding_rate = models.DecimalField(
+        max_digits=5, decimal_places=2, default=0, db_default=0
+    )
+    required_number = models.CharField(
+        max_length=16, choices=RequiredNumber, blank=True, default="", db_default=""
+    )
 
     class Meta:
         default_related_name = "tax_rules"
         constraints = [
             models.UniqueConstraint(
-                fields=["account", "is_business", "country"],
-                name="one_tax_rule_per_country",
+                fields=["account", "is_business", "is_small_business", "country"],
+                name="one_tax_rule_per_kind_and_country",
             ),
             models.CheckConstraint(
                 condition=Q(rate__gte=0, rate__lt=100), name="tax_rule_rate_in_range"
@@ -35,19 +90,20 @@ class TaxRule(TenantModel):
         ]
 
     def __str__(self) -> str:
-        who = "business" if self.is_business else "private"
-        return f"{who}/{self.country or 'other'}"
+        return f"{self.supplier_kind}/{self.country or 'other'}"
 
 
-class TaxData(TenantModel):
-    """What an affiliate says about its taxes. Name and address are the affiliate's."""
+class TaxData(OfSupplierKind):
+    """What an affiliate says about its taxes. The address is the affiliate's, the name,
+    too, without a `legal_name`."""
 
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="+", db_index=False
     )
-    is_business = models.BooleanField()
     country = models.CharField(max_length=2)
     vat_id = models.CharField("VAT ID", max_length=32, blank=True)
+    tax_number = models.CharField(max_length=32, blank=True, default="", db_default="")
+    legal_name = models.CharField(max_length=140, blank=True, default="", db_default="")
     consented_on = models.DateField(null=True)  # to self-billing
     changed_at = models.DateTimeField(default=timezone.now)
 
@@ -116,6 +172,8 @@ class Document(TenantModel):
     net = AmountField()
     vat = AmountField("VAT")
     total = AmountField()
+    # What of the total is withheld for the tax office; null: nothing.
+    tax_withheld = AmountField(null=True)  # type: ignore[misc]
     # What of the total is an opening balance; null without one, negative if deducted.
     opening = AmountField(null=True)  # type: ignore[misc]
     vat_rate = models.DecimalField("VAT rate", max_digits=5, decimal_places=2)

@@ -20,7 +20,8 @@ class LedgerAccountType(models.TextChoices):
 
     `funding` is the payout balance of an account that uses payouts, `external` the bank
     account that it is topped up from. A top-up debits `funding`, so its stored balance
-    is negative while money is left.
+    is negative while money is left. `withholding_tax` is what the account owes to tax
+    offices for affiliates.
     """
 
     EXPENSE = "expense"
@@ -29,6 +30,7 @@ class LedgerAccountType(models.TextChoices):
     PAID = "paid"
     FUNDING = "funding"
     EXTERNAL = "external"
+    WITHHOLDING_TAX = "withholding_tax", "Withholding tax"
 
 
 STORED_BALANCE_TYPES = (
@@ -96,6 +98,8 @@ class TransferType(models.TextChoices):
     PAYMENT_CANCELED = "payment_canceled", "Payment canceled"
     FUNDED = "funded"
     OPENING_BALANCE = "opening_balance", "Opening balance"
+    TAX_WITHHELD = "tax_withheld", "Tax withheld"
+    TAX_RETURNED = "tax_returned", "Withheld tax taken back"
 
 
 TRANSFER_SIDES = {
@@ -104,6 +108,17 @@ TRANSFER_SIDES = {
     TransferType.REOPENED: (LedgerAccountType.PAYABLE, LedgerAccountType.PENDING),
     TransferType.WITHDRAWN: (LedgerAccountType.PENDING, LedgerAccountType.EXPENSE),
     TransferType.FUNDED: (LedgerAccountType.FUNDING, LedgerAccountType.EXTERNAL),
+    TransferType.TAX_WITHHELD: (
+        *(LedgerAccountType.PAYABLE, LedgerAccountType.WITHHOLDING_TAX),
+    ),
+    TransferType.TAX_RETURNED: (
+        *(LedgerAccountType.WITHHOLDING_TAX, LedgerAccountType.PAYABLE),
+    ),
+}
+# What takes back each transfer of a payment that is canceled.
+PAYMENT_REVERSALS: dict[str, TransferType] = {
+    TransferType.PAID: TransferType.PAYMENT_CANCELED,
+    TransferType.TAX_WITHHELD: TransferType.TAX_RETURNED,
 }
 # A payment is paid by the account itself, or out of its payout balance.
 PAYOUT_SOURCES = (LedgerAccountType.PAID, LedgerAccountType.FUNDING)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import ClassVar, Self
 
 from django.db import models
@@ -44,6 +45,8 @@ class Payment(DailyCountedRow):
         Affiliate, models.PROTECT, related_name="payments", db_index=False
     )
     amount = AmountField()
+    # What of the amount is withheld for the tax office; null: nothing.
+    tax_withheld = AmountField(null=True)  # type: ignore[misc]
     currency = models.CharField(max_length=3)
     created_at = models.DateTimeField(default=timezone.now)
     canceled_at = models.DateTimeField(null=True)
@@ -80,6 +83,11 @@ class Payment(DailyCountedRow):
 
     def __str__(self) -> str:
         return self.public_id
+
+    @property
+    def net_amount(self) -> Decimal:
+        """What is transferred: the amount without the tax that is withheld."""
+        return self.amount - (self.tax_withheld or 0)
 
 
 class PayoutMethodQuerySet(TenantQuerySet["PayoutMethod"]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -35,6 +37,8 @@ class PayoutSettings(TenantModel):
     payer_vat_id = models.CharField(
         "payer VAT ID", max_length=32, blank=True, default="", db_default=""
     )
+    # Payout runs leave out whose document would lack something.
+    requires_documents = models.BooleanField(default=False, db_default=False)
     # Mail to affiliates about settled payments; empty texts: the usual ones.
     mails_payments = models.BooleanField(default=False, db_default=False)
     mail_subject = models.CharField(
@@ -216,6 +220,7 @@ class LeftOutReason(models.TextChoices):
     METHOD_ON_HOLD = "method_on_hold", "payout method to check"
     NEGATIVE_BALANCE = "negative_balance", "negative balance"
     WITHHELD = "withheld", "withheld by staff"
+    DOCUMENT_INCOMPLETE = "document_incomplete", "document incomplete"
 
 
 class PayoutLine(TenantModel):
@@ -232,6 +237,8 @@ class PayoutLine(TenantModel):
     )
     currency = models.CharField(max_length=3)
     amount = AmountField()
+    # What of the amount is withheld for the tax office; null: nothing.
+    tax_withheld = AmountField(null=True)  # type: ignore[misc]
     method = models.CharField(
         max_length=16, choices=PayoutMethodKind, blank=True, default=""
     )
@@ -271,3 +278,8 @@ class PayoutLine(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.run_id}/{self.affiliate_id}/{self.currency}"
+
+    @property
+    def net_amount(self) -> Decimal:
+        """What is transferred: the amount without the tax that is withheld."""
+        return self.amount - (self.tax_withheld or 0)

@@ -33,6 +33,8 @@ class OwedMovement(TextChoices):
     REOPENED = "reopened", "Pending again"
     PAID = "paid", "Paid"
     PAYMENT_CANCELED = "payment_canceled", "Payments canceled"
+    TAX_WITHHELD = "tax_withheld", "Withholding tax"
+    TAX_RETURNED = "tax_returned", "Withholding tax taken back"
     OPENING_BALANCE = "opening_balance", "Opening balances"
 
 
@@ -45,6 +47,8 @@ SIGNS: dict[str, tuple[int, int]] = {
     OwedMovement.REOPENED: (1, -1),
     OwedMovement.PAID: (0, -1),
     OwedMovement.PAYMENT_CANCELED: (0, 1),
+    OwedMovement.TAX_WITHHELD: (0, -1),
+    OwedMovement.TAX_RETURNED: (0, 1),
     OwedMovement.OPENING_BALANCE: (0, 1),
 }
 

@@ -17,12 +17,24 @@ from accounts.db_compat import split_into_batches
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event, log_events
 from payouts.fonts import find_unprintable
-from payouts.models.documents import Document, DocumentKind, DocumentSequence, TaxRule
+from payouts.models.documents import (
+    Document,
+    DocumentKind,
+    DocumentSequence,
+    RequiredNumber,
+    TaxData,
+    TaxRule,
+)
 from payouts.models.payments import Payment
-from payouts.models.runs import PayoutLineState, PayoutRun, PayoutSettings
+from payouts.models.runs import (
+    PayoutLine,
+    PayoutLineState,
+    PayoutRun,
+    PayoutSettings,
+)
 from payouts.services.opening_balances import find_paid_opening_balances
 from payouts.services.payout_settings import get_payout_settings
-from payouts.services.tax_data import Taxes, load_taxes
+from payouts.services.tax_data import Taxes, is_well_formed, load_taxes
 from tracking.models.affiliates import Affiliate
 from tracking.money import round_amount
 
@@ -46,7 +58,24 @@ class DocumentProblem(models.TextChoices):
         "The affiliate has no name or address",
     )
     NO_TAX_RULE = "no_tax_rule", "No tax rule for the country of the affiliate"
+    NO_VAT_ID = "no_vat_id", "The affiliate's VAT ID is missing"
+    NO_TAX_NUMBER = "no_tax_number", "The affiliate's tax number is missing"
+    NO_NUMBER = "no_number", "The affiliate's VAT ID or tax number is missing"
+    NOT_ABROAD = (
+        "not_abroad",
+        "The tax rule is reverse charge, but the affiliate is in your own country: add"
+        " a rule for it",
+    )
     NOT_IN_CENTS = "not_in_cents", "The amount has fractions of a cent"
+
+
+# What the affiliate, or staff on its page, can add.
+OF_THE_AFFILIATE = (
+    *(DocumentProblem.NO_TAX_DATA, DocumentProblem.NO_CONSENT),
+    *(DocumentProblem.NO_ADDRESS, DocumentProblem.NO_VAT_ID),
+    *(DocumentProblem.NO_TAX_NUMBER, DocumentProblem.NO_NUMBER),
+)
+WHERE_TO_ADD = "The affiliate can add it in the portal under Profile"
 
 
 @dataclass(frozen=True)
@@ -64,7 +93,7 @@ def list_unbilled(
     these runs, by default all."""
     settings = get_payout_settings(account)
     payments = list(_list_payments(account, settings, run_ids)[:limit])
-    taxes = load_taxes(account, {payment.affiliate_id for payment in payments})
+    taxes = _load_taxes(account, settings, payments)
     return [
         UnbilledPayment(payment, _find_problem(payment, settings, taxes))
         for payment in payments
@@ -92,7 +121,7 @@ def issue_documents(
         rows = _list_payments(account, settings, run_ids)
         # Locked, so that nobody cancels one without a correction of its document.
         payments = list(rows.select_for_update(no_key=True, of=("self",)))
-        taxes = load_taxes(account, {payment.affiliate_id for payment in payments})
+        taxes = _load_taxes(account, settings, payments)
         billable = [it for it in payments if not _find_problem(it, settings, taxes)]
         if not billable:
             return []
@@ -105,10 +134,10 @@ def issue_documents(
         for payment in billable:
             rule = taxes.find_rule(payment.affiliate_id)
             if rule and payment.pk not in billed:
-                document = _build_document(payment, settings, rule, at)
+                data = taxes.data[payment.affiliate_id]
+                document = _build_document(payment, settings, rule, data, at)
                 document.first_day, document.last_day = days.get(payment.pk, NO_DAYS)
                 document.opening = openings.get(payment.pk)  # type: ignore[assignment]
-                document.supplier["vat_id"] = taxes.data[payment.affiliate_id].vat_id
                 documents.append(document)
         _store(sequence, settings, documents)
         log_events(account, [("document.issued", row) for row in documents], at=at)
@@ -125,11 +154,15 @@ def describe_unprintable(run: PayoutRun) -> str:
     found = {"the payer": find_unprintable(issuer)}
     lines = account.payout_lines.filter(run=run, state=PayoutLineState.INCLUDED)
     consents = account.tax_data.exclude(consented_on=None)
+    rows = consents.filter(affiliate__in=lines.values("affiliate"))
+    data = {row.affiliate_id: row for row in rows}
     affiliates = account.affiliates.filter(
         Q(pk__in=lines.values("affiliate")), pk__in=consents.values("affiliate")
     )
     for affiliate in affiliates.order_by("pk").iterator():
-        text = " ".join([_get_name(affiliate), *_build_address(affiliate).values()])
+        own = data[affiliate.pk]
+        parts = (_get_name(affiliate, own), own.tax_number)
+        text = " ".join([*parts, *_build_address(affiliate).values()])
         found[affiliate.slug] = find_unprintable(text)
     texts = [f"{name}: {text[:MAX_NAMED]}" for name, text in found.items() if text]
     more = f"; and {len(texts) - MAX_NAMED} more" if len(texts) > MAX_NAMED else ""
@@ -161,6 +194,7 @@ def correct_document(
         net=-document.net,
         vat=-document.vat,
         total=-document.total,
+        tax_withheld=None if (tax := document.tax_withheld) is None else -tax,
         opening=None if document.opening is None else -document.opening,
         vat_rate=document.vat_rate,
         sentence=document.sentence,
@@ -224,25 +258,93 @@ def _list_payments(
     return rows.select_related("affiliate").order_by("created_at", "id")
 
 
+def _load_taxes(
+    account: Account, settings: PayoutSettings, payments: Iterable[Payment]
+) -> Taxes:
+    affiliates = {payment.affiliate_id for payment in payments}
+    return load_taxes(account, affiliates, payer_country=settings.payer_country)
+
+
 def _find_problem(
     payment: Payment, settings: PayoutSettings, taxes: Taxes
 ) -> DocumentProblem | None:
-    affiliate = payment.affiliate
-    data = taxes.data.get(payment.affiliate_id)
-    if not all(getattr(settings, ISSUER_COLUMNS[name]) for name in ISSUER_NAMES):
-        return DocumentProblem.NO_ISSUER
-    if data is None:
-        return DocumentProblem.NO_TAX_DATA
-    if data.consented_on is None:
-        return DocumentProblem.NO_CONSENT
-    address = (affiliate.address, affiliate.city, affiliate.country)
-    if not (_get_name(affiliate) and all(address)):
-        return DocumentProblem.NO_ADDRESS
-    if taxes.find_rule(payment.affiliate_id) is None:
-        return DocumentProblem.NO_TAX_RULE
+    for problem in list_problems(payment.affiliate, settings, taxes):
+        return problem
     if payment.amount != round_amount(payment.amount, payment.currency):
         return DocumentProblem.NOT_IN_CENTS
     return None
+
+
+def list_problems(
+    affiliate: Affiliate, settings: PayoutSettings, taxes: Taxes
+) -> list[DocumentProblem]:
+    """Return what documents of an affiliate lack, whatever they bill."""
+    problems = []
+    data = taxes.data.get(affiliate.pk)
+    if not all(getattr(settings, ISSUER_COLUMNS[name]) for name in ISSUER_NAMES):
+        problems.append(DocumentProblem.NO_ISSUER)
+    if data is None:
+        problems.append(DocumentProblem.NO_TAX_DATA)
+    elif data.consented_on is None:
+        problems.append(DocumentProblem.NO_CONSENT)
+    address = (affiliate.address, affiliate.city, affiliate.country)
+    if not (_get_name(affiliate, data) and all(address)):
+        problems.append(DocumentProblem.NO_ADDRESS)
+    if data is not None:
+        rule = taxes.find_rule(affiliate.pk)
+        problem = _find_missing_number(rule, data, settings.payer_country)
+        problems += [problem] if problem else []
+    return problems
+
+
+def _find_missing_number(
+    rule: TaxRule | None, data: TaxData, payer_country: str
+) -> DocumentProblem | None:
+    if rule is None:
+        return DocumentProblem.NO_TAX_RULE
+    has_vat_id = is_well_formed(data.country, data.vat_id)
+    match rule.required_number:
+        case RequiredNumber.REVERSE_CHARGE if data.country == payer_country:
+            return DocumentProblem.NOT_ABROAD
+        case RequiredNumber.REVERSE_CHARGE | RequiredNumber.VAT_ID if not has_vat_id:
+            return DocumentProblem.NO_VAT_ID
+        case RequiredNumber.TAX_NUMBER if not data.tax_number:
+            return DocumentProblem.NO_TAX_NUMBER
+        case RequiredNumber.EITHER if not (has_vat_id or data.tax_number):
+            return DocumentProblem.NO_NUMBER
+    return None
+
+
+def describe_problems(problems: Collection[DocumentProblem]) -> str:
+    """Return `The affiliate's VAT ID is missing. The affiliate can add it in …`."""
+    texts = [str(problem.label) for problem in problems]
+    if any(problem in OF_THE_AFFILIATE for problem in problems):
+        texts.append(WHERE_TO_ADD)
+    return ". ".join(texts)
+
+
+def list_lines_without_document(
+    run: PayoutRun, *, at: datetime
+) -> list[tuple[PayoutLine, str]]:
+    """Return the lines of a run, not settled yet, that could have no document today,
+    and what they lack."""
+    account = run.account
+    settings = find_billing_settings(account, account.get_day(at))
+    if settings is None:
+        return []
+    states = (PayoutLineState.INCLUDED, PayoutLineState.UNKNOWN)
+    rows = account.payout_lines.filter(run=run, state__in=states).defer("receiver")
+    lines = list(rows.select_related("affiliate").order_by("affiliate_id", "currency"))
+    country = settings.payer_country
+    affiliates = {line.affiliate_id for line in lines}
+    taxes = load_taxes(account, affiliates, payer_country=country)
+    found = ((it, list_problems(it.affiliate, settings, taxes)) for it in lines)
+    return [(line, describe_problems(each)) for line, each in found if each]
+
+
+def find_billing_settings(account: Account, day: date) -> PayoutSettings | None:
+    """Return the settings if payments of a day should have documents."""
+    return account.payout_settings.filter(documents_from__lte=day).first()
 
 
 def _lock_sequence(account: Account, year: int) -> DocumentSequence:
@@ -285,8 +387,22 @@ def calculate_vat(total: Decimal, rate: Decimal, currency: str) -> Decimal:
     return round_amount(total * rate / (100 + rate), currency)
 
 
+def calculate_withholding(
+    total: Decimal, rule: TaxRule, currency: str
+) -> Decimal | None:
+    """Return the tax to withhold of a total, by its net amount, in whole minor units;
+    None without any, or if nothing else would be left."""
+    net = total - calculate_vat(total, rule.rate, currency)
+    tax = round_amount(net * rule.withholding_rate / 100, currency)
+    return tax if 0 < tax < total else None
+
+
 def _build_document(
-    payment: Payment, settings: PayoutSettings, rule: TaxRule, at: datetime
+    payment: Payment,
+    settings: PayoutSettings,
+    rule: TaxRule,
+    data: TaxData,
+    at: datetime,
 ) -> Document:
     vat = calculate_vat(payment.amount, rule.rate, payment.currency)
     affiliate = payment.affiliate
@@ -300,10 +416,16 @@ def _build_document(
         net=payment.amount - vat,
         vat=vat,
         total=payment.amount,
+        tax_withheld=payment.tax_withheld,
         vat_rate=rule.rate,
         sentence=rule.sentence,
         issuer={name: getattr(settings, it) for name, it in ISSUER_COLUMNS.items()},
-        supplier={"name": _get_name(affiliate), **_build_address(affiliate)},
+        supplier={
+            "name": _get_name(affiliate, data),
+            **_build_address(affiliate),
+            "vat_id": data.vat_id,
+            **({"tax_number": data.tax_number} if data.tax_number else {}),
+        },
         created_at=at,
     )
 
@@ -318,7 +440,9 @@ def _build_address(affiliate: Affiliate) -> dict[str, str]:
     }
 
 
-def _get_name(affiliate: Affiliate) -> str:
+def _get_name(affiliate: Affiliate, data: TaxData | None) -> str:
+    if data is not None and data.legal_name:
+        return data.legal_name
     person = f"{affiliate.firstname} {affiliate.lastname}".strip()
     company = affiliate.company_name or ""
     return f"{company}, {person}" if company and person else company or person

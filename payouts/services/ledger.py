@@ -28,6 +28,7 @@ from payouts.models.commissions import BalanceKey, Commission, CommissionStatus
 from payouts.models.ledger import (
     AFFILIATE_ACCOUNT_TYPES,
     MAX_BALANCE,
+    PAYMENT_REVERSALS,
     STORED_BALANCE_TYPES,
     TRANSFER_SIDES,
     LedgerAccount,
@@ -217,7 +218,8 @@ class LedgerSession:
         )
 
     def post_payment(self, payment: Payment) -> None:
-        """Post a payment, out of the payout balance if the account uses payouts."""
+        """Post a payment, out of the payout balance if the account uses payouts, and
+        the tax that is withheld."""
         credit_type = (
             LedgerAccountType.FUNDING
             if self.account.uses_payouts
@@ -227,28 +229,34 @@ class LedgerSession:
             payment.currency, LedgerAccountType.PAYABLE, payment.affiliate_id
         )
         credit = LedgerAccountKey(payment.currency, credit_type)
-        self._add_transfer(
-            TransferType.PAID, debit, credit, payment.amount, payment=payment
-        )
+        net, tax = payment.net_amount, payment.tax_withheld
+        self._add_transfer(TransferType.PAID, debit, credit, net, payment=payment)
+        if tax is not None:
+            office = LedgerAccountKey(
+                payment.currency, LedgerAccountType.WITHHOLDING_TAX
+            )
+            self._add_transfer(
+                TransferType.TAX_WITHHELD, debit, office, tax, payment=payment
+            )
 
     def post_payment_canceled(self, payment: Payment) -> None:
-        """Post the reversal of a payment's transfer."""
+        """Post the reversals of a payment's transfers."""
         self.lock_balances()
-        paid = self.account.transfers.select_related("credit").get(
-            payment=payment, kind=TransferType.PAID
+        rows = self.account.transfers.select_related("credit").filter(
+            payment=payment, kind__in=PAYMENT_REVERSALS
         )
-        debit = LedgerAccountKey(payment.currency, paid.credit.kind)
         credit = LedgerAccountKey(
             payment.currency, LedgerAccountType.PAYABLE, payment.affiliate_id
         )
-        self._add_transfer(
-            TransferType.PAYMENT_CANCELED,
-            debit,
-            credit,
-            payment.amount,
-            payment=payment,
-            reversal_of=paid,
-        )
+        for row in rows.order_by("id"):
+            self._add_transfer(
+                PAYMENT_REVERSALS[row.kind],
+                LedgerAccountKey(payment.currency, row.credit.kind),
+                credit,
+                row.amount,
+                payment=payment,
+                reversal_of=row,
+            )
 
     def post_funding(self, amount: Decimal, currency: str) -> Decimal:
         """Post a top-up of the payout balance; return the new balance."""

@@ -92,6 +92,13 @@ def payments_by_source(account: Account) -> QuerySet[Any, Any]:
 
 
 @compiled
+def taxes_withheld_by_currency(account: Account) -> QuerySet[Any, Any]:
+    """The tax that is withheld of payments that are not canceled, by currency."""
+    rows = Payment.objects.of(account).not_canceled().exclude(tax_withheld=None)
+    return rows.values_list("currency").annotate(ExactSum("tax_withheld"))
+
+
+@compiled
 def payments_by_affiliate(account: Account) -> QuerySet[Any, Any]:
     """Payments that are not canceled, by affiliate and currency."""
     rows = Payment.objects.of(account).not_canceled()

@@ -21,6 +21,7 @@ from django.db import models
 from accounts.models.accounts import Account, TenantModel
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.models.ledger import (
+    PAYMENT_REVERSALS,
     TRANSFER_SIDES,
     VALID_TRANSFERS,
     LedgerAccount,
@@ -46,6 +47,7 @@ from payouts.services.ledger_invariant_queries import (
     rows_of_other_accounts,
     sums_by_credit,
     sums_by_debit,
+    taxes_withheld_by_currency,
     top_ups_by_currency,
     transfers_by_commission,
 )
@@ -240,7 +242,8 @@ class LedgerInvariants:
             )
 
     def check_e7_payments(self) -> Iterator[Discrepancy]:
-        """Each payment has one transfer, and a canceled one its reversal."""
+        """Each payment has one transfer, one more of the tax that is withheld, and a
+        canceled one their reversals."""
         rows = self.account.transfers.filter(payment__isnull=False)
         rows = rows.select_related("debit").order_by("payment", "id")
         groups = groupby(rows.iterator(READ_BATCH_SIZE), lambda row: row.payment_id)
@@ -258,27 +261,34 @@ class LedgerInvariants:
     def check_e7_payment(
         self, payment: Payment, rows: list[Transfer]
     ) -> Iterator[Discrepancy]:
-        """A payment has one transfer, and its reversal if it is canceled."""
+        """Its transfers are those that a payment has, reversed if it is canceled."""
         paid = [row for row in rows if row.kind == TransferType.PAID]
-        reversals = [row for row in rows if row.kind == TransferType.PAYMENT_CANCELED]
-        sides = (paid[0].debit_id, paid[0].credit_id) if paid else None
-        is_valid = (
-            len(paid) == 1
-            and len(reversals) == (payment.canceled_at is not None)
-            and all(row.amount == payment.amount for row in rows)
-            and all(
-                row.reversal_of_id == paid[0].pk
-                and (row.credit_id, row.debit_id) == sides
-                for row in reversals
-            )
-        )
+        withheld = [row for row in rows if row.kind == TransferType.TAX_WITHHELD]
+        tax = payment.tax_withheld
+        is_valid = len(paid) == 1 and [row.amount for row in (*paid, *withheld)] == [
+            *(payment.net_amount,),
+            *([] if tax is None else [tax]),
+        ]
+        expected_reversals = {
+            (reversal, row.pk, row.amount, row.credit_id, row.debit_id)
+            for row in (*paid, *withheld)
+            for reversal in [PAYMENT_REVERSALS[row.kind]]
+            if payment.canceled_at is not None
+        }
+        reversals = [
+            (row.kind, row.reversal_of_id, row.amount, row.debit_id, row.credit_id)
+            for row in rows
+            if row.kind not in PAYMENT_REVERSALS
+        ]
+        is_valid = is_valid and set(reversals) == expected_reversals
         state = "canceled" if payment.canceled_at else "standing"
         label = f"payment {payment.public_id} ({state})"
         if not is_valid:
             stored = ", ".join(f"{row.kind} {row.amount}" for row in rows)
-            expected = f"one paid of {payment.amount}, {state}"
+            expected = f"one paid of {payment.net_amount}, {state}"
+            expected += "" if tax is None else f", {tax} withheld"
             yield self.build_discrepancy("E7", label, stored or "no transfer", expected)
-        for affiliate_id in {row.debit.affiliate_id for row in paid}:
+        for affiliate_id in {row.debit.affiliate_id for row in (*paid, *withheld)}:
             if affiliate_id != payment.affiliate_id:
                 yield self.build_discrepancy(
                     "E7",
@@ -288,9 +298,11 @@ class LedgerInvariants:
                 )
 
     def check_e8_funding_and_paid(self) -> Iterator[Discrepancy]:
-        """Payout sources agree with payments and top-ups."""
+        """Payout sources agree with payments and top-ups, and withholding tax with
+        payments."""
         paid = self.get_payments_by_source()
         top_ups = dict(top_ups_by_currency.all(account=self.account))
+        withheld = dict(taxes_withheld_by_currency.all(account=self.account))
         for row in self.ledger_accounts:
             currency = row.currency
             topped_up = top_ups.get(currency, ZERO)
@@ -299,6 +311,7 @@ class LedgerInvariants:
                 LedgerAccountType.FUNDING: funding_paid - topped_up,
                 LedgerAccountType.EXTERNAL: topped_up,
                 LedgerAccountType.PAID: paid[LedgerAccountType.PAID, currency],
+                LedgerAccountType.WITHHOLDING_TAX: withheld.get(currency, ZERO),
             }.get(LedgerAccountType(row.kind))
             if expected is not None and self.computed_balances[row.pk] != expected:
                 yield self.build_discrepancy(

@@ -29,7 +29,7 @@ def sum_open_amounts(affiliate: Affiliate, *, at: datetime) -> dict[str, Decimal
         affiliate=affiliate, state=PayoutLineState.UNKNOWN
     )
     for line in lines.order_by("id"):
-        totals[line.currency] = totals.get(line.currency, 0) + line.amount
+        totals[line.currency] = totals.get(line.currency, 0) + line.net_amount
     return dict(sorted(totals.items()))
 
 

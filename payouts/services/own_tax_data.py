@@ -2,12 +2,14 @@
 
 from datetime import datetime
 
-from django.db.models import Exists
-
 from accounts.models.accounts import Account
-from payouts.models.documents import TaxData
-from payouts.services.documents import DocumentProblem
-from payouts.services.tax_data import set_tax_data
+from payouts.models.documents import SupplierKind, TaxData
+from payouts.services.documents import (
+    DocumentProblem,
+    find_billing_settings,
+    list_problems,
+)
+from payouts.services.tax_data import load_taxes, set_tax_data
 from tracking.models.affiliates import Affiliate
 from tracking.services.portal_access import confirm_password
 
@@ -26,9 +28,11 @@ def find_own_tax_data(affiliate: Affiliate) -> TaxData | None:
 def set_own_tax_data(
     affiliate: Affiliate,
     *,
-    is_business: bool,
+    kind: SupplierKind,
     country: str,
     vat_id: str,
+    tax_number: str,
+    legal_name: str,
     has_consented: bool,
     password: str,
     at: datetime,
@@ -44,9 +48,11 @@ def set_own_tax_data(
         set_tax_data(
             account,
             affiliate_id=locked.slug,
-            is_business=is_business,
+            kind=kind,
             country=country,
             vat_id=vat_id,
+            tax_number=tax_number,
+            legal_name=legal_name,
             consented_on=(consented_on or account.get_day(at))
             if has_consented
             else None,
@@ -54,19 +60,18 @@ def set_own_tax_data(
         )
 
 
-def find_document_obstacle(affiliate: Affiliate) -> str:
-    """Return what the affiliate has to enter for documents; empty if nothing is missing
-    or the account issues none."""
-    data = affiliate.account.tax_data.filter(affiliate=affiliate)
-    rows = affiliate.account.payout_settings.exclude(documents_from=None)
-    consented = data.exclude(consented_on=None)
-    found = rows.values_list(Exists(data), Exists(consented)).first()
-    if found is None:
-        return ""
-    has_data, has_consented = found
-    if not has_data:
-        return DocumentProblem.NO_TAX_DATA
-    if not has_consented:
-        return DocumentProblem.NO_CONSENT
-    has_address = all((affiliate.address, affiliate.city, affiliate.country))
-    return "" if has_address else DocumentProblem.NO_ADDRESS
+def pays_with_documents_only(account: Account, *, at: datetime) -> bool:
+    """Return whether payments wait for their documents."""
+    settings = find_billing_settings(account, account.get_day(at))
+    return settings is not None and settings.requires_documents
+
+
+def list_own_problems(affiliate: Affiliate) -> list[DocumentProblem]:
+    """Return what documents of an affiliate lack; empty if the account issues none."""
+    account = affiliate.account
+    settings = account.payout_settings.exclude(documents_from=None).first()
+    if settings is None:
+        return []
+    country = settings.payer_country
+    taxes = load_taxes(account, [affiliate.pk], payer_country=country)
+    return list_problems(affiliate, settings, taxes)

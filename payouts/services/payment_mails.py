@@ -140,7 +140,7 @@ def _queue_mails(
             continue
         statement = statements[payment.affiliate_id, payment.currency]
         amounts = {
-            "amount": payment.amount,
+            "amount": payment.net_amount,
             **{name: getattr(statement, name) for name in STATEMENT_NAMES},
         }
         values = {

@@ -45,7 +45,8 @@ class PaymentOrder:
 
     With `expected_balance`, the payment is rejected if the balance differs: of two
     concurrent payments of one balance, the second fails. `commissions` are the primary
-    keys of those that it covers; None: as `allocate_payments` says.
+    keys of those that it covers; None: as `allocate_payments` says. `tax_withheld` is
+    what of the amount is kept for the tax office.
     """
 
     affiliate_id: str
@@ -54,6 +55,7 @@ class PaymentOrder:
     path_prefix: str = ""
     expected_balance: Decimal | None = None
     commissions: Sequence[int] | None = None
+    tax_withheld: Decimal | None = None
 
     def get_balance_key(self, affiliate_ids: dict[str, int]) -> BalanceKey:
         """Return the balance to pay from, given primary keys by affiliate id."""
@@ -99,6 +101,7 @@ def create_payments(
                     public_id=generate_public_id("pa"),
                     affiliate_id=affiliate_id,
                     amount=order.amount,
+                    tax_withheld=order.tax_withheld,  # type: ignore[misc]
                     currency=currency,
                     created_at=at,
                     payout_kind=methods[affiliate_id].kind,

@@ -29,7 +29,7 @@ PAYMENT_PATTERN = re.compile(
 )
 # What a payout file needs of a line: ten thousand whole ones take 25 MB more.
 FILE_FIELDS = (
-    *("account", "run", "currency", "amount", "method", "state"),
+    *("account", "run", "currency", "amount", "tax_withheld", "method", "state"),
     *("receiver", "bank_reference"),
 )
 
@@ -107,7 +107,7 @@ def record_file(
             message_id=message_id if is_message else None,
             currency=lines[0].currency,
             payments=payments,
-            control_sum=sum((line.amount for line in lines), ZERO),
+            control_sum=sum((line.net_amount for line in lines), ZERO),
             created_at=at,
         )
 
@@ -175,7 +175,7 @@ def _build_unrecorded_file(run: PayoutRun) -> PayoutFile | None:
     return PayoutFile(
         currency=SEPA_CURRENCY,
         payments=[str(line.payment) for line in lines],
-        control_sum=sum((line.amount for line in lines), ZERO),
+        control_sum=sum((line.net_amount for line in lines), ZERO),
     )
 
 

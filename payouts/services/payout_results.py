@@ -342,10 +342,10 @@ def _find_difference(
     """Return which amount or day of an answer cannot be that of the payment."""
     currency, day = result.currency or payment.currency, result.day
     if result.amount is not None and (result.amount, currency) != (
-        payment.amount,
+        payment.net_amount,
         payment.currency,
     ):
-        paid = format_amount(payment.amount, payment.currency)
+        paid = format_amount(payment.net_amount, payment.currency)
         return f"the file says {result.amount:f} {currency}, the payment is {paid}"
     if day is None:
         return ""
@@ -466,7 +466,7 @@ def _list_open(
     )
     return [
         ReportedPayment(
-            line.payment.public_id, line.amount, line.currency, NO_ANSWER, ""
+            line.payment.public_id, line.net_amount, line.currency, NO_ANSWER, ""
         )
         for line in lines.select_related("payment").order_by("id")
         if line.payment and line.payment_id not in named
@@ -480,7 +480,7 @@ def _report(
     is_matched = payment is not None and not reason
     return ReportedPayment(
         payment=payment.public_id if payment else result.name,
-        amount=payment.amount if payment and is_matched else result.amount,
+        amount=payment.net_amount if payment and is_matched else result.amount,
         currency=payment.currency if payment else result.currency,
         reason=reason or result.reason,
         reference=result.reference,

@@ -35,6 +35,7 @@ from payouts.models.runs import (
     PayoutLineState,
     PayoutRun,
     PayoutRunState,
+    WithheldBalance,
 )
 from payouts.services.payables import load_payable_balances
 from payouts.services.payout_minimums import get_minimums
@@ -105,7 +106,7 @@ def create_draft(
         payer=build_payer(get_payout_settings(account)),
     )
     with use_snapshot():
-        lines = _list_lines(run)
+        lines = _list_lines(run, at=at)
     with transaction.atomic():
         account.payout_runs.bulk_create([run])
         for line in lines:
@@ -120,7 +121,7 @@ def remake_draft(account: Account, *, pk: int, at: datetime) -> PayoutRun:
     with transaction.atomic():
         run = _lock_draft(account, pk)
         rows = account.payout_lines.filter(run=run)
-        lines = _list_lines(run)
+        lines = _list_lines(run, at=at)
         rows.delete()
         account.payout_lines.bulk_create(lines)
         payer = build_payer(get_payout_settings(account))
@@ -129,10 +130,10 @@ def remake_draft(account: Account, *, pk: int, at: datetime) -> PayoutRun:
     return run
 
 
-def _list_lines(run: PayoutRun) -> list[PayoutLine]:
+def _list_lines(run: PayoutRun, *, at: datetime) -> list[PayoutLine]:
     """Return the lines of a draft, sorted by affiliate and currency."""
     account, selection = run.account, Selection(run)
-    recipients = Recipients(account)
+    recipients = Recipients(account, account.get_day(at))
     minimums, withheld = get_minimums(account), get_withheld_balances(account)
     of_run = {currency: Decimal(n) for currency, n in run.basis["minimums"].items()}
     lines = []
@@ -157,11 +158,11 @@ def _list_lines(run: PayoutRun) -> list[PayoutLine]:
             reason, amount = LeftOutReason.ON_HOLD, candidate.on_hold
         if reason is None or amount is None:
             continue
-        state = PayoutLineState.LEFT_OUT if reason else PayoutLineState.INCLUDED
-        note = ""
-        if not reason and candidate.balance_key in withheld:
-            state, reason = PayoutLineState.TAKEN_OUT, LeftOutReason.WITHHELD
-            note = withheld[candidate.balance_key].reason
+        state, note = PayoutLineState.LEFT_OUT, ""
+        if not reason:
+            balance = withheld.get(candidate.balance_key)
+            problems = recipients.document_problems.get(affiliate_id, "")
+            state, reason, note = _hold_back(balance, problems)
         lines.append(
             PayoutLine(
                 account=account,
@@ -169,6 +170,9 @@ def _list_lines(run: PayoutRun) -> list[PayoutLine]:
                 affiliate_id=affiliate_id,
                 currency=currency,
                 amount=amount,
+                tax_withheld=recipients.calculate_withholding(  # type: ignore[misc]
+                    affiliate_id, amount, currency
+                ),
                 method=kind,
                 commission_count=candidate.count,
                 fingerprint=calculate_fingerprint(candidate, recipients),
@@ -179,6 +183,17 @@ def _list_lines(run: PayoutRun) -> list[PayoutLine]:
         )
     lines.sort(key=lambda line: (line.affiliate_id, line.currency))
     return lines
+
+
+def _hold_back(
+    withheld: WithheldBalance | None, problems: str
+) -> tuple[PayoutLineState, str, str]:
+    """Return state, reason and note of a line that could be paid."""
+    if withheld is not None:
+        return PayoutLineState.TAKEN_OUT, LeftOutReason.WITHHELD, withheld.reason
+    if problems:
+        return PayoutLineState.LEFT_OUT, LeftOutReason.DOCUMENT_INCOMPLETE, problems
+    return PayoutLineState.INCLUDED, "", ""
 
 
 def take_out(account: Account, *, pk: int, reason: str, at: datetime) -> PayoutLine:
@@ -246,6 +261,13 @@ def record_export(run: PayoutRun, *, at: datetime) -> None:
         if values:
             run.update_row(**values)
         log_event(account, "payout_run.exported", run, at=at)
+
+
+def list_withheld_taxes(run: PayoutRun) -> dict[str, Decimal]:
+    """Return what a run withholds for the tax office, by currency, also in vain."""
+    rows = run.account.payout_lines.filter(run=run).exclude(state__in=LEFT_OUT_STATES)
+    totals = rows.exclude(tax_withheld=None).order_by("currency")
+    return dict(totals.values_list("currency").annotate(ExactSum("tax_withheld")))
 
 
 def list_totals(run: PayoutRun) -> dict[str, Decimal]:

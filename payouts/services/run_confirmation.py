@@ -83,7 +83,7 @@ def confirm_run(
         with open_ledger_session(account, keys, at=at) as ledger:
             ledger.lock_balances()
             balances = {key: ledger.get_payable_balance(key) for key in keys}
-            recipients = Recipients(account)
+            recipients = Recipients(account, account.get_day(at))
             commissions = _check_lines(run, lines, recipients, balances)
             for batch in progress(split_into_batches(lines, is_large=True)):
                 _pay_lines(batch, commissions, recipients, ledger)
@@ -119,10 +119,11 @@ def lock_with_affiliates(account: Account, pk: int) -> tuple[PayoutRun, set[int]
     return lock_run(account, pk), affiliates
 
 
-def describe_changes(run: PayoutRun) -> str:
+def describe_changes(run: PayoutRun, *, at: datetime) -> str:
     """Return what is not as it was in the draft; empty if a confirmation can pay it."""
     with use_snapshot():
-        lines, recipients = _list_included_lines(run), Recipients(run.account)
+        recipients = Recipients(run.account, run.account.get_day(at))
+        lines = _list_included_lines(run)
         balances = load_payable_balances(run.account)
         try:
             _check_lines(run, lines, recipients, balances)
@@ -201,6 +202,12 @@ def _list_changes(
     if candidate.amount != line.amount:
         was, now = format_decimal(line.amount), format_decimal(candidate.amount)
         yield f"the amount was {was} {line.currency}, is {now} {line.currency}"
+    tax = recipients.calculate_withholding(
+        line.affiliate_id, line.amount, line.currency
+    )
+    if tax != line.tax_withheld:
+        was, now = (format_decimal(it or ZERO) for it in (line.tax_withheld, tax))
+        yield f"the withholding tax was {was} {line.currency}, is {now} {line.currency}"
     if fingerprint[:32] != drafted[:32]:
         was, now = f"{line.commission_count:,}", f"{candidate.count:,}"
         more = " others" if now == was else ""
@@ -213,6 +220,8 @@ def _list_changes(
         yield f"the payout method was {line.method}, is {now}{more}"
     elif fingerprint[48:] != drafted[48:]:
         yield "the name or address is another one"
+    if problems := recipients.document_problems.get(line.affiliate_id):
+        yield f"its document is incomplete: {problems}"
 
 
 def _pay_lines(
@@ -232,6 +241,7 @@ def _pay_lines(
                 line.amount,
                 line.currency,
                 commissions=commissions[line.affiliate_id, line.currency],
+                tax_withheld=line.tax_withheld,
             )
             for line in lines
         ],

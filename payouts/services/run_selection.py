@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 from itertools import groupby
 from typing import Any
@@ -14,7 +15,14 @@ from payouts.models.commissions import BalanceKey
 from payouts.models.payments import PayoutMethod, PayoutMethodKind
 from payouts.models.runs import PayoutLine, PayoutRun
 from payouts.payout_details import normalize_details
+from payouts.services.documents import (
+    calculate_withholding,
+    describe_problems,
+    find_billing_settings,
+    list_problems,
+)
 from payouts.services.payout_methods import find_obstacle
+from payouts.services.tax_data import Taxes, load_taxes
 from tracking.models.affiliates import ADDRESS_COLUMNS, Affiliate
 from tracking.money import ZERO
 
@@ -114,9 +122,10 @@ class Selection:
 
 
 class Recipients:
-    """How affiliates are paid now: their primary payout methods, and who is removed."""
+    """How affiliates are paid on a day: their primary payout methods, who is removed,
+    and what documents lack, by affiliate, if the account pays nobody without one."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: Account, day: date) -> None:
         removed = account.affiliates.exclude(deleted_at=None)
         self.removed = set(removed.values_list("pk", flat=True))
         methods = account.payout_methods.filter(is_primary=True).order_by()
@@ -125,13 +134,33 @@ class Recipients:
         }
         # Digests only: the names of all would take much memory.
         named = account.affiliates.filter(pk__in=methods.values("affiliate")).order_by()
-        self.receivers = {
-            affiliate.pk: calculate_blind_index(
-                f"{affiliate} {build_receiver(affiliate, self.methods[affiliate.pk])}"
-            )
-            for affiliate in named.only(*RECEIVER_COLUMNS).iterator(BATCH_SIZE)
-            if affiliate.pk in self.methods
-        }
+        self.receivers = {}
+        self.document_problems: dict[int, str] = {}
+        settings = find_billing_settings(account, day)
+        self.taxes = Taxes({}, {}, "")
+        if settings:
+            country = settings.payer_country
+            self.taxes = load_taxes(account, self.methods, payer_country=country)
+        requires_documents = settings is not None and settings.requires_documents
+        for affiliate in named.only(*RECEIVER_COLUMNS).iterator(BATCH_SIZE):
+            if affiliate.pk not in self.methods:
+                continue
+            receiver = build_receiver(affiliate, self.methods[affiliate.pk])
+            index = calculate_blind_index(f"{affiliate} {receiver}")
+            self.receivers[affiliate.pk] = index
+            if settings and requires_documents:
+                problems = list_problems(affiliate, settings, self.taxes)
+                text = describe_problems(problems)
+                self.document_problems |= {affiliate.pk: text} if text else {}
+
+    def calculate_withholding(
+        self, affiliate_id: int, amount: Decimal, currency: str
+    ) -> Decimal | None:
+        """Return the tax that a payment withholds; None without any."""
+        if affiliate_id not in self.taxes.data:
+            return None
+        rule = self.taxes.find_rule(affiliate_id)
+        return calculate_withholding(amount, rule, currency) if rule else None
 
     def get_kind(self, affiliate_id: int) -> str:
         """Return the kind of the payout method; empty without one."""

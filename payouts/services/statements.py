@@ -53,6 +53,8 @@ class MovementKind(TextChoices):
     REMOVED = "removed", "Sale removed"
     PAYMENT = "payment", "Payment"
     PAYMENT_CANCELED = "payment_canceled", "Payment canceled"
+    TAX_WITHHELD = "tax_withheld", "Withholding tax"
+    TAX_RETURNED = "tax_returned", "Withholding tax taken back"
     OPENING_BALANCE = "opening_balance", "Opening balance"
     OPENING_REVERSED = "opening_reversed", "Opening balance taken back"
 
@@ -66,6 +68,8 @@ APPROVALS: dict[str, MovementKind] = {
 OTHER_KINDS: dict[tuple[str, bool], MovementKind] = {
     (TransferType.PAID, False): MovementKind.PAYMENT,
     (TransferType.PAYMENT_CANCELED, True): MovementKind.PAYMENT_CANCELED,
+    (TransferType.TAX_WITHHELD, False): MovementKind.TAX_WITHHELD,
+    (TransferType.TAX_RETURNED, True): MovementKind.TAX_RETURNED,
     (TransferType.OPENING_BALANCE, False): MovementKind.OPENING_BALANCE,
     (TransferType.OPENING_BALANCE, True): MovementKind.OPENING_REVERSED,
 }

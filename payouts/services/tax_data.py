@@ -20,7 +20,14 @@ from accounts.errors import InvalidInput, raise_errors
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from payouts.errors import InvalidTaxData, InvalidTaxRule, TaxRuleNotFound
-from payouts.models.documents import TaxData, TaxRule
+from payouts.models.documents import (
+    OTHER_EU,
+    RequiredNumber,
+    SupplierKind,
+    TaxData,
+    TaxRule,
+)
+from tracking.money import ZERO
 from tracking.services.affiliates import get_affiliate
 
 
@@ -47,24 +54,35 @@ def normalize_vat_id(country: str, vat_id: str, *, path: str) -> str:
         ) from None
 
 
+def is_well_formed(country: str, vat_id: str) -> bool:
+    """Return whether there is a VAT ID, in a form of the country, if one is known."""
+    try:
+        return bool(normalize_vat_id(country, vat_id, path="vat_id"))
+    except InvalidTaxData:
+        return False
+
+
 def set_tax_data(
     account: Account,
     *,
     affiliate_id: str,
-    is_business: bool,
+    kind: SupplierKind,
     country: str,
     vat_id: str = "",
+    tax_number: str = "",
+    legal_name: str = "",
     consented_on: date | None,
     at: datetime,
 ) -> TaxData:
     """Set the tax data of an affiliate; the audit log gets no values.
 
+    `legal_name` is the name on documents, if it is another one than the affiliate's;
     `consented_on` is the day on which the affiliate agreed to self-billing. Raises
     `AffiliateNotFound` and `InvalidTaxData`.
     """
     if country not in countries:
         raise InvalidTaxData(reason="This is not a country", path="country")
-    if vat_id and not is_business:
+    if vat_id and kind == SupplierKind.PRIVATE:
         reason = "Private persons have no VAT ID"
         raise InvalidTaxData(reason=reason, path="vat_id")
     vat_id = normalize_vat_id(country, vat_id, path="vat_id")
@@ -77,9 +95,11 @@ def set_tax_data(
     with transaction.atomic():
         affiliate = get_affiliate(account, affiliate_id, lock=True)
         values = {
-            "is_business": is_business,
+            **kind.columns,
             "country": country,
             "vat_id": vat_id,
+            "tax_number": " ".join(tax_number.split()),
+            "legal_name": " ".join(legal_name.split()),
             "consented_on": consented_on,
             "changed_at": at,
         }
@@ -93,33 +113,52 @@ def set_tax_data(
 def set_tax_rule(
     account: Account,
     *,
-    is_business: bool,
+    kind: SupplierKind,
     country: str = "",
     rate: Decimal,
     sentence: str = "",
+    required_number: str = "",
+    withholding_rate: Decimal = ZERO,
     at: datetime,
 ) -> TaxRule:
-    """Set the VAT of businesses or private persons of a country; "" means all others.
+    """Set the VAT of a kind of suppliers in a country.
 
-    `rate` is in percent. Without VAT the sentence says why. Raises `InvalidTaxRule`.
+    `country` may be `OTHER_EU`; "" means all others. The rates are in percent. Without
+    VAT the sentence says why. Raises `InvalidTaxRule`.
     """
     errors: list[InvalidInput] = []
-    if not 0 <= rate < 100 or rate * 100 % 1:
-        reason = "The rate must be from 0 to under 100 with at most two decimals"
-        errors.append(InvalidTaxRule(reason=reason, path="rate"))
+    for path, each in (("rate", rate), ("withholding_rate", withholding_rate)):
+        if not 0 <= each < 100 or each * 100 % 1:
+            reason = "The rate must be from 0 to under 100 with at most two decimals"
+            errors.append(InvalidTaxRule(reason=reason, path=path))
     if not rate and not sentence:
         reason = "Say why there is no VAT, such as: Reverse charge"
         errors.append(InvalidTaxRule(reason=reason, path="sentence"))
+    needs_vat_id = required_number == RequiredNumber.REVERSE_CHARGE
+    if needs_vat_id and rate:
+        reason = "With reverse charge there is no VAT on the document: enter 0"
+        errors.append(InvalidTaxRule(reason=reason, path="rate"))
+    if kind == SupplierKind.PRIVATE and required_number not in (
+        *("", RequiredNumber.TAX_NUMBER),
+    ):
+        reason = "Private persons have no VAT ID"
+        errors.append(InvalidTaxRule(reason=reason, path="required_number"))
     raise_errors(errors)
     with transaction.atomic():
         account.lock_row()
         rule, _ = account.tax_rules.update_or_create(
             account=account,
-            is_business=is_business,
+            **kind.columns,
             country=country,
-            defaults={"rate": rate, "sentence": sentence},
+            defaults={
+                "rate": rate,
+                "sentence": sentence,
+                "required_number": required_number,
+                "withholding_rate": withholding_rate,
+            },
         )
-        log_event(account, "tax_rule.set", rule, at=at, rate=f"{rate:f}")
+        more = {"withholding": f"{withholding_rate:f}"} if withholding_rate else {}
+        log_event(account, "tax_rule.set", rule, at=at, rate=f"{rate:f}", **more)
     return rule
 
 
@@ -139,21 +178,30 @@ class Taxes:
     """The tax data of affiliates, by primary key, and the rules of their account."""
 
     data: dict[int, TaxData]
-    rules: dict[tuple[bool, str], TaxRule]
+    rules: dict[tuple[SupplierKind, str], TaxRule]
+    payer_country: str
 
     def find_rule(self, affiliate_id: int) -> TaxRule | None:
-        """Return the rule of the affiliate's country, else the one of all others."""
+        """Return the rule of the affiliate's country, else the one of other countries
+        of the EU, if it is one, else the one of all others."""
         data = self.data[affiliate_id]
-        found = self.rules.get((data.is_business, data.country))
-        return found or self.rules.get((data.is_business, ""))
+        kind, home = data.supplier_kind, self.payer_country
+        is_other_eu = data.country != home and all(
+            it.lower() in eu_vat.MEMBER_STATES for it in (data.country, home)
+        )
+        countries = (data.country, *([OTHER_EU] if is_other_eu else []), "")
+        found = (self.rules.get((kind, country)) for country in countries)
+        return next(filter(None, found), None)
 
 
-def load_taxes(account: Account, affiliate_ids: Iterable[int]) -> Taxes:
+def load_taxes(
+    account: Account, affiliate_ids: Iterable[int], *, payer_country: str
+) -> Taxes:
     """Return the tax data of these affiliates, and all rules."""
     data = {
         row.affiliate_id: row
         for batch in split_into_batches(sorted(set(affiliate_ids)))
         for row in account.tax_data.filter(affiliate__in=batch)
     }
-    rules = {(rule.is_business, rule.country): rule for rule in account.tax_rules.all()}
-    return Taxes(data, rules)
+    rules = {(it.supplier_kind, it.country): it for it in account.tax_rules.all()}
+    return Taxes(data, rules, payer_country)

@@ -11,7 +11,7 @@ from tests.ledger_checks import assert_ledger_consistent, assert_unchanged
 
 KEYS = [
     *("run", "state", "lines", "left_out", "totals", "files", "not_in_files"),
-    *("unfit", "other_drafts"),
+    *("unfit", "without_document", "other_drafts"),
 ]
 
 
@@ -66,6 +66,7 @@ def test_drafts(scenario, today):
         "files": [],
         "not_in_files": [],
         "unfit": [],
+        "without_document": [],
         "other_drafts": {},
     }
     assert run.created_by == "command payout_run"

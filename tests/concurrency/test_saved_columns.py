@@ -37,6 +37,7 @@ from affiliate_site.backoffice.affiliates.portal_pages import PortalSettingsPage
 from affiliate_site.backoffice.site import BackOfficeAdminSite
 from affiliate_site.safe_http import FetchedResponse
 from affiliate_site.shops import catching_up
+from payouts.models.documents import SupplierKind
 from payouts.services import encryption
 from payouts.services.encryption import rotate_encryption
 from payouts.services.payments import cancel_payment
@@ -285,7 +286,7 @@ def list_service_writers(account, owner):
             lambda: set_tax_data(
                 account,
                 affiliate_id=taxed.affiliate.slug,
-                is_business=False,
+                kind=SupplierKind.PRIVATE,
                 country="SI",
                 consented_on=account.get_day(at),
                 at=at,

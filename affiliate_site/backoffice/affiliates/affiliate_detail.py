@@ -319,8 +319,10 @@ def describe_tax_data(affiliate) -> str:
         return ""
     consent = row.consented_on and f"agreed on {date_format(row.consented_on)}"
     parts = (
-        "Business" if row.is_business else "Private person",
+        row.supplier_kind.label,
+        row.legal_name,
         get_country_name(row.country),
+        row.tax_number and f"tax number {row.tax_number}",
         row.vat_id,
         consent or "has not agreed to self-billing",
     )

@@ -1,5 +1,6 @@
 """Forms of self-billing: its settings, tax rules, tax data, and issuing documents."""
 
+from decimal import Decimal
 from itertools import groupby
 
 from django import forms
@@ -14,30 +15,34 @@ from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, link_to
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
+from payouts.models.documents import OTHER_EU, RequiredNumber, SupplierKind
 from payouts.services.documents import count_unbilled, issue_documents, list_unbilled
 from payouts.services.payout_settings import get_payout_settings
 from payouts.services.tax_data import remove_tax_rule, set_tax_data, set_tax_rule
+from tracking.money import ZERO
 
 OTHERS = "others"
 MAX_LISTED = 500  # payments without a document
 MAX_NAMED = 10  # of those with the same problem
-KINDS = [("yes", "Business"), ("no", "Private person")]
+OTHER_COUNTRIES = {OTHER_EU: "Other EU countries", "": "All other countries"}
 YOUR_DUTY = (
     "Which VAT applies is for you and your tax adviser to decide: nothing is guessed,"
-    " and without a rule there is no document."
+    " and without a rule there is no document. Of several rules that fit, the one of"
+    " the country counts, then that of other EU countries."
 )
 
 
 def list_taxed_countries() -> list[tuple[str, str]]:
-    """The countries of a tax rule, after all others."""
+    """The countries of a tax rule, after those that have no name."""
     empty, *rows = list_countries("Choose a country")
-    return [empty, (OTHERS, "All other countries"), *rows]
+    others = [(OTHER_EU, OTHER_COUNTRIES[OTHER_EU]), (OTHERS, OTHER_COUNTRIES[""])]
+    return [empty, *others, *rows]
 
 
 def build_kind_field() -> forms.TypedChoiceField:
-    """Business or private person."""
+    """As what an affiliate sells."""
     return forms.TypedChoiceField(
-        label="Kind", choices=KINDS, coerce=lambda text: text == "yes"
+        label="Kind", choices=SupplierKind.choices, coerce=SupplierKind
     )
 
 
@@ -56,9 +61,21 @@ class SelfBillingForm(ServiceForm):
         help_text="Then come year and number, without gaps: SB-2026-00001.",
     )
     payer_vat_id = forms.CharField(label="Your VAT ID", max_length=32, required=False)
+    requires_documents = forms.BooleanField(
+        label="Pay with a document only",
+        required=False,
+        help_text="Payout runs leave out whose document lacks something, by name, until"
+        " it is there. Else they only say so.",
+    )
 
     fieldsets: FieldSets = (
-        ("Self-billing", ("documents_from", "document_prefix", "payer_vat_id")),
+        (
+            "Self-billing",
+            (
+                *("documents_from", "document_prefix", "payer_vat_id"),
+                "requires_documents",
+            ),
+        ),
     )
 
 
@@ -73,11 +90,20 @@ class SelfBillingPage(PayerSettingsPage):
 class TaxRuleForm(ServiceForm):
     """The VAT of affiliates of a kind and country."""
 
-    is_business = build_kind_field()
-    country = forms.ChoiceField(choices=list_taxed_countries)
+    kind = build_kind_field()
+    country = forms.ChoiceField(
+        choices=list_taxed_countries,
+        help_text="Other EU countries: not the one of your payer settings.",
+    )
     rate = DecimalField(
         label="VAT in percent",
         help_text="Included in what you pay: 119.00 with 19 % is 100.00 and 19.00 VAT.",
+    )
+    withholding_rate = DecimalField(
+        label="Withholding tax in percent",
+        required=False,
+        help_text="Of the amount without VAT. Payout runs pay so much less, and keep it"
+        " in the ledger for the tax office.",
     )
     sentence = forms.CharField(
         max_length=500,
@@ -85,10 +111,20 @@ class TaxRuleForm(ServiceForm):
         widget=MULTI_LINE({"rows": 2}),
         help_text="On the document. Needed without VAT, such as: Reverse charge.",
     )
+    required_number = forms.ChoiceField(
+        label="The affiliate must give",
+        choices=[("", RequiredNumber.__empty__), *RequiredNumber.choices],
+        required=False,
+        help_text="Without it there is no document.",
+    )
 
     def clean_country(self) -> str:
         """Empty for all other countries."""
         return self.cleaned_data["country"].removeprefix(OTHERS)
+
+    def clean_withholding_rate(self) -> Decimal:
+        """Nothing without a rate."""
+        return self.cleaned_data["withholding_rate"] or ZERO
 
 
 class AddTaxRulePage(FormPage):
@@ -121,10 +157,16 @@ class RemoveTaxRulePage(RemovePage):
 class TaxDataForm(ServiceForm):
     """What an affiliate says about its taxes."""
 
-    is_business = build_kind_field()
+    kind = build_kind_field()
+    legal_name = forms.CharField(
+        max_length=140,
+        required=False,
+        help_text="On documents, if it is not the name or company of the affiliate.",
+    )
     country = forms.ChoiceField(
         label="Country of taxation", choices=lambda: list_countries("Choose a country")
     )
+    tax_number = forms.CharField(max_length=32, required=False)
     vat_id = forms.CharField(
         label="VAT ID",
         max_length=32,
@@ -156,8 +198,10 @@ class SetTaxDataPage(AffiliatePage):
         if row is None:
             return {"country": affiliate.country or ""}
         return {
-            "is_business": "yes" if row.is_business else "no",
+            "kind": row.supplier_kind,
+            "legal_name": row.legal_name,
             "country": row.country,
+            "tax_number": row.tax_number,
             "vat_id": row.vat_id,
             "consented_on": row.consented_on,
         }

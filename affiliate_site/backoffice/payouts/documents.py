@@ -34,6 +34,7 @@ from affiliate_site.backoffice.object_pages import (
     link_to,
 )
 from affiliate_site.backoffice.payouts.document_pages import (
+    OTHER_COUNTRIES,
     AddTaxRulePage,
     IssueDocumentsPage,
     RemoveTaxRulePage,
@@ -175,21 +176,38 @@ class TaxRuleAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         ListColumn(
             "kind",
             "Kind",
-            lambda row: "Business" if row.is_business else "Private person",
-            export="is_business",
+            lambda row: row.supplier_kind.label,
         ),
         ListColumn(
             "country_name",
             "Country",
-            lambda row: get_country_name(row.country) or "All other countries",
+            lambda row: (
+                OTHER_COUNTRIES.get(row.country) or get_country_name(row.country)
+            ),
             export="country",
         ),
         ListColumn(
             "vat", "VAT", lambda row: f"{row.rate.normalize():f} %", export="rate"
         ),
+        ListColumn(
+            "withholding",
+            "Withholding tax",
+            lambda row: (
+                f"{row.withholding_rate.normalize():f} %"
+                if row.withholding_rate
+                else EMPTY_VALUE
+            ),
+            export="withholding_rate",
+        ),
         ListColumn("sentence", "Sentence", lambda row: row.sentence or EMPTY_VALUE),
+        ListColumn(
+            "required",
+            "The affiliate must give",
+            lambda row: row.get_required_number_display() or EMPTY_VALUE,
+            export="required_number",
+        ),
     )
-    ordering = ("is_business", "country")
+    ordering = ("is_business", "is_small_business", "country")
     add_page = AddTaxRulePage
     row_pages = (RemoveTaxRulePage,)
 

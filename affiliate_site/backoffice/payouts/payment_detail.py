@@ -21,6 +21,7 @@ from affiliate_site.backoffice.object_pages import (
     link_to_sale,
 )
 from affiliate_site.backoffice.payouts.payout_texts import (
+    describe_withholding,
     format_payment_method,
     mark_unanswered,
 )
@@ -66,6 +67,7 @@ def get_payment_details(request, payment) -> Details:
                         "Created on" if payment.is_unanswered else "Paid on",
                         format_datetime(payment.created_at),
                     ),
+                    ("Withholding tax", describe_withholding(payment)),
                     ("Canceled on", format_datetime(payment.canceled_at)),
                     ("Reason", payment.cancel_reason),
                     ("Paid to", format_payment_method(payment, request.user)),

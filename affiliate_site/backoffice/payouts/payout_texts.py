@@ -10,6 +10,7 @@ from typing import Any
 
 from accounts.countries import get_country_name
 from affiliate_site.backoffice.actions import MAX_LISTED_ROWS
+from affiliate_site.backoffice.formatters import format_money
 from payouts.models.commissions import Commission
 from payouts.models.payments import (
     Payment,
@@ -142,3 +143,13 @@ def mark_unanswered(rows: Sequence[Commission | Payment]) -> None:
     found = list_unanswered_payments(lines, pks)
     for row, pk in zip(rows, pks, strict=True):
         row.is_unanswered = pk in found  # type: ignore[union-attr]
+
+
+def describe_withholding(row) -> str:
+    """`3.00 EUR withholding tax, 17.00 EUR to pay` of a line or payment; else empty."""
+    if row.tax_withheld is None:
+        return ""
+    tax, net = (
+        format_money(it, row.currency) for it in (row.tax_withheld, row.net_amount)
+    )
+    return f"{tax} withholding tax, {net} to pay"

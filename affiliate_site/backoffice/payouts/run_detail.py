@@ -26,6 +26,7 @@ from affiliate_site.backoffice.object_pages import (
     link_to,
 )
 from affiliate_site.backoffice.payouts.payout_file_pages import list_file_sections
+from affiliate_site.backoffice.payouts.payout_texts import describe_withholding
 from affiliate_site.backoffice.payouts.run_lines import build_lines_section
 from affiliate_site.backoffice.payouts.run_pages import (
     METHOD_CHOICES,
@@ -37,6 +38,7 @@ from affiliate_site.backoffice.payouts.run_parts import (
     build_lines_url,
     build_totals_section,
     list_failures,
+    warn_of_missing_documents,
 )
 from affiliate_site.backoffice.payouts.withheld_pages import add_withheld_texts
 from payouts.models.runs import (
@@ -46,7 +48,11 @@ from payouts.models.runs import (
     PayoutRunState,
 )
 from payouts.services.payout_minimums import get_minimums
-from payouts.services.payout_runs import PaidTotals, get_paid_totals
+from payouts.services.payout_runs import (
+    PaidTotals,
+    get_paid_totals,
+    list_withheld_taxes,
+)
 from tracking.amounts import ExactSum
 from tracking.money import ZERO
 
@@ -60,7 +66,10 @@ def get_run_details(request, run) -> Details:
         headline=describe_paid_totals(get_paid_totals(run)),
         labels=[label_status(state.label.lower())],
         is_removed=state == PayoutRunState.DISCARDED,
-        alerts=list_failures(run),
+        alerts=[
+            *list_failures(run),
+            *(warn_of_missing_documents(run) if state == PayoutRunState.DRAFT else ()),
+        ],
         sections=[
             Section(f"Payout run {run}", facts=list_facts(run)),
             build_totals_section(run),
@@ -104,6 +113,7 @@ def list_facts(run):
             "Minimum",
             ", ".join(f"{n} {currency}" for currency, n in basis["minimums"].items()),
         ),
+        ("Withholding tax", format_totals(list_withheld_taxes(run))),
         ("Note", run.note),
         ("Drafted", format_datetime(run.created_at)),
         ("Confirmed", run.confirmed_at and format_datetime(run.confirmed_at)),
@@ -199,6 +209,8 @@ def explain_left_out(user, run, reason, lines) -> dict[int, str]:
             line.pk: f"The minimum is {format_money(minimum, line.currency)}"
             for line, minimum in find_minimums(run, lines)
         }
+    if reason == LeftOutReason.DOCUMENT_INCOMPLETE:
+        return {line.pk: line.note for line in lines}
     if reason != LeftOutReason.METHOD_ON_HOLD:
         return {}
     methods = run.account.payout_methods.filter(
@@ -232,6 +244,7 @@ def get_line_details(line) -> Details:
                         "Affiliate",
                         link_to(line.affiliate, format_affiliate(line.affiliate)),
                     ),
+                    ("Withholding tax", describe_withholding(line)),
                     ("Commissions", f"{line.commission_count:,}"),
                     ("Method", line.get_method_display()),
                     ("Left out", line.reason and capfirst(line.get_reason_display())),

@@ -19,6 +19,7 @@ from affiliate_site.backoffice.object_pages import (
     Section,
     link_to,
 )
+from affiliate_site.backoffice.payouts.payout_texts import describe_withholding
 from affiliate_site.backoffice.payouts.run_pages import (
     PERMISSION,
     TakeOutPage,
@@ -81,6 +82,7 @@ def build_lines_section(request, run) -> Section:
                 f"{line.commission_count:,}",
                 add_subtext(
                     format_money(line.amount, line.currency),
+                    describe_withholding(line),
                     rests.get((line.affiliate_id, line.currency), ""),
                 ),
                 add_subtext(

@@ -10,13 +10,14 @@ from django.utils.html import format_html
 from accounts.days import A_DAY
 from affiliate_site.backoffice.fields import MULTI_LINE, DecimalField
 from affiliate_site.backoffice.form_pages import EditPage, FormPage
-from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.formatters import format_money, format_totals
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.payouts.payment_pages import NO_TRANSFER
 from affiliate_site.backoffice.payouts.run_parts import (
     ALERT_LINK,
     build_totals_section,
     warn_of_changed_methods,
+    warn_of_missing_documents,
     warn_of_unfit_lines,
 )
 from affiliate_site.backoffice.theme import get_object_url
@@ -31,6 +32,7 @@ from payouts.services.payout_runs import (
     create_draft,
     discard_run,
     list_totals,
+    list_withheld_taxes,
     put_back,
     remake_draft,
     set_note,
@@ -168,7 +170,7 @@ class ConfirmRunPage(DraftPage):
 
     def list_alerts(self):
         alerts: list[str] = []
-        if changes := describe_changes(self.row):
+        if changes := describe_changes(self.row, at=timezone.now()):
             link = format_html(
                 ALERT_LINK,
                 reverse("admin:payouts_payoutrun_remake", args=[self.row.pk]),
@@ -190,6 +192,10 @@ class ConfirmRunPage(DraftPage):
             names = ", ".join(str(method.affiliate) for method in shared)
             alerts.append(f"These affiliates have payout accounts in common: {names}.")
         alerts += [*warn_of_changed_methods(self.row), *warn_of_unfit_lines(self.row)]
+        alerts += warn_of_missing_documents(self.row)
+        if taxes := list_withheld_taxes(self.row):
+            text = f"{format_totals(taxes)} of it are withheld for the tax office."
+            alerts.append(text)
         if needs_second_person(self.row):
             alerts.append("You made this draft, so somebody else has to confirm it.")
         return alerts

@@ -15,6 +15,7 @@ from affiliate_site.backoffice.theme import get_object_url
 from affiliate_site.payout_files.writing import list_unfit_lines
 from payouts.models.payments import PayoutMethod, PayoutMethodKind
 from payouts.models.runs import LEFT_OUT_STATES, PayoutLineState, PayoutRunState
+from payouts.services.documents import list_lines_without_document
 from payouts.services.run_states import FAILED
 from tracking.amounts import ExactSum
 
@@ -151,6 +152,18 @@ def warn_of_unfit_lines(run) -> list[str]:
     return [
         f"In no file, but in a list to pay by hand: {name_some(texts, '; ')}: {reason}."
         for reason, texts in by_reason.items()
+    ]
+
+
+def warn_of_missing_documents(run) -> list[str]:
+    """Whose payments could have no document, by what is missing: left out by setting
+    that, or by hand."""
+    by_problem: dict[str, list[str]] = {}
+    for line, text in list_lines_without_document(run, at=timezone.now()):
+        by_problem.setdefault(text, []).append(str(line.affiliate))
+    return [
+        f"Without a document: {name_some(names)}. {text}."
+        for text, names in by_problem.items()
     ]
 
 

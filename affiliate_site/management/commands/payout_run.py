@@ -17,7 +17,8 @@ from affiliate_site.payout_files.writing import (
     plan_files,
 )
 from payouts.errors import PayoutRunNotFound
-from payouts.models.runs import PayoutLineState, PayoutRunState
+from payouts.models.runs import LeftOutReason, PayoutLineState, PayoutRunState
+from payouts.services.documents import list_lines_without_document
 from payouts.services.payout_runs import (
     count_shared_balances,
     create_draft,
@@ -96,6 +97,10 @@ class Command(AccountCommand):
                     }
                     for line, reason in list_unfit_lines(run)
                 ]
+                without_document = [
+                    {"affiliate": str(line.affiliate), "why": why}
+                    for line, why in list_lines_without_document(run, at=at)
+                ]
                 transaction.set_rollback(not is_kept)
         result = {
             "run": run.public_id if is_kept else None,
@@ -106,6 +111,7 @@ class Command(AccountCommand):
             "files": files,
             "not_in_files": not_in_files,
             "unfit": unfit,
+            "without_document": without_document,
             "other_drafts": drafts,
         }
         self.write_result(describe(result, is_dry_run=is_dry_run), **result)
@@ -163,15 +169,23 @@ def list_lines(account, run):
     """The lines that are paid, and the balances that are left out, for JSON."""
     paid, left_out = [], []
     rows = account.payout_lines.filter(run=run).order_by("id")
-    columns = ("affiliate__slug", "currency", "amount", "method", "reason", "state")
-    for affiliate, currency, amount, method, reason, state, payment in rows.values_list(
-        *columns, "payment__public_id"
-    ).iterator():
-        line = {"affiliate": affiliate, "currency": currency, "amount": amount}
-        if state in (PayoutLineState.LEFT_OUT, PayoutLineState.TAKEN_OUT):
-            left_out.append(line | {"reason": reason})
+    columns = ("currency", "amount", "method", "reason", "note", "state")
+    named = ("affiliate__slug", "payment__public_id", "tax_withheld")
+    for row in rows.values(*columns, *named).iterator():
+        line = {"affiliate": row["affiliate__slug"]}
+        line |= {name: row[name] for name in ("currency", "amount")}
+        if row["state"] in (PayoutLineState.LEFT_OUT, PayoutLineState.TAKEN_OUT):
+            is_incomplete = row["reason"] == LeftOutReason.DOCUMENT_INCOMPLETE
+            why = {"why": row["note"]} if is_incomplete else {}
+            left_out.append(line | {"reason": row["reason"]} | why)
         else:
-            paid.append(line | {"method": method, "payment": payment})
+            tax = row["tax_withheld"]
+            withheld = {} if tax is None else {"tax_withheld": tax}
+            paid.append(
+                line
+                | {"method": row["method"], "payment": row["payment__public_id"]}
+                | withheld
+            )
     return paid, left_out
 
 
@@ -205,7 +219,7 @@ def describe(result, *, is_dry_run: bool) -> str:
     ]
     texts += [
         f"left out: {line['affiliate']}: {format_decimal(line['amount'])}"
-        f" {line['currency']} {line['reason']}"
+        f" {line['currency']} {line['reason']} {line.get('why', '')}".rstrip()
         for line in result["left_out"]
     ]
     texts += [
@@ -222,6 +236,10 @@ def describe(result, *, is_dry_run: bool) -> str:
         f"pay by hand: {line['affiliate']}: {format_decimal(line['amount'])}"
         f" {line['currency']} {line['method']}: {line['why']}"
         for line in result["unfit"]
+    ]
+    texts += [
+        f"without a document: {line['affiliate']}: {line['why']}"
+        for line in result["without_document"]
     ]
     texts += [
         f"{run} is a draft, too, and pays {count} of these balances: only one of both"

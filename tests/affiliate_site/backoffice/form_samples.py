@@ -37,6 +37,7 @@ from affiliate_site.moving.tables.files import read_table
 from affiliate_site.moving.tables.kinds import KINDS
 from affiliate_site.moving.tables.limited import dump_table
 from affiliate_site.moving.tables.uploads import guess_settings, load_importer
+from payouts.models.documents import SupplierKind
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.services.documents import issue_documents, list_unbilled
 from payouts.services.opening_balances import post_opening_balance
@@ -212,10 +213,12 @@ def create_document(account, marker: str) -> None:
     settings = {"documents_from": today, "document_prefix": f"{marker}-"[:16]}
     payer = {f"payer_{name}": text for name, text in PAYER.items()}
     update_payout_settings(account, changes=payer | settings, at=now)
-    set_tax_rule(account, is_business=False, rate=Decimal(0), sentence=marker, at=now)
+    set_tax_rule(
+        account, kind=SupplierKind.PRIVATE, rate=Decimal(0), sentence=marker, at=now
+    )
     affiliate = list_unbilled(account, limit=1)[0].payment.affiliate
     affiliate.update_row(firstname=marker, address=marker, city=marker, country="SI")
-    tax_data = {"is_business": False, "country": "SI", "consented_on": today}
+    tax_data = {"kind": SupplierKind.PRIVATE, "country": "SI", "consented_on": today}
     set_tax_data(account, affiliate_id=affiliate.slug, **tax_data, at=now)
     assert issue_documents(account, at=now)
 

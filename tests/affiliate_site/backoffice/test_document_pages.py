@@ -76,7 +76,7 @@ def test_finance_bills_a_payment_from_nothing(staff_client, scenario, account, r
     assert "No payment can be billed now." in page
     assert "The affiliate has no tax data: <a" in page
     assert page_url(affiliate, "change") in page
-    tax_data = {"is_business": "yes", "country": "AT", "vat_id": "U12345675"}
+    tax_data = {"kind": "business", "country": "AT", "vat_id": "U12345675"}
     form = page_url(affiliate, "tax")
     saved = post(client, form, **tax_data, consented_on="2026-03-01")
     assert list_messages(saved) == [f"The tax data of {affiliate.slug} were saved."]
@@ -84,7 +84,7 @@ def test_finance_bills_a_payment_from_nothing(staff_client, scenario, account, r
     assert "Business, Austria, ATU12345675, agreed on 2026-03-01" in page
 
     assert "No tax rule for the country" in get_page(client, issue)
-    rule = {"is_business": "yes", "country": "AT", "rate": "19"}
+    rule = {"kind": "business", "country": "AT", "rate": "19"}
     saved = post(client, reverse("admin:payouts_taxrule_add"), **rule)
     assert list_messages(saved) == ["The tax rule was saved."]
 

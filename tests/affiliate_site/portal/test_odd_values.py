@@ -25,7 +25,7 @@ VALUES = {
 NAMES = (
     *("email", "password", "old_password", "code", "order_id", "day", "text", "sale"),
     *("page", "sub_id", "language", "firstname", "lastname", "company_name", "by"),
-    *("company", "address", "city", "state", "country", "vat_id", "is_business"),
+    *("company", "address", "city", "state", "country", "vat_id", "kind"),
     *("iban", "bic", "recipient", "account_holder", "is_primary", "url", "events"),
     *("program", "terms", "version", "website", "before", "file", "format", "kind"),
     *("period", "start", "end"),

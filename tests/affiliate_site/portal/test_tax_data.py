@@ -6,14 +6,15 @@ import pytest
 from django.utils import timezone
 
 from affiliate_site.portal.throttling import PASSWORDS
+from payouts.models.documents import SupplierKind
 from tests.affiliate_site.portal.conftest import PASSWORD
-from tests.document_scenario import switch_on
+from tests.document_scenario import set_rule, switch_on
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 CONFIRMED = {"old_password": PASSWORD}
-BUSINESS = {"is_business": "True", "country": "AT", "vat_id": "U 12345675"} | CONFIRMED
-PRIVATE = {"is_business": "False", "country": "DE"} | CONFIRMED
+BUSINESS = {"kind": "business", "country": "AT", "vat_id": "U 12345675"} | CONFIRMED
+PRIVATE = {"kind": "private", "country": "DE"} | CONFIRMED
 ADDRESS = {"address": "Ring 1", "city": "Wien", "country": "AT"}
 
 
@@ -48,15 +49,46 @@ def test_explains_and_stores_the_consent(mina, account, portal, url, scenario):
     mina.post(url, BUSINESS)
     assert "yet: agree to self-billing in your tax data. <a" in read(mina.get(payments))
     response = mina.post(url, BUSINESS | {"has_consented": "on"})
-    assert response["Location"] == f"{portal}profile/?saved=1"
+    assert response["Location"] == f"{url}?saved=1"
     row = account.tax_data.get()
-    assert (row.is_business, row.country, row.vat_id) == (True, "AT", "ATU12345675")
+    assert (row.supplier_kind, row.country) == ("business", "AT")
+    assert row.vat_id == "ATU12345675"
     assert row.consented_on == account.get_day(timezone.now())
     event = account.audit_log.filter(kind="tax_data.set").latest("id")
     assert event.actor == f"affiliate {affiliate.pk}"
     assert "yet: enter your address in your profile. <a" in read(mina.get(payments))
     affiliate.update_row(**ADDRESS)
+    text = f"yet: {account.name} has to say first how they are taxed."
+    assert text in read(mina.get(payments))
+    switch_on(account, requires_documents=True)
+    assert f"{text} Payments wait until then." in read(mina.get(payments))
+    set_rule(account)
     assert "No document can be issued" not in read(mina.get(payments))
+    response = mina.post(url, BUSINESS | {"has_consented": "on"})
+    assert response["Location"] == f"{portal}profile/?saved=1"
+
+
+def test_says_which_number_is_missing_and_takes_it(mina, account, url, scenario):
+    scenario.mina.affiliate.update_row(**ADDRESS)
+    set_rule(account, "0", sentence="Reverse charge", required_number="reverse_charge")
+    small = SupplierKind.SMALL_BUSINESS
+    set_rule(account, "0", kind=small, sentence="Exempt", required_number="tax_number")
+    values = BUSINESS | {"has_consented": "on", "legal_name": "  Mina  Ltd "}
+
+    page = read(mina.post(url, values | {"vat_id": ""}, follow=True))
+    assert "Saved." in page
+    assert "yet: enter your VAT ID in your tax data.</p>" in page
+    page = read(mina.post(url, values | {"kind": small, "vat_id": ""}, follow=True))
+    assert "yet: enter your tax number in your tax data.</p>" in page
+    response = mina.post(url, values | {"kind": small, "tax_number": " 12  34 "})
+    assert response["Location"].endswith("/profile/?saved=1")
+    row = account.tax_data.get()
+    assert (row.supplier_kind, row.tax_number, row.legal_name) == (
+        *(small, "12 34", "Mina Ltd"),
+    )
+    page = read(mina.get(url))
+    assert 'value="12 34"' in page
+    assert 'value="small_business" required id="id_kind_1" checked' in page
 
 
 def test_a_consent_keeps_its_day_and_can_be_withdrawn(mina, account, url):
@@ -65,9 +97,9 @@ def test_a_consent_keeps_its_day_and_can_be_withdrawn(mina, account, url):
     account.tax_data.update(consented_on=earlier)
     mina.post(url, PRIVATE | {"has_consented": "on"})
     row = account.tax_data.get()
-    assert (row.is_business, row.country, row.vat_id) == (False, "DE", "")
+    assert (row.supplier_kind, row.country, row.vat_id) == ("private", "DE", "")
     assert row.consented_on == earlier
-    assert 'value="False" required id="id_is_business_1" checked' in read(mina.get(url))
+    assert 'value="private" required id="id_kind_2" checked' in read(mina.get(url))
     mina.post(url, PRIVATE)
     assert account.tax_data.get().consented_on is None
 
@@ -76,7 +108,7 @@ def test_a_consent_keeps_its_day_and_can_be_withdrawn(mina, account, url):
     "changes",
     [
         {"vat_id": "U 12345670"},
-        {"is_business": "False"},
+        {"kind": "private"},
         {"country": "DE", "vat_id": "DE136695976"},  # the account's own
     ],
 )
@@ -117,7 +149,7 @@ def test_who_has_no_password_sets_one_first(mina, portal, url, scenario):
     assert "Save" not in page
 
 
-@pytest.mark.parametrize("missing", ["is_business", "country"])
+@pytest.mark.parametrize("missing", ["kind", "country"])
 def test_asks_for_what_is_missing(mina, account, url, missing):
     page = read(mina.post(url, BUSINESS | {missing: ""}))
     assert "This field is required." in page

@@ -100,7 +100,7 @@ class Doors:
             "profile/edit/",
             {"firstname": MARK, "lastname": MARK, "company_name": MARK},
         )
-        taxes = {"is_business": "True", "country": "US", "vat_id": MARK}
+        taxes = {"kind": "business", "country": "US", "vat_id": MARK}
         self.post(self.mine, "profile/taxes/", taxes | confirmed)
         paypal = {"email": EMAIL, "account": EMAIL} | confirmed
         self.post(self.mine, "payout-methods/paypal/", paypal)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from accounts.errors import ErrorList
 from payouts.errors import InvalidTaxData, InvalidTaxRule, TaxRuleNotFound
+from payouts.models.documents import SupplierKind
 from payouts.services.documents import (
     DocumentProblem,
     calculate_vat,
@@ -160,7 +161,7 @@ def test_says_what_is_missing_and_bills_once_it_is_there(account, scenario, run)
     set_taxes(account, *slugs, consented_on=None)
     assert list_problems(account) == [DocumentProblem.NO_CONSENT] * 2
     set_taxes(account, *slugs)
-    set_rule(account, is_business=False)
+    set_rule(account, kind=SupplierKind.PRIVATE)
     set_rule(account, country="DE")
     assert list_problems(account) == [DocumentProblem.NO_TAX_RULE] * 2
     assert issue_documents(account, at=AT) == []
@@ -263,7 +264,7 @@ def test_normalizes_vat_ids(country, text, stored):
         ({"vat_id": "DE136695976"}, "vat_id"),
         ({"vat_id": "ATU1234567"}, "vat_id"),
         ({"country": "XX"}, "country"),
-        ({"is_business": False}, "vat_id"),
+        ({"kind": SupplierKind.PRIVATE}, "vat_id"),
         ({"consented_on": AT.date() + timedelta(days=2)}, "consented_on"),
     ],
 )

@@ -329,7 +329,8 @@ class MarkedPerson:
         method.update(on_hold_reason=MARK)
         fill_payout_line(account, self.slug)
         affiliate = account.affiliates.get(slug=self.slug)
-        tax_data = {"is_business": True, "country": "US", "vat_id": MARK}
+        numbers = dict.fromkeys(("vat_id", "tax_number", "legal_name"), MARK)
+        tax_data = {"is_business": True, "country": "US"} | numbers
         account.tax_data.create(affiliate=affiliate, **tax_data)
         fill_mail(account, self.slug)
         fill_portal(account, self.slug)

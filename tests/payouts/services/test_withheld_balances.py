@@ -166,7 +166,7 @@ def test_a_draft_that_includes_it_cannot_be_confirmed(scenario):
         confirm(other)
 
     text = "minakessler: the EUR balance is withheld, lift that to pay it"
-    assert caught.value.params["changes"] == text == describe_changes(other)
+    assert caught.value.params["changes"] == text == describe_changes(other, at=AT)
     remake_draft(account, pk=other.pk, at=AT)
     confirm(other)
     assert list_paid(account) == [(*MINA_USD, 2), (*ODETTE_EUR, 3)]
