@@ -119,7 +119,12 @@ def fill_program(scenario, marker, image):
     set_rule(account)
     update_portal_settings(
         account,
-        changes={"is_on": True, "terms": "Be kind.", "host": f"{marker}.example.org"},
+        changes={
+            "is_on": True,
+            "terms": "Be kind.",
+            "translations": {"de": "Lieb."},
+            "host": f"{marker}.example.org",
+        },
         at=AT,
     )
     invite_affiliate(

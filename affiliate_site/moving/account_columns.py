@@ -89,7 +89,7 @@ EXPORTED = {
         "is_on is_open welcome_text sender_name contact_email order_ids"
         " shows_comments shows_recruit_sales payout_day"
     ),
-    "tracking.PortalTerms": "version text created_at",
+    "tracking.PortalTerms": "version text translations created_at",
     "tracking.Program": (
         "slug title currency cookie_time landing_page shop_hosts link_parameters"
         " program_group auto_approve_affiliates auto_approve_commissions"
@@ -127,7 +127,7 @@ EXPORTED = {
     ),
     "tracking.ShopReference": "connection reference order",
     "tracking.Source": "affiliate prospect hex",
-    "tracking.TermsAcceptance": "affiliate terms accepted_at",
+    "tracking.TermsAcceptance": "affiliate terms language accepted_at",
     "tracking.Visitor": "tracking_id click created_at",
     "payouts.Bonus": (
         "program public_id title goal_type goal period kind value created_at ended_at"

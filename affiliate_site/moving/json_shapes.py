@@ -178,6 +178,7 @@ SHAPES: dict[str, Any] = {
     **dict.fromkeys(
         ("tracking.Conversion.warnings", "tracking.Customer.warnings"), list[str]
     ),
+    "tracking.PortalTerms.translations": Texts,
     "tracking.Program.link_parameters": list[str],
     "tracking.Program.shop_hosts": list[str],
     "tracking.ShopCustomer.facts": CustomerFacts,

@@ -117,6 +117,7 @@ def apply_as_affiliate(request, offer: dict[str, Any]) -> HttpResponse:
             apply_for_program(
                 affiliate,
                 program_slug=offer["slug"],
+                language=translation.get_language() or "",
                 terms_version=form.terms_version,
                 at=timezone.now(),
             )
@@ -176,5 +177,8 @@ def confirm(request, token: str) -> HttpResponse:
         context["email"] = application.email
         context["program"] = application.program.title
         context["details"] = list_details(application)
-        context["terms"] = application.terms
+        if application.terms is not None:
+            language = application.data["language"]
+            context["terms"] = application.terms
+            context["terms_text"] = application.terms.get_text(language)
     return show(request, "confirm_application", context)

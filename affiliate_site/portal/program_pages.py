@@ -3,6 +3,7 @@
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from accounts.services.accounts import find_logo
@@ -20,6 +21,7 @@ from tracking.services.portal_terms import (
     accept_terms,
     find_unaccepted_terms,
     get_terms,
+    list_acceptances,
 )
 
 CACHE = "public, max-age=300"
@@ -47,7 +49,7 @@ def program(request, program: str) -> HttpResponse:
 
 @portal_page("GET", "HEAD", "POST", is_public=True)
 def terms(request) -> HttpResponse:
-    """The present terms; an affiliate who has not accepted them can do so."""
+    """The present terms, which an affiliate can accept, and what they have accepted."""
     account, affiliate = request.account, request.affiliate
     message = ""
     if request.method == "POST" and affiliate is not None:
@@ -55,18 +57,28 @@ def terms(request) -> HttpResponse:
         try:
             is_number = version.isascii() and version.isdigit()
             number = int(version[:20]) if is_number else None
-            accept_terms(affiliate, version=number, at=timezone.now())
+            accept_terms(
+                affiliate,
+                version=number,
+                language=request.POST.get("language", ""),
+                at=timezone.now(),
+            )
         except TermsChanged as error:
             message = translate_error(error)
         else:
             return redirect(build_url(account, "home"))
     present = get_terms(account)
-    if present is None:
+    accepted = list_acceptances(affiliate) if affiliate else []
+    if present is None and not accepted:
         raise Http404
+    language = present.choose_language(get_language() or "") if present else ""
     context = {
         "title": _("Terms of {account}").format(account=account.name),
         "terms": present,
-        "day": account.get_day(present.created_at),
+        "text": present and present.get_text(language),
+        "text_language": language,
+        "day": present and account.get_day(present.created_at),
+        "accepted": [(it, account.get_day(it.accepted_at)) for it in accepted],
         "is_open": affiliate is not None and find_unaccepted_terms(affiliate),
         "message": message,
     }

@@ -35,6 +35,7 @@ from tracking.models.customers import Customer
 from tracking.models.prospects import Prospect
 from tracking.services.erasure import find_clicks
 from tracking.services.mails import SECRET_MAILS
+from tracking.services.portal_terms import list_acceptances
 
 VISITOR_DATA = ("ip", "user_agent")
 # What an affiliate has set, and what the portal keeps, beyond the API.
@@ -185,11 +186,15 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             .order_by("pk")
             .values("email", "data", "created_at", "used_at")
         ),
-        "accepted_terms": list(
-            account.terms_acceptances.filter(**own)
-            .order_by("pk")
-            .values("terms__version", "terms__text", "accepted_at")
-        ),
+        "accepted_terms": [
+            {
+                "version": row.terms.version,
+                "language": row.language,
+                "text": row.text,
+                "accepted_at": row.accepted_at,
+            }
+            for row in list_acceptances(affiliate)
+        ],
         "events": _list_audit_entries(account, f"affiliate:{affiliate.pk}"),
     }
 

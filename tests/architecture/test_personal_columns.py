@@ -80,7 +80,7 @@ OTHER_COLUMNS = {
     "tracking.ImportedObject": "source kind fingerprint",
     "tracking.Mail": "kind about",
     "tracking.PortalSettings": "contact_email host sender_name welcome_text",
-    "tracking.PortalTerms": "text",
+    "tracking.PortalTerms": "text translations",
     "tracking.Program": (
         "slug title landing_page shop_hosts program_group link_parameters"
     ),
@@ -89,6 +89,7 @@ OTHER_COLUMNS = {
     "tracking.Source": "hex",
     "tracking.TableImport": "actor kind",
     "tracking.TableUpload": "kind system",
+    "tracking.TermsAcceptance": "language",
 }
 
 

@@ -10,10 +10,16 @@ from tracking.models.programs import Program
 
 
 class PortalTerms(TenantModel):
-    """A version of an account's terms; an empty text means that there are none."""
+    """A version of an account's terms; an empty text means that there are none.
+
+    Nobody changes it later: affiliates have accepted it.
+    """
 
     version = models.PositiveIntegerField()
-    text = models.TextField(blank=True)
+    text = models.TextField(blank=True)  # in languages without one of their own
+    translations = models.JSONField(
+        default=dict, db_default=models.Value({}, models.JSONField())
+    )
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -27,9 +33,17 @@ class PortalTerms(TenantModel):
     def __str__(self) -> str:
         return str(self.version)
 
+    def choose_language(self, language: str) -> str:
+        """Return the language if the terms have a text in it, else empty."""
+        return language if language in self.translations else ""
+
+    def get_text(self, language: str) -> str:
+        """Return the text that somebody reads in this language."""
+        return str(self.translations.get(language, self.text))
+
 
 class TermsAcceptance(TenantModel):
-    """An affiliate accepted a version of the terms."""
+    """An affiliate accepted a version of the terms, in the language they read."""
 
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="+", db_index=False
@@ -37,6 +51,8 @@ class TermsAcceptance(TenantModel):
     terms = models.ForeignKey(
         PortalTerms, models.PROTECT, related_name="+", db_index=False
     )
+    # A key of its translations; empty: the text for all other languages.
+    language = models.CharField(max_length=8, blank=True, default="", db_default="")
     accepted_at = models.DateTimeField()
 
     class Meta:
@@ -50,6 +66,16 @@ class TermsAcceptance(TenantModel):
 
     def __str__(self) -> str:
         return str(self.pk)
+
+    @property
+    def label(self) -> str:
+        """`3`, or `3 (de)`."""
+        return f"{self.terms} ({self.language})" if self.language else str(self.terms)
+
+    @property
+    def text(self) -> str:
+        """What was accepted."""
+        return self.terms.get_text(self.language)
 
 
 class PortalApplication(TenantModel):

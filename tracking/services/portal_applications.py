@@ -184,6 +184,7 @@ def confirm_application(account: Account, token: str, *, at: datetime) -> str:
                 record_acceptance(
                     affiliate,
                     application.terms,
+                    language=data["language"],
                     accepted_at=application.created_at,
                     at=at,
                 )
@@ -206,6 +207,7 @@ def apply_for_program(
     affiliate: Affiliate,
     *,
     program_slug: str,
+    language: str = "",
     terms_version: int | None,
     at: datetime,
 ) -> Enrollment:
@@ -218,7 +220,7 @@ def apply_for_program(
     try:
         with transaction.atomic():
             if find_unaccepted_terms(affiliate) is not None:
-                accept_terms(affiliate, version=terms_version, at=at)
+                accept_terms(affiliate, version=terms_version, language=language, at=at)
             return _enroll(affiliate, program, at=at)
     except AlreadyEnrolled:
         raise AlreadyApplied from None

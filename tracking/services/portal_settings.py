@@ -73,12 +73,13 @@ def update_portal_settings(
 ) -> PortalSettings:
     """Change columns of the settings; the audit log gets their names.
 
-    Other `terms` than the present ones are a new version. Raises `InvalidSetting` for a
+    Other `terms` than the present ones, or `translations` of them, are a new version.
+    Raises `InvalidSetting` for a
     `payout_day` that some month does not have, and for a `sender_name` that would not
     be sent as it is. A `host` is set by `set_portal_host`.
     """
     changes = dict(changes)
-    terms = changes.pop("terms", None)
+    terms, translations = changes.pop("terms", None), changes.pop("translations", None)
     validate_payout_day(changes.get("payout_day"))
     validate_sender_name(changes.get("sender_name") or "")
     with transaction.atomic():
@@ -96,7 +97,7 @@ def update_portal_settings(
             row.update_row(**{name: changes[name] for name in fields})
             log_event(account, "portal.set", row, at=at, fields=fields)
         if terms is not None:
-            publish_terms(account, terms, at=at)
+            publish_terms(account, terms, translations=translations, at=at)
     return row
 
 

@@ -14,6 +14,7 @@ class PortalState:
 
     has_second_factor: bool
     terms_version: int | None
+    terms_language: str | None
     terms_accepted_at: datetime | None
 
 
@@ -29,6 +30,7 @@ def get_portal_state(affiliate: Affiliate) -> PortalState:
     row = account.affiliates.filter(pk=affiliate.pk).values_list(
         Exists(factors),
         Subquery(accepted.values("terms__version")[:1]),
+        Subquery(accepted.values("language")[:1]),
         Subquery(accepted.values("accepted_at")[:1]),
     )
     return PortalState(*row.get())

@@ -36,6 +36,7 @@ from affiliate_site.backoffice.affiliates.new_affiliate_page import AddAffiliate
 from affiliate_site.backoffice.affiliates.note_pages import AddNotePage
 from affiliate_site.backoffice.affiliates.payout_method_pages import SetPayoutMethodPage
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
+from affiliate_site.backoffice.affiliates.portal_facts import terms_view
 from affiliate_site.backoffice.affiliates.portal_pages import (
     InviteToPortalPage,
     RemoveSecondFactorPage,
@@ -303,14 +304,16 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         return bulk_actions.show_addresses(self, request, rows)
 
     def get_urls(self):
-        """Add suggestions of filters, choices of forms, and the page of statements."""
+        """Add suggestions of filters, choices of forms, statements, accepted terms."""
         view = self.admin_site.admin_view(self.suggestions_view)
         statement = self.admin_site.admin_view(partial(statement_view, self))
+        terms = self.admin_site.admin_view(partial(terms_view, self))
         choices = RowChoicesView.as_view(admin_site=self.admin_site)
         return [
             path("choices/", self.admin_site.admin_view(choices), name="row_choices"),
             path("suggestions/", view, name="affiliate_suggestions"),
             path("<int:object_id>/statement/", statement, name="affiliate_statement"),
+            path("<int:object_id>/terms/", terms, name="affiliate_terms"),
             *super().get_urls(),
         ]
 

@@ -150,7 +150,7 @@ def build_affiliate_context(request, affiliate) -> dict:
         "cards": build_cards(affiliate, by_day, at),
         "months": [build_month(month, by_day) for month in months],
         "period_days": PERIOD_DAYS,
-        "details": list_details(affiliate) + list_accepted_terms(state),
+        "details": list_details(affiliate) + list_accepted_terms(affiliate, state),
         **payout_context,
         "minimums": list_own_minimums(affiliate),
         "tax_data": describe_tax_data(affiliate),

@@ -1,16 +1,43 @@
-"""What the page of an affiliate says about the portal."""
+"""What the office says about an affiliate and the portal."""
 
 from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.urls import reverse
+from django.utils.html import format_html
 
 from affiliate_site.backoffice.formatters import format_datetime, format_day
+from tracking.services.portal_terms import list_acceptances
 
 
-def list_accepted_terms(state) -> list[tuple[str, str]]:
+def list_accepted_terms(affiliate, state) -> list[tuple[str, str]]:
     """The version of the portal's terms that the affiliate accepted last."""
     if state.terms_version is None:
         return []
-    version, day = state.terms_version, format_day(state.terms_accepted_at)
-    return [("Terms of the portal", f"version {version} accepted on {day}")]
+    text = format_html(
+        'version {}{} accepted on {}: <a href="{}">texts</a>',
+        state.terms_version,
+        f" ({state.terms_language})" if state.terms_language else "",
+        format_day(state.terms_accepted_at),
+        reverse("admin:affiliate_terms", args=[affiliate.pk]),
+    )
+    return [("Terms of the portal", text)]
+
+
+def terms_view(model_admin, request, object_id: int):
+    """What an affiliate has accepted, word for word, the newest version first."""
+    if not model_admin.has_view_permission(request):
+        raise PermissionDenied
+    affiliate = model_admin.get_object(request, object_id)
+    if affiliate is None:
+        raise Http404
+    texts = [
+        f"Version {row.label}, accepted on {format_datetime(row.accepted_at)}\n\n"
+        f"{row.text}\n"
+        for row in list_acceptances(affiliate)
+    ]
+    content = "\n\n".join(texts)
+    return HttpResponse(content, content_type="text/plain; charset=utf-8")
 
 
 def list_portal_facts(affiliate, state) -> list[str]:

@@ -27,6 +27,17 @@ from tracking.services.portal_settings import (
 from tracking.services.portal_terms import get_terms
 from tracking.services.second_factor import delete_second_factor, has_second_factor
 
+# The fields of the terms in the languages of the portal.
+TRANSLATIONS = {code: f"terms_{code}" for code in ("en", "de", "fr", "es")}
+
+
+class TermsField(forms.CharField):
+    """The terms in one language."""
+
+    def __init__(self, **kwargs):
+        widget = MULTI_LINE({"rows": 4})
+        super().__init__(max_length=30_000, required=False, widget=widget, **kwargs)
+
 
 class PortalSettingsForm(ServiceForm):
     """Who gets in, and what affiliates see."""
@@ -54,9 +65,13 @@ class PortalSettingsForm(ServiceForm):
         widget=MULTI_LINE({"rows": 10}),
         help_text=(
             "Affiliates accept them when they apply. After a change they are asked"
-            " again."
+            " again. Who reads one of the languages below reads and accepts that text."
         ),
     )
+    terms_en = TermsField(label="Terms in English")
+    terms_de = TermsField(label="Terms in German")
+    terms_fr = TermsField(label="Terms in French")
+    terms_es = TermsField(label="Terms in Spanish")
     sender_name = forms.CharField(
         label="Sender of mail",
         max_length=255,
@@ -96,7 +111,8 @@ class PortalSettingsForm(ServiceForm):
     fieldsets: FieldSets = (
         ("Access", ("is_on", "is_open")),
         ("Mail", ("sender_name", "contact_email")),
-        ("Pages", ("welcome_text", "terms", "payout_day")),
+        ("Pages", ("welcome_text", "payout_day")),
+        ("Terms", ("terms", *TRANSLATIONS.values())),
         ("What they see", ("order_ids", "shows_comments", "shows_recruit_sales")),
     )
 
@@ -134,12 +150,19 @@ class PortalSettingsPage(SettingsPage):
     def get_unlocked_initial(self, account):
         settings = get_portal_settings(account)
         terms = get_terms(account)
-        names = set(self.form_class.base_fields) - {"terms"}
-        present = {name: getattr(settings, name) for name in names}
-        return present | {"terms": terms.text if terms else ""}
+        names = set(self.form_class.base_fields) - {"terms", *TRANSLATIONS.values()}
+        texts = terms.translations if terms else {}
+        return {
+            **{name: getattr(settings, name) for name in names},
+            **{name: texts.get(code, "") for code, name in TRANSLATIONS.items()},
+            "terms": terms.text if terms else "",
+        }
 
     def save(self, form, at):
-        return update_portal_settings(self.account, changes=form.values, at=at)
+        changes = dict(form.values)
+        texts = {code: changes.pop(name) for code, name in TRANSLATIONS.items()}
+        changes["translations"] = texts
+        return update_portal_settings(self.account, changes=changes, at=at)
 
 
 def list_portal_alerts(account) -> list[str]:

@@ -243,7 +243,9 @@ def create_payout_run(account, marker: str) -> None:
 def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
     """Create the same, and rows in the states that `is_offered` of the pages asks."""
     sample = create_rows(account, api, marker)
-    update_portal_settings(account, changes={"is_on": True}, at=timezone.now())
+    update_portal_settings(
+        account, changes={"is_on": True, "terms": "Be fair."}, at=timezone.now()
+    )
     slug = f"{marker}-archived"
     call_command(
         "create_program",

@@ -9,10 +9,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from affiliate_site.backoffice.formatters import format_datetime
 from tests.affiliate_site.backoffice.forms import get_form
 from tests.affiliate_site.backoffice.money_forms import list_messages
 from tests.conftest import NOW
 from tests.portal_sessions import find_signed_in
+from tests.program_scenario import ProgramScenario
 from tracking.services.portal_access import set_portal_password
 from tracking.services.portal_links import invite_affiliate
 from tracking.services.portal_settings import (
@@ -83,6 +85,34 @@ def test_shows_the_own_host_that_only_the_operator_sets(
         f"/partners/{account.slug}/"
     )
     assert client.get("/", headers={"accept": "text/html"}).url == "/admin/"
+
+
+def test_staff_write_terms_per_language_and_read_what_was_accepted(
+    staff_client, account, other_account, scenario, url
+):
+    client = staff_client()
+    texts = {"terms": "Be fair.", "terms_de": "Seien Sie fair.", "terms_fr": ""}
+    client.post(url, get_form(client, url) | texts)
+    assert get_form(client, url)["terms_de"] == "Seien Sie fair."
+    affiliate = scenario.mina.affiliate
+    page = reverse("admin:tracking_affiliate_change", args=[affiliate.pk])
+    accept_terms(affiliate, version=1, language="de", at=NOW)
+    client.post(url, get_form(client, url) | {"terms_de": ""})
+    accept_terms(affiliate, version=2, language="de", at=NOW)
+
+    shown = client.get(reverse("admin:affiliate_terms", args=[affiliate.pk]))
+
+    assert shown["Content-Type"] == "text/plain; charset=utf-8"
+    day = format_datetime(NOW)
+    assert shown.text == (
+        f"Version 2, accepted on {day}\n\nBe fair.\n\n\n"
+        f"Version 1 (de), accepted on {day}\n\nSeien Sie fair.\n"
+    )
+    assert shown.request["PATH_INFO"] in client.get(page).text
+    foreign = ProgramScenario(other_account).mina.affiliate
+    for pk in (foreign.pk, 10**9):
+        missing = client.get(reverse("admin:affiliate_terms", args=[pk]))
+        assert missing.status_code == 404
 
 
 def test_a_change_of_the_terms_is_a_new_version(staff_client, account, scenario, url):

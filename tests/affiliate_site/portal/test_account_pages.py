@@ -67,7 +67,7 @@ def test_downloads_own_data_without_what_staff_wrote(mina, account, portal, scen
     ]
     [question], [terms] = data["questions"], data["accepted_terms"]
     assert (question["text"], question["answer"]) == ("Where is it?", "On its way.")
-    assert terms["terms__text"] == "Be kind."
+    assert terms["text"] == "Be kind."
     assert data["payout_methods"][0]["details"] == {"iban": "SI56191000000123438"}
     [commission] = data["commissions"]
     row = scenario.get_commission(sale)

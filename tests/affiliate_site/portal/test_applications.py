@@ -371,6 +371,25 @@ def test_asks_affiliates_to_accept_new_terms(mina, account, portal, client):
     assert account.terms_acceptances.count() == 1
 
 
+def test_affiliates_accept_what_they_read_and_can_read_it_again(mina, account, portal):
+    changes = {"terms": "Be fair.", "translations": {"de": "Seien <b>Sie</b> fair."}}
+    update_portal_settings(account, changes=changes, at=NOON)
+    url, german = f"{portal}terms/", {"HTTP_ACCEPT_LANGUAGE": "de"}
+    account.affiliates.update(language=None)
+    page = " ".join(mina.get(url, **german).text.split())
+    text = '<div class="text" lang="de"><p>Seien &lt;b&gt;Sie&lt;/b&gt; fair.</p></div>'
+    assert text in page
+    assert '<input type="hidden" name="language" value="de">' in page
+    mina.post(url, {"version": "1", "language": "de"}, **german)
+    update_portal_settings(account, changes={"terms": "", "translations": {}}, at=NOON)
+
+    page = " ".join(mina.get(url).text.split())
+
+    day = account.get_day(account.terms_acceptances.get().accepted_at)
+    assert f"Version 1 (de), accepted on {day:%-d %B %Y}</summary>{text}" in page
+    assert "I accept these terms" not in page
+
+
 def test_there_is_no_page_without_terms(client, portal):
     assert client.get(f"{portal}terms/").status_code == 404
 

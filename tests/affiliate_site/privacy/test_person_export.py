@@ -84,7 +84,7 @@ def test_exports_an_affiliate(account, scenario, api):
     }
     assert [link["purpose"] for link in affiliate["portal_links"]] == ["sign_in"]
     (terms,) = affiliate["accepted_terms"]
-    assert (terms["terms__version"], terms["terms__text"]) == (1, "Be fair.")
+    assert (terms["version"], terms["text"]) == (1, "Be fair.")
     (application,) = affiliate["portal_applications"]
     assert application["email"] == EMAIL.upper()
     by_api = api.get("/affiliates/minakessler/").json()

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from accounts.errors import InvalidSetting
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory, ProgramFactory
 from tracking.errors import (
@@ -38,6 +39,7 @@ from tracking.services.portal_terms import (
     accept_terms,
     find_unaccepted_terms,
     get_terms,
+    list_acceptances,
 )
 from tracking.services.programs import archive_program
 
@@ -51,13 +53,15 @@ def program(account):
     return ProgramFactory(account=account, slug="lamps", title="Harbor Lamps")
 
 
-def send(account, *, data=NORA, at=NOW, terms_version=None, slug="lamps"):
+def send(
+    account, *, data=NORA, at=NOW, terms_version=None, slug="lamps", language="en"
+):
     """Apply; returns the token in the mail."""
     send_application(
         account,
         program_slug=slug,
         data=data,
-        language="en",
+        language=language,
         terms_version=terms_version,
         at=at,
     )
@@ -224,6 +228,53 @@ def test_records_which_terms_an_applicant_accepted_and_when(account, program):
         (subject, {"version": 1}, later),
         (subject, {"version": 2}, NOW),
     ]
+
+
+TEXTS = {"de": "Seien Sie fair.", "fr": "\n"}
+
+
+def test_terms_have_a_text_per_language(account, program):
+    changes = {"terms": "Be fair.", "translations": TEXTS}
+    for _ in range(2):  # nothing has changed
+        update_portal_settings(account, changes=changes, at=NOW)
+    terms = get_terms(account)
+    assert (terms.version, terms.translations) == (1, {"de": "Seien Sie fair."})
+    assert terms.get_text("fr") == terms.get_text("") == "Be fair."
+    publish(account, "Be kind.")
+    terms = get_terms(account)
+    assert (terms.version, terms.get_text("de")) == (2, "Seien Sie fair.")
+    changes = {"terms": "Be kind.", "translations": {}}
+    update_portal_settings(account, changes=changes, at=NOW)
+    assert get_terms(account).get_text("de") == "Be kind."
+
+
+def test_terms_in_some_languages_only_are_refused(account):
+    changes = {"terms": "", "translations": TEXTS}
+    with pytest.raises(InvalidSetting, match="written for all other languages"):
+        update_portal_settings(account, changes=changes, at=NOW)
+    assert get_terms(account) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "kept", "text"),
+    [("de", "de", "Seien Sie fair."), ("es", "", "Be fair.")],
+)
+def test_records_the_language_that_was_accepted(account, program, language, kept, text):
+    """Later versions and texts change nothing about it."""
+    changes = {"terms": "Be fair.", "translations": TEXTS}
+    update_portal_settings(account, changes=changes, at=NOW)
+    token = send(account, terms_version=1, language=language)
+    confirm_application(account, token, at=NOW)
+    affiliate = account.affiliates.get()
+    publish(account, "Be kind.")
+    accept_terms(affiliate, version=2, language="xx", at=NOW)
+
+    newer, first = list_acceptances(affiliate)
+
+    assert (first.terms.version, first.language, first.text) == (1, kept, text)
+    assert first.label == (f"1 ({kept})" if kept else "1")
+    assert (newer.language, newer.text) == ("", "Be kind.")
+    assert get_portal_state(affiliate).terms_language == ""
 
 
 def test_an_affiliate_accepts_the_terms_when_applying(account, program):
