@@ -13,7 +13,6 @@ from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
 from affiliate_site.moving.importing import AccountImport
 from affiliate_site.moving.source import Source
-from payouts.services.erasure import erase_person
 from tests.affiliate_site.moving.conftest import read, write
 from tests.affiliate_site.moving.test_importing import answer
 from tests.affiliate_site.privacy.test_erased_people import (
@@ -22,6 +21,7 @@ from tests.affiliate_site.privacy.test_erased_people import (
     FOLDED,
     KEPT,
     Doors,
+    erase,
 )
 from tests.conftest import ApiClient, create_account
 from tests.factories.accounts import AccountFactory
@@ -56,7 +56,7 @@ def fill(settings):
 def erase_both(account):
     """Erase the affiliates and customers with the mark, under all their IDs."""
     for person in (EMAIL, f"t.{EMAIL}", BUYER, f"b.{BUYER}"):
-        erase_person(account, identifier=person, at=timezone.now())
+        erase(account, person)
 
 
 def list_left():
