@@ -103,6 +103,7 @@ def list_facts(run):
     programs = account.programs.filter(slug__in=basis["programs"]).order_by("title")
     groups = account.affiliate_groups.filter(public_id__in=basis["groups"])
     methods = dict(METHOD_CHOICES)
+    withheld = list_withheld_taxes(run)
     return [
         ("Due until", format_due_until(run)),
         ("Programs", ", ".join(programs.values_list("title", flat=True))),
@@ -113,7 +114,7 @@ def list_facts(run):
             "Minimum",
             ", ".join(f"{n} {currency}" for currency, n in basis["minimums"].items()),
         ),
-        ("Withholding tax", format_totals(list_withheld_taxes(run))),
+        ("Withholding tax", format_totals(withheld) if withheld else ""),
         ("Note", run.note),
         ("Drafted", format_datetime(run.created_at)),
         ("Confirmed", run.confirmed_at and format_datetime(run.confirmed_at)),

@@ -138,6 +138,7 @@ def test_shows_totals_lines_and_who_is_left_out(staff_client, scenario):
     left_out = get_section(page, "Left out: no payout method")
     assert "1, together 3.00 EUR" in left_out
     assert "Odette Varga odettevarga 3.00 EUR" in left_out
+    assert "Withholding tax" not in page
 
 
 @pytest.mark.parametrize(
