@@ -41,7 +41,8 @@ from affiliate_site.backoffice.formatters import (
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
-from payouts.models.runs import PayoutRun
+from payouts.models.runs import PayoutLine, PayoutLineState, PayoutRun
+from payouts.services.run_states import find_payments_in
 from tracking.models.affiliates import Affiliate, AffiliateGroup, Note
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
@@ -86,6 +87,7 @@ STATUS_PREDICATES = {
     "pending": "set {} back to pending",
 }
 APPROVAL_WORDS = {True: "approved", None: "pending", False: "disapproved"}
+APPROVAL_DETAILS = ("approved", "previous_approved")
 ACTOR_PATTERN = re.compile(r"(?:staff|operator) ([0-9]+)")
 ROW_ACTOR_PATTERN = re.compile(r"(affiliate|connection) (\w+)")
 AFFILIATE_SUFFIX = " (affiliate)"  # of an actor
@@ -104,6 +106,7 @@ class Names:
     groups: dict[str, str]  # titles, by public ID
     coupons: dict[str, str]  # of today, by the subject of their enrollment
     rows: dict[tuple[str, str], Any]  # subjects, by model name and name in the entry
+    returned: set[str]  # IDs of canceled payments that the bank refused or returned
 
 
 def find_names(user, entries, actors=()) -> Names:
@@ -129,7 +132,24 @@ def find_names(user, entries, actors=()) -> Names:
         else {},
         coupons=find_coupons(user, entries),
         rows=rows,
+        returned=find_returned(rows, entries),
     )
+
+
+def find_returned(rows: dict[tuple[str, str], Any], entries) -> set[str]:
+    """Return the IDs of payments of entries that came back, not canceled by staff."""
+    found = {entry.subject for entry in entries if entry.kind == "payment.canceled"}
+    payments = {
+        row.pk: row
+        for (model_name, name), row in rows.items()
+        if f"{model_name}:{name}" in found
+    }
+    if not payments:
+        return set()
+    accounts = {row.account_id for row in payments.values()}
+    lines = PayoutLine.objects.filter(account__in=accounts)
+    returned = find_payments_in(lines, payments, PayoutLineState.RETURNED)
+    return {payments[pk].public_id for pk in returned}
 
 
 def parse_enrollment(entry) -> tuple[int, int] | None:
@@ -371,7 +391,7 @@ def render_action(
     for name in SENTENCE_PARAMETER_PATTERN.findall(text):
         value = format_value(details.pop(name, ""), has_changes=False)
         text = text.replace(f"{{{name}}}", value.replace("{", "(").replace("}", ")"))
-    for name in ("approved", "previous_approved"):
+    for name in APPROVAL_DETAILS:
         details.pop(name, None)
     own = OWN_PATTERN.search(text)
     if row and own and entry.actor == entry.subject.replace(":", " "):
@@ -443,4 +463,11 @@ def describe_event(entry, details, names: Names) -> str:
         changed = [name for name, value in details.items() if is_change(value)]
         if fields := [*named, *changed]:
             return describe_fields_change(fields, details)
-    return EVENT_SENTENCES.get(entry.kind, f"{entry.kind} {{}}")  # of an older version
+    return get_sentence(entry, names)
+
+
+def get_sentence(entry, names: Names) -> str:
+    """Return the sentence of the kind; the kind itself for one of an older version."""
+    if entry.kind == "payment.canceled" and parse_subject(entry)[1] in names.returned:
+        return "recorded that {} was refused or returned"
+    return EVENT_SENTENCES.get(entry.kind, f"{entry.kind} {{}}")

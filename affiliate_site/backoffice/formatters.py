@@ -88,7 +88,9 @@ def get_status_text(row) -> str:
 
 def get_payment_text(payment) -> str:
     """The status of a payment after `mark_unanswered`, as of what it pays."""
-    return "canceled" if payment.canceled_at else get_paid_text(payment)
+    if payment.canceled_at:
+        return "refused or returned" if payment.is_returned else "canceled"
+    return get_paid_text(payment)
 
 
 def get_paid_text(row) -> str:

@@ -119,7 +119,7 @@ class PayoutRunState(models.TextChoices):
     CONFIRMED = "confirmed"
     EXPORTED = "exported"
     SETTLED = "settled"
-    PARTLY_FAILED = "partly_failed", "Partly failed"
+    PARTLY_FAILED = "partly_failed", "Partly failed"  # also if all of it came back
     DISCARDED = "discarded"
 
 

@@ -1,6 +1,6 @@
 """The states of payout runs, which follow what happens to their payments."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from accounts.db_compat import split_into_batches
 from accounts.lookups import get_or_raise
@@ -49,16 +49,25 @@ def lock_line_of_payment(account: Account, payment: Payment) -> PayoutLine | Non
 
 def list_unanswered_payments(
     lines: TenantQuerySet[PayoutLine], pks: Iterable[int | None]
-) -> set[int]:
+) -> Set[int]:
     """Return those of these payments about which the bank has not answered.
 
     `lines` are those of the accounts of the payments.
     """
-    rows = lines.filter(state=PayoutLineState.UNKNOWN)
+    return find_payments_in(lines, pks, PayoutLineState.UNKNOWN).keys()
+
+
+def find_payments_in(
+    lines: TenantQuerySet[PayoutLine],
+    pks: Iterable[int | None],
+    *states: PayoutLineState,
+) -> dict[int, str]:
+    """Map those of these payments whose lines are in one of the states to the state."""
+    rows = lines.filter(state__in=states)
     return {
-        pk
+        pk: state
         for batch in split_into_batches(sorted({pk for pk in pks if pk}))
-        for pk in rows.filter(payment__in=batch).values_list("payment", flat=True)
+        for pk, state in rows.filter(payment__in=batch).values_list("payment", "state")
         if pk
     }
 

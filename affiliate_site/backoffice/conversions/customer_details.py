@@ -14,6 +14,7 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_key_values,
     format_money,
+    get_payment_text,
     get_status_text,
 )
 from affiliate_site.backoffice.object_pages import (
@@ -171,7 +172,10 @@ def list_payment_entries(payment, commission_link, released_at) -> list[Timeline
         payment.created_at < at < canceled_at for at in released_at
     ):
         canceled = format_html(
-            "{} unpaid: payment {} was canceled", commission_link, payment_link
+            "{} unpaid: payment {} was {}",
+            commission_link,
+            payment_link,
+            get_payment_text(payment),
         )
         entries.append(TimelineEntry(canceled_at, canceled))
     return entries

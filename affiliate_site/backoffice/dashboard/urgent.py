@@ -52,7 +52,7 @@ def list_urgent(account, *, at: datetime) -> list[tuple[int, str, str, str]]:
         ),
         (
             runs.count(),
-            "Partly failed payout runs",
+            "Failed or partly failed payout runs",
             f"Of the last {RECENT.days} days; what came back is owed again",
             build_changelist_url(
                 "payouts_payoutrun", state__exact=PayoutRunState.PARTLY_FAILED.value

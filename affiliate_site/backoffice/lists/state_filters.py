@@ -36,7 +36,7 @@ class CanceledFilter(StateFilter):
     """Payments that were canceled or not."""
 
     parameter_name = "canceled_at__isnull"
-    texts = {"True": "Not canceled", "False": "Canceled"}
+    texts = {"True": "Not canceled", "False": "Canceled or returned"}
 
 
 class PaidFilter(StateFilter):

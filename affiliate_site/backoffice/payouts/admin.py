@@ -24,6 +24,7 @@ from affiliate_site.backoffice.affiliates.payout_method_pages import (
 )
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
 from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
     format_affiliate,
     format_datetime,
     format_money,
@@ -352,7 +353,13 @@ class PaymentAdmin(
         AMOUNT,
         build_status_column(get_payment_text),
         "created_at",
-        "canceled_at",
+        ListColumn(
+            "canceled_at",
+            "Canceled or returned",
+            lambda row: format_datetime(row.canceled_at) or EMPTY_VALUE,
+            order="canceled_at",
+            export="canceled_at",
+        ),
         ListColumn("paid_to", "Paid to", lambda row: row.paid_to, is_listed=False),
     )
     list_select_related = ("affiliate",)
@@ -367,7 +374,7 @@ class PaymentAdmin(
         DateFilter,
     )
     amount_column = "amount"
-    left_out_of_sums = (("canceled", "canceled_at", Q(canceled_at=None)),)
+    left_out_of_sums = (("canceled or returned", "canceled_at", Q(canceled_at=None)),)
     ordering = ("-created_at", "-id")
     row_pages = (CancelPaymentPage,)
     actions = ("cancel_selected",)

@@ -12,6 +12,7 @@ from affiliate_site.backoffice.formatters import (
     format_affiliate,
     format_datetime,
     format_money,
+    get_payment_text,
 )
 from affiliate_site.backoffice.object_pages import (
     Column,
@@ -27,7 +28,10 @@ from affiliate_site.backoffice.payouts.due_texts import (
     list_parts,
 )
 from affiliate_site.backoffice.payouts.minimum_pages import describe_minimum
-from affiliate_site.backoffice.payouts.payout_texts import add_payout_texts
+from affiliate_site.backoffice.payouts.payout_texts import (
+    add_payout_texts,
+    mark_unanswered,
+)
 from affiliate_site.backoffice.payouts.withheld_pages import add_withheld_texts
 from payouts.models.commissions import CommissionStatus
 from tracking.amounts import ExactSum
@@ -150,6 +154,7 @@ def build_payments_section(ledger_account) -> Section:
         affiliate=ledger_account.affiliate_id, currency=currency
     ).order_by("-created_at", "-id")
     shown = list(payments[:MAX_PAYMENTS])
+    mark_unanswered(shown)
     rows = account.commissions.filter(payment__in=shown).order_by()
     covered = dict(rows.values_list("payment").annotate(ExactSum("amount")))
     return Section(
@@ -168,7 +173,7 @@ def build_payments_section(ledger_account) -> Section:
                 format_html("<s>{}</s>", format_money(each.amount, currency))
                 if each.canceled_at
                 else format_money(each.amount, currency),
-                "canceled"
+                get_payment_text(each)
                 if each.canceled_at
                 else format_money(covered.get(each.pk, ZERO), currency),
             )

@@ -68,7 +68,10 @@ def get_payment_details(request, payment) -> Details:
                         format_datetime(payment.created_at),
                     ),
                     ("Withholding tax", describe_withholding(payment)),
-                    ("Canceled on", format_datetime(payment.canceled_at)),
+                    (
+                        "Came back on" if payment.is_returned else "Canceled on",
+                        format_datetime(payment.canceled_at),
+                    ),
                     ("Reason", payment.cancel_reason),
                     ("Paid to", format_payment_method(payment, request.user)),
                     *(list_line_facts(line) if line else []),
@@ -152,7 +155,7 @@ def explain_no_mail(payment, line: PayoutLine | None) -> str:
     if line is None:
         return "no payout run made this payment"
     if payment.canceled_at:
-        return "the payment was canceled"
+        return "the payment came back, or was canceled"
     if line.state != SETTLED:
         return "it is sent when the payment has arrived"
     if not payment.affiliate.email:

@@ -16,10 +16,10 @@ from payouts.models.payments import (
     Payment,
     PayoutMethod,
 )
-from payouts.models.runs import LeftOutReason, PayoutLine
+from payouts.models.runs import LeftOutReason, PayoutLine, PayoutLineState
 from payouts.payout_details import DETAIL_NAMES, mask_details
 from payouts.services.payout_methods import find_obstacle
-from payouts.services.run_states import list_unanswered_payments
+from payouts.services.run_states import find_payments_in
 
 NO_PAYOUT_METHOD = "no payout method"
 DETAIL_LABELS = {
@@ -132,17 +132,21 @@ def warn_of_missing_methods(rows: Iterable[Any]) -> str:
 
 
 def mark_unanswered(rows: Sequence[Commission | Payment]) -> None:
-    """Set `is_unanswered` of payments, or of commissions by what pays them.
+    """Set `is_unanswered` of payments, or of commissions by what pays them, and
+    `is_returned`.
 
-    It is true while the payment is on its way: a payout run made it, and the bank has
-    not answered yet.
+    The first is true while the payment is on its way: a payout run made it, and the
+    bank has not answered yet. The second is true if the bank refused or returned it.
     """
     pks = [row.pk if isinstance(row, Payment) else row.payment_id for row in rows]
     accounts = {row.account_id for row in rows}
     lines = PayoutLine.objects.filter(account__in=accounts)
-    found = list_unanswered_payments(lines, pks)
+    unknown, returned = PayoutLineState.UNKNOWN, PayoutLineState.RETURNED
+    found = find_payments_in(lines, pks, unknown, returned)
     for row, pk in zip(rows, pks, strict=True):
-        row.is_unanswered = pk in found  # type: ignore[union-attr]
+        state = found.get(pk or 0)
+        row.is_unanswered = state == unknown  # type: ignore[union-attr]
+        row.is_returned = state == returned  # type: ignore[union-attr]
 
 
 def describe_withholding(row) -> str:

@@ -61,10 +61,10 @@ MAX_LEFT_OUT = 10  # of each reason
 
 def get_run_details(request, run) -> Details:
     """The run in numbers and words, its lines, and who is left out."""
-    state = PayoutRunState(run.state)
+    state, totals = PayoutRunState(run.state), get_paid_totals(run)
     return Details(
-        headline=describe_paid_totals(get_paid_totals(run)),
-        labels=[label_status(state.label.lower())],
+        headline=describe_paid_totals(totals),
+        labels=[label_status(describe_state(run, totals))],
         is_removed=state == PayoutRunState.DISCARDED,
         alerts=[
             *list_failures(run),
@@ -79,6 +79,13 @@ def get_run_details(request, run) -> Details:
             build_history(request, [run]),
         ],
     )
+
+
+def describe_state(run, totals: PaidTotals) -> str:
+    """`partly failed`; `failed` if all of it came back."""
+    if run.state == PayoutRunState.PARTLY_FAILED and not any(totals.paid.values()):
+        return "failed"
+    return PayoutRunState(run.state).label.lower()
 
 
 def describe_paid_totals(totals: PaidTotals) -> str:

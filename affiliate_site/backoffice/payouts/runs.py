@@ -32,6 +32,7 @@ from affiliate_site.backoffice.payouts.payout_file_pages import DownloadFilesPag
 from affiliate_site.backoffice.payouts.payout_result_pages import ImportResultsPage
 from affiliate_site.backoffice.payouts.run_detail import (
     describe_paid_totals,
+    describe_state,
     format_due_until,
     get_line_details,
     get_run_details,
@@ -58,7 +59,7 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     columns = (
         "public_id",
-        build_status_column(lambda run: run.get_state_display().lower()),
+        build_status_column(lambda run: describe_state(run, run.totals)),
         ListColumn("due_until", "Due until", format_due_until),
         ListColumn(
             "line_count",

@@ -545,7 +545,7 @@ def test_names_what_is_urgent_first(staff_client, scenario, account):
         ("Shops that cannot report", "1"),
         ("Self-referrals", "1"),
         ("Returned payout accounts", "1"),
-        ("Partly failed payout runs", "1"),
+        ("Failed or partly failed payout runs", "1"),
     ]
     assert cards[0].note == "Lamps shop"
     lists = [client.get(card.url).context["cl"].result_list for card in cards]

@@ -8,6 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import strip_tags
 
 from affiliate_site.backoffice.payouts import payer_settings_page, payout_result_pages
 from payouts.services.payments import cancel_payment
@@ -276,6 +277,29 @@ def test_says_what_failed_and_what_is_next(staff_client, account, run):
     links = re.findall(r'href="([^"]*)">Show which', get_page(client, run))
     listed = client.get(links[0].replace("&amp;", "&")).context["cl"].result_list
     assert [row.pk for row in listed] == [second.pk]
+
+
+def test_says_of_a_payment_what_the_bank_did(staff_client, account, run):
+    client = staff_client()
+    lines = get_lines(run)
+    answers = [(line, "failed,,,AC04") for line in lines]
+    apply(client, run, upload(client, run, *answers[:2]))
+    assert ">Partly failed<" in get_page(client, run)
+    apply(client, run, upload(client, run, answers[2]))
+
+    payment = lines[0].payment
+    listed = " ".join(client.get("/admin/payouts/payment/").content.decode().split())
+    for page in (get_page(client, payment), listed):
+        assert ">Refused or returned<" in page
+        assert ">Canceled<" not in page
+    assert "Came back on" in get_page(client, payment)
+    log = client.get("/admin/accounts/auditlogentry/").content.decode()
+    name = f"payment {lines[2].payment} to nilsberg: 5.00 USD"
+    assert f"recorded that {name} was refused or returned" in strip_tags(log)
+    assert run.reload().state == "partly_failed"
+    runs = client.get("/admin/payouts/payoutrun/").content.decode()
+    for page in (get_page(client, run), " ".join(runs.split())):
+        assert ">Failed<" in page
 
 
 def list_alerts(client, run):
