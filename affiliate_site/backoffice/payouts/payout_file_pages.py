@@ -5,9 +5,9 @@ from typing import Any
 
 from django import forms
 from django.http import HttpResponse
+from django.middleware.csrf import get_token
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.http import urlencode
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.form_pages import FormPage
@@ -38,7 +38,11 @@ CONTENT_TYPES = {
 }
 LISTS = {"csv": write_csv, "xlsx": write_xlsx}  # of all payments, with a column picker
 LIST_LABELS = {"csv": "All payments as CSV", "xlsx": "All payments for Excel"}
-ADDRESS = '<a class="details-link" href="{}">{}</a>'
+FILE_BUTTON = (
+    '<form method="post" action="{}"><input type="hidden" name="csrfmiddlewaretoken"'
+    ' value="{}"><button class="details-link cursor-pointer" name="file" value="{}">'
+    "{}</button></form>"
+)
 
 
 def describe_file(planned: PlannedFile) -> str:
@@ -55,6 +59,7 @@ def list_file_sections(request, run) -> list[Section]:
         return []
     files = plan_default_files(run)
     url = reverse("admin:payouts_payoutrun_files", args=[run.pk])
+    token = get_token(request)
     may_download = DownloadFilesPage.is_allowed(request.user)
     sections = [
         Section(
@@ -68,9 +73,7 @@ def list_file_sections(request, run) -> list[Section]:
             ),
             rows=[
                 (
-                    format_html(
-                        ADDRESS, f"{url}?{urlencode({'file': it.name})}", it.name
-                    )
+                    format_html(FILE_BUTTON, url, token, it.name, it.name)
                     if may_download
                     else it.name,
                     FORMATS[it.format].label,

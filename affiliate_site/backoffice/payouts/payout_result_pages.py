@@ -46,7 +46,7 @@ FORMAT_CHOICES = [
     ("camt", "Bank: camt.053 or camt.054"),
     ("paypal", "PayPal list"),
     ("wise", "Wise list"),
-    ("csv", "CSV: payment, state, reference"),
+    ("csv", "CSV: payment, state, reference, reason"),
 ]
 # Lists of the report, and what staff call them.
 OUTCOMES = {
