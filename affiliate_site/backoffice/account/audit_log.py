@@ -16,6 +16,8 @@ from accounts.tenant_admin import filter_for_user, get_user
 from affiliate_site.backoffice.audit_changes import format_value
 from affiliate_site.backoffice.audit_sentences import (
     AFFILIATE_SUFFIX,
+    APPROVAL_DETAILS,
+    APPROVAL_WORDS,
     LOGGED_MODELS,
     describe_actor,
     find_names,
@@ -44,7 +46,7 @@ OWN_SUBJECTS = (
     ("notes", "note", ("public_id",)),
     ("prospects", "prospect", ("public_id",)),
 )
-DETAILS = ("kind", "named_subject", "named_actor", "formatted_details")
+DETAILS = ("action", "named_subject", "named_actor", "formatted_details")
 STAFF_KINDS = [kind for kind in EVENT_SENTENCES if kind.startswith("staff.")]
 
 
@@ -76,7 +78,7 @@ class KindFilter(SelectFilter):
     noun = "action"
 
     def list_options(self):
-        options = ((kind, capfirst(summarize_kind(kind))) for kind in EVENT_SENTENCES)
+        options = ((kind, describe_kind(kind)) for kind in EVENT_SENTENCES)
         return sorted(options, key=lambda option: option[1])
 
     def filter_rows(self, queryset):
@@ -145,6 +147,10 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
     def sentence(self, entry):
         return render_actions([entry, *entry.others], entry.names)
 
+    @display(description="Action")
+    def action(self, entry):
+        return describe_kind(entry.kind)
+
     @display(description="Subject")
     def named_subject(self, entry):
         row = entry.names.rows.get(tuple(entry.subject.split(":", 1)))
@@ -161,13 +167,21 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
     @display(description="Details")
     def formatted_details(self, entry):
         has_changes = not entry.kind.endswith(".created")
-        details = name_details(entry, entry.names).items()
+        details = name_details(entry, entry.names)
+        for name in details.keys() & APPROVAL_DETAILS:
+            if isinstance(details[name], bool | None):
+                details[name] = APPROVAL_WORDS[details[name]]
         return format_key_values(
             {
                 name: format_value(value, has_changes=has_changes)
-                for name, value in details
+                for name, value in details.items()
             }
         )
+
+
+def describe_kind(kind: str) -> str:
+    """What was done, as a filter offers it; the kind of an older version itself."""
+    return capfirst(summarize_kind(kind)) if kind in EVENT_SENTENCES else kind
 
 
 def list_subjects(model_name: str, names) -> list[str]:

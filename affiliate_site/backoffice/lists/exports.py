@@ -119,7 +119,7 @@ def build_cell(model, title: str, source) -> Cell:
     """The cell of a source as `ListColumn.export` describes it.
 
     Headings of moments name the zone, unlike those of lists. A relation is exported as
-    the text of its row.
+    the text of its row, a code as its label.
     """
     if isinstance(source, tuple):
         function, *lookups = source
@@ -132,6 +132,13 @@ def build_cell(model, title: str, source) -> Cell:
         return Cell(title, (source,))
     if field.is_relation:
         return Cell(title, (ROW,), attrgetter(source))
+    if field.choices:
+        labels = {
+            value: label
+            for value, label in field.flatchoices
+            if value and label != value.capitalize()  # `pending` is a word
+        }
+        return Cell(title, (source,), lambda value: labels.get(value, value))
     if isinstance(field, DateTimeField):
         title = MOMENT_TITLE.format(title=title)
     return Cell(title, (source,))

@@ -170,7 +170,7 @@ def test_shows_and_finds_affiliates_by_their_ids(staff_client, account):
     assert [(subject, details) for subject, _, details in rows] == [
         ("affiliate:minakessler", EMPTY_VALUE),
         ("affiliate:minakessler", "parent: ingaberg"),
-        ("affiliate:minakessler", "program: Harbor Lamp Partners\napproved: True"),
+        ("affiliate:minakessler", "program: Harbor Lamp Partners\napproved: approved"),
         ("affiliate:minakessler", EMPTY_VALUE),
     ]
     entries = account.audit_log.filter(subject=f"affiliate:{mina.affiliate.pk}")
@@ -332,6 +332,24 @@ def test_says_who_did_what_to_whom(staff_client, account):
         "The system added affiliate minakessler to program Harbor Lamp Partners:"
         " approved" in sentences
     )
+
+
+def test_exports_kinds_in_words(staff_client, account, scenario):
+    account.enrollments.update(approved=None)
+    update_enrollment(
+        account,
+        program=scenario.program,
+        affiliate_id="minakessler",
+        changes={"approved": True},
+        at=NOW,
+    )
+
+    export = staff_client().get(reverse("admin:accounts_auditlogentry_export"))
+
+    text = export.getvalue().decode()
+    assert "Approved an affiliate for program" in text
+    assert "previous_approved: pending" in text
+    assert "affiliate.approved" not in text
 
 
 def test_writes_amounts_as_money(staff_client, account, scenario):

@@ -471,6 +471,16 @@ def test_lines_add_up_to_what_the_run_pays(staff_client, scenario):
         assert text in " ".join(page.replace("\u00a0", " ").split())
 
 
+def test_exports_lines_in_the_words_of_the_page(staff_client, scenario):
+    draft(scenario.account)
+    url = reverse("admin:payouts_payoutline_export")
+
+    text = staff_client().get(url).getvalue().decode().replace('"', "")
+
+    assert "odettevarga,1,3,EUR,,left out,no payout method" in text
+    assert "minakessler,1,20,EUR,PayPal,included," in text
+
+
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER])
 def test_only_owners_make_and_change_runs(staff_client, scenario, role):
     client, run = staff_client(role=role), draft(scenario.account)
