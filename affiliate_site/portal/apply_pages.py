@@ -169,7 +169,8 @@ def confirm(request, token: str) -> HttpResponse:
     try:
         if request.method == "POST":
             password_token = confirm_application(account, token, at=at)
-            return redirect(build_url(account, "set_password", token=password_token))
+            url = build_url(account, "set_password", token=password_token)
+            return redirect(f"{url}?applied=1")
         application = get_application(account, token, at=at)
     except DomainError as error:
         context["message"] = translate_error(error)

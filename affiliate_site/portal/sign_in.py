@@ -136,6 +136,7 @@ def set_password(request, token: str):
         "title": _("Set a password"),
         "form": form,
         "rules": password_validators_help_texts(),
+        "has_applied": "applied" in request.GET,
     }
     return show(request, "set_password", context)
 

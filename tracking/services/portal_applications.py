@@ -129,7 +129,10 @@ def send_application(
             created_at=at,
             expires_at=at + APPLICATION_LIFETIME,
         )
-        _queue_link(application, affiliate, token, at=at)
+        enrollments = account.enrollments.filter(  # also of nobody: as many statements
+            program=program, affiliate=affiliate.pk if affiliate else 0
+        )
+        _queue_link(application, affiliate, enrollments.first(), token, at=at)
 
 
 def find_recruiter(account: Account, affiliate_id: str) -> str:
@@ -243,6 +246,7 @@ def _enroll(affiliate: Affiliate, program: Program, *, at: datetime) -> Enrollme
 def _queue_link(
     application: PortalApplication,
     affiliate: Affiliate | None,
+    enrollment: Enrollment | None,
     token: str,
     *,
     at: datetime,
@@ -259,11 +263,23 @@ def _queue_link(
                 " it within 24 hours at this address:"
             )
             url = build_portal_url(account, f"apply/{token}/")
+        elif enrollment is not None and enrollment.approved is None:
+            text = _(
+                "Somebody applied with your e-mail address for the program {program}"
+                " of {account}. Your application has arrived already, and waits for a"
+                " decision of {account}. Sign in to see it:"
+            )
+        elif enrollment is not None:
+            text = _(
+                "Somebody applied with your e-mail address for the program {program}"
+                " of {account}. You have an account already: sign in here:"
+            )
         else:
             text = _(
                 "Somebody applied with your e-mail address for the program {program}"
                 " of {account}. You have an account already: sign in and apply there:"
             )
+        if affiliate is not None:
             url = build_portal_url(account, "sign-in/")
         end = _("If you did not expect this mail, ignore it.")
         body = f"{hello}\n\n{text.format(**names)}\n{url}\n\n{end}\n"

@@ -87,6 +87,8 @@ def test_a_stranger_becomes_an_affiliate(client, account, portal, scenario, send
     assert not account.affiliates.filter(email=EMAIL).exists()
     response = client.post(url)
     assert response.status_code == 302
+    arrived = f"Your application to {account.name} has arrived. Set a password"
+    assert arrived in read(client.get(response.url))
     assert client.post(response.url, {"password": PASSWORD}).url == portal
     assert COOKIE in client.cookies
     page = read(client.get(portal))
@@ -194,6 +196,24 @@ def test_known_and_unknown_addresses_get_the_same_answer(
     assert re.sub(secret, "", known.content.decode()) == re.sub(
         secret, "", unknown.content.decode()
     )
+
+
+@pytest.mark.parametrize(
+    ("approved", "text"),
+    [
+        (None, "Your application has arrived already, and waits for a decision of"),
+        (True, "You have an account already: sign in here:"),
+    ],
+)
+def test_says_to_who_has_applied_that_it_arrived(
+    account, portal, scenario, send, approved, text
+):
+    scenario.mina.affiliate.update_row(email=EMAIL, email_folded=EMAIL)
+    account.enrollments.update(approved=approved)
+    send()
+    mail = account.mails.get().text
+    assert text in mail
+    assert f"{portal}sign-in/" in mail
 
 
 def test_stores_nothing_of_who_fills_in_the_hidden_field(account, send):
