@@ -140,12 +140,11 @@ class MissingSaleForm(forms.Form):
 
 
 class QuestionForm(forms.Form):
-    """What the affiliate wants to add to a question."""
+    """What the affiliate wants to know."""
 
     text = forms.CharField(
         label=_("Your question"),
         max_length=MAX_TEXT_LENGTH,
-        required=False,
         widget=forms.Textarea({"rows": 4}),
     )
 

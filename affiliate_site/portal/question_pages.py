@@ -97,7 +97,7 @@ def ask(request):
             except TooManyQuestions as error:
                 form.add_error(None, translate_error(error))
             else:
-                return redirect(build_url(account, "questions"))
+                return redirect(f"{build_url(account, 'questions')}?sent=1")
     context = {
         "title": _("Ask about a sale"),
         "form": form,
@@ -157,6 +157,7 @@ def questions(request):
         mark_answers_opened(request.affiliate)
     context = {
         "title": _("Questions"),
+        "is_sent": "sent" in request.GET,
         "more_than": more_than,
         "questions": [
             {

@@ -51,9 +51,9 @@ def test_asks_for_a_missing_sale_and_reads_the_answer(
     page.get_by_role("button", name="Look it up").click()
     page.get_by_role("status").wait_for()
     assert "The shop has reported no sale with this order ID" in check_page(page)
-    page.get_by_label("Your question (optional)").fill("It was on Monday.")
+    page.get_by_label("Your question").fill("It was on Monday.")
     page.get_by_role("button", name="Ask the company").click()
-    page.wait_for_url(f"{portal}questions/")
+    page.wait_for_url(f"{portal}questions/?sent=1")
     assert "Waits for an answer" in check_page(page)
 
     staff = context.new_page()

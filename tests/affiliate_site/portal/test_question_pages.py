@@ -53,7 +53,7 @@ def test_answers_with_a_link_to_an_own_sale(mina, portal, scenario):
     response = look_up(mina, portal, "ab7788")
     assert read_main(response) == (
         "A sale is missing Order ab7788 The shop reported this sale, and it is yours."
-        " See this sale Your question (optional) Ask the company Look for another order"
+        " See this sale Your question Ask the company Look for another order"
         " Order ID As the shop wrote it to the customer. Day of the order Look it up"
     )
     assert f'href="{portal}sales/{sale.pk}/"' in response.content.decode()
@@ -120,10 +120,20 @@ def test_refuses_wrong_entries_without_counting(mina, portal, values, error):
         assert error in read_main(response)
 
 
+def test_refuses_a_question_without_a_text(mina, account, portal, scenario):
+    sale = earn(scenario, external_id="ab7788")
+    for values in ({"order_id": "missing", "day": DAY}, {"sale": sale.pk}):
+        response = mina.post(f"{portal}questions/ask/", values)
+        assert "This field is required." in read_main(response)
+    assert not account.questions.exists()
+
+
 def test_one_click_makes_a_question_with_the_facts(mina, account, portal, scenario):
     values = {"order_id": "ab7788", "day": DAY, "text": "I saw <b>it</b>"}
     response = mina.post(f"{portal}questions/ask/", values)
-    assert response["Location"] == f"{portal}questions/"
+    assert response["Location"] == f"{portal}questions/?sent=1"
+    sent = f"Your question was sent to {account.name}."
+    assert sent in read_main(mina.get(response["Location"]))
     question = account.questions.get()
     assert (question.affiliate, question.order_id, f"{question.day}") == (
         scenario.mina.affiliate,
@@ -155,8 +165,7 @@ def test_asks_about_an_own_sale(mina, account, portal, scenario):
     assert f'href="{ask_url}"' in get_page(mina, f"{portal}sales/{sale.pk}/")
     day = f"{account.get_day(timezone.now()):%-d %B %Y}"
     assert read_main(mina.get(ask_url)) == (
-        f"Ask about a sale Order …7788 of {day} Your question (optional) Ask the"
-        " company"
+        f"Ask about a sale Order …7788 of {day} Your question Ask the company"
     )
     data = {"sale": sale.pk, "text": "Why pending?"}
     assert mina.post(f"{portal}questions/ask/", data).status_code == 302
@@ -230,7 +239,7 @@ def test_ten_questions_wait_at_a_time(mina, account, portal, scenario):
     for number in range(MAX_OPEN_QUESTIONS):
         data = QuestionData(f"order-{number}", day)
         ask_question(scenario.mina.affiliate, data=data, at=at)
-    values = {"order_id": "another", "day": DAY}
+    values = {"order_id": "another", "day": DAY, "text": "Why?"}
     response = mina.post(f"{portal}questions/ask/", values)
     assert response.status_code == 200
     assert (
