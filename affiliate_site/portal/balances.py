@@ -27,6 +27,12 @@ OBSTACLES = {
         " account, or write to us if the one that we have is correct."
     ),
 }
+WITHOUT_CONTACT = OBSTACLES | {
+    LeftOutReason.METHOD_ON_HOLD: gettext_lazy(
+        "You cannot be paid now: a payment to your account came back. Enter the right"
+        " account."
+    )
+}
 
 
 def describe_balances(affiliate, portal, *, at, methods=None) -> dict[str, Any]:
@@ -51,10 +57,11 @@ def describe_balances(affiliate, portal, *, at, methods=None) -> dict[str, Any]:
             text = _("The next payments are planned for {day}.")
             reasons.insert(0, text.format(day=long_day(next_day)))
         balances.append(build_balance(currency, each, reasons))
+    obstacles = OBSTACLES if portal.contact_email else WITHOUT_CONTACT
     is_due = any(each.due > 0 for each in amounts.values())
     return {
         "balances": balances,
-        "obstacle": OBSTACLES[LeftOutReason(obstacle)] if obstacle and is_due else "",
+        "obstacle": obstacles[LeftOutReason(obstacle)] if obstacle and is_due else "",
         "is_contact_needed": bool(portal.contact_email)
         and obstacle == LeftOutReason.METHOD_ON_HOLD,
         "missing": missing,

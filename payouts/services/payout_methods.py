@@ -5,6 +5,8 @@ from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Count
+from django.utils.functional import Promise
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from accounts.encryption import calculate_blind_index
@@ -18,6 +20,7 @@ from payouts.payout_details import (
     get_identifier,
     list_problems,
     mask_changes,
+    mask_details,
     normalize_details,
 )
 from tracking.errors import AffiliateNotFound
@@ -27,10 +30,20 @@ from tracking.services.mails import queue_security_mail
 from tracking.services.portal_settings import get_contact
 
 PAYOUT_CHANGE_MAIL = "payout_change"
+KINDS = {
+    PayoutMethodKind.WIRE_TRANSFER: _("Wire transfer"),
+    PayoutMethodKind.BANK: _("Bank account"),
+    PayoutMethodKind.OTHER: _("Other"),
+}
 SUBJECT = _("Your payout details at {account} were changed")
 TEXT = _(
-    "Hello {name},\n\nhow {account} pays you was changed.\n\nIf you neither did nor"
-    " expected this, write to {contact} at once and set a new password.\n"
+    "Hello {name},\n\nhow {account} pays you was changed: {method}.\n\nIf you neither"
+    " did nor expected this, write to {contact} at once and set a new password.\n"
+)
+REMOVED_TEXT = _(
+    "Hello {name},\n\nhow {account} pays you was changed, this was removed: {method}."
+    "\n\nIf you neither did nor expected this, write to {contact} at once and set a"
+    " new password.\n"
 )
 
 # Names of details that the audit log has: nobody can erase it, and other names, which
@@ -105,7 +118,7 @@ def set_payout_method(
             **changes,
         )
         if fields and should_notify:
-            _queue_mail(affiliate, at=at)
+            _queue_mail(affiliate, method, TEXT, at=at)
     return method
 
 
@@ -156,7 +169,7 @@ def remove_payout_method(
             method=kind,
             **mask_changes(kind, method.details, {}),
         )
-        _queue_mail(affiliate, at=at)
+        _queue_mail(affiliate, method, REMOVED_TEXT, at=at)
 
 
 def describe_return(payment_id: str, reason: str) -> str:
@@ -212,14 +225,21 @@ def list_shared_methods(run: PayoutRun) -> list[PayoutMethod]:
     return list(rows.order_by("blind_index", "affiliate")[:MAX_EQUAL_METHODS])
 
 
-def _queue_mail(affiliate: Affiliate, *, at: datetime) -> None:
-    """Write to the affiliate, without naming a bank account; a new one knows."""
+def _queue_mail(
+    affiliate: Affiliate, method: PayoutMethod, text: Promise, *, at: datetime
+) -> None:
+    """Write to the affiliate, who recognizes the method; a new one knows."""
     if affiliate.created_at != at:
         queue_security_mail(
             affiliate,
             kind=PAYOUT_CHANGE_MAIL,
             subject=SUBJECT,
-            text=TEXT,
+            text=text,
+            method=format_lazy(
+                "{} {}",
+                KINDS.get(PayoutMethodKind(method.kind)) or method.get_kind_display(),
+                mask_details(method.kind, method.details),
+            ),
             contact=get_contact(affiliate.account),
             at=at,
         )

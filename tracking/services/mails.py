@@ -99,11 +99,13 @@ def queue_security_mail(
     text: Promise,
     contact: str,
     at: datetime,
+    **facts: Promise,
 ) -> None:
     """Store a mail about a change that a thief may have made, if it can be sent.
 
     `subject` and `text` are to be translated; they can have `{name}`, `{account}` and
-    `{contact}`, whom to write to. An erasure does not find the mail that confirms it.
+    `{contact}`, whom to write to, and `facts`. An erasure does not find the mail that
+    confirms it.
     """
     if not (affiliate.email and can_send_mail()) or affiliate.has_bounced:
         return
@@ -111,6 +113,7 @@ def queue_security_mail(
         "name": affiliate.firstname,
         "account": affiliate.account.name,
         "contact": contact,
+        **facts,
     }
     with use_language_of(affiliate):
         queue_mail_to(

@@ -227,7 +227,8 @@ def test_affiliates_hear_of_each_change(account, other_account, scenario):
     mail = mails.first()
     assert (mail.recipient, mail.affiliate) == (email, affiliate)
     assert "Auszahlungsdaten" in mail.subject
-    assert "DE89" not in mail.text
+    assert "auszahlt: Bankkonto DE89…3000." in mail.text
+    assert "Entfernt wurde: Bankkonto DE89…3000." in mails.last().text
     assert not other_account.mails.exists()
     # A method that comes with a new affiliate is no change.
     set_payout_method(
