@@ -11,7 +11,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from affiliate_site.portal.formats import format_money, format_number, long_day
+from affiliate_site.portal.rates import describe_bonus
 from payouts.calculation import InitialStatusReason
+from payouts.models.bonuses import BonusPeriod
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
 from payouts.services.amounts_due import is_on_hold
@@ -67,6 +69,7 @@ class Earning:
     amount: str
     state: str
     due_on: date | None  # while it is on hold
+    goal: str  # of a bonus
 
     @property
     def state_label(self) -> str:
@@ -87,7 +90,7 @@ def select_earnings(affiliate):
     account = affiliate.account
     rows = account.commissions.filter(affiliate=affiliate)
     rows = hide_undone_commissions(account, rows)
-    return rows.select_related("conversion").order_by("-created_at", "-id")
+    return rows.select_related("conversion", "bonus").order_by("-created_at", "-id")
 
 
 def list_earnings(
@@ -109,6 +112,7 @@ def list_earnings(
             due_on=account.get_day(row.due_at)
             if state == "on_hold" and row.due_at
             else None,
+            goal=explain_bonus(row),
         )
         for row in rows
     ]
@@ -186,7 +190,7 @@ def explain_amount(commission: Commission) -> str:
     calculation = json.loads(commission.calculation)
     amount = format_money(commission.amount, commission.currency)
     if commission.kind == CommissionKind.LEVEL:
-        return _("{amount}: your share of the sale.").format(amount=amount)
+        return explain_level(commission)
     if calculation.get("is_overridden"):
         return _("{amount} as the company set it.").format(amount=amount)
     if commission.rate_kind == RateKind.FIXED or commission.sub_amount is None:
@@ -194,6 +198,35 @@ def explain_amount(commission: Commission) -> str:
     else:
         text = explain_share(commission, Decimal(calculation["exact_amount"]))
     return f"{text} {explain_rate(commission, calculation)}".strip()
+
+
+def explain_level(commission: Commission) -> str:
+    """`2.08 EUR: 2 % of a sale by a recruit, level 1.`, without the recruit's sale."""
+    level = commission.commission_type.rpartition("-")[2]
+    if not level.isdecimal():  # of an import
+        text = _("{amount}: your share of the sale.")
+    elif commission.rate_kind == RateKind.FIXED:
+        text = _("{amount}: a fixed amount for each sale by a recruit, level {level}.")
+    else:
+        text = _("{amount}: {percent} % of a sale by a recruit, level {level}.")
+    return text.format(
+        amount=format_money(commission.amount, commission.currency),
+        percent=format_number(commission.rate.normalize()),
+        level=int(level) - 1 if level.isdecimal() else "",
+    )
+
+
+def explain_bonus(commission: Commission) -> str:
+    """The goal that was reached, and when its period began; empty for a sale."""
+    bonus = commission.bonus
+    if bonus is None:
+        return ""
+    text = describe_bonus(bonus, commission.currency)
+    start = commission.period_start
+    if start is None or bonus.period == BonusPeriod.ALL_TIME:
+        return text
+    began = _("The period began on {day}.").format(day=long_day(start))
+    return f"{text} {began}"
 
 
 def explain_disapproval(commission: Commission) -> str:

@@ -74,7 +74,7 @@ def select_rows(affiliate, form: SalesForm, *, at):
         rows = rows.filter(is_of_days(account, period))
     if form.is_valid() and (state := form.cleaned_data["state"]):
         rows = filter_state(account, rows, state, at=at)
-    return rows.select_related("conversion").order_by("-id")
+    return rows.select_related("conversion", "bonus").order_by("-id")
 
 
 def list_file_values(request, rows, *, at):

@@ -1,6 +1,6 @@
 """What affiliates see: their own numbers with the reasons, and nothing of others."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
@@ -273,7 +273,50 @@ def test_tells_nothing_about_the_sales_of_recruits(mina, account, portal, scenar
         for text in ("Nils", "zz-order", "200.00 EUR"):
             assert text not in page
     page = get_page(mina, f"{portal}sales/{sale.pk}/")
-    assert "2.00 EUR: your share of the sale." in page
+    assert "2.00 EUR: 1 % of a sale by a recruit, level 1." in page
+    commission = account.commissions.get(affiliate=scenario.mina.affiliate)
+    for changes, text in (
+        ({"rate_kind": "fixed"}, "a fixed amount for each sale by a recruit, level 1."),
+        ({"commission_type": "imported"}, "your share of the sale."),
+    ):
+        commission.update_row(**changes)
+        page = get_page(mina, f"{portal}sales/{sale.pk}/")
+        assert f"2.00 EUR: {text}" in page
+
+
+@pytest.mark.parametrize(
+    ("period", "end"),
+    [("month", " The period began on 1 February 2026."), ("all_time", "")],
+)
+def test_says_which_goal_a_bonus_is_for(mina, account, portal, scenario, period, end):
+    bonus = account.bonuses.create(
+        program=scenario.program,
+        public_id="bo_1",
+        title="Ten",
+        goal_type="conversions",
+        goal=10,
+        period=period,
+        kind="fixed",
+        value=50,
+    )
+    account.commissions.create(
+        affiliate=scenario.mina.affiliate,
+        kind="bonus",
+        commission_type="bonus",
+        name="Ten",
+        currency="EUR",
+        amount=50,
+        rate_kind="fixed",
+        rate=50,
+        calculation="{}",
+        status="disapproved",
+        bonus=bonus,
+        period_start=date(2026, 2, 1),
+    )
+    text = f"Bonus: 50.00 EUR for at least 10 sales in a month.{end}"
+    text = text.replace("in a month", "in all") if period == "all_time" else text
+    for url in ("", "sales/"):
+        assert f"<small>{text}</small>" in get_page(mina, f"{portal}{url}")
 
 
 def test_shows_no_links_of_archived_programs(mina, portal, scenario):
