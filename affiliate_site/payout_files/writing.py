@@ -396,8 +396,10 @@ def write_xlsx(
 def add_tax_column(
     lines: Sequence[PayoutLine], columns: Sequence[str]
 ) -> Sequence[str]:
-    """The columns, with that of the tax at the end if some is withheld."""
-    has_tax = any(line.tax_withheld for line in lines)
+    """The columns, with that of the tax at the end if some is withheld, unless it is
+    chosen."""
+    is_missing = "tax_withheld" not in columns
+    has_tax = is_missing and any(line.tax_withheld for line in lines)
     return [*columns, *(["tax_withheld"] if has_tax else [])]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from accounts.errors import ErrorList
 from affiliate_site.document_files import list_amounts
+from affiliate_site.payout_files.writing import write_csv
 from payouts.errors import InvalidTaxRule, PayoutRunChanged
 from payouts.models.ledger import LedgerAccountType, TransferType
 from payouts.services.bookkeeping import get_period_closings, get_trial_balance
@@ -96,6 +97,11 @@ def test_files_and_answers_are_about_what_is_transferred(account, run):
     assert head.endswith(',"country","tax_withheld"')
     assert "104.00" in row
     assert row.strip('"').endswith("15.00")
+    chosen = write_csv(run, get_lines(run), ["amount", "tax_withheld", "state"])
+    assert chosen.decode().splitlines() == [
+        '"amount","tax_withheld","state"',
+        '"104.00","15.00","unknown"',
+    ]
 
     name = account.payments.get().public_id
     gross, net = (
