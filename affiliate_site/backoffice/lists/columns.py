@@ -96,6 +96,10 @@ AMOUNT = ListColumn(
     order="amount",
     export=AmountSource(),
 )
+# What a payment or line keeps of its amount for the tax office.
+TAX_WITHHELD = ListColumn(
+    "tax_withheld", "Withholding tax", export="tax_withheld", is_listed=False
+)
 DELETED_AT = ListColumn("deleted_at", is_listed=False)
 
 

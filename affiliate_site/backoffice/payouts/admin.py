@@ -35,6 +35,7 @@ from affiliate_site.backoffice.lists.columns import (
     AFFILIATE,
     AMOUNT,
     PERSON,
+    TAX_WITHHELD,
     AmountSource,
     ListColumn,
     build_status_column,
@@ -351,6 +352,7 @@ class PaymentAdmin(
         PERSON,
         NAME,
         AMOUNT,
+        TAX_WITHHELD,
         build_status_column(get_payment_text),
         "created_at",
         ListColumn(

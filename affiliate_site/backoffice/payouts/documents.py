@@ -15,6 +15,7 @@ from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_money
 from affiliate_site.backoffice.lists.columns import (
     PERSON,
+    TAX_WITHHELD,
     AmountSource,
     ListColumn,
     build_status_column,
@@ -95,6 +96,7 @@ class DocumentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
         build_amount_column("net", "Net"),
         build_amount_column("vat", "VAT"),
         build_amount_column("total", "Total"),
+        TAX_WITHHELD,
         ListColumn("vat_rate", is_listed=False),
         ListColumn("payment", export="payment__public_id"),
         ListColumn("corrects", is_listed=False, export="corrects__label"),

@@ -14,6 +14,7 @@ from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.lists.columns import (
     AMOUNT,
     PERSON,
+    TAX_WITHHELD,
     ListColumn,
     SumsSource,
     build_status_column,
@@ -150,6 +151,7 @@ class PayoutLineAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
             export="commission_count",
         ),
         AMOUNT,
+        TAX_WITHHELD,
         "method",
         build_status_column(lambda line: line.get_state_display().lower()),
         ListColumn(
