@@ -342,6 +342,20 @@ def list_lines_without_document(
     return [(line, describe_problems(each)) for line, each in found if each]
 
 
+def find_document_problems(
+    account: Account, affiliates: Collection[Affiliate], *, day: date
+) -> dict[int, str]:
+    """Return what documents of these affiliates lack, by primary key, if the account
+    pays nobody without one."""
+    settings = find_billing_settings(account, day)
+    if settings is None or not settings.requires_documents:
+        return {}
+    pks = [affiliate.pk for affiliate in affiliates]
+    taxes = load_taxes(account, pks, payer_country=settings.payer_country)
+    found = {it.pk: list_problems(it, settings, taxes) for it in affiliates}
+    return {pk: describe_problems(each) for pk, each in found.items() if each}
+
+
 def find_billing_settings(account: Account, day: date) -> PayoutSettings | None:
     """Return the settings if payments of a day should have documents."""
     return account.payout_settings.filter(documents_from__lte=day).first()

@@ -15,6 +15,7 @@ from tests.affiliate_site.backoffice.money_forms import (
     submit,
 )
 from tests.affiliate_site.backoffice.test_document_pages import get_page, post
+from tests.affiliate_site.backoffice.test_exports import export_csv
 from tests.affiliate_site.portal.conftest import PASSWORD, portal, set_up_password
 from tests.command_line import run_command
 from tests.document_scenario import settle, switch_on
@@ -60,6 +61,14 @@ def test_from_the_tax_data_to_the_return(
     today = f"{account.get_day(timezone.now())}"
     text = run_command("payout_run", account.slug, "--until", today)
     assert "document_incomplete The affiliate has no tax data. " in text
+    balances = reverse("admin:payouts_ledgeraccount_changelist")
+    balance = page_url(account.ledger_accounts.get(kind="payable"), "change")
+    assert "not paid by runs: document incomplete" in get_page(finance, balances)
+    assert "Payout runs leave it out: document incomplete." in read(finance, balance)
+    left_out = "Payout runs leave the affiliate out: document incomplete. The affiliate"
+    assert f"{left_out} has no tax data. The" in read(
+        finance, page_url(affiliate, "change")
+    )
 
     affiliate.update_row(address="Ring 1", city="Wien", country="AT")
     taxes = {"kind": "business", "country": "AT", "has_consented": "on"}
@@ -70,6 +79,7 @@ def test_from_the_tax_data_to_the_return(
     mina.post(f"{portal}profile/taxes/", taxes | {"vat_id": "ATU12345675"})
     assert "Payments wait until then." not in read(mina, f"{portal}payments/")
 
+    assert "document incomplete" not in get_page(finance, balances)
     text = run_command("payout_run", account.slug, "--until", today)
     run = account.payout_runs.get(state="draft")
     page = get_page(finance, page_url(run, "change"))
@@ -86,6 +96,9 @@ def test_from_the_tax_data_to_the_return(
     page = get_page(finance, page_url(document, "change"))
     for part in ("Reverse charge", "VAT ID: ATU12345675", "-10.00 EUR", "90.00 EUR"):
         assert part in page
+    for name in ("payouts_document", "payouts_payment", "payouts_payoutline"):
+        line = dict(zip(*export_csv(finance, name), strict=True))
+        assert line["Withholding tax"] == "10"
     page = read(mina, f"{portal}payments/")
     assert "Withholding tax: 10.00 EUR<br>Paid out: 90.00 EUR" in page
     assert "Withholding tax" in read(mina, f"{portal}statement/")

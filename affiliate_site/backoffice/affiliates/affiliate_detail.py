@@ -58,6 +58,7 @@ from affiliate_site.backoffice.payouts.withheld_pages import (
 from affiliate_site.qr_codes import get_link_style
 from payouts.models.runs import LeftOutReason
 from payouts.services.amounts_due import get_amounts_due
+from payouts.services.documents import find_document_problems
 from payouts.services.opening_balances import (
     get_signed_amount,
     list_opening_balances,
@@ -144,7 +145,9 @@ def build_affiliate_context(request, affiliate) -> dict:
         ],
         "pay_links": list_pay_links(request, affiliate, balances),
         "withheld": list_withheld(request.user, affiliate),
-        "obstacle": describe_obstacle(payout_context["payout_methods"])
+        "obstacle": describe_obstacle(
+            affiliate, payout_context["payout_methods"], today
+        )
         if is_due
         else "",
         "cards": build_cards(affiliate, by_day, at),
@@ -304,12 +307,18 @@ def build_payout_context(user, affiliate) -> dict:
     }
 
 
-def describe_obstacle(methods: list) -> str:
-    """Why payout runs do not pay by the primary one of these methods, if so."""
+def describe_obstacle(affiliate, methods: list, day) -> str:
+    """Why payout runs do not pay by the primary one of these methods, or without a
+    document, if so."""
     primary = next((method for method in methods if method.is_primary), None)
-    obstacle = find_obstacle(primary)
+    obstacle, more = find_obstacle(primary), ""
+    if not obstacle:
+        problems = find_document_problems(affiliate.account, [affiliate], day=day)
+        if problems:
+            obstacle = LeftOutReason.DOCUMENT_INCOMPLETE
+            more = f" {problems[affiliate.pk]}."
     label = LeftOutReason(obstacle).label if obstacle else ""
-    return f"Payout runs leave the affiliate out: {label}." if label else ""
+    return f"Payout runs leave the affiliate out: {label}.{more}" if label else ""
 
 
 def describe_tax_data(affiliate) -> str:

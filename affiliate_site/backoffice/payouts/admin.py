@@ -102,6 +102,7 @@ from payouts.models.runs import (
     LeftOutReason,
     PayoutMinimum,
     PayoutRun,
+    PayoutSettings,
     WithheldBalance,
 )
 from payouts.services.commission_history import list_payments_of_order
@@ -260,7 +261,13 @@ class BalanceAdmin(
         same = WithheldBalance.objects.filter(
             **{name: OuterRef(name) for name in names}
         )
-        return annotate_minimum(rows.annotate(is_withheld=Exists(same)))
+        settings = PayoutSettings.objects.filter(
+            account=OuterRef("account"), requires_documents=True
+        )
+        rows = rows.annotate(
+            is_withheld=Exists(same), requires_documents=Exists(settings)
+        )
+        return annotate_minimum(rows)
 
     def format_sums(self, rows):
         """Add what is due now, and what is due and what was overpaid, which the

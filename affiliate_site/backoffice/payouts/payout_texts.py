@@ -8,6 +8,8 @@ from collections.abc import (
 from itertools import islice
 from typing import Any
 
+from django.utils import timezone
+
 from accounts.countries import get_country_name
 from affiliate_site.backoffice.actions import MAX_LISTED_ROWS
 from affiliate_site.backoffice.formatters import format_money
@@ -18,6 +20,7 @@ from payouts.models.payments import (
 )
 from payouts.models.runs import LeftOutReason, PayoutLine, PayoutLineState
 from payouts.payout_details import DETAIL_NAMES, mask_details
+from payouts.services.documents import find_document_problems
 from payouts.services.payout_methods import find_obstacle
 from payouts.services.run_states import find_payments_in
 
@@ -106,16 +109,29 @@ def join_method(kind: str, details: str) -> str:
 
 
 def add_payout_texts(rows: Sequence[Any], user) -> None:
-    """Set `payout_text`, `has_payout_method`, and `obstacle`: why no payout run pays by
-    it, or an empty text."""
-    methods = find_primary_methods(rows)
+    """Set `payout_text`, `has_payout_method`, and `obstacle` of balances: why no payout
+    run pays by it, or that the document is incomplete, or an empty text."""
+    methods, incomplete = find_primary_methods(rows), find_incomplete(rows)
     for row in rows:
         method = methods.get(row.affiliate_id)
         row.has_payout_method, row.payout_text = method is not None, NO_PAYOUT_METHOD
         if method:
             row.payout_text = format_payout_method(method, user)
-        obstacle = find_obstacle(method)
+        obstacle = find_obstacle(method) or incomplete.get(row.affiliate_id)
         row.obstacle = LeftOutReason(obstacle).label if obstacle else ""
+
+
+def find_incomplete(rows: Sequence[Any]) -> dict[int, str]:
+    """The reason why payout runs leave out whose document lacks something, by the
+    primary keys of the affiliates of these rows."""
+    found: set[int] = set()
+    for account in {row.account for row in rows if row.requires_documents}:
+        affiliates = {
+            row.affiliate_id: row.affiliate for row in rows if row.account == account
+        }
+        day = account.get_day(timezone.now())
+        found |= find_document_problems(account, affiliates.values(), day=day).keys()
+    return dict.fromkeys(found, LeftOutReason.DOCUMENT_INCOMPLETE)
 
 
 def warn_of_missing_methods(rows: Iterable[Any]) -> str:
