@@ -68,7 +68,7 @@ class Parameter(Value):
 
 
 @dataclass(frozen=True)
-class Statement:
+class CompiledStatement:
     """SQL, and the parameter or constant of each placeholder in the SQL's order."""
 
     sql: str
@@ -92,7 +92,7 @@ class CompiledSelect:
         for lookup in find_lookups(queryset.query):
             set_parameter_fields(lookup)
         sql, parameters = compiler.as_sql()
-        self.statement = Statement(sql, tuple(parameters))
+        self.statement = CompiledStatement(sql, tuple(parameters))
         self.locks = queryset.query.select_for_update
         self.model = queryset.model
         self.foreign_keys = {

@@ -22,8 +22,8 @@ from django.db.models import (
 from django.db.models.sql import UpdateQuery
 
 from accounts.compiled_queries import (
+    CompiledStatement,
     Parameter,
-    Statement,
     find_lookups,
     set_parameter_fields,
 )
@@ -41,7 +41,7 @@ MAX_KEPT_ROWS = 64  # the SQL of an INSERT of more rows is not kept
 
 # The SQL of inserts and updates, by model, fields and number of rows.
 _inserts: dict[Any, str] = {}
-_updates: dict[Any, Statement] = {}
+_updates: dict[Any, CompiledStatement] = {}
 
 
 def insert_rows(rows: Sequence[Model]) -> None:
@@ -176,7 +176,7 @@ def update_rows(
 
 def _build_update(
     model: type[Model], lookup: dict[str, Any], values: dict[str, Any]
-) -> Statement:
+) -> CompiledStatement:
     query: Any = model._base_manager.filter(**lookup).query.chain(UpdateQuery)
     for found in find_lookups(query):
         set_parameter_fields(found)
@@ -185,7 +185,7 @@ def _build_update(
         parameter.compared_field = model._meta.get_field(name)  # type: ignore[assignment]
     query.add_update_values(new_values)
     sql, parameters = query.get_compiler(DEFAULT_DB_ALIAS).as_sql()
-    return Statement(sql, tuple(parameters))
+    return CompiledStatement(sql, tuple(parameters))
 
 
 def update_each(

@@ -210,7 +210,7 @@ class PayoutDayOutOfRange(InvalidInput):
     property_path = "due_until"
 
 
-class PayoutLineNotIncluded(Conflict):
+class PayoutLineInOtherState(Conflict):
     """Only who is in the draft can be taken out, and only who was, put back."""
 
     message = "{affiliate} is {state} in this payout run"

@@ -94,7 +94,7 @@ class Sale(Fact):
     note: NotRequired[str]  # a sentence for staff about the lines
 
 
-class Payment(Fact):
+class PaymentFacts(Fact):
     """One of the payments of an order, which may be paid twice."""
 
     amount: AmountText
@@ -156,7 +156,7 @@ class OrderFacts(TypedDict, total=False):
     """All that is known of an order; refunds and disputes by the shop's IDs."""
 
     sale: Sale
-    payments: dict[str, Payment]  # of those that are stated one by one
+    payments: dict[str, PaymentFacts]  # of those that are stated one by one
     refunds: dict[str, RefundFact]
     refund_totals: dict[str, RefundTotal]  # by charge
     refund_list: RefundList

@@ -17,7 +17,7 @@ from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
 from payouts.services.previews import (
     MoneyEffects,
-    Outcome,
+    PreviewedOutcome,
     perform_if_confirmed,
 )
 from tracking.money import MAX_INTEGER_DIGITS, get_exponent, round_amount
@@ -50,7 +50,7 @@ class MoneyFormPage(FormPage):
         parts = [super().get_explanation(), NEXT_STEP if is_first else ""]
         return " ".join(filter(None, parts))
 
-    def perform(self, form, at: datetime) -> Outcome | None:
+    def perform(self, form, at: datetime) -> PreviewedOutcome | None:
         """Run `save`, and keep it if its effects were confirmed; None if they were
         confirmed on the same page before."""
         if is_sent_again(self.account, form.data, at=at):
@@ -71,7 +71,7 @@ class MoneyFormPage(FormPage):
         """Whether the effects are shown even if no money moves."""
         return not form.fields
 
-    def respond(self, form, outcome: Outcome | None):
+    def respond(self, form, outcome: PreviewedOutcome | None):
         """Show the effects until they are confirmed."""
         if outcome is None:
             text = SUBMITTED_ALREADY.format(title=self.title)
@@ -110,7 +110,7 @@ class MoneyFormPage(FormPage):
         return []
 
 
-class MoneyForm(ServiceForm):
+class AmountsForm(ServiceForm):
     """A form with amounts of 0 or more in `get_currency`."""
 
     amount_fields: tuple[str, ...] = ("amount",)

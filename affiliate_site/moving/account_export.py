@@ -27,7 +27,7 @@ from affiliate_site.moving.account_files import (
     serialize,
 )
 from affiliate_site.moving.account_references import ACTORS
-from affiliate_site.moving.account_tables import Table, list_tables
+from affiliate_site.moving.account_tables import AccountTable, list_tables
 
 OPERATOR = re.compile(r"operator [0-9]+")
 
@@ -82,7 +82,7 @@ def count_rows(account: Account) -> int:
     return sum(table.list_rows(account).count() for table in list_tables().values())
 
 
-def _get_size(table: Table, account: Account) -> TableSize:
+def _get_size(table: AccountTable, account: Account) -> TableSize:
     found = table.list_rows(account).aggregate(
         rows=Count("pk"), first=Min("pk"), last=Max("pk")
     )
@@ -109,7 +109,7 @@ def _build_manifest(account: Account, sizes: dict[str, TableSize]) -> dict[str, 
     }
 
 
-def _list_values(table: Table, account: Account) -> Iterator[dict[str, Any]]:
+def _list_values(table: AccountTable, account: Account) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table, with operators of this installation left out."""
     columns = table.columns
     attributes = ["pk", *(column.field.attname for column in columns.values())]

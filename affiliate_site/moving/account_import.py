@@ -27,7 +27,7 @@ from affiliate_site.moving.account_cleaning import VALUE_ERRORS, clean_row, desc
 from affiliate_site.moving.account_columns import UNIQUE_IN_SITE
 from affiliate_site.moving.account_files import IMAGES, AccountFileReader
 from affiliate_site.moving.account_references import shift_references
-from affiliate_site.moving.account_tables import Table, list_tables
+from affiliate_site.moving.account_tables import AccountTable, list_tables
 from affiliate_site.moving.id_ranges import (
     ReservedIds,
     find_offset,
@@ -184,7 +184,7 @@ class AccountFileImport:
         self._check_constraints(label)
 
     def _insert(
-        self, table: Table, batch: Sequence[dict[str, Any]], plan: Plan
+        self, table: AccountTable, batch: Sequence[dict[str, Any]], plan: Plan
     ) -> None:
         rows: list[Any] = []
         for values in batch:
@@ -208,7 +208,7 @@ class AccountFileImport:
             self._refuse(table.label, error)
         self.on_rows(len(rows))
 
-    def _decode(self, table: Table, values: dict[str, Any]) -> dict[str, Any]:
+    def _decode(self, table: AccountTable, values: dict[str, Any]) -> dict[str, Any]:
         """Return the values of a row by attributes of the model."""
         if values.keys() != {"id", *table.columns}:
             other = sorted(values.keys() ^ {"id", *table.columns})
@@ -230,7 +230,7 @@ class AccountFileImport:
             row[column.field.attname] = value
         return row
 
-    def _shift(self, table: Table, row: dict[str, Any]) -> None:
+    def _shift(self, table: AccountTable, row: dict[str, Any]) -> None:
         """Replace the IDs of the file by those of this installation."""
         row["id"] += self.offsets[table.label]
         for column in table.columns.values():
@@ -332,7 +332,7 @@ def _store(run: AccountFileImport, plan: Plan) -> None:
         raise
 
 
-def _ensure_free(table: Table, column: str, values: Sequence[str]) -> None:
+def _ensure_free(table: AccountTable, column: str, values: Sequence[str]) -> None:
     """Raise `TakenByAnotherAccount` if an account of this installation has a value."""
     model = apps.get_model(table.label)
     for start in range(0, len(values), BATCH_SIZE):

@@ -33,7 +33,7 @@ Decode = Callable[[Any], Any]
 
 
 @dataclass
-class Table:
+class AccountTable:
     """A table of an account: its model, and its exported columns in this order."""
 
     model: type[models.Model]
@@ -62,18 +62,18 @@ class Column:
 
 
 @cache
-def list_tables() -> dict[str, Table]:
+def list_tables() -> dict[str, AccountTable]:
     """Map labels to tables, each after those that it refers to."""
-    tables: dict[str, Table] = {}
+    tables: dict[str, AccountTable] = {}
     for label in EXPORTED:
         _add_table(tables, label)
     return tables
 
 
-def _add_table(tables: dict[str, Table], label: str) -> None:
+def _add_table(tables: dict[str, AccountTable], label: str) -> None:
     if label in tables:
         return
-    table = Table(apps.get_model(label))
+    table = AccountTable(apps.get_model(label))
     for name in EXPORTED[label].split():
         column = _build_column(table.model._meta.get_field(name))
         table.columns[name] = column

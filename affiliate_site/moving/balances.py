@@ -5,12 +5,12 @@ from decimal import Decimal
 from accounts.decimals import parse_decimal
 from accounts.exact_json import format_decimal
 from accounts.models.accounts import Account
-from affiliate_site.moving.source import Source
+from affiliate_site.moving.source import SourceServer
 from payouts.services.ledger import get_payable_balances_by_slug
 from tracking.money import ZERO
 
 
-def compare_balances(account: Account, source: Source) -> list[dict[str, str]]:
+def compare_balances(account: Account, source: SourceServer) -> list[dict[str, str]]:
     """Return where a payable balance here differs from that of the source."""
     here = get_payable_balances_by_slug(account)
     there: dict[str, dict[str, Decimal | None]] = {}

@@ -25,7 +25,7 @@ from affiliate_site.moving.billed_months import (
     format_added,
     list_added,
 )
-from affiliate_site.moving.source import Row, Source
+from affiliate_site.moving.source import Row, SourceServer
 from payouts.services import imported_people as people
 from payouts.services import imported_programs as programs
 from payouts.services import imported_sales as sales
@@ -70,7 +70,7 @@ class AccountImport:
     """One run. With `is_dry_run` all is undone at its end."""
 
     account: Account
-    source: Source
+    source: SourceServer
     at: datetime
     is_dry_run: bool = False
     is_mirror: bool = False  # also what has changed or ended since

@@ -41,7 +41,7 @@ class SourceLimits(Exception):
         self.seconds = seconds
 
 
-class Source:
+class SourceServer:
     """A server of the API 1.6; `base_url` ends with the version, like `…/1.6`."""
 
     def __init__(

@@ -20,7 +20,7 @@ from affiliate_site.portal.throttling import (
     is_missing_sale_throttled,
 )
 from payouts.missing_sales import Answer
-from payouts.services.missing_sales import ANSWER_TEXTS, find_missing_sale
+from payouts.services.missing_sales import ANSWER_TEXTS, explain_missing_sale
 from payouts.services.undone_imports import hide_undone_commissions
 from tracking.errors import TooManyQuestions
 from tracking.services.questions import (
@@ -56,7 +56,7 @@ def missing(request):
 
 def describe_answer(affiliate, *, order_id, day, today):
     """The answer as sentences, and a link to a sale of the affiliate."""
-    found = find_missing_sale(affiliate, order_id)
+    found = explain_missing_sale(affiliate, order_id)
     sentences = [str(ANSWER_TEXTS[found.answer])]
     is_old = day < today - ATTEMPT_RETENTION
     if found.answer is Answer.NOTHING and is_old:
@@ -140,7 +140,7 @@ def find_facts(affiliate, values, order_ids, *, at):
 
 def look_up(affiliate, order_id):
     """The answer about a missing sale, found again, so that nobody can invent one."""
-    found = find_missing_sale(affiliate, order_id)
+    found = explain_missing_sale(affiliate, order_id)
     return {"answer_given": str(found.answer), "conversion": found.conversion}
 
 

@@ -20,7 +20,7 @@ from accounts.url_safety import split_url
 from affiliate_site.safe_http import FetchedResponse, RequestFailed, fetch
 from affiliate_site.shops.base import ODDITIES, OddValue, describe
 from affiliate_site.shops.processing import receive_envelope
-from affiliate_site.shops.sources import SOURCES, Source, Window
+from affiliate_site.shops.sources import SOURCES, ShopSource, Window
 from tracking.errors import CatchUpFailed
 from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
 from tracking.services.inbox import Envelope
@@ -107,7 +107,7 @@ def catch_up(
     return result
 
 
-def get_source(connection: Connection) -> Source:
+def get_source(connection: Connection) -> ShopSource:
     """Return how the shop is read; raise `CatchUpFailed` if it cannot be."""
     source, kind = SOURCES.get(connection.kind), connection.get_kind_display()
     if source is None:
@@ -123,7 +123,7 @@ def get_source(connection: Connection) -> Source:
 
 
 def choose_start(
-    connection: Connection, source: Source, *, since: datetime | None, at: datetime
+    connection: Connection, source: ShopSource, *, since: datetime | None, at: datetime
 ) -> datetime:
     """Return where a run begins, in whole seconds of UTC."""
     until = connection.caught_up_until
@@ -136,7 +136,11 @@ def choose_start(
 
 
 def read_window(
-    connection: Connection, source: Source, window: Window, result: CatchUp, pace: Pace
+    connection: Connection,
+    source: ShopSource,
+    window: Window,
+    result: CatchUp,
+    pace: Pace,
 ) -> bool:
     """Store what a window has; return whether that was all of it."""
     cursor = ""
@@ -156,7 +160,7 @@ def read_window(
 
 
 def read_page(
-    source: Source, response: FetchedResponse, cursor: str
+    source: ShopSource, response: FetchedResponse, cursor: str
 ) -> tuple[list[Envelope], str]:
     """Return the events of a page, and the cursor of the next one."""
     try:
@@ -176,7 +180,7 @@ def read_page(
 
 def call(
     connection: Connection,
-    source: Source,
+    source: ShopSource,
     url: str,
     pace: Pace,
     *,

@@ -19,7 +19,7 @@ from accounts.services.queues import list_accounts_with_due_rows
 from affiliate_site.shops.base import parse_body
 from affiliate_site.shops.kinds import SHOPS
 from payouts.services.shop_erasure import erase_for_shop
-from payouts.services.shop_orders import Outcome, apply_event
+from payouts.services.shop_orders import OrderOutcome, apply_event
 from payouts.shop_amounts import list_unclear
 from payouts.shop_facts import EventFacts, ShopErasure, format_time, mark_received
 from tracking.errors import UnreadableEvent
@@ -126,13 +126,13 @@ def process_event(event: ShopEvent, *, at: datetime) -> None:
             fail(event, OUR_FAULT.format(name="event", pk=event.pk), at=at)
 
 
-def apply(event: ShopEvent, *, at: datetime) -> Outcome:
+def apply(event: ShopEvent, *, at: datetime) -> OrderOutcome:
     """Apply an event as the mode of its connection says."""
     connection = event.connection
     if not event.body:
-        return Outcome(ShopEventState.IGNORED, [ERASED])
+        return OrderOutcome(ShopEventState.IGNORED, [ERASED])
     if connection.mode == ConnectionMode.OFF:
-        return Outcome(ShopEventState.IGNORED, [SWITCHED_OFF])
+        return OrderOutcome(ShopEventState.IGNORED, [SWITCHED_OFF])
 
     def read(connection: Connection) -> EventFacts:
         kind, body = event.kind, event.body
@@ -149,10 +149,10 @@ def apply(event: ShopEvent, *, at: datetime) -> Outcome:
     if facts.erasure is not None:  # also of what was only listened to
         effects = erase_for_shop(connection, facts.erasure, at=at)
         event.update_row(body="")
-        return Outcome(effects=effects, customer_key=facts.customer_key)
+        return OrderOutcome(effects=effects, customer_key=facts.customer_key)
     if connection.mode == ConnectionMode.LISTEN:
         outcome = preview_event(connection, facts, reread=read, at=at)
-        return Outcome(
+        return OrderOutcome(
             ShopEventState.IGNORED,
             [LISTENS_ONLY, *outcome.effects],
             customer_key=outcome.customer_key,
@@ -170,14 +170,14 @@ def preview_event(
     *,
     reread: Callable[[Connection], EventFacts],
     at: datetime,
-) -> Outcome:
+) -> OrderOutcome:
     """Return what an event would do, and undo it."""
     with rolled_back():
         try:
             outcome = apply_event(connection, facts, reread=reread, at=at)
         except DomainError as error:
             ensure_transaction_usable()
-            outcome = Outcome(ShopEventState.FAILED, [error.text])
+            outcome = OrderOutcome(ShopEventState.FAILED, [error.text])
     outcome.order = None  # it does not exist any more
     return outcome
 

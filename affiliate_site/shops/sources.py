@@ -36,7 +36,7 @@ class Window:
     end: datetime
 
 
-class Source(ABC):
+class ShopSource(ABC):
     """Where a kind of shop lists what happened; each page has the size `page_size`."""
 
     page_size: ClassVar[int] = 100
@@ -66,7 +66,7 @@ class Source(ABC):
         """Return an event or order as the inbox stores it."""
 
 
-class StripeSource(Source):
+class StripeSource(ShopSource):
     """The events of Stripe, with the IDs that its webhooks have, too."""
 
     url: ClassVar[str] = "https://api.stripe.com"
@@ -100,7 +100,7 @@ class StripeSource(Source):
         return Envelope(read_id(item["id"]), item["type"], occurred_at, write(item))
 
 
-class WooCommerceSource(Source):
+class WooCommerceSource(ShopSource):
     """Orders of WooCommerce. Those that were deleted are not in its list."""
 
     permission = "Read"
@@ -139,7 +139,7 @@ class WooCommerceSource(Source):
         return Envelope(key, "order.updated", time, write(item))
 
 
-class ShopifySource(Source):
+class ShopifySource(ShopSource):
     """Orders of Shopify."""
 
     # Shopify answers with the oldest one that it supports once this one has expired.
@@ -191,7 +191,7 @@ def write(item: Body) -> str:
     return serialize_exact_json(item).decode()
 
 
-SOURCES: dict[str, Source] = {
+SOURCES: dict[str, ShopSource] = {
     ConnectionKind.STRIPE: StripeSource(),
     ConnectionKind.WOOCOMMERCE: WooCommerceSource(),
     ConnectionKind.SHOPIFY: ShopifySource(),

@@ -21,7 +21,7 @@ from affiliate_site.shops.base import (
 )
 from affiliate_site.shops.lines import build_lines
 from payouts.shop_amounts import describe_amount
-from payouts.shop_facts import EventFacts, Line, Payment
+from payouts.shop_facts import EventFacts, Line, PaymentFacts
 from tracking.models.shops import Connection
 from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
 
@@ -181,7 +181,7 @@ def read_invoice_payment(body: Body, connection: Connection) -> EventFacts:
         return EventFacts(references)
     currency = read_currency(payment["currency"])
     amount = read_minor_units(payment["amount_paid"], currency, EXPONENTS)
-    fact: Payment = {"at": at, "amount": str(amount), "currency": currency}
+    fact: PaymentFacts = {"at": at, "amount": str(amount), "currency": currency}
     return EventFacts(references, {"payments": {payment["id"]: fact}})
 
 

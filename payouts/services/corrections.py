@@ -18,7 +18,7 @@ from payouts.services.conversion_updates import (
     lock_conversion,
     update_conversion,
 )
-from payouts.services.refunds import list_lines, list_refundable_commissions
+from payouts.services.refunds import list_existing_commissions, list_lines
 from tracking.attribution import STAFF, TRACKING_SOURCE_NAMES
 from tracking.claims import ClaimStatus
 from tracking.errors import ContestedClaim, DuplicateConversion
@@ -83,7 +83,7 @@ def reattribute_conversion(
         attribution.result.ensure_affiliate_eligible()
         line_items = [
             LineItem(row.sub_amount or ZERO, row.commission_type, row.comment)
-            for row in list_lines(list_refundable_commissions(conversion))
+            for row in list_lines(list_existing_commissions(conversion))
         ]
         customer = conversion.customer
         warnings = find_warnings(

@@ -106,7 +106,7 @@ class MissingSale:
     is_own: bool
 
 
-def find_missing_sale(affiliate: Affiliate, order_id: str) -> MissingSale:
+def explain_missing_sale(affiliate: Affiliate, order_id: str) -> MissingSale:
     """Answer why the affiliate does not see the sale with this order ID."""
     account = affiliate.account
     order_ids = list_order_ids(account, order_id)

@@ -25,7 +25,7 @@ from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from payouts.errors import (
     PayoutDayOutOfRange,
-    PayoutLineNotIncluded,
+    PayoutLineInOtherState,
     PayoutRunNotFound,
 )
 from payouts.models.runs import (
@@ -335,5 +335,5 @@ def _lock_line(account: Account, pk: int, expected: PayoutLineState) -> PayoutLi
     line.run = run
     if line.state != expected:
         state = PayoutLineState(line.state).label.lower()
-        raise PayoutLineNotIncluded(affiliate=line.affiliate, state=state)
+        raise PayoutLineInOtherState(affiliate=line.affiliate, state=state)
     return line

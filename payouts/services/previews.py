@@ -122,7 +122,7 @@ class MoneyEffects:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PreviewedOutcome:
     """The result of an operation and its effects; stored only if `is_done`."""
 
     result: Any
@@ -132,7 +132,7 @@ class Outcome:
 
 def perform_if_confirmed(
     account: Account, operation: Callable[[], Any], *, confirmed: str | None
-) -> Outcome:
+) -> PreviewedOutcome:
     """Run an operation; keep it if its effects have the digest `confirmed`.
 
     It is rolled back otherwise: an empty digest only previews it. With None it is kept
@@ -145,7 +145,7 @@ def perform_if_confirmed(
         is_done = effects.is_empty if confirmed is None else effects.digest == confirmed
         if not is_done:
             transaction.set_rollback(True)
-    return Outcome(result, effects, is_done)
+    return PreviewedOutcome(result, effects, is_done)
 
 
 def preview_status(

@@ -59,7 +59,7 @@ def refund_conversion(
             return earlier
         if conversion.deleted_at is not None:
             raise ConversionNotFound
-        commissions = list_refundable_commissions(conversion)
+        commissions = list_existing_commissions(conversion)
         before = {row.pk: row.sub_amount or ZERO for row in list_lines(commissions)}
         if line_amounts is not None:
             line_amounts = _round_line_amounts(conversion, before, line_amounts)
@@ -101,7 +101,7 @@ def refund_conversion(
     return refund
 
 
-def list_refundable_commissions(conversion: Conversion) -> list[Commission]:
+def list_existing_commissions(conversion: Conversion) -> list[Commission]:
     """Return the commissions of a conversion that are not removed, by ID."""
     rows = conversion.account.commissions.not_deleted().filter(conversion=conversion)
     return list(rows.order_by("id"))

@@ -41,8 +41,8 @@ from payouts.services.payout_settings import (
     get_payout_settings,
 )
 from payouts.services.run_selection import (
-    Candidate,
     Recipients,
+    RunCandidate,
     Selection,
     build_receiver,
     calculate_fingerprint,
@@ -157,7 +157,7 @@ def _check_lines(
     withheld = get_withheld_balances(run.account)
     for line in lines:
         key = line.affiliate_id, line.currency
-        candidate = candidates.get(key) or Candidate(key, ZERO)
+        candidate = candidates.get(key) or RunCandidate(key, ZERO)
         texts = _list_changes(line, candidate, recipients)
         changes += [(line.affiliate_id, text) for text in texts]
         if key in withheld:
@@ -189,7 +189,7 @@ def _list_payer_changes(run: PayoutRun) -> Iterator[str]:
 
 
 def _list_changes(
-    line: PayoutLine, candidate: Candidate, recipients: Recipients
+    line: PayoutLine, candidate: RunCandidate, recipients: Recipients
 ) -> Iterator[str]:
     """Yield what differs from the draft, how it was and how it is."""
     fingerprint, drafted = (

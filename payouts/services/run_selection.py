@@ -42,7 +42,7 @@ EMPTY_DIGEST = hashlib.sha256().hexdigest()
 
 
 @dataclass
-class Candidate:
+class RunCandidate:
     """A balance that a run may pay, and its approved commissions that are not paid.
 
     `due` and `on_hold` are those of the basis, `unpaid` is the sum of all.
@@ -82,7 +82,7 @@ class Selection:
 
     def list_candidates(
         self, balances: Mapping[BalanceKey, Decimal], *, keeps_ids: bool = False
-    ) -> Iterator[Candidate]:
+    ) -> Iterator[RunCandidate]:
         """Yield balances with unpaid commissions, sorted; then those without any."""
         left = dict(balances)
         rows = self.account.commissions.unpaid().filter(**self.conditions)
@@ -92,7 +92,7 @@ class Selection:
         ordered = rows.order_by("affiliate_id", "currency", "created_at", "id")
         found = ordered.values_list(*columns).iterator(BATCH_SIZE)
         for key, group in groupby(found, key=lambda row: row[:2]):
-            candidate = Candidate(key, left.pop(key, ZERO))
+            candidate = RunCandidate(key, left.pop(key, ZERO))
             digest = hashlib.sha256()
             for pk, amount in self._sort_out(candidate, group):
                 digest.update(f"{pk} {amount}\n".encode())
@@ -103,10 +103,10 @@ class Selection:
                 yield candidate
         if not self.has_programs:
             for key, balance in sorted(left.items()):
-                yield Candidate(key, balance)
+                yield RunCandidate(key, balance)
 
     def _sort_out(
-        self, candidate: Candidate, rows: Iterable[tuple[Any, ...]]
+        self, candidate: RunCandidate, rows: Iterable[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Decimal]]:
         """Yield the commissions that are due, and add up all in the candidate."""
         for _, _, pk, amount, due_at, *programs in rows:
@@ -218,7 +218,7 @@ def add_receivers(account: Account, lines: Sequence[PayoutLine]) -> None:
         line.receiver = build_receiver(line.affiliate, method) if method else {}
 
 
-def calculate_fingerprint(candidate: Candidate, recipients: Recipients) -> str:
+def calculate_fingerprint(candidate: RunCandidate, recipients: Recipients) -> str:
     """Return digests of the commissions and of how the affiliate is paid."""
     affiliate_id, _ = candidate.balance_key
     return candidate.digest[:32] + recipients.calculate_digest(affiliate_id)

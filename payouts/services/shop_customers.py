@@ -68,7 +68,7 @@ def apply_customer(
         return (
             []
             if is_canceled
-            else create_shop_customer(connection, customer_id, facts, states, at=at)
+            else create_referred_customer(connection, customer_id, facts, states, at=at)
         )
     if is_canceled == (customer.status == CustomerStatus.CANCELED):
         return []
@@ -79,7 +79,7 @@ def apply_customer(
     return ["The customer is active again."]
 
 
-def create_shop_customer(
+def create_referred_customer(
     connection: Connection,
     customer_id: str,
     facts: CustomerFacts,

@@ -21,7 +21,7 @@ from payouts.models.commissions import Commission
 from payouts.models.refunds import Refund
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.disputes import hold_new_commissions
-from payouts.services.refunds import list_lines, list_refundable_commissions
+from payouts.services.refunds import list_existing_commissions, list_lines
 from payouts.services.shop_balances import lock_balances_of
 from payouts.services.shop_claims import (
     CONFIRMED,
@@ -103,7 +103,7 @@ WAITS = "The sale is not known yet: this is applied when it arrives."
 
 
 @dataclass
-class Outcome:
+class OrderOutcome:
     """What an event did, as sentences, and the order that it is about."""
 
     state: ShopEventState = ShopEventState.DONE
@@ -118,7 +118,7 @@ def apply_event(
     *,
     reread: Callable[[Connection], EventFacts],
     at: datetime,
-) -> Outcome:
+) -> OrderOutcome:
     """Apply the facts of an event, in one transaction that locks the connection.
 
     `reread` reads the event again by the settings of a connection: an order keeps those
@@ -127,8 +127,8 @@ def apply_event(
     """
     if facts.ignored:
         state, effects = ShopEventState.IGNORED, [facts.ignored]
-        return Outcome(state, effects, customer_key=facts.customer_key)
-    outcome = Outcome(customer_key=facts.customer_key)
+        return OrderOutcome(state, effects, customer_key=facts.customer_key)
+    outcome = OrderOutcome(customer_key=facts.customer_key)
     with transaction.atomic():
         rows = connection.account.connections.filter(pk=connection.pk)
         list(rows.select_for_update(no_key=True).values_list("pk"))
@@ -351,7 +351,7 @@ def create_sale(
         refuse(account, external_id, error)
         order.update_row(reason=f"{error.text}.")
         return [f"{error.text}."]
-    rows = list_refundable_commissions(conversion)
+    rows = list_existing_commissions(conversion)
     store_lines(order, conversion, dict(zip(gross, list_lines(rows), strict=True)))
     hold_new_commissions(conversion, rows)
     is_claim = is_claimed(sale)
@@ -469,7 +469,7 @@ def adopt_conversion(
     others = order.account.shop_orders.filter(conversion=conversion)
     if others.exclude(connection=order.connection_id).exists():
         raise OrderOfAnotherShop(order=conversion.external_id)
-    rows = list_lines(list_refundable_commissions(conversion))
+    rows = list_lines(list_existing_commissions(conversion))
     store_lines(order, conversion, {str(row.pk): row for row in rows}, is_adopted=True)
     refunded = sum(target.refunded.values(), ZERO)
     if refunded and conversion.amount == target.total:

@@ -17,7 +17,7 @@ from payouts.services.conversion_updates import (
     restore_conversion,
     update_commission,
 )
-from payouts.services.refunds import list_refundable_commissions
+from payouts.services.refunds import list_existing_commissions
 from payouts.shop_amounts import Amounts, Target, describe_amount
 from tracking.models.conversions import Conversion
 from tracking.models.shops import ShopOrder
@@ -96,7 +96,7 @@ def get_conversion_of(order: ShopOrder) -> Conversion:
 
 def ensure_none_final(conversion: Conversion) -> None:
     """Raise `RefundOfFinalCommission` if a commission is approved for good."""
-    for row in list_refundable_commissions(conversion):
+    for row in list_existing_commissions(conversion):
         row.account = conversion.account
         if row.is_final:
             raise RefundOfFinalCommission(commission=row.pk)
@@ -117,7 +117,7 @@ def change_lines(
     A fixed commission is earned while something of its line is left.
     """
     account = conversion.account
-    rows = list_refundable_commissions(conversion)
+    rows = list_existing_commissions(conversion)
     new: dict[int, Decimal] = {}
     for row in rows:
         old = row.sub_amount or ZERO

@@ -29,7 +29,7 @@ from payouts.errors import (
     OpeningBalanceNotFound,
     PaymentNotFound,
     PaymentsUnanswered,
-    PayoutLineNotIncluded,
+    PayoutLineInOtherState,
     PayoutMethodNotFound,
     PayoutRunEmpty,
     PersonNotFound,
@@ -411,12 +411,12 @@ class History:
             reason = "asked"
             self.send(
                 lambda: take_out(account, pk=pk, reason=reason, at=self.at),
-                PayoutLineNotIncluded,
+                PayoutLineInOtherState,
             )
             self.withheld.add(key)
             if self.dice.random() < 0.2:
                 self.send(
-                    lambda: put_back(account, pk=pk, at=self.at), PayoutLineNotIncluded
+                    lambda: put_back(account, pk=pk, at=self.at), PayoutLineInOtherState
                 )
                 self.withheld.remove(key)
 

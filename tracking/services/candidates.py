@@ -256,7 +256,7 @@ def resolve_import(program: Program, affiliate: Affiliate) -> ResolvedCandidate:
     return ResolvedCandidate(candidate, program=program, affiliate=affiliate)
 
 
-def get_effective_status(enrollment: Enrollment | None) -> EnrollmentStatus:
+def get_attribution_status(enrollment: Enrollment | None) -> EnrollmentStatus:
     """Return the status that attribution uses for an affiliate in a program.
 
     An affiliate that a claim has promoted counts as approved until staff decide.
@@ -488,7 +488,7 @@ def _resolve_affiliate(
     is_claim: bool = False,
 ) -> ResolvedCandidate:
     """An affiliate in a program; with a click, the cookie time counts."""
-    status = get_effective_status(enrollment)
+    status = get_attribution_status(enrollment)
     return ResolvedCandidate(
         Candidate(
             parameter=parameter,

@@ -27,7 +27,7 @@ from affiliate_site.backoffice.object_pages import (
     link_to,
 )
 from payouts.missing_sales import Answer
-from payouts.services.missing_sales import ANSWER_TEXTS, find_missing_sale
+from payouts.services.missing_sales import ANSWER_TEXTS, explain_missing_sale
 from tracking.models.questions import MAX_TEXT_LENGTH, Question, QuestionState
 from tracking.services.portal_settings import build_portal_url
 from tracking.services.questions import answer_question, close_question
@@ -38,7 +38,7 @@ def link_sale(user, question) -> str:
     sale = question.conversion
     if sale is not None:
         return link_to(sale, sale.external_id)
-    since = question.order_id and find_missing_sale(
+    since = question.order_id and explain_missing_sale(
         question.affiliate, question.order_id
     )
     if since and since.conversion:

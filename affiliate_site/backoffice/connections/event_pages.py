@@ -28,7 +28,7 @@ from affiliate_site.shops.processing import (
     read_event,
 )
 from affiliate_site.shops.views import MAX_EVENT_SIZE
-from payouts.services.shop_orders import Outcome
+from payouts.services.shop_orders import OrderOutcome
 from tracking.models.shops import Connection, ConnectionKind, ShopEvent, ShopEventState
 from tracking.services.concurrency import UNAVAILABLE_ERRORS
 from tracking.services.inbox import process_again
@@ -164,7 +164,7 @@ class TryEventForm(SampleForm):
 
 def preview_body(
     connection: Connection, kind: str, body: str, *, at: datetime
-) -> Outcome:
+) -> OrderOutcome:
     """What an event would do; raises `DomainError` and `UNAVAILABLE_ERRORS`."""
     try:
         read = partial(read_event, kind=kind, body=body)
@@ -173,13 +173,13 @@ def preview_body(
         raise
     except (DatabaseError, *READ_ERRORS) as error:
         text = f"The event could not be processed: {describe(error)}."
-        return Outcome(ShopEventState.FAILED, [text])
+        return OrderOutcome(ShopEventState.FAILED, [text])
 
 
 class PreviewPage(FormPage):
     """A page that shows what an event would do."""
 
-    outcome: Outcome | None = None
+    outcome: OrderOutcome | None = None
     facts: Sequence[tuple[str, object]] = ()
 
     def show(self, form, outcome):
@@ -223,7 +223,7 @@ class TryEventPage(PreviewPage):
         try:
             return preview_body(self.row, values["kind"], values["body"], at=at)
         except DomainError as error:
-            return Outcome(ShopEventState.FAILED, [error.text])
+            return OrderOutcome(ShopEventState.FAILED, [error.text])
 
     def respond(self, form, outcome):
         return self.show(form, outcome)

@@ -107,14 +107,14 @@ NOTHING_TO_FIX = "Nothing to fix in the snippet."
 
 
 @dataclass(frozen=True)
-class Problem:
+class ClickProblem:
     """A reason in words, and how to fix the snippet."""
 
     text: str
     hint: str = NOTHING_TO_FIX
 
 
-UNKNOWN_CUSTOMER_STATUS = Problem(
+UNKNOWN_CUSTOMER_STATUS = ClickProblem(
     "The customer status is unknown",
     'Call tap("customer", …), tap("trial", …) or tap("lead", …).',
 )
@@ -124,135 +124,135 @@ AMOUNT_HINT = (
     " 1.249, are refused. Add the sale by hand, if it is missing."
 )
 PROBLEMS = {
-    "account_locked": Problem(
+    "account_locked": ClickProblem(
         "The account is locked", "Ask an operator to unlock the account."
     ),
-    "affiliate_deleted": Problem(
+    "affiliate_deleted": ClickProblem(
         "The affiliate was removed", "Remove its links and coupons from your pages."
     ),
-    "affiliate_not_approved": Problem(
+    "affiliate_not_approved": ClickProblem(
         "The affiliate is not approved in the program",
         "Approve the affiliate under Program affiliates.",
     ),
-    "amount_too_large": Problem("The amount has too many digits", AMOUNT_HINT),
-    "claimed_amount_too_large": Problem(
+    "amount_too_large": ClickProblem("The amount has too many digits", AMOUNT_HINT),
+    "claimed_amount_too_large": ClickProblem(
         "The amount is above the limit for pages",
         "Ask an owner to raise the limit under Account settings, sign the call, or"
         " report the sale through the API.",
     ),
-    "claimed_currency_not_allowed": Problem(
+    "claimed_currency_not_allowed": ClickProblem(
         "The currency is not the program's",
         "Report the amount in the program's currency, sign the call, or report the"
         " sale through the API.",
     ),
-    "bot": Problem(
+    "bot": ClickProblem(
         "A crawler or a preview followed an affiliate link, which is no click"
     ),
-    "cookie_expired": Problem("The click is older than the program's cookie time"),
-    "expired_handover": Problem(
+    "cookie_expired": ClickProblem("The click is older than the program's cookie time"),
+    "expired_handover": ClickProblem(
         "The visitor came from another host of the shop by a link older than 2 minutes"
     ),
-    "invalid_amount": Problem("The amount cannot be read", AMOUNT_HINT),
-    "invalid_asset_or_source": Problem(
+    "invalid_amount": ClickProblem("The amount cannot be read", AMOUNT_HINT),
+    "invalid_asset_or_source": ClickProblem(
         "The asset link is unknown",
         "Copy the link again from the page of the affiliate.",
     ),
-    "invalid_commissions": Problem(
+    "invalid_commissions": ClickProblem(
         "The list of commissions is invalid",
         "Each item needs a sub_amount that is a number:"
         ' [{sub_amount: 49.90, commission_type: "standard"}], at most 100 items.',
     ),
-    "invalid_currency": Problem(
+    "invalid_currency": ClickProblem(
         "The currency is unknown",
         'Print the three letters of ISO 4217: {currency: "EUR"}, or leave it out.',
     ),
-    "invalid_customer_id": Problem(
+    "invalid_customer_id": ClickProblem(
         "The customer ID is invalid",
         "Print your shop's ID of the customer as text of at most 255 characters.",
     ),
-    "invalid_external_id": Problem(
+    "invalid_external_id": ClickProblem(
         "The order ID is invalid",
         "Print your shop's ID of the order as text of at most 255 characters.",
     ),
     "invalid_initial_customer_status": UNKNOWN_CUSTOMER_STATUS,
-    "invalid_signature": Problem(
+    "invalid_signature": ClickProblem(
         "The signature is wrong",
         "Sign exactly the values that the page sends, the amount with the same digits,"
         " with a signing secret that is not revoked.",
     ),
     "invalid_status": UNKNOWN_CUSTOMER_STATUS,
-    "invalid_tracking_id": Problem(
+    "invalid_tracking_id": ClickProblem(
         "The visitor's tracking ID is unknown, or of another program group",
         'Call tap("create", "ACCOUNT") with this account and the same program group on'
         " all pages, and print no tracking ID into a page.",
     ),
-    "missing_amount": Problem(
+    "missing_amount": ClickProblem(
         "The call has no amount, and the commission is a percentage", AMOUNT_HINT
     ),
-    "missing_customer_id": Problem(
+    "missing_customer_id": ClickProblem(
         "The call has no customer ID",
         'Print your shop\'s ID of the customer: tap("customer", "ID").',
     ),
-    "missing_signature": Problem(
+    "missing_signature": ClickProblem(
         "The signature is missing",
         "This account accepts signed pages only: print the signature of your server,"
         ' {signature: "…"}.',
     ),
-    "missing_tracking_parameter": Problem(
+    "missing_tracking_parameter": ClickProblem(
         "The call names no visitor, link, coupon or customer",
         'Load the script on all pages and call tap("detect") there.',
     ),
-    "negative_amount": Problem(
+    "negative_amount": ClickProblem(
         "The amount is below 0",
         "Report sales only; record refunds through the API or the back office.",
     ),
-    "program_archived": Problem(
+    "program_archived": ClickProblem(
         "The program is archived",
         "Remove the snippet and the affiliate links of this program.",
     ),
-    "proxy_without_address": Problem(
+    "proxy_without_address": ClickProblem(
         "Your proxy does not say who the visitor is",
         "The call counts, but as one of the proxy. Let the proxy send the visitor's IP"
         " address in the header X-Visitor-Address.",
     ),
-    "refused_handover": Problem(
+    "refused_handover": ClickProblem(
         "The visitor came from another host that no program names beside this one",
         "Enter both hosts in the settings of one program, under Further hosts of the"
         " shop.",
     ),
-    "too_many_conversion_attempts": Problem(
+    "too_many_conversion_attempts": ClickProblem(
         "The page was loaded again within 10 seconds of a failed call",
         "See the other failures of this page.",
     ),
-    "too_many_open_claims": Problem(
+    "too_many_open_claims": ClickProblem(
         "The affiliate has too many sales or customers that wait for review",
         "Approve or disapprove its commissions. If you do not know the orders, someone"
         " reports false ones.",
     ),
-    "too_much_from_pages": Problem(
+    "too_much_from_pages": ClickProblem(
         "Pages have stored as much as they may today for the link, the affiliate or the"
         " account",
         "If you do not know the visitors or orders, someone makes them up: disapprove"
         " the affiliate. Orders that your server sends with a key have no such limit.",
     ),
-    "unsigned_currency": Problem(
+    "unsigned_currency": ClickProblem(
         "A signed sale names no currency, and the programs have several",
         "The sale is stored and waits for approval. Print and sign the currency, too:"
         ' {currency: "EUR"}.',
     ),
-    "unclear_currency": Problem(
+    "unclear_currency": ClickProblem(
         "The mark beside the amount stands for no currency of your programs, or for"
         " several",
         'Print the currency, too: {currency: "EUR"}, and the amount without a mark.',
     ),
-    "unknown_coupon": Problem("None of the coupons belongs to an affiliate"),
-    "unknown_customer": Problem("The customer does not belong to an affiliate"),
-    "wrong_proxy_key": Problem(
+    "unknown_coupon": ClickProblem("None of the coupons belongs to an affiliate"),
+    "unknown_customer": ClickProblem("The customer does not belong to an affiliate"),
+    "wrong_proxy_key": ClickProblem(
         "Your proxy sends no valid key",
         "The call counts, but as one of the proxy. Create an API key of this account"
         " with the role page proxy, and send it in the header X-Affiliate-Proxy.",
     ),
-    "unknown_referral_code": Problem(
+    "unknown_referral_code": ClickProblem(
         "The referral code of the link is unknown",
         "Copy the link again from the page of the affiliate. Links of other services"
         " may use the parameter ref too: choose another one with referral_code_param.",
@@ -296,6 +296,8 @@ def format_last_sale(failure: FailedPageCall) -> str:
     return ": ".join(filter(None, (failure.last_order_id, failure.last_amount)))
 
 
-def get_problem(reason: str) -> Problem:
+def get_problem(reason: str) -> ClickProblem:
     """The texts of a reason; its code as text if it has none."""
-    return PROBLEMS.get(reason) or Problem(reason.replace("_", " ").capitalize(), "")
+    return PROBLEMS.get(reason) or ClickProblem(
+        reason.replace("_", " ").capitalize(), ""
+    )

@@ -13,7 +13,7 @@ from affiliate_site.backoffice.fields import MULTI_LINE, DecimalField
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.money_pages import (
-    MoneyForm,
+    AmountsForm,
     MoneyFormPage,
     get_amount_initial,
 )
@@ -71,7 +71,7 @@ def list_amount_change(before, after) -> list[tuple[str, str]]:
     ]
 
 
-class CommissionForm(MoneyForm):
+class CommissionForm(AmountsForm):
     """What can be corrected about a commission."""
 
     serializer_class = CommissionUpdateSerializer

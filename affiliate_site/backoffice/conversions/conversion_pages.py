@@ -34,7 +34,7 @@ from affiliate_site.backoffice.form_pages import RemovePage
 from affiliate_site.backoffice.formatters import format_change, format_money
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.money_pages import (
-    MoneyForm,
+    AmountsForm,
     MoneyFormPage,
     get_amount_initial,
 )
@@ -54,8 +54,8 @@ from payouts.services.corrections import (
     remove_conversion,
 )
 from payouts.services.refunds import (
+    list_existing_commissions,
     list_lines,
-    list_refundable_commissions,
     refund_conversion,
 )
 from tracking.errors import (
@@ -249,7 +249,7 @@ class ChangeAffiliatePage(ConversionPage):
         ]
 
 
-class RefundForm(ReasonForm, MoneyForm):
+class RefundForm(ReasonForm, AmountsForm):
     """How much the customer got back; with several lines also of which."""
 
     error_fields = {CommissionNotFound: "refunded"}
@@ -262,7 +262,7 @@ class RefundForm(ReasonForm, MoneyForm):
 
     def build_fields(self):
         """Add a field for each of several lines."""
-        self.lines = list_lines(list_refundable_commissions(self.row))
+        self.lines = list_lines(list_existing_commissions(self.row))
         if len(self.lines) == 1:
             self.lines = []
         left = format_money(self.row.amount, self.row.currency)
@@ -375,7 +375,7 @@ class RemoveConversionPage(ConversionPage, RemovePage):
         return [("Reason", form.cleaned_data["reason"])]
 
 
-class NewCommissionForm(MoneyForm):
+class NewCommissionForm(AmountsForm):
     """A commission that is added to a conversion."""
 
     serializer_class = CommissionInputSerializer

@@ -19,7 +19,7 @@ from affiliate_site.backoffice.conversions.conversion_details import name_sale
 from affiliate_site.backoffice.fields import DecimalField, MetaDataField, RowChoiceField
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.money_pages import (
-    MoneyForm,
+    AmountsForm,
     MoneyFormPage,
 )
 from affiliate_site.backoffice.object_pages import link_to
@@ -57,7 +57,7 @@ TRACKING_SOURCE_TEXTS = {
 PARAMETER_FIELDS = {CUSTOMER: "customer_id", COUPON: "coupon", CLICK_ID: "click_id"}
 
 
-class OrderIdForm(MoneyForm):
+class OrderIdForm(AmountsForm):
     """A form with an order ID, which only one conversion of an account has."""
 
     def get_error_text(self, error):

@@ -92,7 +92,7 @@ class DashboardCard:
                     if line.endswith(change.currency) or not line[-1].isalpha()
                 ],
             )
-            for line in split_totals(self.value)
+            for line in split_currencies(self.value)
         ]
 
     @property
@@ -328,6 +328,6 @@ def format_percentage(rate: Decimal | None) -> str:
     return "-" if rate is None else f"{format_decimal(rate)} %"
 
 
-def split_totals(text: str) -> list[str]:
+def split_currencies(text: str) -> list[str]:
     """The amounts of several currencies, for a line each."""
     return text.split(", ")

@@ -22,7 +22,7 @@ from affiliate_site.backoffice.dashboard.cards import (
     build_cards_of_today,
     build_cost_ratio_card,
     build_funnel,
-    split_totals,
+    split_currencies,
 )
 from affiliate_site.backoffice.dashboard.charts import build_charts
 from affiliate_site.backoffice.dashboard.list_urls import (
@@ -201,11 +201,11 @@ class TopAffiliate:
 
     @property
     def revenue_lines(self) -> list[str]:
-        return split_totals(self.revenue)
+        return split_currencies(self.revenue)
 
     @property
     def commission_lines(self) -> list[str]:
-        return split_totals(self.commissions)
+        return split_currencies(self.commissions)
 
     @property
     def commissions_before(self) -> str:

@@ -18,7 +18,7 @@ from affiliate_site.backoffice.object_pages import Column as TableColumn
 from affiliate_site.backoffice.object_pages import Section
 from affiliate_site.moving.tables.files import GUESSED_ENCODING_NOTE, CellError
 from affiliate_site.moving.tables.kinds import KINDS, Column
-from affiliate_site.moving.tables.questions import IGNORE, Question
+from affiliate_site.moving.tables.questions import IGNORE, ImportQuestion
 from affiliate_site.moving.tables.uploads import (
     ENCODINGS,
     GUESSED_ENCODING,
@@ -288,7 +288,7 @@ def build_question(
     )
 
 
-def build_answer_field(question: Question, stored: UploadSettings) -> forms.Field:
+def build_answer_field(question: ImportQuestion, stored: UploadSettings) -> forms.Field:
     """The field of a question about the cells of a file."""
     name = question.name
     answer = stored.answers.get(name) or question.suggestion
@@ -312,7 +312,7 @@ def build_answer_field(question: Question, stored: UploadSettings) -> forms.Fiel
     return build_question(question.text, choices, answer, error)
 
 
-def format_meaning(question: Question, meaning: str) -> str:
+def format_meaning(question: ImportQuestion, meaning: str) -> str:
     """`3 April 2026` or a number."""
     if question.name == "decimal":
         return meaning

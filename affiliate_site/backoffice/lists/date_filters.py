@@ -34,7 +34,7 @@ class DateFilter(FormFilter):
         super().__init__(request, params, model, model_admin)
         values = map(self.used_parameters.get, self.expected_parameters())
         first_day, last_day, since, before = (*values, None, None)[:4]
-        first, last = parse_day(first_day), parse_day(last_day)
+        first, last = parse_filter_day(first_day), parse_filter_day(last_day)
         if first and last and first > last:
             first, last = last, first
         self.first = first or parse_time(since)
@@ -134,7 +134,9 @@ class ActiveFilter(DateFilter):
 
 def find_active_period(request) -> Period | None:
     """The days of `ActiveFilter`, if both are set; raises `BadRequest`."""
-    first, last = (parse_day(request.GET.get(f"active_{it}")) for it in ("from", "to"))
+    first, last = (
+        parse_filter_day(request.GET.get(f"active_{it}")) for it in ("from", "to")
+    )
     if not (first and last):
         return None
     period = Period(*sorted((first.date(), last.date())))
@@ -143,7 +145,7 @@ def find_active_period(request) -> Period | None:
     return period
 
 
-def parse_day(text: str | None) -> datetime | None:
+def parse_filter_day(text: str | None) -> datetime | None:
     """The beginning of a day `YYYY-MM-DD` of the account; `BadRequest` for nonsense."""
     if not text:
         return None
@@ -159,7 +161,7 @@ def parse_day(text: str | None) -> datetime | None:
 def parse_time(text: str | None) -> datetime | None:
     """A day or a time of ISO 8601, by default in UTC; raises `BadRequest`."""
     if not text or "T" not in text:
-        return parse_day(text)
+        return parse_filter_day(text)
     try:
         at = parse_datetime(text)
     except ValueError:

@@ -11,7 +11,7 @@ from affiliate_site.backoffice.fields import MULTI_LINE, DecimalField
 from affiliate_site.backoffice.formatters import format_datetime, format_money
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.money_pages import (
-    MoneyForm,
+    AmountsForm,
     MoneyFormPage,
     get_amount_initial,
 )
@@ -38,7 +38,7 @@ PAYERS = {PayoutMethodKind.PAYPAL: "PayPal", PayoutMethodKind.WISE: "Wise"}
 NO_TRANSFER = "This records payments that you make; it transfers no money itself."
 
 
-class PaymentForm(MoneyForm):
+class PaymentForm(AmountsForm):
     """How much of a balance to pay."""
 
     amount = DecimalField(

@@ -86,10 +86,10 @@ def list_failures(run) -> list[str]:
         for state in map(PayoutLineState, FAILED)
         if state in totals
     ]
-    return [*failures, *list_methods_to_check(run, rows)]
+    return [*failures, *list_held_method_alerts(run, rows)]
 
 
-def list_methods_to_check(run, lines) -> list[str]:
+def list_held_method_alerts(run, lines) -> list[str]:
     """Whose payout methods the next run leaves out, of payments that came back."""
     returned = lines.filter(state=PayoutLineState.RETURNED)
     methods = run.account.payout_methods.filter(

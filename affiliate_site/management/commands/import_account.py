@@ -8,7 +8,7 @@ from accounts.commands import AccountCommand, use_path
 from affiliate_site.management.account_files import import_file
 from affiliate_site.moving.importing import AccountImport
 from affiliate_site.moving.progress import Progress
-from affiliate_site.moving.source import Source, SourceError
+from affiliate_site.moving.source import SourceError, SourceServer
 from affiliate_site.moving.switching import (
     KEPT_OURS,
     WORKED_HERE,
@@ -92,7 +92,7 @@ class Command(AccountCommand):
         **options,
     ):
         try:
-            source = Source(base_url, read_key(), on_pause=self.stderr.write)
+            source = SourceServer(base_url, read_key(), on_pause=self.stderr.write)
             moving = AccountImport(
                 account,
                 source,

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from accounts.models.accounts import Account
-from affiliate_site.moving.tables.files import Table, TableRow
+from affiliate_site.moving.tables.files import ReadTable, TableRow
 from affiliate_site.moving.tables.kinds import TableKind
 from affiliate_site.moving.tables.questions import (
-    Question,
+    ImportQuestion,
     ask_about_affiliates,
     ask_about_columns,
     ask_about_day,
@@ -22,7 +22,7 @@ from affiliate_site.moving.tables.values import Styles
 
 
 def choose_words(
-    questions: Iterable[Question], answers: Mapping[str, str]
+    questions: Iterable[ImportQuestion], answers: Mapping[str, str]
 ) -> dict[tuple[str, str], str]:
     """Return what words mean, by the names of columns and the words."""
     words = {}
@@ -42,13 +42,13 @@ class Answered:
 
     styles: Styles
     words: Mapping[tuple[str, str], str]
-    questions: list[Question]
+    questions: list[ImportQuestion]
 
 
 def ask(
     account: Account,
     kind: TableKind,
-    table: Table,
+    table: ReadTable,
     rows: Sequence[TableRow],
     mapping: Mapping[str, str],
     styles: Styles,
@@ -77,7 +77,9 @@ def ask(
     )
 
 
-def is_open(question: Question, styles: Styles, answers: Mapping[str, str]) -> bool:
+def is_open(
+    question: ImportQuestion, styles: Styles, answers: Mapping[str, str]
+) -> bool:
     """Return whether rows cannot be stored before somebody answers the question."""
     if not question.is_needed or question.suggestion:
         return False

@@ -71,7 +71,7 @@ class TableRow(NamedTuple):
 
 
 @dataclass
-class Table:
+class ReadTable:
     """The header and the rows of a file, without empty rows."""
 
     header: list[str]
@@ -81,7 +81,7 @@ class Table:
     notes: list[str] = field(default_factory=list)  # sentences
 
 
-def read_table(data: bytes, file_name: str) -> Table:
+def read_table(data: bytes, file_name: str) -> ReadTable:
     """Read a CSV or XLSX file; raise `UnreadableTable` with what to do about it."""
     if len(data) > MAX_FILE_BYTES:
         raise refuse(
@@ -102,7 +102,7 @@ def refuse(reason: str) -> UnreadableTable:
     return UnreadableTable(reason=reason)
 
 
-def read_csv(data: bytes, file_name: str) -> Table:
+def read_csv(data: bytes, file_name: str) -> ReadTable:
     """Read a CSV file; the encoding and the delimiter are found, and named."""
     text, encoding, notes = decode(data, file_name)
     first_line, _, rest = text.partition("\n")
@@ -174,7 +174,7 @@ def restore_csv_cell(text: str) -> Cell:
     return restore_cell(text) or None
 
 
-def read_xlsx(data: bytes, file_name: str) -> Table:
+def read_xlsx(data: bytes, file_name: str) -> ReadTable:
     """Read the first sheet of a workbook: values, never formulas."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -264,7 +264,7 @@ def convert_xlsx_cell(value: Any) -> Cell:
 
 def build_table(
     rows: Iterable[tuple[int, list[Cell]]], file_name: str, *, is_csv: bool
-) -> Table:
+) -> ReadTable:
     """Find the header, and compare the rows with it; empty rows take no memory."""
     numbered = ((n, row) for n, row in rows if any(cell is not None for cell in row))
     filled = list(islice(numbered, MAX_ROWS + 3))  # with header, title and one too many
@@ -284,7 +284,7 @@ def build_table(
         build_row(number, cells, len(header), width if is_csv else None)
         for number, cells in filled
     ]
-    return Table(header, found, notes=notes)
+    return ReadTable(header, found, notes=notes)
 
 
 def count_filled(cells: Sequence[Cell]) -> int:

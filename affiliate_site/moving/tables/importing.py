@@ -17,12 +17,12 @@ from accounts.services.outbox import publish_no_events
 from affiliate_site.moving.importing import STORE_ERRORS, describe_problem
 from affiliate_site.moving.tables.asking import Answered, ask, is_open
 from affiliate_site.moving.tables.checks import check_rows
-from affiliate_site.moving.tables.files import Table, TableRow
+from affiliate_site.moving.tables.files import ReadTable, TableRow
 from affiliate_site.moving.tables.kinds import TableKind
 from affiliate_site.moving.tables.notes import list_notes, list_notes_of_totals
 from affiliate_site.moving.tables.paid_sales import store_payments
 from affiliate_site.moving.tables.problems import Problem
-from affiliate_site.moving.tables.questions import CENTS, Question
+from affiliate_site.moving.tables.questions import CENTS, ImportQuestion
 from affiliate_site.moving.tables.rows import (
     CREATED,
     KNOWN,
@@ -69,7 +69,7 @@ class TableReport:
     """What happens to each row, or has happened if `table_import` is there."""
 
     rows: list[Row]
-    questions: list[Question]
+    questions: list[ImportQuestion]
     notes: list[str]
     table_import: TableImport | None = None
 
@@ -97,7 +97,7 @@ class TableImporter:
 
     account: Account
     kind: TableKind
-    table: Table
+    table: ReadTable
     mapping: Mapping[str, str]
     at: datetime
     file_name: str = ""
@@ -142,11 +142,11 @@ class TableImporter:
             "answers": answers,
         }
 
-    def list_questions(self) -> list[Question]:
+    def list_questions(self) -> list[ImportQuestion]:
         """Return the questions that have to be answered yet."""
         return self._list_open(self.ask())
 
-    def _list_open(self, answered: Answered) -> list[Question]:
+    def _list_open(self, answered: Answered) -> list[ImportQuestion]:
         """Return the questions without an answer; raise `UnknownAnswer`."""
         for question in answered.questions:
             answer = self.answers.get(question.name)

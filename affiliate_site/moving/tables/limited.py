@@ -18,7 +18,7 @@ from affiliate_site.env import BASE_DIR
 from affiliate_site.moving.tables.files import (
     Cell,
     CellError,
-    Table,
+    ReadTable,
     TableRow,
     UnreadableTable,
     read_table,
@@ -51,7 +51,7 @@ PAGE_LIMITS = ReadLimits(
 COMMAND_LIMITS = ReadLimits(2 * 2**30, 600, 400 * 2**20)
 
 
-def read_foreign_table(data: bytes, file_name: str, limits: ReadLimits) -> Table:
+def read_foreign_table(data: bytes, file_name: str, limits: ReadLimits) -> ReadTable:
     """Read a file like `read_table`, within limits; raise `UnreadableTable`."""
     if not acquire_reader():
         raise refuse("Another table is being read: choose the file again in a minute.")
@@ -106,7 +106,7 @@ def main() -> None:
     sys.stdout.buffer.write(output)
 
 
-def dump_table(table: Table) -> bytes:
+def dump_table(table: ReadTable) -> bytes:
     """Return a table as bytes, which `load_table` reads."""
     values = {field.name: getattr(table, field.name) for field in fields(table)}
     return json.dumps(values, default=dump_value, separators=(",", ":")).encode()
@@ -119,7 +119,7 @@ def dump_value(value: object) -> dict[str, str]:
     return {"number": str(value)}
 
 
-def load_table(data: bytes) -> Table:
+def load_table(data: bytes) -> ReadTable:
     """Return the table of these bytes."""
     values = json.loads(data, object_hook=load_value)
     values["rows"] = [
@@ -131,7 +131,7 @@ def load_table(data: bytes) -> Table:
         )
         for number, cells, error, raw in values["rows"]
     ]
-    return Table(**values)
+    return ReadTable(**values)
 
 
 def load_value(value: dict[str, Any]) -> object:

@@ -11,7 +11,7 @@ from typing import Any
 from accounts.decimals import parse_decimal
 from accounts.email_addresses import fold_email
 from accounts.models.accounts import Account
-from affiliate_site.moving.tables.files import Cell, Table, TableRow
+from affiliate_site.moving.tables.files import Cell, ReadTable, TableRow
 from affiliate_site.moving.tables.kinds import Column, TableKind
 from affiliate_site.moving.tables.mappings import normalize
 from affiliate_site.moving.tables.references import find_affiliates, find_programs
@@ -68,7 +68,7 @@ TEXTS = {
 
 
 @dataclass(frozen=True)
-class Question:
+class ImportQuestion:
     """A question about the column `column`, with a cell as `example`.
 
     `name` is a key of `TEXTS`, with what it is about after a colon. `options` map each
@@ -106,7 +106,10 @@ class FileColumn:
 
 
 def list_columns(
-    kind: TableKind, table: Table, rows: Sequence[TableRow], mapping: Mapping[str, str]
+    kind: TableKind,
+    table: ReadTable,
+    rows: Sequence[TableRow],
+    mapping: Mapping[str, str],
 ) -> list[FileColumn]:
     """Return the chosen columns, without the cells of a template's example."""
     chosen = [
@@ -123,7 +126,7 @@ def list_columns(
 
 def ask_about_units(
     account: Account, kind: TableKind, columns: Sequence[FileColumn]
-) -> Iterator[Question]:
+) -> Iterator[ImportQuestion]:
     """Ask whether amounts are cents, if all are bare digits and that is in doubt.
 
     They are compared with the amounts that the account has, else with what is usual.
@@ -152,7 +155,7 @@ def ask_about_units(
     if is_doubted:
         header = amounts[0].header
         example, total = max(main), sum(main, Decimal(0))
-        yield Question(
+        yield ImportQuestion(
             "units",
             header,
             f"{example:f}",
@@ -175,8 +178,11 @@ def list_known_amounts(account: Account, kind: TableKind) -> list[Decimal]:
 
 
 def ask_about_columns(
-    kind: TableKind, table: Table, rows: Sequence[TableRow], mapping: Mapping[str, str]
-) -> Iterator[Question]:
+    kind: TableKind,
+    table: ReadTable,
+    rows: Sequence[TableRow],
+    mapping: Mapping[str, str],
+) -> Iterator[ImportQuestion]:
     """Ask what columns are that nobody reads, and that look as if they decide about
     money."""
     if kind.name not in MONEY_COLUMNS or READ_INSTEAD.get(kind.name) in mapping:
@@ -193,7 +199,7 @@ def ask_about_columns(
                 it.name: it.label for it in free if can_hold(it, cells)
             }
             options[IGNORE] = "It does not matter here"
-            yield Question(f"column:{header}", header, example, options)
+            yield ImportQuestion(f"column:{header}", header, example, options)
 
 
 def can_hold(column: Column, cells: Sequence[Cell]) -> bool:
@@ -217,7 +223,7 @@ def is_about_money(header: str) -> bool:
     return any(part in text for part in MONEY_PARTS)
 
 
-def ask_about_words(columns: Sequence[FileColumn]) -> Iterator[Question]:
+def ask_about_words(columns: Sequence[FileColumn]) -> Iterator[ImportQuestion]:
     """Ask what the words of a column mean that are not known."""
     for it in columns:
         kind = it.column.type
@@ -231,7 +237,7 @@ def ask_about_words(columns: Sequence[FileColumn]) -> Iterator[Question]:
         ):
             continue
         for word in unknown:
-            yield Question(
+            yield ImportQuestion(
                 f"value:{it.column.name}:{word}",
                 it.header,
                 word,
@@ -242,7 +248,7 @@ def ask_about_words(columns: Sequence[FileColumn]) -> Iterator[Question]:
 
 def ask_about_programs(
     account: Account, columns: Sequence[FileColumn]
-) -> Iterator[Question]:
+) -> Iterator[ImportQuestion]:
     """Ask which programs names stand for that no program has; the only one is
     suggested."""
     for it in columns:
@@ -259,12 +265,14 @@ def ask_about_programs(
         only = next(iter(titles)) if len(titles) == 1 else ""
         for word in unknown:
             name = f"value:{it.column.name}:{fold_word(word)}"
-            yield Question(name, it.header, word, dict(options), only, is_needed=False)
+            yield ImportQuestion(
+                name, it.header, word, dict(options), only, is_needed=False
+            )
 
 
 def ask_about_affiliates(
     account: Account, kind: TableKind, columns: Sequence[FileColumn]
-) -> Iterator[Question]:
+) -> Iterator[ImportQuestion]:
     """Ask whether affiliates whom nobody here is named like are created."""
     if kind.name == "affiliates":
         return
@@ -276,7 +284,7 @@ def ask_about_affiliates(
             found = find_affiliates(account, texts.keys())
             unknown = [text for text in texts if text not in found]
             if unknown:
-                yield Question(
+                yield ImportQuestion(
                     "affiliates",
                     it.header,
                     name_some(unknown),
@@ -290,7 +298,7 @@ def ask_about_affiliates(
 
 def ask_about_duplicates(
     kind: TableKind, columns: Sequence[FileColumn]
-) -> Iterator[Question]:
+) -> Iterator[ImportQuestion]:
     """Ask what to do with several opening balances of one affiliate."""
     if kind.name != "opening_balances":
         return
@@ -310,14 +318,14 @@ def ask_about_duplicates(
             ADD_UP: "Add the amounts up",
             LEAVE_OUT: "Leave these rows out",
         }
-        yield Question(
+        yield ImportQuestion(
             "twice", named[0].header, name_some(list(several)), options, is_needed=False
         )
 
 
 def ask_about_day(
     columns: Sequence[FileColumn], styles: Styles, words: Mapping[tuple[str, str], str]
-) -> Iterator[Question]:
+) -> Iterator[ImportQuestion]:
     """Ask on which day sales were paid whose rows do not say it.
 
     The day of the latest of these sales is suggested.
@@ -338,7 +346,7 @@ def ask_about_day(
             at = read_day(cells.get("created_at"), styles)
             latest = max(filter(None, (latest, at)), default=None, key=to_day)
     if header and latest:
-        yield Question("paid_on", header, "", {}, to_day(latest))
+        yield ImportQuestion("paid_on", header, "", {}, to_day(latest))
 
 
 def to_day(at: datetime) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from affiliate_site.moving.tables.questions import FileColumn, Question
+from affiliate_site.moving.tables.questions import FileColumn, ImportQuestion
 from affiliate_site.moving.tables.rows import AMOUNT_TYPES
 from affiliate_site.moving.tables.values import (
     ALIKE,
@@ -21,7 +21,7 @@ from tracking.services.imports import ImportProblem
 
 def choose_decimal(
     columns: Sequence[FileColumn], answer: str | None
-) -> tuple[str | None, list[Question]]:
+) -> tuple[str | None, list[ImportQuestion]]:
     """Return the style of numbers, and what has to be asked."""
     cells = [
         (it.header, cell)
@@ -39,7 +39,7 @@ def choose_decimal(
 
 def choose_dates(
     columns: Sequence[FileColumn], answers: str | None
-) -> tuple[str, list[Question]]:
+) -> tuple[str, list[ImportQuestion]]:
     """Return the styles of dates with spaces between them, and what has to be asked.
 
     One column with several styles is asked about each of them.
@@ -71,7 +71,7 @@ def choose_dates(
 
 def build_style_question(
     name: str, cells: Sequence[tuple[str, str]], parse: Any, options: Sequence[str]
-) -> Question:
+) -> ImportQuestion:
     """Return the question with the cell that differs most between the styles."""
 
     def count_meanings(cell: str) -> int:
@@ -79,7 +79,7 @@ def build_style_question(
 
     header, example = max(cells, key=lambda pair: count_meanings(pair[1]))
     readings = {option: read_or_none(parse, example, option) for option in options}
-    return Question(name, header, example, readings)
+    return ImportQuestion(name, header, example, readings)
 
 
 def read_or_none(parse: Any, cell: str, style: str) -> str | None:

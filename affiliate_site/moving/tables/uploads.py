@@ -9,7 +9,7 @@ from affiliate_site.moving.tables.files import (
     GUESSED_ENCODING_NOTE,
     Cell,
     CellError,
-    Table,
+    ReadTable,
 )
 from affiliate_site.moving.tables.importing import TableImporter
 from affiliate_site.moving.tables.kinds import KINDS, TableKind
@@ -50,7 +50,9 @@ class UploadSettings:
     answers: Mapping[str, str] = field(default_factory=dict)
 
 
-def guess_settings(kind: TableKind, table: Table, system_name: str) -> UploadSettings:
+def guess_settings(
+    kind: TableKind, table: ReadTable, system_name: str
+) -> UploadSettings:
     """Return the settings that a page begins with."""
     system = SYSTEMS.get(system_name)
     mapping = guess_mapping(kind, table.header, system)
@@ -69,7 +71,7 @@ def guess_settings(kind: TableKind, table: Table, system_name: str) -> UploadSet
     )
 
 
-def read_upload(upload: TableUpload) -> Table:
+def read_upload(upload: TableUpload) -> ReadTable:
     """Return the table of a file. Older releases stored the file itself."""
     data = read_content(upload)
     if data.startswith(TABLE_START):
@@ -77,7 +79,7 @@ def read_upload(upload: TableUpload) -> Table:
     return read_foreign_table(data, upload.file_name, PAGE_LIMITS)
 
 
-def decode_again(table: Table, encoding: str) -> Table:
+def decode_again(table: ReadTable, encoding: str) -> ReadTable:
     """Return a table whose encoding was guessed in another one."""
     if not encoding or table.encoding != GUESSED_ENCODING:
         return table
@@ -102,7 +104,7 @@ def decode_again(table: Table, encoding: str) -> Table:
     return replace(table, header=header, rows=rows, encoding=encoding, notes=notes)
 
 
-def list_encoding_readings(table: Table) -> dict[str, str]:
+def list_encoding_readings(table: ReadTable) -> dict[str, str]:
     """Return how each encoding reads the text that depends most on it."""
     cells = [*table.header, *(cell for row in table.rows for cell in row.cells)]
     texts = [it for it in cells if isinstance(it, str) and not it.isascii()]
@@ -115,7 +117,7 @@ def list_encoding_readings(table: Table) -> dict[str, str]:
     return {name: it for name, it in readings.items() if "\ufffd" not in it}
 
 
-def list_examples(table: Table, index: int, number: int = 3) -> list[str]:
+def list_examples(table: ReadTable, index: int, number: int = 3) -> list[str]:
     """Return the first different values of a column as texts."""
     texts: dict[str, None] = {}
     for row in table.rows:
@@ -129,7 +131,7 @@ def list_examples(table: Table, index: int, number: int = 3) -> list[str]:
 
 def build_importer(
     upload: TableUpload,
-    table: Table,
+    table: ReadTable,
     settings: UploadSettings,
     *,
     at: datetime,

@@ -9,7 +9,7 @@ from decimal import Decimal
 from io import TextIOWrapper
 
 from affiliate_site.payout_files.results.bounds import BoundedFile, read_amount
-from affiliate_site.payout_files.results.xml_messages import parse_day
+from affiliate_site.payout_files.results.xml_messages import parse_bank_day
 from payouts.errors import InvalidResultsFile
 from payouts.services.payout_files import find_payment_id
 from payouts.services.payout_results import PayoutResult, ResultState, find_duplicate
@@ -234,7 +234,7 @@ def read_row(
 
 def read_plain_day(text: str, number: int) -> date | None:
     """The day of a row of a plain list: none, or one that can be read."""
-    day = parse_day(text)
+    day = parse_bank_day(text)
     if text and day is None:
         raise InvalidResultsFile(
             reason=f"“{text[:50]}” in row {number} is no day: write it as 2026-04-30"
@@ -246,7 +246,7 @@ def read_day(text: str, *, is_day_first: bool) -> date | None:
     """The day of a row, as PayPal and Wise write it."""
     match = DAY_PATTERN.match(text)
     if match is None:
-        return parse_day(text)
+        return parse_bank_day(text)
     first, sign, second, year = match.groups()
     is_first = is_day_first or sign != "/"
     month, day_number = (second, first) if is_first else (first, second)

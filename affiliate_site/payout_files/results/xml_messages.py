@@ -148,7 +148,7 @@ def find_text(element: Element, *paths: str) -> str:
     return ""
 
 
-def parse_day(text: str) -> date | None:
+def parse_bank_day(text: str) -> date | None:
     """The day of `2026-11-05` or `2026-11-05T10:00:00`."""
     try:
         return date.fromisoformat(text[:10])
@@ -238,7 +238,7 @@ class StatusReport:
     def read(self, name: str, element: Element) -> Iterator[PayoutResult]:
         """Read an element that has ended."""
         if name == "CreDtTm":
-            self.day = self.day or parse_day(element.text or "")
+            self.day = self.day or parse_bank_day(element.text or "")
         elif name == "TxInfAndSts":
             self.has_transactions = self.has_parts = True
             yield self.read_transaction(element)
@@ -325,7 +325,7 @@ class Entry:
             reference=find_text(element, "AcctSvcrRef")[:MAX_TEXT_LENGTH],
             number=find_text(element, "NtryRef")[:MAX_TEXT_LENGTH],
             text=find_text(element, "AddtlNtryInf")[:MAX_TEXT_LENGTH],
-            day=parse_day(find_text(element, "BookgDt/Dt", "BookgDt/DtTm")),
+            day=parse_bank_day(find_text(element, "BookgDt/Dt", "BookgDt/DtTm")),
             is_reversal=find_text(element, "RvslInd") in ("true", "1"),
         )
 

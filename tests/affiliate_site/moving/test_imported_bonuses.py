@@ -9,7 +9,7 @@ from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
 from affiliate_site.moving.balances import compare_balances
 from affiliate_site.moving.importing import AccountImport
-from affiliate_site.moving.source import Source
+from affiliate_site.moving.source import SourceServer
 from payouts.services.bonuses import ALL_TIME_START, grant_bonuses
 from payouts.services.commissions import disapprove_commission
 from tests.affiliate_site.moving.test_importing import LATER, answer
@@ -38,7 +38,7 @@ def run(scenario, target):
 
     def run(at, **options):
         transport = httpx.MockTransport(answer)
-        source = Source("http://testserver/1.6", key, transport=transport)
+        source = SourceServer("http://testserver/1.6", key, transport=transport)
         moving = AccountImport(target, source, at, **options)
         moving.run()
         return moving

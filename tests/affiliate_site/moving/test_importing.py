@@ -13,7 +13,7 @@ from accounts.services.webhooks import create_webhook
 from affiliate_site.management.commands.import_account import format_report
 from affiliate_site.moving.balances import compare_balances
 from affiliate_site.moving.importing import AccountImport
-from affiliate_site.moving.source import Source
+from affiliate_site.moving.source import SourceServer
 from payouts.services.bonuses import grant_bonuses
 from payouts.services.conversion_updates import restore_conversion
 from payouts.services.explanation import explain_conversion
@@ -148,7 +148,7 @@ def make_import(source_account):
 
     def make(account, **options):
         waits = []
-        source = Source(
+        source = SourceServer(
             "http://testserver/1.6",
             key,
             wait=waits.append,

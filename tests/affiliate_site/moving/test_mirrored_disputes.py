@@ -8,7 +8,7 @@ import pytest
 from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
 from affiliate_site.moving.importing import AccountImport
-from affiliate_site.moving.source import Source
+from affiliate_site.moving.source import SourceServer
 from payouts.services.commissions import reopen_commission
 from payouts.services.conversion_updates import add_commissions
 from payouts.services.ledger import get_payable_balances_by_slug
@@ -39,7 +39,7 @@ def run(scenario, target):
 
     def run(days):
         transport = httpx.MockTransport(answer)
-        source = Source("http://testserver/1.6", key, transport=transport)
+        source = SourceServer("http://testserver/1.6", key, transport=transport)
         at = LATER + timedelta(days=days)
         moving = AccountImport(target, source, at, is_mirror=True)
         assert moving.run().problems == []

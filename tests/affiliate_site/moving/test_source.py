@@ -7,7 +7,7 @@ import pytest
 
 from affiliate_site.moving import source as sources
 from affiliate_site.moving.importing import AccountImport
-from affiliate_site.moving.source import Source, SourceError
+from affiliate_site.moving.source import SourceError, SourceServer
 from payouts.services.imported_people import import_enrollment
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.services.imports import ImportMap
@@ -15,7 +15,7 @@ from tracking.services.imports import ImportMap
 
 def build_source(handler, waits=None, pauses=None):
     waits = [] if waits is None else waits
-    return Source(
+    return SourceServer(
         "https://old.example.net/1.6",
         "key",
         wait=waits.append,
@@ -156,7 +156,7 @@ def test_a_list_that_is_none_is_refused():
 @pytest.mark.parametrize("address", ["", "ftp://x/1.6", "not an address"])
 def test_an_odd_address_is_refused(address):
     with pytest.raises(SourceError, match="is not an address like"):
-        Source(address, "key")
+        SourceServer(address, "key")
 
 
 MAIN = {"id": "main"}

@@ -16,7 +16,7 @@ from affiliate_site.management.commands import import_account
 from affiliate_site.moving import progress
 from affiliate_site.moving.balances import compare_balances
 from affiliate_site.moving.importing import AccountImport
-from affiliate_site.moving.source import Source
+from affiliate_site.moving.source import SourceServer
 from affiliate_site.moving.switching import explain_differences
 from payouts.services.commissions import approve_commission
 from payouts.services.erasure import erase_person
@@ -64,7 +64,7 @@ def run(source_key, target):
 
     def run(days=0, **options):
         transport = httpx.MockTransport(answer)
-        source = Source("http://testserver/1.6", source_key, transport=transport)
+        source = SourceServer("http://testserver/1.6", source_key, transport=transport)
         options.setdefault("is_mirror", True)
         moving = AccountImport(target, source, LATER + days * DAY, **options)
         moving.run()
@@ -192,7 +192,7 @@ def test_a_dry_or_stopped_final_run_is_no_switch(run, target):
 def test_the_switch_of_another_source_is_another_one(run, target, source_key):
     run(is_final=True)
     transport = httpx.MockTransport(answer)
-    other = Source("http://other.example/1.6", source_key, transport=transport)
+    other = SourceServer("http://other.example/1.6", source_key, transport=transport)
     moving = AccountImport(target, other, LATER)
     moving.imports.load()
     assert moving.switched_at is None
@@ -210,7 +210,9 @@ def test_the_switch_moves_with_the_account(run, target, tmp_path):
 def command(source_key, monkeypatch):
     """The arguments of the command, which reads this service."""
     transport = httpx.MockTransport(answer)
-    monkeypatch.setattr(import_account, "Source", partial(Source, transport=transport))
+    monkeypatch.setattr(
+        import_account, "SourceServer", partial(SourceServer, transport=transport)
+    )
     monkeypatch.setenv("SOURCE_API_KEY", source_key)
     return ("import_account", "moved", "--from", "http://testserver/1.6", "--mirror")
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
 from affiliate_site.moving.importing import AccountImport
-from affiliate_site.moving.source import Source
+from affiliate_site.moving.source import SourceServer
 from tests.affiliate_site.moving.conftest import read, write
 from tests.affiliate_site.moving.test_importing import answer
 from tests.affiliate_site.privacy.test_erased_people import (
@@ -91,7 +91,7 @@ def mirror():
 
     def run(account, key, *, days=0):
         transport = httpx.MockTransport(ask)
-        source = Source("http://testserver/1.6", key, transport=transport)
+        source = SourceServer("http://testserver/1.6", key, transport=transport)
         at = timezone.now() + timedelta(days=days)
         moving = AccountImport(account, source, at, is_mirror=True)
         moving.run()

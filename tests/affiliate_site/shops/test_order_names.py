@@ -6,7 +6,7 @@ import pytest
 
 from payouts.missing_sales import Answer
 from payouts.services.erasure import erase_person
-from payouts.services.missing_sales import find_missing_sale
+from payouts.services.missing_sales import explain_missing_sale
 from tests import paddle_events, shopify_events, stripe_events, woocommerce_events
 from tests.program_scenario import CONVERSION_CREATED_AT as AT
 from tests.program_scenario import ProgramScenario
@@ -114,7 +114,7 @@ def test_answers_for_the_name_of_an_order(scenario, text):
     connection = connect(scenario, id_prefix="de-")
     send(connection, build_order(scenario.mina.code, name="#1001"))
     affiliate = scenario.mina.affiliate
-    found = find_missing_sale(affiliate, text if text != ORDER else f"de-{ORDER}")
+    found = explain_missing_sale(affiliate, text if text != ORDER else f"de-{ORDER}")
     assert (found.answer, found.is_own) == (Answer.OWN, True)
     assert found.conversion.external_id == f"de-{ORDER}"
 
@@ -122,15 +122,15 @@ def test_answers_for_the_name_of_an_order(scenario, text):
 def test_answers_for_an_order_that_nobody_referred(scenario):
     send(connect(scenario), shopify_events.build_order(name="#1001"))
     affiliate = scenario.mina.affiliate
-    assert find_missing_sale(affiliate, "1001").answer == Answer.NO_REFERRAL
-    assert find_missing_sale(affiliate, "#1002").answer == Answer.NOTHING
+    assert explain_missing_sale(affiliate, "1001").answer == Answer.NO_REFERRAL
+    assert explain_missing_sale(affiliate, "#1002").answer == Answer.NOTHING
 
 
 @pytest.mark.parametrize("text", ["ORDER-7", "order-7", "#Order-7", " order-7"])
 def test_answers_in_any_case(scenario, text):
     scenario.create_conversion("1", external_id="ORDER-7")
     affiliate = scenario.mina.affiliate
-    assert find_missing_sale(affiliate, text).answer == Answer.OWN
+    assert explain_missing_sale(affiliate, text).answer == Answer.OWN
 
 
 def test_the_name_is_erased_with_the_person(scenario):
@@ -151,7 +151,7 @@ def test_the_name_is_erased_with_the_person(scenario):
 def test_answers_for_the_number_of_an_order(scenario, text):
     scenario.create_conversion("1", external_id="ORDER-1294")
     scenario.create_conversion("1", external_id="ORDER-1295")
-    found = find_missing_sale(scenario.mina.affiliate, text)
+    found = explain_missing_sale(scenario.mina.affiliate, text)
     assert (found.answer, found.conversion.external_id) == (Answer.OWN, "ORDER-1294")
 
 
@@ -159,13 +159,15 @@ def test_answers_for_the_number_of_an_order(scenario, text):
 def test_answers_where_orders_are_numbers(scenario, text):
     scenario.create_conversion("1", external_id="1294")
     affiliate = scenario.mina.affiliate
-    assert find_missing_sale(affiliate, text).answer == Answer.OWN
+    assert explain_missing_sale(affiliate, text).answer == Answer.OWN
 
 
 def test_finds_the_own_one_of_two_with_a_number(scenario):
     nils = scenario.create_enrolled_affiliate("Nils", "Berg")
     scenario.create_conversion("1", external_id="DE-7", affiliate=nils)
     scenario.create_conversion("1", external_id="FR-7")
-    found = find_missing_sale(scenario.mina.affiliate, "#7")
+    found = explain_missing_sale(scenario.mina.affiliate, "#7")
     assert found.conversion.external_id == "FR-7"
-    assert find_missing_sale(scenario.mina.affiliate, "DE-7").answer == Answer.NOTHING
+    assert (
+        explain_missing_sale(scenario.mina.affiliate, "DE-7").answer == Answer.NOTHING
+    )

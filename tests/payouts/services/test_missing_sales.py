@@ -9,7 +9,7 @@ from payouts.missing_sales import Answer
 from payouts.services.claim_confirmation import confirm_claim
 from payouts.services.conversion_updates import update_conversion
 from payouts.services.corrections import reattribute_conversion
-from payouts.services.missing_sales import ANSWER_TEXTS, find_missing_sale
+from payouts.services.missing_sales import ANSWER_TEXTS, explain_missing_sale
 from payouts.services.refunds import refund_conversion
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.attribution import TrackingParameters
@@ -32,7 +32,7 @@ def answer(scenario):
 
     def find(affiliate=None, order_id="order-1"):
         affiliate = (affiliate or scenario.mina).affiliate
-        return find_missing_sale(affiliate, order_id).answer
+        return explain_missing_sale(affiliate, order_id).answer
 
     return find
 
@@ -65,7 +65,7 @@ def test_says_nothing_about_an_order_that_nobody_reported(answer):
 
 def test_finds_an_own_sale(account, scenario, answer):
     sale = report(scenario, coupon=scenario.mina.coupon)
-    found = find_missing_sale(scenario.mina.affiliate, "order-1")
+    found = explain_missing_sale(scenario.mina.affiliate, "order-1")
     assert (found.answer, found.conversion, found.is_own) == (Answer.OWN, sale, True)
 
 

@@ -8,7 +8,7 @@ import pytest
 from accounts.actor import use_actor
 from payouts.errors import (
     PayoutDayOutOfRange,
-    PayoutLineNotIncluded,
+    PayoutLineInOtherState,
     PayoutRunChanged,
     PayoutRunEmpty,
     PayoutRunNotDraft,
@@ -291,7 +291,7 @@ def test_takes_out_and_puts_back(scenario):
 
     take_out(account, pk=pk, reason="Asked us to wait", at=AT)
     assert list_mina(run) == ("withheld", 20)
-    with pytest.raises(PayoutLineNotIncluded, match="minakessler is taken out"):
+    with pytest.raises(PayoutLineInOtherState, match="minakessler is taken out"):
         take_out(account, pk=pk, reason="again", at=AT)
     with pytest.raises(PayoutRunEmpty):
         confirm(run)
@@ -299,7 +299,7 @@ def test_takes_out_and_puts_back(scenario):
     put_back(account, pk=pk, at=AT)
     assert list_mina(run) == ("included", 20)
     assert account.payout_lines.get(run=run).note == ""
-    with pytest.raises(PayoutLineNotIncluded):
+    with pytest.raises(PayoutLineInOtherState):
         put_back(account, pk=pk, at=AT)
 
 

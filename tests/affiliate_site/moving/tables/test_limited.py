@@ -12,7 +12,7 @@ import pytest
 from affiliate_site.moving.tables import limited
 from affiliate_site.moving.tables.files import (
     CellError,
-    Table,
+    ReadTable,
     TableRow,
     UnreadableTable,
     read_table,
@@ -33,7 +33,7 @@ from tests.affiliate_site.moving.tables.test_files import (
 )
 
 SMALL = replace(PAGE_LIMITS, memory_bytes=128 * 2**20)
-TABLE = Table(
+TABLE = ReadTable(
     ["ID", "Name"],
     [
         TableRow(2, ["1", Decimal("1.50")]),
