@@ -131,7 +131,6 @@ class JsonCommand(BaseCommand, ABC):
         """Call one service and write its result."""
 
     def write_result(self, text: str, **result: Any) -> None:
-        """Print the text or, with --json, the result."""
         if self.as_json:
             self.stdout.write(escape_controls(serialize_exact_json(result).decode()))
         else:

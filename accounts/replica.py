@@ -65,7 +65,6 @@ class ReplicaRouter:
         return page_alias.get()
 
     def db_for_write(self, model: type[Model], **hints: Any) -> str:
-        """Return the alias of the primary."""
         use_primary()
         return DEFAULT_DB_ALIAS
 

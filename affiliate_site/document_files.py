@@ -79,7 +79,6 @@ def list_amounts(document: Document) -> list[tuple[str, str]]:
 
 
 def render_document(document: Document) -> bytes:
-    """The document as a PDF, in the language of the affiliate."""
     with use_language_of(document.affiliate):
         return write_pdf("statements/document.html", build_context(document))
 

@@ -41,7 +41,6 @@ class Heading:
 
 
 def get_address(page: str) -> str:
-    """The address of a page."""
     return ADDRESS if page == FIRST_PAGE else f"{ADDRESS}{page}/"
 
 
@@ -98,7 +97,6 @@ def render_table_start(renderer, tokens, index, options, env) -> str:
 
 
 def render_table_end(renderer, tokens, index, options, env) -> str:
-    """The end of a table."""
     return "</table></div>\n"
 
 

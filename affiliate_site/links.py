@@ -96,7 +96,6 @@ def build_asset_link(landing_page: str, asset: str, source: str) -> str:
 
 
 def append_query_parameters(landing_page: str, **parameters: str) -> str:
-    """Append parameters to those of the landing page."""
     parts = split_url(landing_page or f"{settings.PUBLIC_URL}/")
     added = urlencode(parameters, quote_via=quote, safe="")
     query = f"{parts.query}&{added}" if parts.query else added

@@ -141,7 +141,6 @@ class ResponseHeadersMiddleware:
 
 
 def set_headers(response, headers) -> None:
-    """Set headers of a response."""
     for name, value in headers.items():
         response[name] = value
 

@@ -27,7 +27,6 @@ PLAIN = QrStyle()
 
 
 def get_link_style(account) -> QrStyle:
-    """The color and the logo of the QR codes of an account's links."""
     logo = find_logo(account)
     url = f"data:{logo[0]};base64,{b64encode(logo[1]).decode()}" if logo else ""
     return QrStyle(account.link_color, url)

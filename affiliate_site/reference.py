@@ -71,7 +71,6 @@ def render_reference() -> str:
 
 
 def list_operations(document: dict[str, Any]):
-    """Yield the path, method and declaration of each operation and webhook."""
     for paths in (document["paths"], document["webhooks"]):
         for path, methods in paths.items():
             for method, operation in methods.items():

@@ -31,7 +31,6 @@ class Period:
 
     @property
     def days(self) -> list[date]:
-        """The days of the period."""
         return [
             self.first + A_DAY * n for n in range((self.last - self.first).days + 1)
         ]

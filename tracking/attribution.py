@@ -160,7 +160,6 @@ class AttributionResult:
     expired_by: timedelta | None = None
 
     def ensure_parameter_sent(self) -> None:
-        """Raise if no tracking parameter was sent, or the winner's is blank."""
         if self.rejection_reason is RejectionReason.NO_PARAMETER:
             raise MissingTrackingParameter
         if self.rejection_reason is RejectionReason.BLANK and self.winner:

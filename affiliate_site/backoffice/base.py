@@ -95,7 +95,6 @@ class PreparedChangeList(ChangeList):
 
     @cached_property
     def row_number(self) -> RowNumber:
-        """The number of rows of all pages."""
         number = len(self.result_list)
         if self.page_num == 1 and number < self.list_per_page:
             return RowNumber(number)
@@ -145,7 +144,6 @@ class PreparedChangeList(ChangeList):
         return self.build_page_query(self.page_num + 1)
 
     def build_page_query(self, number: int) -> str:
-        """The query of a page."""
         return self.get_query_string({PAGE_VAR: number})
 
 
@@ -187,7 +185,6 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
         return [it if it.show else it.name for it in columns if it.is_listed]
 
     def get_export_columns(self, request) -> list[ListColumn]:
-        """The columns of exports, with the account for operators."""
         account = [ACCOUNT] if request.user.is_superuser else []
         columns = map(as_column, self.get_columns(request))
         return [*account, *(it for it in columns if it.is_exported)]

@@ -289,8 +289,6 @@ class EditPage(FormPage):
 
 
 class RemovePage(FormPage):
-    """Removes the object."""
-
     name = "remove"
     title = "Remove"
     is_dangerous = True
@@ -310,7 +308,6 @@ class TitledObject:
 
 
 def calculate_version(form, values: dict[str, Any]) -> str:
-    """The names of the values that a form starts with, and their digests."""
     return urlencode(
         {name: digest_value(form, name, value) for name, value in values.items()}
     )
@@ -336,7 +333,6 @@ def describe_value(value: Any) -> str:
 
 
 def digest_value(form, name: str, value: Any) -> str:
-    """A digest of a value as its field shows it."""
     if name in form.fields:
         value = form.fields[name].prepare_value(value)
     return digest_text(value)

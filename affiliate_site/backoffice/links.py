@@ -31,7 +31,6 @@ class AffiliateLink:
 
     @property
     def qr_code_url(self) -> str:
-        """The URL of its QR code as a file."""
         name = "admin:tracking_enrollment_qr"
         return reverse(name, args=[self.enrollment_id, self.kind])
 

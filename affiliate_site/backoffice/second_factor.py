@@ -349,7 +349,6 @@ def find_pending_device(request, user) -> TOTPDevice | None:
 
 
 def list_devices(user, *, confirmed: bool):
-    """The devices of a user that are confirmed, or that are not."""
     return TOTPDevice.objects.devices_for_user(user, confirmed=confirmed)
 
 

@@ -209,8 +209,6 @@ def build_payout_method(
 
 @dataclass
 class Partner:
-    """An affiliate in a program, with its link and coupon."""
-
     affiliate_id: str
     program: Program
     code: str
@@ -243,7 +241,6 @@ class DemoHistory:
         heappush(self._actions, (at, next(self._action_numbers), planned))
 
     def run(self, *, before: datetime) -> None:
-        """Run all actions before a time."""
         while self._actions and self._actions[0][0] < before:
             at, _, action = heappop(self._actions)
             action(at=at)
@@ -370,7 +367,6 @@ class DemoHistory:
         ).slug
 
     def add_partner(self, partner: Partner, *, at: datetime) -> None:
-        """Add the partner to its program, with its coupon and code."""
         program, slug, coupon = partner.program, partner.affiliate_id, partner.coupon
         self.enroll(program, slug, partner.code, approved=True, coupon=coupon, at=at)
         self.partners.append(partner)
@@ -413,7 +409,6 @@ class DemoHistory:
         self.enroll(self.partners[0].program, slug, names[0].lower(), at=at)
 
     def disapprove(self, slug: str, *, at: datetime) -> None:
-        """Disapprove an affiliate of the first program."""
         account, program = self.account, self.partners[0].program
         set_approval(account, program=program, affiliate_id=slug, approved=False, at=at)
 

@@ -169,5 +169,4 @@ def reset_affiliate_login(account: Account, *, at: datetime) -> tuple[str, str]:
 
 
 def get_first_referral_code(account: Account) -> str:
-    """The referral code of the first affiliate."""
     return account.referral_codes.order_by("id").values_list("code", flat=True)[0]

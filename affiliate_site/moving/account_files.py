@@ -141,7 +141,6 @@ class AccountFileReader:
                 raise self.build_error(f"too many rows or IDs in {table}")
 
     def build_error(self, reason: str) -> InvalidAccountFile:
-        """Return the error of the line that was read last."""
         return InvalidAccountFile(
             file=self.path.name, reason=f"line {self.number}: {reason}"
         )

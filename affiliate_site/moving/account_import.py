@@ -58,7 +58,6 @@ def _fold_address(row: dict[str, Any], account: Account) -> dict[str, Any]:
 
 
 def _find_address(row: dict[str, Any], account: Account) -> dict[str, Any]:
-    """Calculate the address of a customer from its meta data."""
     return {"email_folded": find_email(row["meta_data"], account.customer_email_keys)}
 
 

@@ -333,7 +333,6 @@ class AccountImport:
             self.report.count(self.report.removed, kind)
 
     def end(self, kind: str, pk: int) -> None:
-        """Remove a conversion, or cancel a payment."""
         if kind == "conversion":
             delete_conversion(self.account, conversion_id=pk, at=self.at)
             return

@@ -128,8 +128,6 @@ class StoredAttribution(TypedDict):
 
 
 class RefundedLine(TypedDict):
-    """What was refunded of a commission."""
-
     commission: Row
     amount: AmountText
 

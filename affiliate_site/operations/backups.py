@@ -194,7 +194,6 @@ def connect(file: Path, mode: str = "rw") -> sqlite3.Connection:
 
 
 def check_digest(file: Path) -> None:
-    """Raise InvalidBackup if the file differs from its digest, if it has one."""
     digest_file = get_digest_file(file)
     if digest_file.exists() and digest_file.read_text().split()[:1] != [
         hash_file(file)
@@ -316,5 +315,4 @@ def hash_file(file: Path) -> str:
 
 
 def get_digest_file(file: Path) -> Path:
-    """Return the path of the file with the digest."""
     return file.with_name(f"{file.name}.sha256")

@@ -162,7 +162,6 @@ def get_route(request) -> str | None:
 
 
 def get_caller(request) -> dict[str, str]:
-    """Return account and key prefix of an authenticated request."""
     key = getattr(request, "api_key", None)
     if key is None:
         return {}

@@ -252,7 +252,6 @@ def _find_erased(
 
 
 def is_paid_by(file_format: FileFormat, method: str) -> bool:
-    """Whether a format is for this method."""
     return file_format.methods is None or method in file_format.methods
 
 

@@ -17,8 +17,6 @@ from tracking.services.enrollments import choose_code
 
 
 class CodeForm(forms.Form):
-    """A code of links."""
-
     code = forms.CharField(
         label=gettext_lazy("Code"),
         min_length=3,

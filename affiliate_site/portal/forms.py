@@ -66,8 +66,6 @@ class CodeForm(forms.Form):
 
 
 class NewPasswordForm(forms.Form):
-    """A new password."""
-
     password = forms.CharField(
         label=_("New password"),
         max_length=MAX_PASSWORD_LENGTH,
@@ -77,8 +75,6 @@ class NewPasswordForm(forms.Form):
 
 
 class ChangePasswordForm(NewPasswordForm):
-    """The present password and a new one."""
-
     old_password = forms.CharField(
         label=_("Present password"),
         max_length=MAX_PASSWORD_LENGTH,
@@ -116,8 +112,6 @@ class DeepLinkForm(forms.Form):
 
 
 class MissingSaleForm(forms.Form):
-    """An order of which the affiliate sees no sale."""
-
     order_id = forms.CharField(
         label=_("Order ID"),
         max_length=255,

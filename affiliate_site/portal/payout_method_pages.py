@@ -79,8 +79,6 @@ class CountryField(forms.ChoiceField):
 
 
 class PayoutMethodForm(ConfirmedForm):
-    """The details of one kind of payout method."""
-
     email = DetailField(label=gettext_lazy("E-mail address of the account"))
     recipient = DetailField(
         label=gettext_lazy("Recipient ID"),

@@ -29,8 +29,6 @@ class TextField(LineField):
 
 
 class ProfileForm(forms.Form):
-    """Name, company and address, by the rules of the API."""
-
     firstname = TextField(
         label=_("First name"), required=True, autocomplete="given-name"
     )

@@ -87,7 +87,6 @@ def terms(request) -> HttpResponse:
 
 @portal_page(is_public=True)
 def theme(request) -> HttpResponse:
-    """The color of the account."""
     text = build_stylesheet(request.account.link_color)
     headers = {"Cache-Control": CACHE}
     return HttpResponse(text, content_type="text/css", headers=headers)
@@ -95,7 +94,6 @@ def theme(request) -> HttpResponse:
 
 @portal_page(is_public=True)
 def logo(request) -> HttpResponse:
-    """The logo of the account."""
     found = find_logo(request.account)
     if found is None:
         raise Http404

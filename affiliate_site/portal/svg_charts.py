@@ -39,8 +39,6 @@ class Tick:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart with its title, and a description of all its values."""
-
     title: str
     description: str
     is_tight: bool  # the values above the bars do not fit on a phone

@@ -60,8 +60,6 @@ UNPAID = gettext_lazy("Payments wait until then.")
 
 
 class TaxDataForm(ConfirmedForm):
-    """The kind of supplier, name, country, numbers, the consent, and the password."""
-
     kind = forms.TypedChoiceField(
         label=gettext_lazy("You sell as"),
         choices=[

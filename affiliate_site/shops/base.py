@@ -68,8 +68,6 @@ class WrongSignature(Exception):
 
 
 class Shop(ABC):
-    """A kind of shop."""
-
     kind: ClassVar[str]
     readers: ClassVar[Mapping[str, Reader]] = {}
     ignored: ClassVar[Mapping[str, str]] = {}
@@ -237,7 +235,6 @@ def format_unix_time(value: Any) -> str:
 
 
 def format_iso_time(text: str) -> str:
-    """Return an ISO text as the time of a fact."""
     return format_time(parse_iso_time(text))
 
 

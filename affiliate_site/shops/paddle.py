@@ -189,7 +189,6 @@ def read_subscription(body: Body, connection: Connection) -> EventFacts:
 def read_referral(
     source: Mapping[str, Any], at: str, connection: Connection
 ) -> Referral | None:
-    """Return who referred the customer, by custom data and the discount."""
     values = list_referral_values(connection, source.get("custom_data") or {})
     discount = source.get("discount") or {}
     return build_referral(at, values, [source.get("discount_id"), discount.get("id")])

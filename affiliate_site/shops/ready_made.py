@@ -34,7 +34,6 @@ def one_of(path: str, *values: str) -> Condition:
 
 
 def none_of(path: str, value: str) -> Condition:
-    """The condition that a path does not lead to a value."""
     return {"path": path, "differs": value}
 
 
@@ -45,7 +44,6 @@ def list_fields(*templates: str) -> list[str]:
 
 
 def build_lemon_squeezy_conditions(order_event: str, invoice_event: str):
-    """An order, or an invoice of a subscription that is not that of its order."""
     order = {"path": "meta.event_name", "equals": order_event}
     invoice = {"path": "meta.event_name", "equals": invoice_event}
     later = one_of("data.attributes.billing_reason", "renewal", "updated")["any"]

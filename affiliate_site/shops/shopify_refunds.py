@@ -106,7 +106,6 @@ def read_refund(body: Body, connection: Connection) -> EventFacts:
 
 
 def find_currency(refund: Mapping[str, Any]) -> str:
-    """Return the currency of the shop if the lines of a refund say it."""
     sets = (it.get("subtotal_set") for it in refund.get("refund_line_items") or [])
     codes = ((it or {}).get("shop_money", {}).get("currency_code") for it in sets)
     return next((read_currency(code) for code in codes if code), "")
@@ -167,7 +166,6 @@ def read_refunded_shipping(
 
 
 def add_up_lines(refund: Mapping[str, Any], *, is_included: bool) -> Decimal:
-    """Return the value of the refunded lines, with tax."""
     lines = refund.get("refund_line_items")
     tax = ZERO if is_included else add_up(lines, "total_tax")
     return add_up(lines, "subtotal") + tax
@@ -182,7 +180,6 @@ def add_up_adjustments(refund: Mapping[str, Any], kind: str) -> tuple[Decimal, D
 
 
 def list_adjustments(refund: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
-    """Return the adjustments of a kind."""
     adjustments = refund.get("order_adjustments") or []
     return [it for it in adjustments if get_adjustment_kind(it) == kind]
 

@@ -121,7 +121,6 @@ def count_earning(
     currency: str,
     connection: Connection,
 ) -> Decimal:
-    """Return what earns commissions of a total with all taxes and shipping."""
     has_tax = connection.settings.get("includes_tax")
     shipping, shipping_tax = read_shipping(shipping_cost, currency)
     if not connection.settings.get("includes_shipping"):

@@ -108,5 +108,4 @@ def refuse(code: int, text: bytes | str) -> MailResult:
 
 
 def describe(error: Exception) -> str:
-    """An error in one line."""
     return write_in_one_line(f"{type(error).__name__} {error}")

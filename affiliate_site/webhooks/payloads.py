@@ -82,7 +82,6 @@ def render_conversion_payload(conversion: dict[str, Any]) -> EventPayload:
 
 
 def render_customer_payload(customer: dict[str, Any]) -> EventPayload:
-    """Render the payload of a customer, with macros for its affiliate's postbacks."""
     macros = {"customer.id": customer["id"]} | get_click_macros(customer)
     return EventPayload(
         serialize_exact_json(customer), customer["affiliate"]["id"], macros

@@ -117,7 +117,6 @@ class DeliveryWorker:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call or a mail is in progress."""
         return bool(self.calls_in_progress or self.mails_in_progress)
 
     def record_heartbeat(self, *, at: datetime) -> None:

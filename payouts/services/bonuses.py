@@ -412,7 +412,6 @@ def _find_highest_bonus(period: GoalPeriod, progress: BonusProgress) -> Bonus | 
 def _get_granted_goals(
     period: GoalPeriod, granted: Iterable[Commission]
 ) -> dict[int, set[Decimal]]:
-    """Return the goals of bonuses granted for the period, by affiliate."""
     goals = {bonus.pk: bonus.goal for bonus in period.bonuses}
     granted_goals: dict[int, set[Decimal]] = defaultdict(set)
     for commission in granted:

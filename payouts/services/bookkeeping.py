@@ -148,7 +148,6 @@ def _sum_sides(rows: QuerySet[Transfer]) -> CurrencySums:
 
 
 def _sum_types(rows: QuerySet[Transfer]) -> CurrencySums:
-    """Sum amounts by type of transfer."""
     sums: CurrencySums = defaultdict(lambda: defaultdict(Decimal))
     totals = rows.order_by().values_list("currency", "kind")
     for currency, kind, total in totals.annotate(ExactSum("amount")):

@@ -428,7 +428,6 @@ def get_reason(commission: Commission) -> str:
 
 
 def _mark_reasons_past(comment: str) -> str:
-    """Return the comment with the reasons of disapprovals as those of the past."""
     pattern = f"^{DISAPPROVAL_PREFIX}"
     past = re.sub(pattern, PAST_DISAPPROVAL_PREFIX, comment, flags=re.MULTILINE)
     return past if len(past) <= MAX_COMMENT_LENGTH else comment

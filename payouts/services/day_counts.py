@@ -207,7 +207,6 @@ def _list_rows(model: Any, account: Any, since: Any, until: Any) -> Rows:
 
 
 def _list_removed_clicks(account: Any, since: Any, until: Any) -> Rows:
-    """Return the counts of the clicks of a period that were removed."""
     rows = PrunedClickCount.objects.of(account).order_by()
     return rows.filter(quarter__gte=since, quarter__lt=until)
 

@@ -315,7 +315,6 @@ class LedgerSession:
         return self._get_payout_balance(currency) >= total
 
     def get_payable_balance(self, balance_key: BalanceKey) -> Decimal:
-        """Return the payable balance of an affiliate in a currency, and lock it."""
         self.lock_balances()
         affiliate_id, currency = balance_key
         return self.balances[

@@ -424,7 +424,6 @@ class LedgerInvariants:
 
     @cached_property
     def commissions_by_status(self) -> dict[str, AmountByBalanceKey]:
-        """Sum the commissions by status, and then by affiliate and currency."""
         rows = commissions_by_status.all(account=self.account)
         sums: dict[str, AmountByBalanceKey] = defaultdict(dict)
         for status, affiliate_id, currency, amount in rows:

@@ -130,7 +130,6 @@ def create_payments(
 def _get_primary_methods(
     account: Account, affiliate_ids: Iterable[int]
 ) -> dict[int, PayoutMethod]:
-    """Return the primary payout method of each affiliate, or one without a kind."""
     methods = {pk: PayoutMethod(kind="") for pk in affiliate_ids}
     rows = account.payout_methods.filter(affiliate__in=methods, is_primary=True)
     return methods | {row.affiliate_id: row for row in rows}

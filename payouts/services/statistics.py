@@ -169,7 +169,6 @@ def _add_line(
     conversions: int,
     *amounts: Decimal | None,
 ) -> None:
-    """Add a line of all counts and amounts to a total."""
     total.clicks += clicks
     total.customers += customers
     total.conversions += conversions

@@ -158,7 +158,6 @@ class Attribution:
 
     @property
     def winning_click(self) -> Click | None:
-        """The click of the winner, if it has one."""
         return self._winner.click
 
     @property
@@ -300,7 +299,6 @@ def serialize_canonical_json(data: dict[str, Any]) -> str:
 
 
 def _require(value: T | None) -> T:
-    """Return a value that every eligible winner has."""
     if value is None:
         raise LookupError("no eligible winner: call ensure_affiliate_eligible() first")
     return value

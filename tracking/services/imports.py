@@ -148,7 +148,6 @@ class ImportMap:
         self.fingerprints[kind, key] = fingerprint
 
     def forget(self, kind: str, key: str) -> None:
-        """Forget an object that the source has no longer."""
         rows = self.account.imported_objects.filter(source=self.source, kind=kind)
         rows.filter(source_id=key).delete()
         self.known.pop((kind, key), None)

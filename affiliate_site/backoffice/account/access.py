@@ -54,8 +54,6 @@ class SecretAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(SecretAdmin):
-    """API keys."""
-
     columns = fields = (
         "prefix",
         "name",
@@ -72,8 +70,6 @@ class ApiKeyAdmin(SecretAdmin):
 
 @admin.register(SigningSecret)
 class SigningSecretAdmin(SecretAdmin):
-    """Secrets that sign what pages report."""
-
     columns = fields = ("prefix", "created_at", "revoked_at")
     add_page = AddSigningSecretPage
     manage_permission = "accounts.delete_signingsecret"
@@ -87,8 +83,6 @@ class SigningSecretAdmin(SecretAdmin):
 
 @admin.register(User)
 class StaffUserAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    """Staff users and their roles, managed by owners."""
-
     columns = fields = ("email", "role", "is_active", "last_login", "created_at")
     list_filter = ("role", "is_active")
     search_fields = ("email__exact",)

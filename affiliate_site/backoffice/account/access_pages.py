@@ -48,8 +48,6 @@ class ApiKeyForm(ServiceForm):
 
 
 class AddApiKeyPage(FormPage):
-    """Create an API key, and show it once."""
-
     title = button = "Create API key"
     permission = "accounts.add_apikey"
     form_class = ApiKeyForm
@@ -74,8 +72,6 @@ class AddApiKeyPage(FormPage):
 
 
 class AddSigningSecretPage(FormPage):
-    """Create a signing secret, and show it once."""
-
     title = button = "Create signing secret"
     permission = "accounts.add_signingsecret"
     explanation = (

@@ -26,8 +26,6 @@ NO_CURRENCY = ("", "Choose for each program")
 
 
 class AccountSettingsForm(ServiceForm):
-    """The settings of an account."""
-
     name = forms.CharField(help_text="Your company. Invitations to staff name it.")
     time_zone = forms.ChoiceField(
         choices=lambda: [(name, name) for name in sorted(available_timezones())],
@@ -162,8 +160,6 @@ class AccountSettingsForm(ServiceForm):
 
 
 class AccountSettingsPage(SettingsPage):
-    """Change the settings of the own account."""
-
     title = "Account settings"
     url_name = "account_settings"
     permission = "accounts.change_account"

@@ -53,7 +53,6 @@ class AddWebhookPage(FormPage):
 
 
 def explain_secret(webhook) -> str:
-    """What the secret of a webhook is for."""
     return (
         f"This is the secret of the webhook to {webhook.url}. The server that"
         " receives the events checks with it the header webhook-signature."
@@ -61,8 +60,6 @@ def explain_secret(webhook) -> str:
 
 
 class WebhookPage(FormPage):
-    """A form page of a webhook that is no postback of an affiliate."""
-
     permission = "accounts.change_webhookendpoint"
     row_argument = ("webhook", "public_id")
 
@@ -81,8 +78,6 @@ class EditWebhookPage(WebhookPage, EditPage):
 
 
 class SendTestEventPage(WebhookPage):
-    """Send a test event to a webhook."""
-
     name = "test"
     title = button = "Send test event"
     explanation = (

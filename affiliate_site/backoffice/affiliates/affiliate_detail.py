@@ -174,7 +174,6 @@ def build_affiliate_context(request, affiliate) -> dict:
 
 
 def get_full_name(person) -> str:
-    """First and last name."""
     return f"{person.firstname} {person.lastname}".strip()
 
 

@@ -28,8 +28,6 @@ def get_tab_url(affiliate_id: int, tab: str) -> str:
 
 
 class AffiliatePage(FormPage):
-    """A form page of an affiliate."""
-
     permission = "tracking.change_affiliate"
     subject = "{row.firstname} {row.lastname}"
     row_argument = ("affiliate_id", "slug")
@@ -87,8 +85,6 @@ class RemoveAffiliatePage(AffiliatePage, RemovePage):
 
 
 class AffiliateGroupForm(ServiceForm):
-    """The group of an affiliate."""
-
     group_id = RowChoiceField(
         "affiliate_groups",
         label="Group",
@@ -98,8 +94,6 @@ class AffiliateGroupForm(ServiceForm):
 
 
 class SetGroupPage(AffiliatePage):
-    """Put an affiliate into a group, or out of its group."""
-
     name = "group"
     title = "Set group"
     explanation = (
@@ -123,8 +117,6 @@ class SetGroupPage(AffiliatePage):
 
 
 class ParentForm(ServiceForm):
-    """The parent of an affiliate."""
-
     affiliate_id = RowChoiceField(
         "affiliates",
         label="Parent",

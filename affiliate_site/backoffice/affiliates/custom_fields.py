@@ -27,8 +27,6 @@ TYPE_CHOICES: tuple[tuple[str, str], ...] = (
 
 
 class CustomFieldForm(ServiceForm):
-    """What can change of a custom field."""
-
     title = forms.CharField(help_text="The question, such as “Your website”.")
     options = LinesField(required=False, help_text="For choices: one per line.")
     required = forms.BooleanField(
@@ -38,8 +36,6 @@ class CustomFieldForm(ServiceForm):
 
 
 class NewCustomFieldForm(CustomFieldForm):
-    """A new custom field."""
-
     slug = NewIdField()
     type = forms.ChoiceField(choices=TYPE_CHOICES)
 
@@ -47,8 +43,6 @@ class NewCustomFieldForm(CustomFieldForm):
 
 
 class AddCustomFieldPage(FormPage):
-    """Create a custom field."""
-
     title = button = "Add custom field"
     permission = "tracking.add_customfield"
     form_class = NewCustomFieldForm
@@ -57,8 +51,6 @@ class AddCustomFieldPage(FormPage):
 
 
 class EditCustomFieldPage(FormPage):
-    """Change a custom field."""
-
     title = "Edit"
     permission = "tracking.change_customfield"
     explanation = "Answers that affiliates have given already stay as they are."
@@ -78,8 +70,6 @@ class EditCustomFieldPage(FormPage):
 
 
 class RemoveCustomFieldPage(RemovePage):
-    """Remove a custom field."""
-
     button = "Remove"
     permission = "tracking.delete_customfield"
     explanation = (
@@ -94,8 +84,6 @@ class RemoveCustomFieldPage(RemovePage):
 
 @admin.register(CustomField)
 class CustomFieldAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    """Custom fields of the account's affiliates."""
-
     columns = ("title", "slug", "type_title", "required")
     fields = readonly_fields = ("title", "slug", "type_title", "choices", "required")
     ordering = ("id",)

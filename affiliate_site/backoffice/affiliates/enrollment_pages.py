@@ -158,8 +158,6 @@ class EnrollmentSavePage(FormPage):
 
 
 class AddToProgramPage(EnrollmentSavePage, AffiliatePage):
-    """Add the affiliate of the page to a program."""
-
     name = "program"
     title = "Add to a program"
 

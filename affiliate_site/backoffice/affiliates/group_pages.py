@@ -69,16 +69,12 @@ def format_group_rate(rate) -> str:
 
 
 class GroupTitleForm(ServiceForm):
-    """The title of a group."""
-
     serializer_class = AffiliateGroupInputSerializer
 
     title = forms.CharField()
 
 
 class GroupForm(GroupTitleForm):
-    """Title and hold of a group."""
-
     hold_days = forms.IntegerField(
         label="Days on hold",
         required=False,
@@ -88,8 +84,6 @@ class GroupForm(GroupTitleForm):
 
 
 class AddGroupPage(FormPage):
-    """Create a group."""
-
     title = button = "Create group"
     permission = "tracking.add_affiliategroup"
     explanation = (
@@ -102,8 +96,6 @@ class AddGroupPage(FormPage):
 
 
 class GroupPage(FormPage):
-    """A form page of a group."""
-
     subject = "{row.title}"
     row_argument = ("group_id", "public_id")
 

@@ -36,8 +36,6 @@ def add_authors(user, notes) -> None:
 
 @admin.register(Note)
 class NoteAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    """Notes about affiliates."""
-
     row_pages = NOTE_PAGES
 
     columns = (

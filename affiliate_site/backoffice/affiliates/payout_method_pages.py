@@ -58,7 +58,6 @@ def warn_of_shared_accounts(methods: Sequence[PayoutMethod]) -> list[str]:
 
 
 def get_field_name(detail: str) -> str:
-    """The field of a detail."""
     return FIELD_NAMES.get(detail, detail)
 
 
@@ -134,7 +133,6 @@ class PayoutMethodForm(ServiceForm):
         return normalize_details(kind, (values.get("details") or {}) | entered)
 
     def is_set(self, kind: str) -> bool:
-        """Whether the affiliate has a method of this kind."""
         methods = self.account.payout_methods.filter(affiliate=self.row, kind=kind)
         return methods.exists()
 

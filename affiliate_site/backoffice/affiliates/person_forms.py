@@ -105,8 +105,6 @@ class PersonForm(ServiceForm):
 
 
 class LanguageForm(PersonForm):
-    """A person with the language of an affiliate, which the API does not have."""
-
     language = forms.ChoiceField(
         required=False,
         choices=[("", "Not chosen yet"), *settings.LANGUAGES],
@@ -123,8 +121,6 @@ class LanguageForm(PersonForm):
 
 
 class AffiliateForm(LanguageForm):
-    """Changes of an affiliate."""
-
     serializer_class = AffiliateUpdateSerializer
 
     def get_changes(self) -> dict[str, Any]:

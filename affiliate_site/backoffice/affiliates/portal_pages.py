@@ -173,8 +173,6 @@ def list_portal_alerts(account) -> list[str]:
 
 
 class RemoveSecondFactorPage(AffiliatePage):
-    """Remove the second factor of an affiliate who lost it."""
-
     name = "remove_second_factor"
     title = "Remove the second factor"
     button = "Remove second factor"
@@ -193,8 +191,6 @@ class RemoveSecondFactorPage(AffiliatePage):
 
 
 class ViewPortalPage(AffiliatePage):
-    """See the portal as an affiliate does."""
-
     name = "view_portal"
     title = button = "View as affiliate"
     explanation = (

@@ -52,8 +52,6 @@ def list_badges(prospect) -> list[tuple[str, str]]:
 
 
 class ProspectForm(PersonForm):
-    """A new prospect."""
-
     serializer_class = ProspectInputSerializer
     first_fields = (*PersonForm.first_fields, "program_id", "affiliate_group_id")
 
@@ -101,8 +99,6 @@ class AddProspectPage(FormPage):
 
 
 class ProspectPage(FormPage):
-    """A form page of a prospect."""
-
     subject = "{row.firstname} {row.lastname}"
     row_argument = ("public_id", "public_id")
 
@@ -141,8 +137,6 @@ class PromoteProspectPage(ProspectPage):
 
 
 class RemoveProspectPage(ProspectPage, RemovePage):
-    """Remove a prospect."""
-
     button = "Remove prospect"
     permission = "tracking.delete_prospect"
     service = staticmethod(delete_prospect)

@@ -69,8 +69,6 @@ def list_facts(user, question) -> list[tuple[str, object]]:
 
 
 class QuestionPage(FormPage):
-    """A form page of an open question."""
-
     permission = "tracking.change_question"
     subject = "{row.affiliate}, order {row.order_id}"
     row_argument = ("question_id", "public_id")
@@ -84,8 +82,6 @@ class QuestionPage(FormPage):
 
 
 class AnswerForm(ServiceForm):
-    """The text of an answer."""
-
     answer = forms.CharField(
         max_length=MAX_TEXT_LENGTH,
         widget=MULTI_LINE({"rows": 6}),
@@ -94,8 +90,6 @@ class AnswerForm(ServiceForm):
 
 
 class AnswerQuestionPage(QuestionPage):
-    """Answer a question."""
-
     name = "answer"
     title = "Answer"
     button = "Answer"
@@ -120,8 +114,6 @@ class AnswerQuestionPage(QuestionPage):
 
 
 class CloseQuestionPage(QuestionPage):
-    """Close a question without an answer."""
-
     name = "close"
     title = "Close"
     button = "Close without answer"
@@ -132,8 +124,6 @@ class CloseQuestionPage(QuestionPage):
 
 @admin.register(Question)
 class QuestionAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    """Questions of affiliates about sales."""
-
     row_pages = (AnswerQuestionPage, CloseQuestionPage)
 
     columns = (

@@ -121,8 +121,6 @@ class ConnectionFilter(FormFilter):
 
 
 class EventKindFilter(FormFilter):
-    """Events of one kind, as the shop calls it."""
-
     title = "kind of event"
     parameter_name = "kind"
     placeholder = "invoice.paid"

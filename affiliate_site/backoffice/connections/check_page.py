@@ -99,8 +99,6 @@ def check_visitor(account, tracking_id: str, *, at) -> str:
 
 
 class CheckForm(ServiceForm):
-    """What to check."""
-
     text = forms.CharField(
         label="Link, referral code, coupon or tracking ID",
         max_length=2048,

@@ -125,8 +125,6 @@ class AddConnectionForm(ServiceForm):
 
 
 class AddConnectionPage(FormPage):
-    """Connect a shop."""
-
     title = button = "Connect a shop"
     permission = "tracking.add_connection"
     explanation = (
@@ -150,21 +148,15 @@ class AddConnectionPage(FormPage):
 
 
 class ConnectionPage(FormPage):
-    """A form page of a shop."""
-
     permission = CHANGE
     row_argument = ("connection_id", "public_id")
 
 
 class SecretForm(ServiceForm):
-    """A signing secret."""
-
     secret = SecretField(help_text="From the settings of webhooks in the shop.")
 
 
 class SetSecretPage(ConnectionPage):
-    """Set the secret that the shop signs with."""
-
     name = "secret"
     title = "Set signing secret"
     explanation = (
@@ -385,8 +377,6 @@ def ensure_known(rows: Any, column: str, names, noun: str) -> None:
 
 
 class ShopSettingsPage(ConnectionPage):
-    """Change the name, the program and the settings of a shop."""
-
     name = "settings"
     title = "Settings"
     explanation = (

@@ -355,7 +355,6 @@ def parse_comparison(name: str, text: str) -> dict[str, str]:
 
 
 def format_mapping(mapping: Mapping[str, Any]) -> dict[str, str]:
-    """The fields of a mapping as the form shows them."""
     return {name: format_entry(name, mapping) for name in MappingForm.base_fields}
 
 

@@ -104,7 +104,6 @@ class MappingPage(PreviewPage):
 
 
 def build_draft(connection: Connection, form: MappingForm) -> Connection:
-    """The connection as it would be with the mapping of a form."""
     draft = copy(connection)
     draft.settings = connection.settings | {"other": form.mapping}
     return draft

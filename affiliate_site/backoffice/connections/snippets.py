@@ -60,5 +60,4 @@ def list_snippet_notes(connection: Connection) -> list[str]:
 
 
 def render_copied_snippet(connection: Connection) -> SafeString:
-    """The code as HTML, with a button to copy it."""
     return format_html(COPY_BUTTON, render_connection_snippet(connection))

@@ -114,8 +114,6 @@ CONVERSION_ID = ListColumn("conversion_id", "ID", lambda row: row.pk, export="pk
 
 @admin.register(Customer)
 class CustomerAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    """Customers, their affiliates and a timeline of each."""
-
     import_kind = "customers"
     columns = (
         "public_id",

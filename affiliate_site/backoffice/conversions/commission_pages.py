@@ -114,8 +114,6 @@ class CommissionForm(AmountsForm):
 
 
 class CommissionFormPage(MoneyFormPage):
-    """A form page of a commission."""
-
     permission = "payouts.change_commission"
     subject = "commission {row} of {row.affiliate}"
     row_argument = ("commission_id", "pk")
@@ -191,8 +189,6 @@ class DecisionPage(CommissionFormPage):
 
 
 class ApproveCommissionPage(DecisionPage):
-    """Approve a commission."""
-
     name = "approve"
     title = "Approve"
     confirm_button = "Approve commission"
@@ -246,8 +242,6 @@ def describe_pending_base(commission) -> str:
 
 
 class ReasonForm(ServiceForm):
-    """The reason of a disapproval."""
-
     reason = forms.CharField(
         max_length=500,
         widget=MULTI_LINE({"rows": 3, "autofocus": True}),
@@ -259,8 +253,6 @@ class ReasonForm(ServiceForm):
 
 
 class DisapproveCommissionPage(DecisionPage):
-    """Disapprove a commission, with a reason."""
-
     name = "disapprove"
     title = "Disapprove"
     confirm_button = "Disapprove commission"

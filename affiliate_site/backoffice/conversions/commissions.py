@@ -149,8 +149,6 @@ def label_commission(commission) -> str:
 class CommissionAdmin(
     OrderSearchMixin, AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
 ):
-    """Commissions, approved and disapproved by actions."""
-
     columns = (
         ListColumn("commission_id", "ID", lambda row: row.pk, export="pk"),
         PERSON,

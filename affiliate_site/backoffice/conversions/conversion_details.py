@@ -180,7 +180,6 @@ def get_customer_label(conversion) -> str:
 
 
 def list_risk_indicators(conversion) -> str:
-    """The warnings in words, with the claims of a contested conversion."""
     text = format_warnings(conversion.warnings)
     if not conversion.is_contested:
         return text
@@ -189,7 +188,6 @@ def list_risk_indicators(conversion) -> str:
 
 
 def build_claims_url(conversion) -> str:
-    """The list of the claims of a conversion."""
     url = reverse("admin:tracking_conversionclaim_changelist")
     return f"{url}?conversion_id={conversion.pk}"
 

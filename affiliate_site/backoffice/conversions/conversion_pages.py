@@ -110,8 +110,6 @@ class ConversionForm(ReasonForm, OrderIdForm):
 
 
 class ConversionPage(MoneyFormPage):
-    """A form page of a conversion."""
-
     permission = "tracking.change_conversion"
     row_argument = ("conversion_id", "pk")
 
@@ -214,7 +212,6 @@ class AffiliateForm(ReasonForm):
     )
 
     def add_domain_error(self, error):
-        """Lead to the approval of an affiliate that is not approved."""
         if isinstance(error, AffiliateNotApproved):
             self.add_error("affiliate", explain_approval(self.account, error))
         else:
@@ -356,8 +353,6 @@ class RefundPage(ConversionPage):
 
 
 class RemoveConversionPage(ConversionPage, RemovePage):
-    """Remove a conversion with its commissions."""
-
     form_class = ReasonForm
     begins_with_preview = False  # it asks for the reason
     confirm_button = "Remove conversion"
@@ -376,8 +371,6 @@ class RemoveConversionPage(ConversionPage, RemovePage):
 
 
 class NewCommissionForm(AmountsForm):
-    """A commission that is added to a conversion."""
-
     serializer_class = CommissionInputSerializer
     amount_fields = ("conversion_sub_amount",)
 
@@ -403,8 +396,6 @@ class NewCommissionForm(AmountsForm):
 
 
 class AddCommissionPage(ConversionPage):
-    """Add a commission to a conversion."""
-
     name = "add-commission"
     title = "Add commission"
     permission = "payouts.add_commission"

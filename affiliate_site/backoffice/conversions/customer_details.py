@@ -71,7 +71,6 @@ def list_timeline_entries(request, customer) -> list[TimelineEntry]:
 
 
 def list_commissions(account, conversions) -> list:
-    """The commissions of these conversions, with their affiliates."""
     conversion_ids = [conversion.pk for conversion in conversions]
     rows = account.commissions.filter(conversion__in=conversion_ids)
     return list(rows.select_related("affiliate").order_by("id"))

@@ -30,8 +30,6 @@ class CustomerForm(ServiceForm):
 
 
 class CustomerPage(FormPage):
-    """A form page of a customer."""
-
     permission = "tracking.change_customer"
     done_message = "Customer {row.customer_id} was saved."
     row_argument = ("public_id", "public_id")
@@ -48,8 +46,6 @@ class EditCustomerPage(CustomerPage, EditPage):
 
 
 class CancelCustomerPage(CustomerPage):
-    """Cancel a customer."""
-
     name = "cancel"
     title = button = "Cancel customer"
     explanation = (
@@ -79,8 +75,6 @@ class RestoreCustomerPage(CustomerPage):
 
 
 class RemoveCustomerPage(CustomerPage, RemovePage):
-    """Remove a customer."""
-
     button = "Remove customer"
     permission = "tracking.delete_customer"
     explanation = (

@@ -198,7 +198,6 @@ class NewConversionForm(OrderIdForm):
         )
 
     def add_domain_error(self, error):
-        """Lead to the approval of an affiliate that is not approved."""
         if not isinstance(error, AffiliateNotApproved):
             return super().add_domain_error(error)
         field = PARAMETER_FIELDS.get(error.params["parameter"], "affiliate")
@@ -255,8 +254,6 @@ def explain_approval(account, error: AffiliateNotApproved) -> str:
 
 
 class AddConversionPage(MoneyFormPage):
-    """Add a conversion by hand."""
-
     title = "Add conversion"
     permission = "tracking.add_conversion"
     form_class = NewConversionForm

@@ -276,7 +276,6 @@ def list_top_affiliates(
 
 
 def count_active(totals) -> int:
-    """The number of affiliates with a click or a conversion."""
     return sum(
         1
         for affiliate_totals in totals.values()

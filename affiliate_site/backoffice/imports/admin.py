@@ -35,8 +35,6 @@ KIND = ListColumn("kind", "Rows", lambda row: KINDS[row.kind].label, export="kin
 
 @admin.register(TableImport)
 class TableImportAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    """Tables that were imported."""
-
     columns = (
         "created_at",
         KIND,

@@ -204,7 +204,6 @@ def get_result_url(upload) -> str:
 
 
 def digest_outcome(upload, report: TableReport) -> str:
-    """A digest of the settings and of what happens to which row."""
     return digest_text(
         [upload.settings, *((it.number, it.outcome) for it in report.rows)]
     )

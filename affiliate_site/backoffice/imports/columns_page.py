@@ -372,7 +372,6 @@ class ColumnsPage(FormPage):
 
 
 def build_first_rows(table) -> Section:
-    """The first rows of a file as they were read."""
     return Section(
         "The first rows of the file",
         columns=[TableColumn(name) for name in table.header],
@@ -381,7 +380,6 @@ def build_first_rows(table) -> Section:
 
 
 def format_cell(cell: object) -> str:
-    """A cell as text."""
     if isinstance(cell, CellError):
         return cell.text
     return "" if cell is None else str(cell)

@@ -36,8 +36,6 @@ SETTINGS_LINK = '{}. <a class="underline" href="{}">Portal settings</a>'
 
 
 class InvitationsForm(ServiceForm):
-    """Whom to invite, and in which language."""
-
     language = forms.ChoiceField(
         label="Language of the mail",
         choices=settings.LANGUAGES,

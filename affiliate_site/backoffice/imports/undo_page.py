@@ -17,8 +17,6 @@ EVENT = re.compile(r" \([a-z_.]+\)$")  # the name of an entry in the audit log
 
 
 class UndoImportPage(RemovePage):
-    """Remove what an import made."""
-
     template_name = "admin/imports/undo.html"
     name = "undo"
     title = button = "Undo"

@@ -46,8 +46,6 @@ OURS = "Our template, a list exported here, or anything else"
 
 
 class UploadForm(ServiceForm):
-    """A file, what its rows are, and which system it is from."""
-
     kind = forms.ChoiceField(
         label="Kind of rows",
         choices=[("", "Choose…"), *((name, KINDS[name].label) for name in ORDER)],

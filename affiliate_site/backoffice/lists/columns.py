@@ -104,5 +104,4 @@ DELETED_AT = ListColumn("deleted_at", is_listed=False)
 
 
 def build_status_column(show: OfRow, name="status_label", **options: Any) -> ListColumn:
-    """A column of statuses as colored labels."""
     return ListColumn(name, "Status", show, label=STATUS_COLORS, **options)

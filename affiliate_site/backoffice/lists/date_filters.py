@@ -172,7 +172,6 @@ def parse_time(text: str | None) -> datetime | None:
 
 
 def get_last_day_of_month(day: date) -> date:
-    """The last day of the month of a day."""
     return (day.replace(day=1) + timedelta(days=31)).replace(day=1) - A_DAY
 
 

@@ -149,8 +149,6 @@ FieldListFilter.register(
 
 
 class ChoiceFilter(FormFilter):
-    """A filter by the ID of a program or group."""
-
     input_type = "select"
     kind = ""
     model: Any
@@ -187,8 +185,6 @@ class ChoiceFilter(FormFilter):
 
 
 class ProgramFilter(ChoiceFilter):
-    """Rows of one program."""
-
     title = "program"
     parameter_name = "program"
     kind = "program"
@@ -198,8 +194,6 @@ class ProgramFilter(ChoiceFilter):
 
 
 class EnrolledProgramFilter(ProgramFilter):
-    """Affiliates in one program."""
-
     def queryset(self, request, queryset):
         if not self.value():
             return queryset
@@ -212,8 +206,6 @@ class EnrolledProgramFilter(ProgramFilter):
 
 
 class CommissionProgramFilter(ProgramFilter):
-    """Commissions for the conversions of one program, and its bonuses."""
-
     def queryset(self, request, queryset):
         if not self.value():
             return queryset
@@ -234,8 +226,6 @@ class GroupFilter(ChoiceFilter):
 
 
 class AffiliateGroupFilter(GroupFilter):
-    """Rows of the affiliates that are in a group now."""
-
     column = "affiliate"
 
     def queryset(self, request, queryset):
@@ -247,8 +237,6 @@ class AffiliateGroupFilter(GroupFilter):
 
 
 class CommissionStatusFilter(SelectFilter):
-    """Conversions with a commission of a status."""
-
     title = "commission status"
     parameter_name = "commission_status"
     noun = "status"
@@ -298,7 +286,6 @@ class AffiliateFilter(FormFilter):
         return self.filter_rows(queryset, affiliate) if affiliate else queryset.none()
 
     def filter_rows(self, queryset, affiliate):
-        """The rows of this affiliate."""
         return queryset.filter(**{self.column: affiliate})
 
     @property

@@ -33,8 +33,6 @@ class DeletedFilter(StateFilter):
 
 
 class CanceledFilter(StateFilter):
-    """Payments that were canceled or not."""
-
     parameter_name = "canceled_at__isnull"
     texts = {"True": "Not canceled", "False": "Canceled or returned"}
 
@@ -86,8 +84,6 @@ class GoalFilter(StateFilter):
 
 
 class ArchivedFilter(StateFilter):
-    """Programs that were archived or not."""
-
     parameter_name = "archived_at__isnull"
     texts = {"True": "Active", "False": "Archived"}
 
@@ -100,8 +96,6 @@ class PromotedFilter(StateFilter):
 
 
 class AcceptedTermsFilter(StateFilter):
-    """Affiliates by the terms of the portal that they accepted."""
-
     title = "accepted terms"
     parameter_name = "accepted_terms"
     texts = {"current": "Current version", "older": "Older version", "none": "None"}

@@ -170,7 +170,6 @@ def format_xlsx_text(value) -> str:
 
 
 def get_filtered_changelist_url(model_admin, request) -> str:
-    """The URL of the list with the filters of the request."""
     opts = model_admin.model._meta
     path = reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist")
     return f"{path}?{request.GET.urlencode()}"

@@ -430,8 +430,6 @@ class PaymentAdmin(
 class PayoutMinimumAdmin(
     AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
 ):
-    """Minimums of the account and of affiliates."""
-
     columns = (
         ListColumn(
             "applies_to",
@@ -468,8 +466,6 @@ class PayoutMinimumAdmin(
 
 @admin.register(PayoutMethod)
 class PayoutMethodAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    """Payout methods of affiliates."""
-
     columns = (AFFILIATE, "kind", "is_primary", ON_HOLD)
     list_select_related = ("affiliate",)
     list_filter = ("kind", ReturnedFilter, AffiliateFilter)

@@ -187,7 +187,6 @@ def build_payments_section(ledger_account) -> Section:
 
 
 def build_list_url(model_name: str, ledger_account, **filters: Any) -> str:
-    """The list of what the affiliate has in this currency."""
     affiliate, currency = ledger_account.affiliate.slug, ledger_account.currency
     return build_changelist_url(
         model_name, affiliate=affiliate, currency=currency, **filters

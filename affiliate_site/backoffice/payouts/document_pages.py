@@ -80,16 +80,12 @@ class SelfBillingForm(ServiceForm):
 
 
 class SelfBillingPage(PayerSettingsPage):
-    """Switch self-billing on and off."""
-
     title = "Self-billing settings"
     url_name = "self_billing"
     form_class: type[ServiceForm] = SelfBillingForm
 
 
 class TaxRuleForm(ServiceForm):
-    """The VAT of affiliates of a kind and country."""
-
     kind = build_kind_field()
     country = forms.ChoiceField(
         choices=list_taxed_countries,
@@ -142,8 +138,6 @@ class AddTaxRulePage(FormPage):
 
 
 class RemoveTaxRulePage(RemovePage):
-    """Remove a tax rule."""
-
     button = "Remove tax rule"
     permission = "payouts.delete_taxrule"
     explanation = "Documents that were issued stay as they are."
@@ -181,8 +175,6 @@ class TaxDataForm(ServiceForm):
 
 
 class SetTaxDataPage(AffiliatePage):
-    """Set the tax data of an affiliate."""
-
     name = "tax"
     title = "Set tax data"
     permission = "payouts.change_taxdata"

@@ -59,8 +59,6 @@ LOOKUPS = (
 
 
 class ExportForm(PeriodForm):
-    """The days and the columns of an export."""
-
     columns = forms.MultipleChoiceField(
         choices=list(EXPORT_COLUMNS.items()),
         initial=list(EXPORT_COLUMNS),

@@ -55,7 +55,6 @@ def name_ledger_account(kind: str, affiliate) -> str:
 
 
 def link_to_reason(transfer) -> str:
-    """A link to the payment or commission."""
     row = transfer.payment or transfer.commission
     text = name_reason(transfer.payment, transfer.commission)
     return link_to(row, text) or EMPTY_VALUE

@@ -23,14 +23,11 @@ WAITS = (
 
 
 def get_usual_currency(account) -> str:
-    """The default currency, else that of the oldest program."""
     program = find_oldest_active_program(account)
     return account.default_currency or (program.currency if program else "")
 
 
 class MinimumForm(ServiceForm):
-    """An amount, and its currency."""
-
     currency = forms.ChoiceField(
         choices=lambda: [(code, code) for code in sorted(list_currencies())]
     )
@@ -61,8 +58,6 @@ class AddMinimumPage(FormPage):
 
 
 class MinimumPage(FormPage):
-    """A form page of a minimum."""
-
     @classmethod
     def is_offered(cls, minimum):
         return minimum.affiliate is None or minimum.affiliate.deleted_at is None
@@ -79,14 +74,10 @@ class MinimumPage(FormPage):
 
 
 class AmountForm(ServiceForm):
-    """The amount of a minimum."""
-
     amount = DecimalField(label="Minimum")
 
 
 class EditMinimumPage(MinimumPage, EditPage):
-    """Change a minimum."""
-
     title = "Edit"
     permission = "payouts.change_payoutminimum"
     explanation = WAITS
@@ -100,8 +91,6 @@ class EditMinimumPage(MinimumPage, EditPage):
 
 
 class RemoveMinimumPage(MinimumPage, RemovePage):
-    """Remove a minimum."""
-
     button = "Remove minimum"
     permission = "payouts.delete_payoutminimum"
     explanation = "The next payout run pays smaller amounts, too."
@@ -123,8 +112,6 @@ class OwnMinimumForm(MinimumForm):
 
 
 class SetOwnMinimumPage(AffiliatePage):
-    """Set the minimum of an affiliate, or remove it."""
-
     name = "minimum"
     title = "Set payout minimum"
     permission = "payouts.change_payoutminimum"
@@ -153,7 +140,6 @@ class SetOwnMinimumPage(AffiliatePage):
 
 
 def list_own_minimums(affiliate) -> list[str]:
-    """The minimums of an affiliate, one per currency."""
     minimums = get_minimums(affiliate.account, [affiliate.pk]).of_affiliates
     return [
         format_money(amount, currency)

@@ -6,8 +6,6 @@ from payouts.services.opening_balances import is_standing, reverse_opening_balan
 
 
 class TakeBackOpeningBalancePage(MoneyFormPage):
-    """Take back an opening balance, by another entry."""
-
     name = "take_back"
     title = "Take back opening balance"
     form_class = ServiceForm

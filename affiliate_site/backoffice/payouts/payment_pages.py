@@ -161,8 +161,6 @@ class PayBalancePage(MoneyFormPage):
 
 
 class CancelPaymentForm(ServiceForm):
-    """The reason of a cancellation."""
-
     reason = forms.CharField(
         max_length=500,
         widget=MULTI_LINE({"rows": 3, "autofocus": True}),
@@ -171,8 +169,6 @@ class CancelPaymentForm(ServiceForm):
 
 
 class CancelPaymentPage(MoneyFormPage):
-    """Cancel a payment, with a reason."""
-
     name = "cancel"
     title = "Cancel payment"
     form_class = CancelPaymentForm

@@ -147,8 +147,6 @@ def label_column(name: str) -> str:
 
 
 class FileForm(ServiceForm):
-    """Which file, and which columns a list has."""
-
     file = forms.ChoiceField()
     columns = forms.MultipleChoiceField(
         required=False,

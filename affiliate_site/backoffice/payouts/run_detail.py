@@ -194,7 +194,6 @@ def build_left_out_section(request, run, reason, number, totals) -> Section:
 
 
 def find_minimums(run, lines) -> Iterator[tuple[PayoutLine, Decimal]]:
-    """The minimums of lines, as a run finds them now."""
     minimums = get_minimums(run.account, [line.affiliate_id for line in lines])
     of_run = {currency: Decimal(n) for currency, n in run.basis["minimums"].items()}
     for line in lines:

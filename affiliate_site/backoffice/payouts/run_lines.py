@@ -112,7 +112,6 @@ def build_lines_section(request, run) -> Section:
 
 
 def add_subtext(value, *texts: str):
-    """A value with smaller lines below it."""
     lines = [(text,) for text in texts if text]
     below = format_html_join("", ' <span class="subtext">{}</span>', lines)
     return format_html("{}{}", value, below)

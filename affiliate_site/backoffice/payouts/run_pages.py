@@ -55,8 +55,6 @@ METHOD_CHOICES = [
 
 
 class PayoutRunForm(ServiceForm):
-    """What a run pays."""
-
     due_until = forms.DateField(
         label="Due until",
         help_text="Pays what is due until the end of this day; the rest stays owed.",
@@ -103,8 +101,6 @@ class PayoutRunForm(ServiceForm):
 
 
 class AddPayoutRunPage(FormPage):
-    """Draft a payout run."""
-
     title = "Add payout run"
     button = "Make draft"
     permission = PERMISSION
@@ -121,8 +117,6 @@ class AddPayoutRunPage(FormPage):
 
 
 class DraftPage(FormPage):
-    """A page that changes a draft."""
-
     permission = PERMISSION
     subject = "{row}"
 
@@ -232,8 +226,6 @@ class NoteForm(ServiceForm):
 
 
 class RunNotePage(EditPage):
-    """Change the note of a run."""
-
     name = "note"
     title = "Note"
     permission = PERMISSION
@@ -243,8 +235,6 @@ class RunNotePage(EditPage):
 
 
 class DiscardRunPage(DraftPage):
-    """Give up a draft."""
-
     name = "discard"
     title = "Discard"
     button = "Discard draft"
@@ -255,8 +245,6 @@ class DiscardRunPage(DraftPage):
 
 
 class LinePage(FormPage):
-    """A page that changes a line of a draft."""
-
     permission = PERMISSION
     state = PayoutLineState.INCLUDED
 

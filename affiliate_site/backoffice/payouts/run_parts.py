@@ -25,7 +25,6 @@ ALERT_LINK = '<a class="underline" href="{}">{}</a>'
 
 
 def build_lines_url(run, **filters: str) -> str:
-    """The list of the lines of a run."""
     query = urlencode({"run": run.public_id, **filters})
     return f"{reverse('admin:payouts_payoutline_changelist')}?{query}"
 

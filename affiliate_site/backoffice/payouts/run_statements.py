@@ -29,8 +29,6 @@ from tracking.models.affiliates import Affiliate
 
 
 class RunStatementsForm(PeriodForm):
-    """The days of the statements, and the format of the files."""
-
     format = forms.ChoiceField()
 
     def __init__(self, *args, **kwargs):
@@ -91,7 +89,6 @@ def filter_affiliates(run: PayoutRun) -> QuerySet[Affiliate]:
 
 
 def iterate_statements(run: PayoutRun, start: date, end: date) -> Iterator[Statement]:
-    """The statements of the affiliates that a run pays."""
     affiliates = filter_affiliates(run)
     for pks in iterate_chunks_of_ids(affiliates.order_by("pk")):
         for affiliate in affiliates.filter(pk__in=pks).order_by("pk"):

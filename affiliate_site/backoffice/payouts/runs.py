@@ -56,8 +56,6 @@ from tracking.amounts import ExactSum
 
 @admin.register(PayoutRun)
 class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    """Payout runs, newest first."""
-
     columns = (
         "public_id",
         build_status_column(lambda run: describe_state(run, run.totals)),

@@ -64,7 +64,6 @@ class RateTable:
 
     @property
     def titled_rows(self) -> list[tuple[list[tuple[str, Any]], Any]]:
-        """The rows, each cell with its heading."""
         return [
             (list(zip(self.headings, cells, strict=True)), links)
             for cells, links in self.rows
@@ -144,32 +143,24 @@ class RateAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
 @admin.register(CommissionType)
 class CommissionTypeAdmin(RateAdmin):
-    """Commission types."""
-
     columns = ("identifier", "title", "program", "kind", "value", "is_default")
     list_select_related = ("program",)
 
 
 @admin.register(GroupRate)
 class GroupRateAdmin(RateAdmin):
-    """Group rates."""
-
     columns = ("group", "commission_type", "kind", "value")
     list_select_related = ("group", "commission_type")
 
 
 @admin.register(Level)
 class LevelAdmin(RateAdmin):
-    """Levels."""
-
     columns = ("level", "title", "program", "kind", "value")
     list_select_related = ("program",)
 
 
 @admin.register(Bonus)
 class BonusAdmin(RateAdmin):
-    """Bonuses."""
-
     columns = ("title", "program", "goal_type", "goal", "period", "kind", "value")
     list_select_related = ("program",)
     row_pages = (rate_pages.EditBonusPage, rate_pages.EndBonusPage)

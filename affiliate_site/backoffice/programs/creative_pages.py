@@ -38,8 +38,6 @@ from tracking.services.portal_settings import build_portal_url, get_portal_setti
 
 
 class NewCreativeForm(ServiceForm):
-    """A banner or a text."""
-
     program = RowChoiceField("programs")
     title = forms.CharField(help_text="Affiliates see it; it describes the image.")
     image = forms.FileField(
@@ -80,8 +78,6 @@ class NewCreativeForm(ServiceForm):
 
 
 class AddCreativePage(FormPage):
-    """Add a creative to a program."""
-
     title = button = "Add creative"
     permission = "tracking.add_creative"
     form_class = NewCreativeForm
@@ -112,15 +108,11 @@ class AddCreativePage(FormPage):
 
 
 class CreativePage(FormPage):
-    """A form page of a creative."""
-
     permission = "tracking.change_creative"
     row_argument = ("creative_id", "pk")
 
 
 class ArchiveCreativePage(CreativePage):
-    """Archive a creative."""
-
     name = "archive"
     title = button = "Archive"
     explanation = (
@@ -136,8 +128,6 @@ class ArchiveCreativePage(CreativePage):
 
 
 class UnarchiveCreativePage(CreativePage):
-    """Unarchive a creative."""
-
     name = "unarchive"
     title = button = "Unarchive"
     explanation = "Affiliates find it again."

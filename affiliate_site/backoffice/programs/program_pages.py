@@ -48,8 +48,6 @@ PROGRAM_FIELDS = (
 
 
 class ProgramForm(ServiceForm):
-    """The settings of a program."""
-
     title = forms.CharField(help_text="Affiliates see it, and so do API clients.")
     program_group = forms.CharField(
         label="Program group",
@@ -181,8 +179,6 @@ class NewProgramForm(ProgramForm):
 
 
 class AddProgramPage(FormPage):
-    """Create a program."""
-
     title = button = "Add program"
     permission = "tracking.add_program"
     form_class = NewProgramForm
@@ -205,8 +201,6 @@ class AddProgramPage(FormPage):
 
 
 class ProgramPage(FormPage):
-    """A form page of a program."""
-
     permission = "tracking.change_program"
     row_argument = ("slug", "slug")
 
@@ -228,8 +222,6 @@ class EditProgramPage(ProgramPage, EditPage):
 
 
 class ArchiveProgramPage(ProgramPage):
-    """Archive a program."""
-
     name = "archive"
     title = button = "Archive"
     explanation = (
@@ -246,8 +238,6 @@ class ArchiveProgramPage(ProgramPage):
 
 
 class UnarchiveProgramPage(ProgramPage):
-    """Unarchive a program."""
-
     name = "unarchive"
     title = button = "Unarchive"
     explanation = "The program accepts clicks, customers, sales and affiliates again."

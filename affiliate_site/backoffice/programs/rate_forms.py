@@ -38,8 +38,6 @@ class RateForm(ServiceForm):
 
 
 class TitledRateForm(RateForm):
-    """A rate with a title."""
-
     title = forms.CharField()
 
     field_order: tuple[str, ...] = ("title",)
@@ -58,8 +56,6 @@ class LevelForm(TitledRateForm):
 
 
 class CommissionTypeForm(TitledRateForm):
-    """What can change of a commission type."""
-
     mlm = forms.BooleanField(
         label="Parents earn, too",
         required=False,
@@ -81,16 +77,12 @@ class CommissionTypeForm(TitledRateForm):
 
 
 class NewCommissionTypeForm(CommissionTypeForm):
-    """A new commission type."""
-
     identifier = NewIdField()
 
     field_order = ("title", "identifier")
 
 
 class NewGroupRateForm(RateForm):
-    """The rate of a group for one commission type of the program."""
-
     commission_type = RowChoiceField(
         "commission_types", label_from=lambda row: f"{row.title} ({row.identifier})"
     )

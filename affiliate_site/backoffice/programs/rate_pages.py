@@ -86,8 +86,6 @@ class AddRatePage(RatePage):
 
 
 class AddCommissionTypePage(AddRatePage):
-    """Add a commission type."""
-
     name = "add-commission-type"
     title = button = "Add commission type"
     form_class = NewCommissionTypeForm
@@ -95,8 +93,6 @@ class AddCommissionTypePage(AddRatePage):
 
 
 class AddGroupRatePage(AddRatePage):
-    """Set the rate of a group."""
-
     name = "add-group-rate"
     title = "Set group rate"
     explanation = f"Replaces the rate for affiliates of the group. {FROM_NOW_ON}"
@@ -120,8 +116,6 @@ class AddGroupRatePage(AddRatePage):
 
 
 class AddLevelPage(AddRatePage):
-    """Add the next level."""
-
     name = "add-level"
     title = button = "Add level"
     feature = "mlm"
@@ -181,8 +175,6 @@ def describe_progress(earned: EarnedBonus) -> str:
 
 
 class AddBonusPage(BonusPage, AddRatePage):
-    """Create a bonus."""
-
     name = "add-bonus"
     title = confirm_button = "Add bonus"
     feature = "bonuses"
@@ -197,7 +189,6 @@ class AddBonusPage(BonusPage, AddRatePage):
 
 
 def update_group_rate(account, *, pk: int, changes, at):
-    """Set the rate of a group again."""
     row = account.group_rates.select_related("commission_type", "group").get(pk=pk)
     return rates.set_group_rate(
         account, commission_type=row.commission_type, group=row.group, at=at, **changes
@@ -254,7 +245,6 @@ def format_commission_rate(row, currency: str) -> str:
 
 
 def format_rate(row) -> str:
-    """The rate of a row in the currency of its program."""
     owner = row.commission_type if isinstance(row, GroupRate) else row
     return format_commission_rate(row, owner.program.currency)
 
@@ -284,7 +274,6 @@ class EditRatePage(RatePage, EditPage):
         return " ".join(filter(None, [change, describe_reach(self.row)]))
 
     def get_done_message(self, result):
-        """With the rate before and after, if it was changed."""
         before, after = format_rate(self.row), format_rate(result)
         if before == after:
             return super().get_done_message(result)
@@ -328,8 +317,6 @@ class RemoveRatePage(RatePage, RemovePage):
 
 
 class EndBonusPage(RemoveRatePage):
-    """End a bonus."""
-
     name = "end"
     title = button = "End bonus"
     done_message = "{rate} was ended."

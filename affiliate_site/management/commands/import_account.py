@@ -129,7 +129,6 @@ class Command(AccountCommand):
 
 
 def read_key() -> str:
-    """Return the key of the source."""
     if key := os.environ.get("SOURCE_API_KEY"):
         return key
     if path := os.environ.get("SOURCE_API_KEY_FILE"):

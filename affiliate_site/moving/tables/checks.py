@@ -112,7 +112,6 @@ def read_code_of_link(row: Row) -> None:
 
 
 def check_enrollment(row: Row) -> None:
-    """Codes and coupons belong to a program."""
     if "program" not in row.values and not row.problems:
         for name in ("code", "further_codes", "coupon"):
             if name in row.values:
@@ -199,7 +198,6 @@ def find_known_affiliates(imports: ImportMap, rows: list[Row]) -> None:
 
 
 def check_codes(account: Account, rows: list[Row]) -> None:
-    """Referral codes, further ones too, and coupons are unique in the account."""
     codes = (account.referral_codes, account.referral_code_aliases)
     check_unique(rows, {"coupon": "coupon_in_use"}, (account.coupons,))
     columns = {"code": "code_in_use", "further_codes": "code_in_use"}
@@ -376,7 +374,6 @@ def find_known_sales(
 
 
 def describe_sale(row: Row) -> tuple[Any, ...]:
-    """Return affiliate, amount, currency and second of a row without an ID."""
     body = row.body
     second = datetime.fromisoformat(body["created_at"]).replace(microsecond=0)
     return body["affiliate"]["id"], body["amount"], body["currency"], second.isoformat()

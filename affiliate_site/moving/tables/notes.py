@@ -34,7 +34,6 @@ def list_notes(kind: str, imports: ImportMap, rows: list[Row]) -> list[str]:
 def list_notes_of_totals(
     rows: Sequence[TableRow], read: Sequence[TableRow]
 ) -> list[str]:
-    """Which lines of totals are left out."""
     numbers = {row.number for row in read}
     left = [f"{row.number}" for row in rows if row.number not in numbers]
     return [f"Lines of totals are left out: row {name_some(left)}."] if left else []

@@ -93,8 +93,6 @@ class ImportQuestion:
 
 @dataclass(frozen=True)
 class FileColumn:
-    """A chosen column of a file with its cells."""
-
     column: Column
     header: str
     cells: list[Cell]

@@ -13,7 +13,6 @@ from tracking.services.imports import ImportMap
 def look_up(
     rows: Any, column: str, texts: Iterable[Any], *values: str
 ) -> list[tuple[Any, ...]]:
-    """Return values of the rows whose column is one of the texts."""
     found = []
     for batch in split_into_batches(sorted(set(texts))):
         matching = rows.filter(**{f"{column}__in": batch})

@@ -57,7 +57,6 @@ class Row:
         return next((str(self.values[it]) for it in names if self.values.get(it)), "")
 
     def add_problem(self, column: str, code: str, value: Any = "") -> None:
-        """Add a problem of the column with this name."""
         header = self.headers.get(column, column)
         self.problems.append(Problem(self.number, header, code, str(value)[:1000]))
 

@@ -119,7 +119,6 @@ def store_new_customer(imports: ImportMap, body: dict[str, Any]) -> None:
 
 
 def store_payment(imports: ImportMap, row: Row, ledger: LedgerSession) -> None:
-    """Store a payment."""
     payment = sales.import_payment(imports, row.body, ledger)
     key = row.body.get("id") or f"row {row.number}"
     imports.remember("payment", key, payment, row.body)

@@ -229,7 +229,6 @@ def read_signed_amount(cell: Cell, reading: Reading) -> Decimal:
 
 
 def read_amount(cell: Cell, reading: Reading) -> Decimal:
-    """Return a number that is not negative."""
     number = read_signed_amount(cell, reading)
     if number < 0:
         raise ImportProblem("negative_amount", "", number)
