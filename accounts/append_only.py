@@ -23,9 +23,7 @@ TRIGGERS_SQL = {
 # Append-only tables that give up the rows of an account that is being deleted
 # (`AccountDeletion`).
 DELETED_WITH_ACCOUNT = ("accounts_auditlogentry", "payouts_transfer")
-IS_BEING_DELETED = (
-    "EXISTS (SELECT 1 FROM accounts_accountdeletion WHERE account_id = {}account_id)"
-)
+IS_BEING_DELETED = "EXISTS (SELECT 1 FROM accounts_accountdeletion WHERE account_id = {}account_id)"
 
 
 class MakeAppendOnly(TableOperation):
@@ -40,14 +38,9 @@ class MakeAppendOnly(TableOperation):
 
     def get_backward_sql(self, table: str, vendor: str) -> list[str]:
         suffix = "" if vendor == "sqlite" else f" ON {table}"
-        return [
-            f"DROP TRIGGER IF EXISTS {name}{suffix}"
-            for name in get_trigger_names(table)
-        ]
+        return [f"DROP TRIGGER IF EXISTS {name}{suffix}" for name in get_trigger_names(table)]
 
-    def get_triggers_sql(
-        self, table: str, vendor: str, *, with_account: bool = False
-    ) -> list[str]:
+    def get_triggers_sql(self, table: str, vendor: str, *, with_account: bool = False) -> list[str]:
         """Return the statements that replace the triggers."""
         statements = MakeAppendOnly.get_backward_sql(self, table, vendor)
         if vendor != "sqlite":
@@ -81,9 +74,7 @@ def get_trigger_names(table: str) -> dict[str, str]:
     }
 
 
-def get_trigger_definitions(
-    table: str, vendor: str, *, with_account: bool
-) -> dict[str, str]:
+def get_trigger_definitions(table: str, vendor: str, *, with_account: bool) -> dict[str, str]:
     """Map the two triggers of an append-only table to their CREATE TRIGGER.
 
     `with_account`: rows of an account that is being deleted can be deleted. On
@@ -98,8 +89,7 @@ def get_trigger_definitions(
     if with_account and vendor == "sqlite":
         conditions["DELETE"] = f" WHEN NOT {IS_BEING_DELETED.format('OLD.')}"
     return {
-        name: f"CREATE TRIGGER {name} BEFORE {action} ON {table}"
-        f"{conditions[action]}{action_sql}"
+        name: f"CREATE TRIGGER {name} BEFORE {action} ON {table}{conditions[action]}{action_sql}"
         for name, action in get_trigger_names(table).items()
     }
 
@@ -108,8 +98,7 @@ def _get_function_body(table: str, *, with_account: bool) -> str:
     exception = ""
     if with_account:
         exception = (
-            f" IF TG_OP = 'DELETE' AND {IS_BEING_DELETED.format('OLD.')}"
-            " THEN RETURN OLD; END IF;"
+            f" IF TG_OP = 'DELETE' AND {IS_BEING_DELETED.format('OLD.')} THEN RETURN OLD; END IF;"
         )
     return f" BEGIN{exception} RAISE EXCEPTION '{table} is append-only'; END "
 
@@ -127,9 +116,7 @@ def list_invalid_triggers(table: str) -> dict[str, str]:
     body = ""
     if connection.vendor != "sqlite":
         body = _get_function_body(table, with_account=with_account)
-    definitions = get_trigger_definitions(
-        table, connection.vendor, with_account=with_account
-    )
+    definitions = get_trigger_definitions(table, connection.vendor, with_account=with_account)
     invalid = {}
     for name, definition in definitions.items():
         if name not in found:

@@ -21,8 +21,7 @@ from django.utils.module_loading import import_string
 MIGRATE = "the database does not fit this release, run manage.py migrate"
 READ_ONLY = "the database is read-only"
 OTHER_MIGRATIONS = (
-    "the database has migrations that this release has under other names, see"
-    " docs/upgrading.md"
+    "the database has migrations that this release has under other names, see docs/upgrading.md"
 )
 # Reasons by SQLSTATE (PostgreSQL) or by a part of the message (SQLite).
 DATABASE_FAILURES = {
@@ -107,9 +106,7 @@ def describe_failure(error: BaseException) -> str | None:
     if isinstance(error, OSError):
         text = error.strerror or str(error)
         return f"{error.filename}: {text}" if error.filename else text
-    return (
-        format_on_one_line(error) if isinstance(error, ImproperlyConfigured) else None
-    )
+    return format_on_one_line(error) if isinstance(error, ImproperlyConfigured) else None
 
 
 def describe_database_failure(error: DatabaseError | InterfaceError) -> str | None:

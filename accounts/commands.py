@@ -90,9 +90,7 @@ class JsonCommand(BaseCommand, ABC):
         try:
             yield
         except Exception as error:
-            is_lasting = isinstance(error, DatabaseError) and find_lasting_failure(
-                error
-            )
+            is_lasting = isinstance(error, DatabaseError) and find_lasting_failure(error)
             if is_lasting or not connection.is_usable():
                 raise
             logger.exception("%s failed for %s", self.command_name, account.slug)
@@ -108,9 +106,7 @@ class JsonCommand(BaseCommand, ABC):
         """
         console = Console(stderr=True)
         is_shown = console.is_terminal
-        with Progress(
-            console=console, transient=True, disable=not is_shown
-        ) as progress:
+        with Progress(console=console, transient=True, disable=not is_shown) as progress:
             if callable(total):
                 total = total() if is_shown else None
             yield ProgressBar(progress, progress.add_task(description, total=total))
@@ -188,9 +184,7 @@ class AccountCommand(JsonCommand):
         self.run_for_account(get_account(account), at=at, **options)
 
     @abstractmethod
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
+    def run_for_account(self, account: Account, *, at: datetime, **options: Any) -> None:
         """Call one service for this account and write its result."""
 
 
@@ -215,14 +209,11 @@ class AccountListCommand(AccountCommand):
     def list_rows(self, account: Account, **options: Any) -> QuerySet[Any]:
         """Return the rows in their order."""
 
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
+    def run_for_account(self, account: Account, *, at: datetime, **options: Any) -> None:
         found = self.list_rows(account, **options).values(*self.columns)
         rows = list(found[: options.get("limit")])
         output = [
-            {self.json_keys.get(name, name): value for name, value in row.items()}
-            for row in rows
+            {self.json_keys.get(name, name): value for name, value in row.items()} for row in rows
         ]
         table = [tuple(row.values()) for row in rows]
         self.write_table(tuple(self.columns.values()), table, **{self.key: output})
@@ -265,18 +256,12 @@ def read_file(path: Path, *, max_bytes: int) -> tuple[str, bytes]:
     """
     name = "standard input" if str(path) == "-" else path.name
     try:
-        with (
-            nullcontext(sys.stdin.buffer)
-            if str(path) == "-"
-            else path.open("rb") as file
-        ):
+        with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as file:
             content = file.read(max_bytes + 1)
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}") from error
     if len(content) > max_bytes:
-        raise CommandError(
-            f"{name} has more than {max_bytes >> 20} MiB: it is not read."
-        )
+        raise CommandError(f"{name} has more than {max_bytes >> 20} MiB: it is not read.")
     return name, content
 
 

@@ -95,9 +95,7 @@ class CompiledSelect:
         self.statement = CompiledStatement(sql, tuple(parameters))
         self.locks = queryset.query.select_for_update
         self.model = queryset.model
-        self.foreign_keys = {
-            field.name for field in self.model._meta.fields if field.is_relation
-        }
+        self.foreign_keys = {field.name for field in self.model._meta.fields if field.is_relation}
         expressions = [column[0] for column in compiler.select[: compiler.col_count]]
         self.converters = compiler.get_converters(expressions)
         iterable_class = queryset._iterable_class  # noqa: SLF001 - as Django names it
@@ -106,9 +104,7 @@ class CompiledSelect:
             self._prepare_instances(compiler)
         elif iterable_class is ValuesIterable:
             names = tuple(queryset.query.selected or ())
-            self.build_row: Callable[[Any], Any] = lambda row: dict(
-                zip(names, row, strict=True)
-            )
+            self.build_row: Callable[[Any], Any] = lambda row: dict(zip(names, row, strict=True))
         elif iterable_class is FlatValuesListIterable:
             self.build_row = lambda row: row[0]
         else:
@@ -268,9 +264,7 @@ def find_lookups(node: Any) -> Iterator[Lookup[Any]]:
     """Yield all lookups of a query or expression, with those of its subqueries."""
     if isinstance(node, Query):
         children: list[Any] = [node.where, *node.annotations.values()]
-        joins = [
-            getattr(join, "filtered_relation", None) for join in node.alias_map.values()
-        ]
+        joins = [getattr(join, "filtered_relation", None) for join in node.alias_map.values()]
         children += [join.resolved_condition for join in joins if join is not None]
     elif hasattr(node, "children"):
         children = node.children

@@ -61,9 +61,7 @@ def insert_rows(rows: Sequence[Model]) -> None:
             _insert_batch(batch, "")
 
 
-def insert_or_ignore(
-    row: Model, unique_fields: tuple[str, ...], condition_sql: str = ""
-) -> bool:
+def insert_or_ignore(row: Model, unique_fields: tuple[str, ...], condition_sql: str = "") -> bool:
     """Insert a row and set its primary key; return False if it conflicts.
 
     Also sets the JSON fields of the row to what is stored, because PostgreSQL reorders
@@ -149,16 +147,12 @@ def _build_insert(
     )
 
 
-def update_rows(
-    model: type[Model], lookup: dict[str, Any], values: dict[str, Any]
-) -> int:
+def update_rows(model: type[Model], lookup: dict[str, Any], values: dict[str, Any]) -> int:
     """Update the rows that match the lookup; return their number.
 
     None in the lookup matches NULL. Values are no expressions.
     """
-    constants = {
-        name: v for name, v in lookup.items() if v is None or v is True or v is False
-    }
+    constants = {name: v for name, v in lookup.items() if v is None or v is True or v is False}
     key = model, tuple(values), tuple(lookup), tuple(constants.items())
     if key not in _updates:
         parameters = {name: Parameter(name) for name in lookup}
@@ -209,8 +203,7 @@ def update_each(
     # The types of the first row are those of all. SQLite would make dates to numbers.
     is_typed = connection.vendor == "postgresql"
     casts = ", ".join(
-        f"CAST(%s AS {field.db_type(connection)})" if is_typed else "%s"
-        for field in fields
+        f"CAST(%s AS {field.db_type(connection)})" if is_typed else "%s" for field in fields
     )
     placeholders = ", ".join("%s" for _ in fields)
     assignments = ", ".join(

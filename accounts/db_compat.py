@@ -73,9 +73,7 @@ def is_missing_row(error: BaseException) -> bool:
     return getattr(error.__cause__, "sqlstate", None) == MISSING_ROW_SQLSTATE
 
 
-def split_into_batches(
-    rows: Sequence[Row], *, is_large: bool = False
-) -> list[Sequence[Row]]:
+def split_into_batches(rows: Sequence[Row], *, is_large: bool = False) -> list[Sequence[Row]]:
     """Return the rows in batches of one statement each."""
     return _split(rows, LARGE_BATCH_SIZE if is_large else BATCH_SIZE)
 

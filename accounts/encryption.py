@@ -92,9 +92,7 @@ class EncryptedJSONField(JSONFieldBase):
             return value
         return encrypt(json.dumps(value, ensure_ascii=False))
 
-    def from_db_value(
-        self, value: Any, expression: Any, connection: BaseDatabaseWrapper
-    ) -> Any:
+    def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
         value = super().from_db_value(value, expression, connection)
         return json.loads(decrypt(value)) if isinstance(value, str) else value
 
@@ -110,7 +108,5 @@ class EncryptedTextField(TextFieldBase):
     def get_prep_value(self, value: Any) -> Any:
         return encrypt(value) if value else value
 
-    def from_db_value(
-        self, value: Any, expression: Any, connection: BaseDatabaseWrapper
-    ) -> Any:
+    def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
         return decrypt(value) if value and value.startswith(TOKEN_PREFIX) else value

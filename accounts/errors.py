@@ -225,9 +225,7 @@ class StaffUserAlreadyActive(Conflict):
 class LastOwnerRequired(Conflict):
     """An account must keep at least one active owner."""
 
-    message = (
-        "'{email}' is the last active owner; give another user the owner role first"
-    )
+    message = "'{email}' is the last active owner; give another user the owner role first"
 
 
 class NotAccountOwner(Conflict):

@@ -33,9 +33,7 @@ EVENT_SENTENCES = {
     "affiliate.second_factor_code_used": "used a recovery code of {}",
     "affiliate.second_factor_removed": "removed the second factor of {}",
     "affiliate.password_set": "set the portal password of {}",
-    "affiliate.terms_accepted": (
-        "accepted version {version} of the terms of the portal as {}"
-    ),
+    "affiliate.terms_accepted": ("accepted version {version} of the terms of the portal as {}"),
     "affiliate.updated": "changed {}",
     "affiliate_group.created": "created {}",
     "affiliate_group.deleted": "removed {}",
@@ -118,9 +116,7 @@ EVENT_SENTENCES = {
     "payout_run.noted": "changed the note of {}",
     "payout_run.put_back": "put an affiliate back into {}",
     "payout_run.remade": "made the draft of {} again",
-    "payout_run.results_imported": (
-        "imported results of {}: {settled} settled, {failed} failed"
-    ),
+    "payout_run.results_imported": ("imported results of {}: {settled} settled, {failed} failed"),
     "payout_run.taken_out": "took an affiliate out of {}",
     "payout_settings.updated": "changed the payer settings",
     "portal.set": "changed the settings of the portal",

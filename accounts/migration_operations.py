@@ -65,9 +65,7 @@ class AddCheckConcurrently(AddConstraintNotValid):
             migrations.AddConstraint.database_forwards(self, *states)
             return
         super().database_forwards(*states)
-        ValidateConstraint(self.model_name, self.constraint.name).database_forwards(
-            *states
-        )
+        ValidateConstraint(self.model_name, self.constraint.name).database_forwards(*states)
 
 
 class TableOperation(Operation, ABC):

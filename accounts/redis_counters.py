@@ -111,6 +111,5 @@ def get_state() -> RedisState:
     found = get_client().info("server") | get_client().info("memory")
     return RedisState(
         version=str(found.get("redis_version", "unknown")),
-        can_evict=bool(found.get("maxmemory"))
-        and found.get("maxmemory_policy") != "noeviction",
+        can_evict=bool(found.get("maxmemory")) and found.get("maxmemory_policy") != "noeviction",
     )

@@ -31,9 +31,7 @@ ANSWER_SECONDS = 0.5  # for one look; a server that is gone must not hold reques
 
 POSITION_SQL = "SELECT pg_current_wal_flush_lsn()::text"
 # A server that was promoted is a primary of its own, with other rows.
-IS_CURRENT_SQL = (
-    "SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= %s::text::pg_lsn"
-)
+IS_CURRENT_SQL = "SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= %s::text::pg_lsn"
 SYSTEM_SQL = "SELECT system_identifier FROM pg_control_system()"
 STATE_SQL = (
     "SELECT pg_is_in_recovery(), system_identifier,"

@@ -31,9 +31,7 @@ class SearchMatch:
     is_limited: bool = False
 
     @classmethod
-    def of_rows(
-        cls, column: str, pks: list[int], *, is_limited: bool = False
-    ) -> "SearchMatch":
+    def of_rows(cls, column: str, pks: list[int], *, is_limited: bool = False) -> "SearchMatch":
         """Find rows by a column with one of these keys."""
         return cls(
             models.Q(**{f"{column}__in": pks[:MAX_SEARCH_MATCHES]}),
@@ -95,18 +93,14 @@ class TenantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         """
         return to_field == self.opts.pk.name
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any
-    ) -> Any:
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any) -> Any:
         """Refuse a POST: with `_saveasnew`, Django's own form would store a new row,
         past the services and the audit log."""
         if request.method == "POST":
             raise PermissionDenied
         return super().change_view(request, object_id, *args, **kwargs)
 
-    def lookup_allowed(
-        self, lookup: str, value: str, request: HttpRequest | None = None
-    ) -> bool:
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Allow the filters of the list, dates of creation, and `extra_lookups`."""
         filters: list[Any] = list(self.list_filter)
         fields = [each for each in filters if isinstance(each, str)]
@@ -151,9 +145,7 @@ class TenantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         if not matches:
             return queryset.none(), False
         request.is_search_limited = any(match.is_limited for match in matches)  # type: ignore[attr-defined]
-        return queryset.filter(
-            reduce(or_, (match.condition for match in matches))
-        ), False
+        return queryset.filter(reduce(or_, (match.condition for match in matches))), False
 
     def list_search_matches(self, request: HttpRequest, term: str) -> list[SearchMatch]:
         """Return one match per search field; subclasses may add matches."""
@@ -165,9 +157,7 @@ class TenantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         ]
         return [match for match in matches if match]
 
-    def list_search_terms(
-        self, request: HttpRequest, name: str, term: str
-    ) -> list[str]:
+    def list_search_terms(self, request: HttpRequest, name: str, term: str) -> list[str]:
         """Return what to look up in a field; subclasses may add other spellings."""
         return [term]
 

@@ -123,8 +123,7 @@ class IndexTextParts(TableOperation):
             f"INSERT INTO {name} (rowid, {self.column}) SELECT id, {self.column}"  # noqa: S608
             f" FROM {table} WHERE instr({self.column}, '@') = 0",
             *(
-                f"CREATE TRIGGER {name}_{suffix} AFTER {event} ON {table}"
-                f" BEGIN {statements} END"
+                f"CREATE TRIGGER {name}_{suffix} AFTER {event} ON {table} BEGIN {statements} END"
                 for suffix, event, statements in triggers
             ),
         ]

@@ -89,17 +89,13 @@ def parse_url(url: str, *, allowed_hosts: Collection[str]) -> ParsedUrl:
     host = parts.hostname or ""
     if "@" in parts.netloc or parts.fragment:
         raise InvalidUrl(reason="it contains a user or a fragment")
-    if parts.scheme not in DEFAULT_PORTS or not _is_host(
-        host, parts.netloc, parts.port
-    ):
+    if parts.scheme not in DEFAULT_PORTS or not _is_host(host, parts.netloc, parts.port):
         raise InvalidUrl(reason=INVALID_URL_REASON)
     host_and_port = f"{format_host(host)}:{port}"
     is_allowed = host_and_port in allowed_hosts
     advice = f"your operator can add {host_and_port} to WEBHOOK_ALLOWED_HOSTS"
     if not is_allowed and (parts.scheme, port) != ("https", DEFAULT_PORTS["https"]):
-        raise InvalidUrl(
-            reason=f"only https on port 443: start with https://, or {advice}"
-        )
+        raise InvalidUrl(reason=f"only https on port 443: start with https://, or {advice}")
     if not is_allowed and is_internal_host(host):
         raise InvalidUrl(reason=f"{host} is not public; {advice}")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -148,9 +144,7 @@ def _is_public_address(address: IPv4Address | IPv6Address) -> bool:
     ):
         return False
     if isinstance(address, IPv6Address) and not address.ipv4_mapped:
-        return address in PUBLIC_IPV6 and (
-            address.is_global or bool(_list_embedded_ipv4(address))
-        )
+        return address in PUBLIC_IPV6 and (address.is_global or bool(_list_embedded_ipv4(address)))
     return address.is_global and not address.is_multicast
 
 

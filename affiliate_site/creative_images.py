@@ -23,8 +23,7 @@ MAX_BYTES = 2 * 1024 * 1024
 MAX_SIDE = 4096  # pixels
 MAX_PIXELS = 5_000_000  # in all; each takes memory while the image is written
 SIZE_RULE = (
-    f"at most {MAX_SIDE} pixels wide and high, and of {MAX_PIXELS // 10**6} million"
-    " pixels in all"
+    f"at most {MAX_SIDE} pixels wide and high, and of {MAX_PIXELS // 10**6} million pixels in all"
 )
 MEDIA_TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
 # What is accepted, and as what it is stored: the ending and Pillow's name.

@@ -74,9 +74,7 @@ def get_metrics_token() -> str:
             f"METRICS_TOKEN must have at least {MIN_TOKEN_LENGTH} characters"
         )
     if token and find_spec("prometheus_client") is None:
-        raise ImproperlyConfigured(
-            "METRICS_TOKEN is set, but prometheus-client is not installed"
-        )
+        raise ImproperlyConfigured("METRICS_TOKEN is set, but prometheus-client is not installed")
     return token
 
 
@@ -134,9 +132,7 @@ def get_choice(name: str, default: str, choices: tuple[str, ...]) -> str:
     """Read one of `choices`."""
     value = get_text(name, default)
     if value not in choices:
-        raise ImproperlyConfigured(
-            f"{name} must be one of {', '.join(choices)}, not {value!r}"
-        )
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}")
     return value
 
 
@@ -166,9 +162,7 @@ def get_public_url() -> str:
     """Return scheme and host for links that are built outside a request."""
     value = get_text("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
     if not ORIGIN.fullmatch(value) or not is_valid_port(value.rpartition(":")[2]):
-        raise ImproperlyConfigured(
-            f"PUBLIC_URL must be http(s)://host[:port], not {value!r}"
-        )
+        raise ImproperlyConfigured(f"PUBLIC_URL must be http(s)://host[:port], not {value!r}")
     return value
 
 
@@ -220,12 +214,8 @@ def get_hosts_with_ports(name: str) -> frozenset[str]:
     """Read a comma-separated list of `host:port`, IPv6 hosts in brackets."""
     hosts = frozenset(host.lower() for host in get_list(name))
     for host in sorted(hosts):
-        if not HOST_AND_PORT.fullmatch(host) or not is_valid_port(
-            host.rpartition(":")[2]
-        ):
-            raise ImproperlyConfigured(
-                f"{name} must list host:port, comma separated, not {host!r}"
-            )
+        if not HOST_AND_PORT.fullmatch(host) or not is_valid_port(host.rpartition(":")[2]):
+            raise ImproperlyConfigured(f"{name} must list host:port, comma separated, not {host!r}")
     return hosts
 
 
@@ -238,9 +228,7 @@ def get_secret_key() -> str:
         return value
     if MAKES_KEYS:
         return get_or_create_key("secret_key", lambda: secrets.token_urlsafe(50))
-    raise ImproperlyConfigured(
-        "SECRET_KEY is empty: it is required when DATABASE_URL is set"
-    )
+    raise ImproperlyConfigured("SECRET_KEY is empty: it is required when DATABASE_URL is set")
 
 
 def get_encryption_keys() -> list[str]:
@@ -303,9 +291,7 @@ def get_replica_settings() -> dict[str, Any] | None:
     )
 
 
-def parse_database_url(
-    url: str, schemes: tuple[str, ...], message: str
-) -> dict[str, Any]:
+def parse_database_url(url: str, schemes: tuple[str, ...], message: str) -> dict[str, Any]:
     """Return the settings of a connection, or raise ImproperlyConfigured."""
     try:
         if not url.startswith(schemes):

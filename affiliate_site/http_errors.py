@@ -45,11 +45,8 @@ EXPLANATIONS = {
         "The address or the form holds a value that cannot be read. Go back, correct"
         " it and try again."
     ),
-    403: "You may not do this. If you need to, ask an owner of your account for another"
-    " role.",
-    404: gettext_noop(
-        "There is nothing at this address. It may have been removed or mistyped."
-    ),
+    403: "You may not do this. If you need to, ask an owner of your account for another role.",
+    404: gettext_noop("There is nothing at this address. It may have been removed or mistyped."),
     405: gettext_noop("This address does not accept this kind of request."),
     411: "The request does not say how long it is. Send it with its length.",
     413: gettext_noop("The form is too large. Send less at once."),
@@ -57,17 +54,14 @@ EXPLANATIONS = {
         "Something went wrong on our side. Try again; if it happens again, give"
         " support the trace ID."
     ),
-    503: gettext_noop(
-        "The service is busy or its database is away. Try again in a minute."
-    ),
+    503: gettext_noop("The service is busy or its database is away. Try again in a minute."),
 }
 WRONG_ENCRYPTION_KEY = (
     "The service lacks the key of what is stored encrypted. Nothing is lost: tell your"
     " operator, to whom the command doctor says what to do."
 )
 EXPIRED_FORM = gettext_noop(
-    "The form is too old, or cookies are blocked. Open the page again and send the form"
-    " once more."
+    "The form is too old, or cookies are blocked. Open the page again and send the form once more."
 )
 
 
@@ -117,9 +111,7 @@ def render_error_page(request, status: int, explanation: str = ""):
         return render(request, template, context, status=status)
     language = choose_language(request, status)
     with translation.override(language):
-        translated = {
-            name: gettext(context[name]) for name in ("message", "explanation")
-        }
+        translated = {name: gettext(context[name]) for name in ("message", "explanation")}
         translated["portal_title"] = gettext("Overview")
     context |= {"is_portal": True, "language": language, **translated}
     if portal := getattr(request, "portal", None):  # of a page that was found

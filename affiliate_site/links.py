@@ -26,9 +26,7 @@ def build_connection_url(connection: Connection) -> str:
     return f"{settings.PUBLIC_URL}/in/{connection}/"
 
 
-def build_short_link(
-    account: Account, code: str, *, page: str = "", sub_id: str = ""
-) -> str:
+def build_short_link(account: Account, code: str, *, page: str = "", sub_id: str = "") -> str:
     """Return the link that counts the visit itself and leads on to the shop."""
     values = {"to": page, "sub_id": sub_id}
     query = urlencode({name: value for name, value in values.items() if value})
@@ -51,9 +49,7 @@ def list_shop_hosts(landing_page: str, further: Iterable[str] | None) -> list[st
     return list(dict.fromkeys(known))
 
 
-def find_shop_page(
-    page: str, landing_page: str, further: Iterable[str] | None = None
-) -> str:
+def find_shop_page(page: str, landing_page: str, further: Iterable[str] | None = None) -> str:
     """Return the page, if it is of a host of the shop, else an empty text.
 
     `further` are hosts besides that of the landing page. Hosts are compared with their

@@ -42,9 +42,7 @@ PORTAL_CONTENT_SECURITY_POLICY = (
     f"{SECURITY_HEADERS['Content-Security-Policy']} {settings.PUBLIC_URL}"
 )
 if settings.SECURE_HSTS_SECONDS:
-    SECURITY_HEADERS["Strict-Transport-Security"] = (
-        f"max-age={settings.SECURE_HSTS_SECONDS}"
-    )
+    SECURITY_HEADERS["Strict-Transport-Security"] = f"max-age={settings.SECURE_HSTS_SECONDS}"
 
 CORS_HEADERS = {
     "Access-Control-Allow-Origin": "*",
@@ -55,9 +53,7 @@ CORS_HEADERS = {
 }
 CORS_PREFLIGHT_HEADERS = {
     "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
-    "Access-Control-Allow-Headers": (
-        "X-Api-Key, Api-Key, Content-Type, Accept, Idempotency-Key"
-    ),
+    "Access-Control-Allow-Headers": ("X-Api-Key, Api-Key, Content-Type, Accept, Idempotency-Key"),
     "Access-Control-Max-Age": "600",
 }
 
@@ -93,12 +89,8 @@ SecurityMiddleware = limit_to_paths(
     security.SecurityMiddleware, ADMIN_PREFIX, PORTAL_PREFIX, "/docs/", "/openapi.json"
 )
 SessionMiddleware = limit_to_paths(sessions.SessionMiddleware, ADMIN_PREFIX)
-CommonMiddleware = limit_to_paths(
-    common.CommonMiddleware, ADMIN_PREFIX.rstrip("/"), PORTAL_PREFIX
-)
-CsrfViewMiddleware = limit_to_paths(
-    csrf.CsrfViewMiddleware, ADMIN_PREFIX, PORTAL_PREFIX
-)
+CommonMiddleware = limit_to_paths(common.CommonMiddleware, ADMIN_PREFIX.rstrip("/"), PORTAL_PREFIX)
+CsrfViewMiddleware = limit_to_paths(csrf.CsrfViewMiddleware, ADMIN_PREFIX, PORTAL_PREFIX)
 AuthenticationMiddleware = limit_to_paths(auth.AuthenticationMiddleware, ADMIN_PREFIX)
 MessageMiddleware = limit_to_paths(messages.MessageMiddleware, ADMIN_PREFIX)
 
@@ -165,9 +157,7 @@ class PathNormalizationMiddleware:
             return http_errors.error_response(request, 400)
         if is_large_form(request):
             return http_errors.error_response(request, 413, LARGE_FORM)
-        if request.path_info.startswith(
-            API_PREFIXES
-        ) and not request.path_info.endswith("/"):
+        if request.path_info.startswith(API_PREFIXES) and not request.path_info.endswith("/"):
             request.path_info += "/"
             request.path += "/"
         return self.get_response(request)

@@ -48,9 +48,7 @@ def render_svg_file(text: str, style: QrStyle = PLAIN) -> bytes:
     """An SVG file with the text as its title."""
     file, code = BytesIO(), create_qr_code(text, style)
     title = text if text.isprintable() else None  # XML allows no control characters
-    code.save(
-        file, kind="svg", dark=style.color, light="#fff", scale=FILE_SCALE, title=title
-    )
+    code.save(file, kind="svg", dark=style.color, light="#fff", scale=FILE_SCALE, title=title)
     return add_logo(file.getvalue().decode(), code, style, scale=FILE_SCALE).encode()
 
 

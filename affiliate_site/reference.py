@@ -103,9 +103,7 @@ def describe_operation(path: str, method: str, operation: dict[str, Any]) -> Ope
     )
 
 
-def describe_field(
-    name: str, schema: dict[str, Any], declaration: dict[str, Any]
-) -> Field:
+def describe_field(name: str, schema: dict[str, Any], declaration: dict[str, Any]) -> Field:
     """A parameter or property with its type in words."""
     type_text, linked_schema = describe_type(schema)
     return Field(

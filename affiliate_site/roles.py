@@ -47,20 +47,14 @@ def get_permissions(role: str) -> frozenset[str]:
     """All permissions of a role; `PROXY` has none."""
     if role == PROXY:
         return frozenset()
-    models = [
-        model for app in TENANT_APPS for model in apps.get_app_config(app).get_models()
-    ]
+    models = [model for app in TENANT_APPS for model in apps.get_app_config(app).get_models()]
     names = {get_permission_name("view", model) for model in models}
     if role == Role.VIEWER:
         return frozenset(names)
     writable = [model for model in models if can_write(role, model)]
     return frozenset(
         names
-        | {
-            get_permission_name(action, model)
-            for model in writable
-            for action in WRITE_ACTIONS
-        }
+        | {get_permission_name(action, model) for model in writable for action in WRITE_ACTIONS}
     )
 
 
@@ -69,9 +63,7 @@ def can_write(role: str, model) -> bool:
     model_name = model._meta.model_name
     if role == Role.FINANCE:
         return model_name in FINANCE_MODELS
-    return role == Role.OWNER or model_name not in (
-        OWNER_ONLY_MODELS | FINANCE_ONLY_MODELS
-    )
+    return role == Role.OWNER or model_name not in (OWNER_ONLY_MODELS | FINANCE_ONLY_MODELS)
 
 
 class RoleBackend(ModelBackend):
@@ -98,9 +90,7 @@ class RoleBackend(ModelBackend):
         which every page shows.
         """
         users = User.objects.select_related("account")
-        users = users.annotate(
-            to_check=count_to_check(), open_questions=count_open_questions()
-        )
+        users = users.annotate(to_check=count_to_check(), open_questions=count_open_questions())
         user = users.filter(pk=user_id).first()
         return user if user and self.user_can_authenticate(user) else None
 

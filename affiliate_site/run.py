@@ -52,11 +52,7 @@ def render_banner(address: str) -> str:
     from affiliate_site.demo.loading import get_or_load_demo  # noqa: PLC0415
 
     demo = get_or_load_demo()
-    sign_in = (
-        f"login/?account={demo.account}   {demo.email}   {demo.password}"
-        if demo
-        else ""
-    )
+    sign_in = f"login/?account={demo.account}   {demo.email}   {demo.password}" if demo else ""
     lines = [
         "Affiliate Site is ready",
         f"  API          {address}/1.6/",

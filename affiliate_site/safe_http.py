@@ -73,9 +73,7 @@ def resolve_host(host: str, port: int, *, timeout_seconds: float) -> list[Any] |
     try:
         return results.get(timeout=timeout_seconds)
     except Empty:
-        raise HostUnreachable(
-            f"the name {host} was not found in {timeout_seconds} s"
-        ) from None
+        raise HostUnreachable(f"the name {host} was not found in {timeout_seconds} s") from None
 
 
 class DeadlineBackend(httpcore.SyncBackend):
@@ -122,9 +120,7 @@ class DeadlineBackend(httpcore.SyncBackend):
         last_error = httpcore.ConnectError(f"{host} has no address")
         for address in self.addresses:
             try:
-                stream = super().connect_tcp(
-                    address, port, self.remaining_seconds, *args, **kwargs
-                )
+                stream = super().connect_tcp(address, port, self.remaining_seconds, *args, **kwargs)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 last_error = error
                 continue
@@ -145,9 +141,7 @@ def open_response(
     body: bytes = b"",
 ) -> Iterator[httpcore.Response]:
     """Send a request through the backend; `Host` and TLS use the name in the URL."""
-    pool = httpcore.ConnectionPool(
-        network_backend=backend, ssl_context=get_ssl_context()
-    )
+    pool = httpcore.ConnectionPool(network_backend=backend, ssl_context=get_ssl_context())
     url = httpcore.URL(
         scheme=target.scheme.encode(),
         host=target.host.encode(),
@@ -201,9 +195,7 @@ class FetchedResponse:
     content: bytes
 
 
-def fetch(
-    url: str, *, headers: Headers, timeout_seconds: float, max_bytes: int
-) -> FetchedResponse:
+def fetch(url: str, *, headers: Headers, timeout_seconds: float, max_bytes: int) -> FetchedResponse:
     """Send a GET to a public host. Raises `InvalidUrl` and `RequestFailed`."""
     target = parse_url(url, allowed_hosts=settings.WEBHOOK_ALLOWED_HOSTS)
     deadline = monotonic() + timeout_seconds
@@ -217,8 +209,7 @@ def fetch(
         ):
             content = read_response(response, max_bytes=max_bytes + 1)
             names = {
-                name.decode().lower(): value.decode("latin-1")
-                for name, value in response.headers
+                name.decode().lower(): value.decode("latin-1") for name, value in response.headers
             }
     except HostUnreachable as error:
         raise RequestFailed(str(error)) from error

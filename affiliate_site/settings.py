@@ -18,9 +18,7 @@ TRUSTED_PROXY_COUNT = env.TRUSTED_PROXY_COUNT
 DEMO = env.DEMO
 WEBHOOK_ALLOWED_HOSTS = env.WEBHOOK_ALLOWED_HOSTS
 
-BACK_OFFICE_CONFIG = (
-    "TwoFactorBackOfficeConfig" if env.STAFF_OTP else "BackOfficeConfig"
-)
+BACK_OFFICE_CONFIG = "TwoFactorBackOfficeConfig" if env.STAFF_OTP else "BackOfficeConfig"
 INSTALLED_APPS = [
     "affiliate_site.apps.AffiliateSiteConfig",
     "payouts",
@@ -60,9 +58,7 @@ if METRICS_TOKEN:
 
 SENTRY_DSN = env.SENTRY_DSN
 if SENTRY_DSN:
-    MIDDLEWARE.insert(
-        1, "affiliate_site.operations.error_reports.ErrorReportMiddleware"
-    )
+    MIDDLEWARE.insert(1, "affiliate_site.operations.error_reports.ErrorReportMiddleware")
 if env.IS_TRACING_ON:
     MIDDLEWARE.insert(1, "affiliate_site.operations.tracing.OpenTelemetryMiddleware")
 
@@ -93,9 +89,7 @@ TEMPLATES = [
 SQLITE_OPTIONS = {
     "transaction_mode": "IMMEDIATE",
     "timeout": 20,
-    "init_command": (
-        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
-    ),
+    "init_command": ("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"),
 }
 # Seconds on PostgreSQL. The limit of statements applies to requests only (wsgi.py).
 TIME_LIMITS = {
@@ -222,15 +216,11 @@ FORM_MAX_SIZE = 3_000_000  # of staff, with a file; the proxies in deploy/ take 
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": [
-        "affiliate_site.api.access.ApiKeyAuthentication"
-    ],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["affiliate_site.api.access.ApiKeyAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["affiliate_site.api.access.PlanAndRolePermission"],
     "DEFAULT_RENDERER_CLASSES": ["affiliate_site.api.renderers.ExactJSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["affiliate_site.api.parsing.StrictJSONParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": (
-        "affiliate_site.api.renderers.JSONContentNegotiation"
-    ),
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": ("affiliate_site.api.renderers.JSONContentNegotiation"),
     "DEFAULT_SCHEMA_CLASS": "affiliate_site.api.schema.ViewSetAutoSchema",
     "EXCEPTION_HANDLER": "affiliate_site.api.errors.exception_handler",
     "UNAUTHENTICATED_USER": None,
@@ -269,19 +259,13 @@ SILENCED_SYSTEM_CHECKS = [
 
 EVENT_PAYLOAD_RENDERER = "affiliate_site.webhooks.payloads.render_payloads"
 SECOND_FACTOR_REMOVER = (
-    "affiliate_site.backoffice.second_factor.delete_second_factor"
-    if env.STAFF_OTP
-    else ""
+    "affiliate_site.backoffice.second_factor.delete_second_factor" if env.STAFF_OTP else ""
 )
 RATE_LIMIT_FALLBACK_COUNTER = (
-    "affiliate_site.operations.metrics.count_rate_limit_fallback"
-    if METRICS_TOKEN
-    else ""
+    "affiliate_site.operations.metrics.count_rate_limit_fallback" if METRICS_TOKEN else ""
 )
 COMMAND_FAILURE_REPORTER = (
-    "affiliate_site.operations.error_reports.report_command_failure"
-    if SENTRY_DSN
-    else ""
+    "affiliate_site.operations.error_reports.report_command_failure" if SENTRY_DSN else ""
 )
 
 
@@ -309,9 +293,7 @@ PORTAL_CHALLENGE = env.PORTAL_CHALLENGE
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 STORAGES = {
-    "staticfiles": {
-        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
-    },
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.AppDirectoriesFinder"]
 

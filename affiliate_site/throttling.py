@@ -132,9 +132,7 @@ def _count_hit(request, group: str, limit: ClientRate, subject: str = "") -> boo
     ip = get_client_ip(request)
     is_ipv6 = ":" in ip
     key = f"{_get_group_of_networks(ip) if is_ipv6 else ip} {subject}"
-    usage = get_usage(
-        request, group=group, key=lambda *_: key, rate=limit.rate, increment=True
-    )
+    usage = get_usage(request, group=group, key=lambda *_: key, rate=limit.rate, increment=True)
     if usage and usage["should_limit"]:
         return True
     if not is_ipv6:

@@ -47,9 +47,7 @@ def favicon(request):
 @http_errors.allow_methods("GET", "HEAD")
 def openapi(request):
     """Serve the committed OpenAPI document."""
-    return HttpResponse(
-        (BASE_DIR / "openapi.json").read_bytes(), content_type="application/json"
-    )
+    return HttpResponse((BASE_DIR / "openapi.json").read_bytes(), content_type="application/json")
 
 
 CREATE: dict = {"get": "create", "post": "create"}

@@ -27,9 +27,7 @@ def format_family(component) -> str | None:
     """Return family and major version (`Firefox 131`), or the family alone."""
     if component is None or exclude_other(component.family) is None:
         return None
-    return (
-        f"{component.family} {component.major}" if component.major else component.family
-    )
+    return f"{component.family} {component.major}" if component.major else component.family
 
 
 def exclude_other(family: str) -> str | None:

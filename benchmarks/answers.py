@@ -6,9 +6,7 @@ from typing import Any
 Row = Any  # of a driver: its columns by position
 
 
-def represent_conversions(
-    rows: Sequence[Row], nested: Sequence[Row]
-) -> list[dict[str, Any]]:
+def represent_conversions(rows: Sequence[Row], nested: Sequence[Row]) -> list[dict[str, Any]]:
     """Turn conversions and their commissions into dicts."""
     commissions: dict[int, list[dict[str, Any]]] = {row[0]: [] for row in rows}
     for row in nested:

@@ -142,9 +142,7 @@ def measure_database(database: Database, options: argparse.Namespace) -> Iterato
         runner = Runner(database, scenarios, servers, options.seconds)
         for name in options.operation:
             for concurrency in options.concurrency:
-                is_alone = (
-                    name in SERVICE_ONLY or concurrency > MAX_COMPARED_CONCURRENCY
-                )
+                is_alone = name in SERVICE_ONLY or concurrency > MAX_COMPARED_CONCURRENCY
                 measured = [SERVICE] if is_alone else sides
                 cell = runner.measure_cell(name, concurrency, measured, options.rounds)
                 print(render_cell(cell), flush=True)
@@ -166,9 +164,7 @@ def fill_database(database: Database, rows: int) -> dict[str, Scenario]:
         check=True,
         stdout=subprocess.PIPE,
     )
-    accounts = {
-        name: Scenario(**values) for name, values in json.loads(process.stdout).items()
-    }
+    accounts = {name: Scenario(**values) for name, values in json.loads(process.stdout).items()}
     others = dict.fromkeys((RAW, FASTAPI, TEXTBOOK_DRF), accounts["comparison"])
     return {SERVICE: accounts["service"], **others}
 
@@ -241,9 +237,7 @@ class Runner:
 class Load:
     """The loads of one side in one cell; it counts the requests of all."""
 
-    def __init__(
-        self, runner: Runner, operation: Operation, side: str, concurrency: int
-    ) -> None:
+    def __init__(self, runner: Runner, operation: Operation, side: str, concurrency: int) -> None:
         self.runner = runner
         self.operation = operation
         self.side = side

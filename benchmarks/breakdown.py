@@ -84,9 +84,7 @@ def measure_in_process(requests: int) -> None:
         with time_statements() as statements:
             started = thread_time()
             for number in range(requests):
-                send_request(
-                    wsgi.application, scenario, name, WARM_UP_REQUESTS + number
-                )
+                send_request(wsgi.application, scenario, name, WARM_UP_REQUESTS + number)
             total = thread_time() - started
         in_statements = sum(statements)
         results[name] = (

@@ -8,9 +8,5 @@ from runpy import run_path
 SETTINGS = run_path(str(Path("deploy/gunicorn.conf.py").resolve()))
 
 globals().update(
-    {
-        name: value
-        for name, value in SETTINGS.items()
-        if name not in ("on_starting", "when_ready")
-    }
+    {name: value for name, value in SETTINGS.items() if name not in ("on_starting", "when_ready")}
 )

@@ -194,9 +194,7 @@ class ConversionSerializer(AttributedSerializer):
 
     @transaction.atomic
     def create(self, validated_data):
-        conversion = save(
-            Conversion(currency="EUR", tracking_source="click", **validated_data)
-        )
+        conversion = save(Conversion(currency="EUR", tracking_source="click", **validated_data))
         account, affiliate = conversion.account, conversion.affiliate
         amount = (conversion.amount / 10).quantize(Decimal("0.01"))
         commission = save(

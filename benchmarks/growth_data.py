@@ -50,9 +50,7 @@ def create_filled_account(
         pending_as_null=False,
         at=start,
     )
-    settings = ProgramSettings(
-        title="Lamps", currency="EUR", landing_page="https://shop.example/"
-    )
+    settings = ProgramSettings(title="Lamps", currency="EUR", landing_page="https://shop.example/")
     create_program(account, slug="lamps", settings=settings, at=start)
     for number in range(affiliate_count):
         create_affiliate_with_sale(account, number, at=start)
@@ -81,9 +79,7 @@ def create_affiliate_with_sale(account: Account, number: int, at: datetime) -> N
         user_agent="Mozilla/5.0 (X11; Linux x86_64; rv:131.0) Firefox/131.0",
     )
     click = record_click(account, visit=visit, at=at)
-    parameters = TrackingParameters(
-        click_id=str(click.public_id), customer_id=f"member-{number}"
-    )
+    parameters = TrackingParameters(click_id=str(click.public_id), customer_id=f"member-{number}")
     sale = ConversionData(
         parameters=parameters,
         line_items=[LineItem(Decimal(100))],
@@ -117,8 +113,7 @@ def copy_rows(account: Account, count: int, start: datetime) -> None:
     """Copy the rows of the affiliates' first sales; `n.i` numbers the copies."""
     created_at = build_created_at(start, timedelta(days=DAYS) / (count + 1))
     first_ids = {
-        model: get_last_id(model)
-        for model in (Click, Customer, Conversion, Commission, Transfer)
+        model: get_last_id(model) for model in (Click, Customer, Conversion, Commission, Transfer)
     }
 
     def id_of(model: type[models.Model]) -> str:
@@ -127,9 +122,7 @@ def copy_rows(account: Account, count: int, start: datetime) -> None:
     common = {"created_at": created_at}
     is_postgresql = connection.vendor == "postgresql"
     uuid = "gen_random_uuid()" if is_postgresql else "lower(hex(randomblob(16)))"
-    status = (
-        f"CASE WHEN n.i % 10 < {APPROVED_TENTHS} THEN 'approved' ELSE 'pending' END"
-    )
+    status = f"CASE WHEN n.i % 10 < {APPROVED_TENTHS} THEN 'approved' ELSE 'pending' END"
     copies: list[tuple[type[models.Model], Columns]] = [
         (Click, {"public_id": uuid}),
         (
@@ -249,8 +242,7 @@ def build_created_at(start: datetime, step: timedelta) -> str:
         return f"timestamptz '{start.isoformat()}' + n.i * {interval}"
     seconds = start.astimezone(UTC).timestamp()
     return (
-        "strftime('%Y-%m-%d %H:%M:%f',"
-        f" {seconds} + n.i * {microseconds} / 1000000.0, 'unixepoch')"
+        f"strftime('%Y-%m-%d %H:%M:%f', {seconds} + n.i * {microseconds} / 1000000.0, 'unixepoch')"
     )
 
 
@@ -263,10 +255,7 @@ def get_last_id(model: type[models.Model]) -> int:
 def reset_sequence(table: str) -> None:
     """Let the next insert take the id after the largest one."""
     if connection.vendor == "postgresql":
-        execute(
-            f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), max(id))"
-            f" FROM {table}"
-        )
+        execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), max(id)) FROM {table}")
 
 
 def execute(sql: str) -> None:

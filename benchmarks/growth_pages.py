@@ -152,9 +152,7 @@ def measure_growth(options: Namespace) -> list[Figures]:
         analyze_tables()
         check_ledger(sites, skip=options.skip_ledger)
         print_first_views(sites)
-        print(
-            f"{'page':44}{'rows':>9}{'ms':>9}{'times':>7}{'SQL ms':>9}{'times':>7}   n"
-        )
+        print(f"{'page':44}{'rows':>9}{'ms':>9}{'times':>7}{'SQL ms':>9}{'times':>7}   n")
         figures: list[Figures] = []
         if not options.only_lists:
             figures += measure_sales(sites, options)
@@ -232,21 +230,14 @@ def measure_page(page: Page, sites: Sequence[Site], rounds: int) -> list[Figures
     return figures
 
 
-def compare(
-    page: Page, rows: int, base: tuple[float, ...], measured: tuple[float, ...]
-) -> Figures:
+def compare(page: Page, rows: int, base: tuple[float, ...], measured: tuple[float, ...]) -> Figures:
     """Compare medians of request and SQL with those of the first size."""
     request_ms, sql_ms, statements = measured
     request_times, sql_times = (
-        value / max(first, 0.001)
-        for value, first in zip(measured[:2], base[:2], strict=True)
+        value / max(first, 0.001) for value, first in zip(measured[:2], base[:2], strict=True)
     )
     is_met = (
-        (
-            not page.max_times
-            or sql_times <= page.max_times
-            or sql_ms <= page.noise_sql_ms
-        )
+        (not page.max_times or sql_times <= page.max_times or sql_ms <= page.noise_sql_ms)
         and (not page.max_sql_ms or sql_ms <= page.max_sql_ms)
         and (not page.max_statements or statements <= page.max_statements)
     )

@@ -148,9 +148,7 @@ class HttpLoad:
 
     def run(self) -> LoadResult:
         """Send requests, and wait for the answers to all."""
-        connections = [
-            HttpConnection(self.job.port) for _ in range(self.job.concurrency)
-        ]
+        connections = [HttpConnection(self.job.port) for _ in range(self.job.concurrency)]
         cpu_before, self.clock = process_time(), Clock(self.job.seconds)
         for connection in connections:
             self.selector.register(connection.socket, selectors.EVENT_READ, connection)
@@ -240,9 +238,7 @@ def open_postgresql(url: str, operation: Operation) -> Run:
 def open_sqlite(url: str, operation: Operation) -> Run:
     """Connect; return a function that runs the operation in one transaction."""
     path = url.removeprefix("sqlite:///")
-    connection = sqlite3.connect(
-        path, timeout=20, isolation_level=None, check_same_thread=False
-    )
+    connection = sqlite3.connect(path, timeout=20, isolation_level=None, check_same_thread=False)
     connection.executescript(SQLITE_COMMANDS)
     statements = bind_names(STATEMENTS["sqlite"][operation.name], ":{}")
 

@@ -48,9 +48,7 @@ def main() -> None:
                         marker=f"m{number}-",
                         concurrency=CONCURRENCY,
                         seconds=60,
-                        max_requests=max(
-                            1, options.requests // options.reports // len(OPERATIONS)
-                        ),
+                        max_requests=max(1, options.requests // options.reports // len(OPERATIONS)),
                         port=server.port,
                     )
                     load = run_job(job)
@@ -60,9 +58,7 @@ def main() -> None:
                 workers = list_worker_sizes(server)
                 sizes.append(max(workers))
                 shown = " ".join(f"{size:.1f}" for size in workers)
-                print(
-                    f"{sent:8} requests: PSS {shown} MiB; {render_load()}", flush=True
-                )
+                print(f"{sent:8} requests: PSS {shown} MiB; {render_load()}", flush=True)
     growth = sizes[-1] / sizes[0]
     is_met = sizes[-1] <= MAX_PSS_MIB and growth <= MAX_GROWTH
     print("met   " if is_met else "MISSED", end=" ")

@@ -158,8 +158,7 @@ def without_limits(databases: list[Database]) -> Iterator[None]:
 def prove(move: Move, options: argparse.Namespace) -> list[tuple[str, bool]]:
     """Return the goals, and whether each is met."""
     objects = int(
-        options.affiliates * ROWS_PER_AFFILIATE
-        + options.conversions * ROWS_PER_CONVERSION
+        options.affiliates * ROWS_PER_AFFILIATE + options.conversions * ROWS_PER_CONVERSION
     )
     rng = random.Random(options.seed)  # noqa: S311 - not a secret
     stops = sorted(rng.sample(range(1, objects), options.kills))

@@ -53,11 +53,7 @@ class Side:
     def get(self, path: str) -> Any:
         """Return the JSON of an answer; its status if it is none."""
         response = self.client.get(f"{self.base_url}/1.6/{path}")
-        return (
-            response.json()
-            if response.status_code == httpx.codes.OK
-            else (response.status_code)
-        )
+        return response.json() if response.status_code == httpx.codes.OK else (response.status_code)
 
     def list_pages(self, path: str) -> Iterator[Any]:
         """Yield the pages of a list, the newest first."""
@@ -90,9 +86,7 @@ def compare_sides(source: Side, target: Side, *, details: int) -> Comparison:
     with ThreadPoolExecutor(1) as other:  # both sides answer at once
         for path in LISTS:
             pairs: list[tuple[Row, Row]] = []
-            pages = zip_longest(
-                source.list_pages(path), prefetch(other, target.list_pages(path))
-            )
+            pages = zip_longest(source.list_pages(path), prefetch(other, target.list_pages(path)))
             for there, here in pages:
                 compared.add(path, there, here)
                 if isinstance(there, list) and isinstance(here, list):
@@ -119,8 +113,7 @@ def compare_object(
         return
     for below in ("", *BELOW.get(path, ())):
         there, here = (
-            side.get(f"{path}{row['id']}/{below}")
-            for side, row in ((source, one), (target, two))
+            side.get(f"{path}{row['id']}/{below}") for side, row in ((source, one), (target, two))
         )
         compared.add(f"{path}{one['id']}/{below}", there, here)
 
@@ -146,8 +139,6 @@ def describe(there: Any, here: Any) -> str:
                 return describe(one, two)
     if isinstance(there, dict) and isinstance(here, dict):
         for name in there:
-            if forget_numbers({name: there[name]}) != forget_numbers(
-                {name: here.get(name)}
-            ):
+            if forget_numbers({name: there[name]}) != forget_numbers({name: here.get(name)}):
                 return f"{name}: {there[name]!r} there, {here.get(name)!r} here"
     return f"{there!r} there, {here!r} here"[:300]

@@ -183,9 +183,7 @@ def change_amount(account: Account, rng: random.Random, n: int, at: datetime) ->
     )
 
 
-def change_meta_data(
-    account: Account, rng: random.Random, number: int, at: datetime
-) -> None:
+def change_meta_data(account: Account, rng: random.Random, number: int, at: datetime) -> None:
     """Change the meta data of a sale."""
     update_conversion(
         account,
@@ -217,9 +215,7 @@ def sell(account: Account, rng: random.Random, number: int, at: datetime) -> Non
     """Record a sale by a coupon."""
     coupon = pick(rng, account.coupons.filter(enrollment__approved=True))
     parameters = TrackingParameters(coupon=coupon.code, customer_id=f"late-{number}")
-    data = ConversionData(
-        parameters, [LineItem(Decimal(rng.randint(1, 900)))], f"late-{number}"
-    )
+    data = ConversionData(parameters, [LineItem(Decimal(rng.randint(1, 900)))], f"late-{number}")
     create_conversion(account, data=data, at=at)
 
 
@@ -229,17 +225,13 @@ def pay(account: Account, rng: random.Random, _: int, at: datetime) -> None:
     create_payments(account, orders=[PaymentOrder(slug, Decimal("0.5"), "EUR")], at=at)
 
 
-def cancel_one_payment(
-    account: Account, rng: random.Random, _: int, at: datetime
-) -> None:
+def cancel_one_payment(account: Account, rng: random.Random, _: int, at: datetime) -> None:
     """Cancel a payment."""
     row = pick(rng, account.payments.not_canceled())
     cancel_payment(account, payment_id=row.public_id, at=at)
 
 
-def cancel_one_customer(
-    account: Account, rng: random.Random, _: int, at: datetime
-) -> None:
+def cancel_one_customer(account: Account, rng: random.Random, _: int, at: datetime) -> None:
     """Cancel a customer."""
     row = pick(rng, account.customers.not_deleted())
     cancel_customer(account, public_id=row.public_id, at=at)

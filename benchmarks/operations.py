@@ -83,8 +83,7 @@ OPERATIONS = {
                 "referral_code": pick_code(scenario, number),
                 "landing_page": f"https://shop.example/{marker}",
             },
-            "SELECT count(*), 0 FROM tracking_click"
-            " WHERE substr(landing_page, 22) LIKE {pattern}",
+            "SELECT count(*), 0 FROM tracking_click WHERE substr(landing_page, 22) LIKE {pattern}",
         ),
         Operation(
             "POST customers",
@@ -93,8 +92,7 @@ OPERATIONS = {
                 "referral_code": pick_code(scenario, number),
                 "customer_id": marker,
             },
-            "SELECT count(*), 0 FROM tracking_customer"
-            " WHERE customer_id LIKE {pattern}",
+            "SELECT count(*), 0 FROM tracking_customer WHERE customer_id LIKE {pattern}",
         ),
         Operation(
             "POST conversions",

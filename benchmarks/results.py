@@ -128,9 +128,7 @@ def list_round_problems(side: str, row: Round) -> Iterator[str]:
         yield f"{side}: the client used {row.load.cpu_share:.2f} of a core"
 
 
-def list_sync_problems(
-    side: str, syncs: int, sent: int, concurrency: int
-) -> Iterator[str]:
+def list_sync_problems(side: str, syncs: int, sent: int, concurrency: int) -> Iterator[str]:
     """Yield a problem if writes were acknowledged before they were on disk."""
     if syncs < sent / concurrency * MIN_WAL_SYNCS:
         yield f"{side}: {syncs} syncs of the log for {sent} requests"
@@ -163,9 +161,7 @@ def list_goal_results(cells: Sequence[Cell]) -> Iterator[GoalResult]:
         if cell.operation == SHELL and cell.concurrency == 1:
             cpu = cell.get_median_cpu_ms()
             name = "CPU ms of the shell"
-            yield GoalResult(
-                name_cell(cell), name, MAX_SHELL_CPU_MS, cpu, is_maximum=True
-            )
+            yield GoalResult(name_cell(cell), name, MAX_SHELL_CPU_MS, cpu, is_maximum=True)
         if cell.concurrency == 32:
             at_8 = by_key.get((cell.engine, cell.operation, 8))
             yield from list_overload_results(cell, at_8)
@@ -196,9 +192,7 @@ def list_overload_results(cell: Cell, at_8: Cell | None) -> Iterator[GoalResult]
         ratio = cell.get_rate() / at_8.get_rate()
         yield GoalResult(name_cell(cell), "rate of c=8", MIN_RATE_AT_32, ratio)
     waits = cell.get_p99_ms() / cell.get_p50_ms()
-    yield GoalResult(
-        name_cell(cell), "p99 / p50", MAX_P99_AT_32, waits, is_maximum=True
-    )
+    yield GoalResult(name_cell(cell), "p99 / p50", MAX_P99_AT_32, waits, is_maximum=True)
 
 
 def list_sqlite_results(cell: Cell, on_postgresql: Cell | None) -> Iterator[GoalResult]:
@@ -210,18 +204,14 @@ def list_sqlite_results(cell: Cell, on_postgresql: Cell | None) -> Iterator[Goal
         ratio = cell.get_rate() / on_postgresql.get_rate()
         yield GoalResult(name, "rate of PostgreSQL", MIN_SQLITE_SHARE, ratio)
     wait = max(row.load.max_ms for row in cell.rounds[SERVICE])
-    yield GoalResult(
-        name, "longest wait, ms", MAX_SQLITE_WAIT_MS, wait, is_maximum=True
-    )
+    yield GoalResult(name, "longest wait, ms", MAX_SQLITE_WAIT_MS, wait, is_maximum=True)
 
 
 def build_ratio_result(cell: Cell, side: str, goal: str, limit: float) -> GoalResult:
     """Compare with another side; the spread is that of the rounds."""
     ratios = cell.get_ratios(side)
     measured = cell.get_rate() / cell.get_rate(side)
-    return GoalResult(
-        name_cell(cell), goal, limit, measured, (min(ratios), max(ratios))
-    )
+    return GoalResult(name_cell(cell), goal, limit, measured, (min(ratios), max(ratios)))
 
 
 def name_cell(cell: Cell) -> str:

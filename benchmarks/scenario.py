@@ -44,9 +44,7 @@ def create_scenario(account: Account) -> Scenario:
     at = timezone.now()
     for number in range(PROSPECT_COUNT):
         person = PersonData("Pia", f"Reed{number}", email=f"p{number}@e.example")
-        create_prospect(
-            account, data=ProspectData(program_id="lamps", person=person), at=at
-        )
+        create_prospect(account, data=ProspectData(program_id="lamps", person=person), at=at)
     keys = [
         create_api_key(account, name=f"{number}", role=Role.OWNER, at=at)[1]
         for number in range(KEY_COUNT)

@@ -81,9 +81,7 @@ worker_tmp_dir = MEMORY if Path(MEMORY).is_dir() else None
 # The processes count requests in files of their own, for one answer of /metrics.
 metrics_directory = None
 if env.METRICS_TOKEN and "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-    metrics_directory = tempfile.mkdtemp(
-        prefix="affiliate-site-metrics-", dir=worker_tmp_dir
-    )
+    metrics_directory = tempfile.mkdtemp(prefix="affiliate-site-metrics-", dir=worker_tmp_dir)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = metrics_directory
 
 
@@ -108,9 +106,7 @@ def on_starting(server):
 
 def on_reload(server):
     """HUP replaces the workers by forks of a process with the code of the start."""
-    server.log.warning(
-        "HUP loads neither new code nor new settings: restart the service instead."
-    )
+    server.log.warning("HUP loads neither new code nor new settings: restart the service instead.")
 
 
 def when_ready(server):

@@ -111,9 +111,7 @@ class ApprovalContext:
         """Return the initial status and its reason, which are stored and verified."""
         # A level has the status of its base commission. Only an approved one that the
         # payout balance does not cover continues, to become pending below.
-        if self.base_status is not None and (
-            self.has_funds or self.base_status != APPROVED
-        ):
+        if self.base_status is not None and (self.has_funds or self.base_status != APPROVED):
             return self.base_status, InitialStatusReason.BASE_COMMISSION
         if self.is_past_cap:
             return DISAPPROVED, InitialStatusReason.CAP_REACHED
@@ -219,9 +217,7 @@ def calculate_commissions(calculation_input: CalculationInput) -> list[Commissio
         )
         for line_item in calculation_input.line_items
     ]
-    skipped = [
-        ancestor for ancestor in calculation_input.ancestors if ancestor.skip_reason
-    ]
+    skipped = [ancestor for ancestor in calculation_input.ancestors if ancestor.skip_reason]
     levels = [
         build_draft(
             calculation_input,
@@ -237,8 +233,7 @@ def calculate_commissions(calculation_input: CalculationInput) -> list[Commissio
         if not ancestor.skip_reason
     ]
     return [
-        replace(draft, skipped=skipped) if draft.rate.pays_parents else draft
-        for draft in regular
+        replace(draft, skipped=skipped) if draft.rate.pays_parents else draft for draft in regular
     ] + levels
 
 
@@ -290,9 +285,7 @@ def allocate_proportionally(
         return [new_total]
     scaled = [
         round_amount(
-            ROUNDING_CONTEXT.divide(
-                ROUNDING_CONTEXT.multiply(amount, new_total), old_total
-            ),
+            ROUNDING_CONTEXT.divide(ROUNDING_CONTEXT.multiply(amount, new_total), old_total),
             currency,
         )
         for amount in amounts

@@ -36,9 +36,7 @@ class PayoutMethodIncomplete(InvalidInput):
 class InvalidPeriod(InvalidInput):
     """The days of a statement or of an export are in the wrong order or far away."""
 
-    message = gettext_noop(
-        "Enter a first and a last day in this order, from 1970 to 2999."
-    )
+    message = gettext_noop("Enter a first and a last day in this order, from 1970 to 2999.")
     property_path = "end"
 
 
@@ -142,9 +140,7 @@ class CommissionUnfunded(Conflict):
 class PayoutFeatureRequired(InvalidInput):
     """Only accounts that pay through the service have a payout balance."""
 
-    message = (
-        "Account '{slug}' does not pay through the service, so it has no payout balance"
-    )
+    message = "Account '{slug}' does not pay through the service, so it has no payout balance"
 
 
 class BalanceTooLarge(InvalidInput):
@@ -294,8 +290,7 @@ class ReceiverErased(Conflict):
     """A file would pay nobody, or others than it paid when it was first made."""
 
     message = (
-        "This file cannot be made again: the name and the account of who gets {payment}"
-        " were erased"
+        "This file cannot be made again: the name and the account of who gets {payment} were erased"
     )
 
 
@@ -363,8 +358,7 @@ class DuplicateOpeningBalance(Conflict):
     """An affiliate has one opening balance per currency."""
 
     message = (
-        "{affiliate} has an opening balance of {amount} {currency} already: take it"
-        " back first."
+        "{affiliate} has an opening balance of {amount} {currency} already: take it back first."
     )
     code = "duplicate_opening_balance"
 

@@ -28,9 +28,7 @@ REASON_TEXTS: dict[str, str] = {
     InitialStatusReason.UNVERIFIED_BROWSER_SALE: (
         "reported by the browser script, or without a signature"
     ),
-    InitialStatusReason.PROGRAM_REQUIRES_APPROVAL: (
-        "the program requires manual approval"
-    ),
+    InitialStatusReason.PROGRAM_REQUIRES_APPROVAL: ("the program requires manual approval"),
     InitialStatusReason.DISPUTED: "the shop had an open dispute about the sale",
     InitialStatusReason.INSUFFICIENT_FUNDS: "insufficient payout balance",
     InitialStatusReason.PROGRAM_APPROVES: "the program approves automatically",
@@ -52,12 +50,8 @@ WARNING_TEXTS = {
         " another ID now: it may be an old call that was sent again."
     ),
     "odd_comment": "The page sent a comment that is not text; it was dropped.",
-    "odd_commission_type": (
-        "The page sent an unknown commission type; the default one was used."
-    ),
-    "odd_commissions": (
-        "The page sent an empty list of commissions; the amount was used."
-    ),
+    "odd_commission_type": ("The page sent an unknown commission type; the default one was used."),
+    "odd_commissions": ("The page sent an empty list of commissions; the amount was used."),
     "odd_coupons": "The page sent coupons that are not text; they were ignored.",
     "odd_external_id": (
         "The order ID contains characters that cannot be seen: compare it by search."
@@ -91,9 +85,7 @@ def render_explanation(explanation: Explanation, *, at: datetime) -> list[str]:
     ]
     lines += _render_attribution(explanation.attribution)
     for commission in explanation.commissions:
-        lines += _render_commission(
-            commission, is_removed=deleted_at is not None, at=at
-        )
+        lines += _render_commission(commission, is_removed=deleted_at is not None, at=at)
     return lines
 
 
@@ -142,9 +134,7 @@ def describe_rejection(rejected: dict[str, Any], attribution: dict[str, Any]) ->
     return translate_reason(reason)
 
 
-def _render_commission(
-    commission: dict[str, Any], *, is_removed: bool, at: datetime
-) -> list[str]:
+def _render_commission(commission: dict[str, Any], *, is_removed: bool, at: datetime) -> list[str]:
     rate, currency = commission["rate"], commission["currency"]
     value = format_decimal(Decimal(rate["value"]))
     factor = f"{value} %" if rate["kind"] == "percentage" else "fixed"
@@ -204,9 +194,7 @@ def explain_due(commission: dict[str, Any], *, at: datetime) -> str:
     rule, day = f"the {who} holds sales for {days}", _format_time(due_at)
     if due_at > at:
         return f"not yet, on hold until {day}, because {rule}"
-    when = (
-        f"once it is approved: its hold ended {day}" if is_pending else f"since {day}"
-    )
+    when = f"once it is approved: its hold ended {day}" if is_pending else f"since {day}"
     if commission["is_released"]:
         return f"{when}, because staff released it, though {rule}"
     return f"{when}, because {rule}"
@@ -240,8 +228,7 @@ def list_skipped_parents(commissions: Iterable[Commission]) -> list[tuple[str, s
     found = {
         (
             f"Level {skipped['level']}",
-            f"{skipped['affiliate']} earns nothing:"
-            f" {translate_reason(skipped['reason'])}",
+            f"{skipped['affiliate']} earns nothing: {translate_reason(skipped['reason'])}",
         )
         for commission in commissions
         for skipped in json.loads(commission.calculation).get("skipped", ())

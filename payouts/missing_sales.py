@@ -123,9 +123,7 @@ WINNERS = {
 }
 
 
-def decide_answer(
-    sale: ReportedSale | None, refused: Sequence[RefusedReport] = ()
-) -> Answer:
+def decide_answer(sale: ReportedSale | None, refused: Sequence[RefusedReport] = ()) -> Answer:
     """Decide by the stored sale, else by the refused reports, the latest first."""
     if sale is None:
         return decide_by_refusals(refused)

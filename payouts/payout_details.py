@@ -151,9 +151,7 @@ def _hide(name: str, value: str | None) -> str | None:
     if name == "email":
         return f"{value[:1]}•••@•••"
     number = _compact(value)
-    return (
-        f"•••• {number[-SHOWN_LENGTH:]}" if len(number) >= MIN_MASKED_LENGTH else "••••"
-    )
+    return f"•••• {number[-SHOWN_LENGTH:]}" if len(number) >= MIN_MASKED_LENGTH else "••••"
 
 
 def _find_bank_problems(values: Mapping[str, str]) -> dict[str, str]:
@@ -167,8 +165,7 @@ def _find_bank_problems(values: Mapping[str, str]) -> dict[str, str]:
         )
     if bic and not _is_bic(bic):
         problems["bic"] = (
-            f"{bic[:80]} is not a BIC: it has 8 or 11 letters and digits, such as"
-            " BSLJSI2X."
+            f"{bic[:80]} is not a BIC: it has 8 or 11 letters and digits, such as BSLJSI2X."
         )
     if iban:
         if not bic and not problems and not IBAN(iban).in_sepa_zone:

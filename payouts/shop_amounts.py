@@ -31,10 +31,7 @@ def is_canceled(facts: OrderFacts) -> bool:
 
 def is_disputed(facts: OrderFacts) -> bool:
     """Whether a dispute about an order is open, or it is unclear what it took."""
-    return any(
-        is_open_dispute(dispute, facts)
-        for dispute in facts.get("disputes", {}).values()
-    )
+    return any(is_open_dispute(dispute, facts) for dispute in facts.get("disputes", {}).values())
 
 
 def is_open_dispute(dispute: DisputeFact, facts: OrderFacts) -> bool:
@@ -165,9 +162,7 @@ def _find_overpaid(facts: OrderFacts) -> Decimal:
     return max(sum(map(Decimal, own), ZERO) - Decimal(sale["paid"]), ZERO)
 
 
-def _fit_amounts(
-    amounts: Sequence[Decimal], limits: Sequence[Decimal]
-) -> list[Decimal]:
+def _fit_amounts(amounts: Sequence[Decimal], limits: Sequence[Decimal]) -> list[Decimal]:
     """Return amounts of the same sum, none above its limit.
 
     The last of many small ones has what rounding left over, which may be too much.
@@ -310,9 +305,7 @@ def _read_charge(
     amount = sum((_read_part(each, currency)[0] for each in valid), ZERO)
     unclear = valid
     if total is not None:
-        canceled = [
-            each for each in own if each["is_canceled"] and each["at"] >= total["at"]
-        ]
+        canceled = [each for each in own if each["is_canceled"] and each["at"] >= total["at"]]
         if canceled:  # no longer all that was paid
             total = {**total, "is_full": False}
         stated, text = _read_part(total, currency)

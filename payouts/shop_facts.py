@@ -229,10 +229,7 @@ def mark_received(facts: Any, received: str, *, is_claim: bool = False) -> Any:
     if isinstance(facts.get("at"), str):  # a refund may have the ID `at`
         claimed = {"claimed": True} if is_claim else {}
         return facts | {"received": received} | claimed
-    return {
-        name: mark_received(each, received, is_claim=is_claim)
-        for name, each in facts.items()
-    }
+    return {name: mark_received(each, received, is_claim=is_claim) for name, each in facts.items()}
 
 
 def is_claimed(fact: Any) -> bool:

@@ -31,9 +31,7 @@ class Period:
 
     @property
     def days(self) -> list[date]:
-        return [
-            self.first + A_DAY * n for n in range((self.last - self.first).days + 1)
-        ]
+        return [self.first + A_DAY * n for n in range((self.last - self.first).days + 1)]
 
     @property
     def previous(self) -> Period:

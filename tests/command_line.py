@@ -97,9 +97,7 @@ def build_environment() -> dict[str, str]:
     }
 
 
-def run_manage_py(
-    *command: str, text: str = "", database: Path | None = None
-) -> CommandResult:
+def run_manage_py(*command: str, text: str = "", database: Path | None = None) -> CommandResult:
     """Run `manage.py` in a subprocess, on the test database (the test needs the fixture
     `committed_db`) or on an SQLite file."""
     other = {"DATABASE_URL": f"sqlite:///{database}"} if database else {}
@@ -113,6 +111,4 @@ def run_manage_py(
         check=False,
         timeout=PROCESS_SECONDS,
     )
-    return CommandResult(
-        stdout=process.stdout, stderr=process.stderr, exit_code=process.returncode
-    )
+    return CommandResult(stdout=process.stdout, stderr=process.stderr, exit_code=process.returncode)

@@ -110,9 +110,7 @@ class ApiClient:
 @pytest.fixture(autouse=True)
 def count_by_the_clock_of_the_test(monkeypatch):
     """Count rate limits by the time that a test sets; PostgreSQL does not know it."""
-    monkeypatch.setattr(
-        "accounts.services.rate_limits.get_time", lambda: datetime.now(UTC)
-    )
+    monkeypatch.setattr("accounts.services.rate_limits.get_time", lambda: datetime.now(UTC))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -126,9 +124,7 @@ def pytest_runtest_call(item):
 
     with record_locks() as order:
         result = yield
-    assert order.models - OTHERS <= set(LOCKED_MODELS), (
-        "prove it in test_saved_columns.py"
-    )
+    assert order.models - OTHERS <= set(LOCKED_MODELS), "prove it in test_saved_columns.py"
     if not item.get_closest_marker("another_transaction"):
         assert order.violations == []
     return result
@@ -150,9 +146,7 @@ def refuse_saves_of_whole_rows(monkeypatch):
             while "/django/db/" in frame.f_code.co_filename:
                 frame = frame.f_back
             place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-            assert "/tests/" in place, (
-                f"{place} saves a whole row of {self._meta.label}"
-            )
+            assert "/tests/" in place, f"{place} saves a whole row of {self._meta.label}"
         return save_base(
             self,
             *args,
@@ -214,9 +208,7 @@ def other_api(other_account, make_key):
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(
-    django_test_environment, django_db_blocker, django_db_modify_db_settings
-):
+def django_db_setup(django_test_environment, django_db_blocker, django_db_modify_db_settings):
     """Always create a test database.
 
     pytest-django creates one only for tests that request `db`; a run of

@@ -38,9 +38,7 @@ def set_taxes(account, *slugs, consented_on=date(2026, 3, 1), **values):
         "vat_id": "ATU12345675",
     } | values
     for slug in slugs:
-        set_tax_data(
-            account, affiliate_id=slug, consented_on=consented_on, at=AT, **values
-        )
+        set_tax_data(account, affiliate_id=slug, consented_on=consented_on, at=AT, **values)
 
 
 def set_rule(account, rate="19", *, kind=SupplierKind.BUSINESS, **values):

@@ -86,9 +86,7 @@ class FakeShop:
             first, last, begin = query["updated_at_min"], query["updated_at_max"], 0
         first, last = map(datetime.fromisoformat, (first, last))
         found = [
-            it
-            for it in self.items
-            if first <= datetime.fromisoformat(it["updated_at"]) <= last
+            it for it in self.items if first <= datetime.fromisoformat(it["updated_at"]) <= last
         ]
         end = begin + self.page_size
         headers = {}
@@ -111,8 +109,6 @@ def build_item(kind, number, *, hours=0, click=""):
         return body | {"id": f"evt_{number}"}
     if kind == "woocommerce":
         meta = {"click_id": click} if click else {}
-        return woocommerce_events.build_order(
-            hours, meta=meta, id=number, number=str(number)
-        )
+        return woocommerce_events.build_order(hours, meta=meta, id=number, number=str(number))
     attributes = [{"name": "tap_vid", "value": click}] if click else []
     return shopify_events.build_order(hours, id=number, note_attributes=attributes)

@@ -86,9 +86,7 @@ def run_first_party(name: str, directory, *, service: str, shop: str, key: str):
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     snippet = read_snippet(name, service=service, key=key)
-    program, *arguments = build_command(
-        name, directory, port=port, shop=shop, snippet=snippet
-    )
+    program, *arguments = build_command(name, directory, port=port, shop=shop, snippet=snippet)
     with subprocess.Popen(  # noqa: S603 - our own command
         [shutil.which(program), *arguments],
         env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(directory)},
@@ -119,9 +117,7 @@ def run_worker(name: str, directory, *, service: str, key: str, **call):
     module, script = directory / "snippet.mjs", directory / "call.mjs"
     module.write_text(read_worker(name, service=service))
     quoted = {"module": "./snippet.mjs", "key": key, "call": json.dumps(call)}
-    script.write_text(
-        NODE.format(**{name: json.dumps(text) for name, text in quoted.items()})
-    )
+    script.write_text(NODE.format(**{name: json.dumps(text) for name, text in quoted.items()}))
     done = subprocess.run(  # noqa: S603 - our own command
         [shutil.which("node"), str(script)],
         capture_output=True,

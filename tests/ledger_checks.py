@@ -35,12 +35,7 @@ def assert_amounts_consistent(*accounts):
     if any(model in MONEY for model in filled_models()):
         for account in accounts:
             assert (
-                list(
-                    ledger_invariants.LedgerInvariants(
-                        account
-                    ).list_amount_discrepancies()
-                )
-                == []
+                list(ledger_invariants.LedgerInvariants(account).list_amount_discrepancies()) == []
             )
 
 

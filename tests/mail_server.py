@@ -27,9 +27,7 @@ class MailServer(ThreadingTCPServer):
     def wait_for(self, number: int, *, timeout_seconds: float) -> None:
         """Wait until this number of mails has arrived."""
         with self.changed:
-            assert self.changed.wait_for(
-                lambda: len(self.messages) >= number, timeout_seconds
-            )
+            assert self.changed.wait_for(lambda: len(self.messages) >= number, timeout_seconds)
 
     @property
     def mails(self) -> list[str]:

@@ -84,9 +84,7 @@ def fill_account(account, *, marker="qq", image=b""):
     with use_actor(owner.actor_name):
         fill_program(scenario, marker, image)
     with use_actor("operator 1"):
-        create_note(
-            account, affiliate=scenario.mina.affiliate, text="From support", at=AT
-        )
+        create_note(account, affiliate=scenario.mina.affiliate, text="From support", at=AT)
     create_saved_view(
         account,
         user=owner,
@@ -127,9 +125,7 @@ def fill_program(scenario, marker, image):
         },
         at=AT,
     )
-    invite_affiliate(
-        account, affiliate_id=odette.slug, mail_url=lambda token: token, at=AT
-    )
+    invite_affiliate(account, affiliate_id=odette.slug, mail_url=lambda token: token, at=AT)
     if image:
         encoded = encode_image(image)
         name = store_image(account, encoded)
@@ -152,9 +148,7 @@ def fill_program(scenario, marker, image):
         local_id=sales[0].pk,
         fingerprint="0" * 64,
     )
-    refund_conversion(
-        account, conversion_id=sales[0].pk, reason="late", amount=Decimal(20), at=AT
-    )
+    refund_conversion(account, conversion_id=sales[0].pk, reason="late", amount=Decimal(20), at=AT)
     scenario.delete(sales[1])
     scenario.pay("10")
     reattribute_conversion(
@@ -196,8 +190,7 @@ def fill_by_api(account, key, marker):
         assert getattr(sample, name)
     sample.post(
         "/conversions/",
-        {"external_id": f"{marker}-claim", "amount": 12}
-        | {"referral_code": sample.referral_code},
+        {"external_id": f"{marker}-claim", "amount": 12} | {"referral_code": sample.referral_code},
     )
 
 
@@ -218,6 +211,4 @@ def read_lists(key):
 
 
 def read_balances(account):
-    return {
-        slug: dict(it) for slug, it in get_payable_balances_by_slug(account).items()
-    }
+    return {slug: dict(it) for slug, it in get_payable_balances_by_slug(account).items()}

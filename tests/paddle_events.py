@@ -198,9 +198,7 @@ def sign_event(raw, *, at, secrets=(SECRET,)):
     """The header `Paddle-Signature` of a body."""
     timestamp = str(int(at.timestamp()))
     signatures = [
-        hmac.new(
-            secret.encode(), f"{timestamp}:".encode() + raw, hashlib.sha256
-        ).hexdigest()
+        hmac.new(secret.encode(), f"{timestamp}:".encode() + raw, hashlib.sha256).hexdigest()
         for secret in secrets
     ]
     return ";".join([f"ts={timestamp}", *(f"h1={each}" for each in signatures)])

@@ -103,9 +103,7 @@ class ProgramScenario:
         self, firstname, lastname, *, email=None, approved=True
     ) -> EnrolledAffiliate:
         """Create an affiliate and enroll it in the program."""
-        person = PersonData(
-            firstname=f"{self.prefix}{firstname}", lastname=lastname, email=email
-        )
+        person = PersonData(firstname=f"{self.prefix}{firstname}", lastname=lastname, email=email)
         affiliate = create_affiliate(
             self.account, data=person, password=SECRET, at=AFFILIATE_CREATED_AT
         )
@@ -114,9 +112,7 @@ class ProgramScenario:
     def enroll(self, affiliate, *, approved=True) -> EnrolledAffiliate:
         """Enroll an affiliate in the program, with a coupon."""
         coupon = f"{affiliate.slug.upper()}-{self.program.pk}"
-        data = EnrollmentData(
-            affiliate_id=affiliate.slug, approved=approved, coupon=coupon
-        )
+        data = EnrollmentData(affiliate_id=affiliate.slug, approved=approved, coupon=coupon)
         enrollment = create_enrollment(
             self.account, program=self.program, data=data, at=AFFILIATE_CREATED_AT
         )
@@ -131,9 +127,7 @@ class ProgramScenario:
             source_id=f"{source.pk}-{source.hex}",
         )
 
-    def create_commission_type(
-        self, identifier, value, *, kind=RateKind.PERCENTAGE, title=None
-    ):
+    def create_commission_type(self, identifier, value, *, kind=RateKind.PERCENTAGE, title=None):
         """Create another commission type."""
         return self.account.commission_types.create(
             program=self.program,
@@ -171,9 +165,7 @@ class ProgramScenario:
             value=Decimal(value),
         )
 
-    def create_bonus(
-        self, *, goal, value, kind=RateKind.FIXED, at=PROGRAM_CREATED_AT, **fields
-    ):
+    def create_bonus(self, *, goal, value, kind=RateKind.FIXED, at=PROGRAM_CREATED_AT, **fields):
         """Create a bonus; by default its goal is a number of conversions per month."""
         fields = {
             "goal_type": "conversions",
@@ -194,9 +186,7 @@ class ProgramScenario:
         """Record a visit through an affiliate's link, by default Mina's."""
         affiliate = affiliate or self.mina
         parameters = TrackingParameters(referral_code=affiliate.code)
-        return record_click(
-            self.account, visit=Visit(parameters=parameters, **visit), at=at
-        )
+        return record_click(self.account, visit=Visit(parameters=parameters, **visit), at=at)
 
     def create_customer(
         self,
@@ -258,9 +248,7 @@ class ProgramScenario:
         """Delete a conversion."""
         delete_conversion(self.account, conversion_id=conversion.pk, at=at)
 
-    def change_amount(
-        self, conversion, amount, *, recalculate=True, at=CONVERSION_CREATED_AT
-    ):
+    def change_amount(self, conversion, amount, *, recalculate=True, at=CONVERSION_CREATED_AT):
         """Change the amount of a conversion."""
         update_conversion(
             self.account,
@@ -291,9 +279,7 @@ class ProgramScenario:
         self.account.uses_payouts = True
         self.account.save()
         if balance:
-            top_up_payout_balance(
-                self.account, amount=Decimal(balance), currency="EUR", at=at
-            )
+            top_up_payout_balance(self.account, amount=Decimal(balance), currency="EUR", at=at)
 
     def archive(self, *, at=CONVERSION_CREATED_AT):
         """Archive the program."""

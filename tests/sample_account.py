@@ -151,9 +151,7 @@ class SampleAccount:
 
     def track(self, call: str, body: dict) -> dict:
         """Call an endpoint of the browser script."""
-        response = self.api.client.post(
-            f"/track/{call}/", body, content_type="application/json"
-        )
+        response = self.api.client.post(f"/track/{call}/", body, content_type="application/json")
         assert response.status_code in (200, 204), (call, response.content)
         return response.json() if response.content else {}
 

@@ -44,9 +44,7 @@ else:
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 # collectstatic does not run before the tests.
-STORAGES = {
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-}
+STORAGES = {"staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
 
 # For `make check`, and for tests of bounces.
 INSTALLED_APPS = [*INSTALLED_APPS, "django_migration_linter", "anymail"]

@@ -24,9 +24,7 @@ def deliver(connection, body, *, key=None, kind=None, at=CONVERSION_CREATED_AT):
     if "created" in body:
         occurred_at = datetime.fromtimestamp(body["created"], tz=UTC)
     at = max(at, occurred_at)
-    envelope = Envelope(
-        key or body["id"], kind or body["type"], occurred_at, json.dumps(body)
-    )
+    envelope = Envelope(key or body["id"], kind or body["type"], occurred_at, json.dumps(body))
     event = store_event(connection, envelope, at=at)
     if event is None:
         return None
@@ -42,9 +40,9 @@ def list_sales(account):
             format_decimal(row.amount),
             [
                 (format_decimal(each.amount), each.status)
-                for each in account.commissions.filter(
-                    conversion=row, deleted_at=None
-                ).order_by("id")
+                for each in account.commissions.filter(conversion=row, deleted_at=None).order_by(
+                    "id"
+                )
             ],
         )
         for row in account.conversions.not_deleted().order_by("external_id")

@@ -71,9 +71,7 @@ def build_subscription_checkout(hours=0, **values):
     )
 
 
-def build_invoice(
-    hours=0, *, lines=((10000, "price_1", "prod_1"),), tax=1900, **values
-):
+def build_invoice(hours=0, *, lines=((10000, "price_1", "prod_1"),), tax=1900, **values):
     """A paid invoice of a subscription, 100 EUR and 19 tax."""
     subtotal = sum(amount for amount, _, _ in lines)
     key = values.get("id", "in_1")
@@ -103,9 +101,7 @@ def build_invoice(
                         "unit_amount_decimal": str(amount),
                     },
                     "quantity": 1,
-                    "taxes": [
-                        {"amount": amount * 19 // 100, "tax_behavior": "exclusive"}
-                    ],
+                    "taxes": [{"amount": amount * 19 // 100, "tax_behavior": "exclusive"}],
                 }
                 for number, (amount, price, product) in enumerate(lines)
             ],

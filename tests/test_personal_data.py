@@ -109,15 +109,11 @@ def run_migration(name):
     module.replace_names_by_ids(apps, SimpleNamespace(connection=connection))
 
 
-def test_the_migration_replaces_names_in_earlier_entries(
-    account, other_account, scenario
-):
+def test_the_migration_replaces_names_in_earlier_entries(account, other_account, scenario):
     """Earlier entries name staff by addresses and affiliates by IDs made of names."""
     mina = scenario.mina.affiliate
     other_mina = ProgramScenario(other_account).mina.affiliate
-    zoe = create_staff_user(account, email=EMAIL, role="owner", password=None, at=NOW)[
-        0
-    ]
+    zoe = create_staff_user(account, email=EMAIL, role="owner", password=None, at=NOW)[0]
     operator = User.objects.create_superuser(email="ops@example.org", password="x")
     last = AuditLogEntry.objects.order_by("pk").last().pk
     earlier = [

@@ -54,13 +54,9 @@ def create_new_affiliate(account, scenario):
 
 def enroll_affiliate(account, scenario):
     person = PersonData("O", "V")
-    affiliate = create_affiliate(
-        account, data=person, password=SECRET, at=CONVERSION_CREATED_AT
-    )
+    affiliate = create_affiliate(account, data=person, password=SECRET, at=CONVERSION_CREATED_AT)
     data = EnrollmentData(affiliate_id=affiliate.slug)
-    create_enrollment(
-        account, program=scenario.program, data=data, at=CONVERSION_CREATED_AT
-    )
+    create_enrollment(account, program=scenario.program, data=data, at=CONVERSION_CREATED_AT)
 
 
 def set_coupon(account, scenario):
@@ -111,9 +107,7 @@ OPERATIONS = {
     OPERATIONS.items(),
     ids=[operation.__name__ for operation in OPERATIONS],
 )
-def test_raises_unexpected_integrity_error(
-    account, scenario, monkeypatch, operation, module
-):
+def test_raises_unexpected_integrity_error(account, scenario, monkeypatch, operation, module):
     def collide(account, kind, *subjects, **facts):
         if kind != "customer.created":
             raise IntegrityError("another constraint")
@@ -141,9 +135,7 @@ def test_stops_retrying_after_repeated_conflicts(account, scenario, monkeypatch)
         attempts.append(kwargs)
         return outdated
 
-    monkeypatch.setattr(
-        "payouts.services.conversion_creation.attribute", attribute_too_early
-    )
+    monkeypatch.setattr("payouts.services.conversion_creation.attribute", attribute_too_early)
 
     data = ConversionData(parameters=parameters, line_items=[LineItem(Decimal(10))])
     with pytest.raises(ConcurrentUpdate):

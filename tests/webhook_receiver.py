@@ -52,9 +52,7 @@ class ReceiverHandler(BaseHTTPRequestHandler):
     def do_POST(self):
         length = int(self.headers.get("Content-Length") or 0)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        request = ReceivedRequest(
-            self.command, self.path, headers, self.rfile.read(length)
-        )
+        request = ReceivedRequest(self.command, self.path, headers, self.rfile.read(length))
         self.server.requests.append(request)
         self.server.respond(self)
 

@@ -114,9 +114,7 @@ def build_order(hours=0, status="processing", *, meta=None, refunds=(), **values
         ],
         "fee_lines": [],
         "coupon_lines": [],
-        "refunds": [
-            it if isinstance(it, dict) else build_refunds(it)[0] for it in refunds
-        ],
+        "refunds": [it if isinstance(it, dict) else build_refunds(it)[0] for it in refunds],
     } | values
 
 

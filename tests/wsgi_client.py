@@ -22,9 +22,7 @@ class RawResponse:
     content: bytes
 
 
-def send_request(
-    method, path, *, query="", body=b"", application=None, **environ
-) -> RawResponse:
+def send_request(method, path, *, query="", body=b"", application=None, **environ) -> RawResponse:
     """Send a request; other keyword arguments are entries of the WSGI environ."""
     started = {}
 

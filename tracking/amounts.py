@@ -103,9 +103,7 @@ class ExactSum(Aggregate):
         return [_convert_sum]
 
 
-def _convert_sum(
-    value: Any, expression: Any, connection: BaseDatabaseWrapper
-) -> Decimal | None:
+def _convert_sum(value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Decimal | None:
     if value is None:
         return None
     if isinstance(value, str):

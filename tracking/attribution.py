@@ -213,9 +213,7 @@ def select_winner(
     ranked = [by_parameter[name] for name in order if name in by_parameter]
     # An unknown customer cannot win: the conversion creates it.
     contenders = [
-        candidate
-        for candidate in ranked
-        if candidate.parameter != CUSTOMER or candidate.is_known
+        candidate for candidate in ranked if candidate.parameter != CUSTOMER or candidate.is_known
     ]
     if not contenders:
         return AttributionResult(
@@ -234,9 +232,7 @@ def select_winner(
     return AttributionResult(
         winner=winner,
         rejection_reason=reason,
-        rejected_candidates=tuple(
-            create_rejected_candidate(other, at) for other in others
-        ),
+        rejected_candidates=tuple(create_rejected_candidate(other, at) for other in others),
         expired_by=find_expired_by(winner, at),
     )
 
@@ -301,11 +297,7 @@ def serialize_inputs(
         "ignore_cookie_age": ignore_cookie_age,
         "candidates": [
             vars(candidate)
-            | {
-                "clicked_at": candidate.clicked_at.isoformat()
-                if candidate.clicked_at
-                else None
-            }
+            | {"clicked_at": candidate.clicked_at.isoformat() if candidate.clicked_at else None}
             for candidate in candidates
         ],
     }
@@ -329,13 +321,9 @@ def serialize_outcome(result: AttributionResult) -> dict[str, Any]:
         "parameter": winner.parameter if winner else None,
         "affiliate": winner.affiliate if winner else None,
         "program": winner.program if winner else None,
-        "rejection_reason": str(result.rejection_reason)
-        if result.rejection_reason
-        else None,
+        "rejection_reason": str(result.rejection_reason) if result.rejection_reason else None,
         "expired_by": str(result.expired_by) if result.expired_by else None,
-        "rejected_candidates": [
-            vars(candidate) for candidate in result.rejected_candidates
-        ],
+        "rejected_candidates": [vars(candidate) for candidate in result.rejected_candidates],
     }
 
 

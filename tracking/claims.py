@@ -41,9 +41,7 @@ def is_customer_confirmed(trust: Trust, *, trusts_browser_customers: bool) -> bo
     return trust is Trust.FACT or trusts_browser_customers
 
 
-def get_promotion_approval(
-    trust: Trust, *, auto_approves_affiliates: bool
-) -> bool | None:
+def get_promotion_approval(trust: Trust, *, auto_approves_affiliates: bool) -> bool | None:
     """The approval of a promoted prospect in its program; None: it waits for staff."""
     return True if trust is Trust.FACT or auto_approves_affiliates else None
 

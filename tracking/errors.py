@@ -96,8 +96,7 @@ class TooManyQuestions(InvalidInput):
     """An affiliate has many questions that nobody answered yet."""
 
     message = gettext_noop(
-        "{limit} of your questions wait for an answer. Ask again once one of them is"
-        " answered."
+        "{limit} of your questions wait for an answer. Ask again once one of them is answered."
     )
 
 
@@ -155,9 +154,7 @@ class MissingTrackingParameter(InvalidInput):
 class BlankTrackingParameter(InvalidInput):
     """The tracking parameter with the highest precedence was sent empty."""
 
-    message = (
-        "Parameter '{name}' takes precedence for tracking, but no value was passed"
-    )
+    message = "Parameter '{name}' takes precedence for tracking, but no value was passed"
 
 
 class UnknownReferralCode(InvalidInput):
@@ -268,8 +265,7 @@ class UnknownCustomer(InvalidInput):
     """Only a customer id was sent, and no customer has it."""
 
     message = (
-        "Missing tracking parameter value and no customer found for customer id:"
-        " {customer_id}"
+        "Missing tracking parameter value and no customer found for customer id: {customer_id}"
     )
 
 
@@ -304,10 +300,7 @@ class CookieExpired(InvalidInput):
 class DuplicateConversion(InvalidInput):
     """`external_id` is unique among the account's conversions."""
 
-    message = (
-        "Duplicate conversion. There is already a conversion for External id"
-        " '{external_id}'"
-    )
+    message = "Duplicate conversion. There is already a conversion for External id '{external_id}'"
 
 
 class TooManyConversionAttempts(InvalidInput):
@@ -319,10 +312,7 @@ class TooManyConversionAttempts(InvalidInput):
 class DuplicateCustomer(InvalidInput):
     """`customer_id` is unique among the account's customers."""
 
-    message = (
-        "Duplicate customer. There is already a customer for Customer id"
-        " '{customer_id}'"
-    )
+    message = "Duplicate customer. There is already a customer for Customer id '{customer_id}'"
 
 
 class InvalidInitialCustomerStatus(InvalidInput):
@@ -396,9 +386,7 @@ class DuplicateEmail(InvalidInput):
 class SignInRefused(InvalidInput):
     """No affiliate has this address and password; nothing tells which one is wrong."""
 
-    message = gettext_noop(
-        "The e-mail address or the password is wrong. Check both and try again."
-    )
+    message = gettext_noop("The e-mail address or the password is wrong. Check both and try again.")
 
 
 class WrongPassword(InvalidInput):
@@ -467,9 +455,7 @@ class ApplicationExpired(Conflict):
 class AddressTaken(Conflict):
     """An affiliate got the address after somebody had applied with it."""
 
-    message = gettext_noop(
-        "An affiliate has this e-mail address by now. Sign in, and apply there."
-    )
+    message = gettext_noop("An affiliate has this e-mail address by now. Sign in, and apply there.")
 
 
 class ProgramClosed(Conflict):
@@ -522,10 +508,7 @@ class MultipleValuesNotAllowed(InvalidInput):
 class InvalidCustomerStatus(InvalidInput):
     """There is no such customer status."""
 
-    message = (
-        "Invalid status '{status}'. Valid are 'new', 'trial', 'lead', 'paying',"
-        " 'canceled'"
-    )
+    message = "Invalid status '{status}'. Valid are 'new', 'trial', 'lead', 'paying', 'canceled'"
     message_raw = "Invalid status '{{ value }}'. Valid are {{ values }}"
     property_path = "status"
 
@@ -649,9 +632,7 @@ class TooManyEmailChanges(Conflict):
 class MailNotSent(Conflict):
     """No mail server is configured."""
 
-    message = gettext_noop(
-        "No mail can be sent at the moment, so the address cannot be confirmed."
-    )
+    message = gettext_noop("No mail can be sent at the moment, so the address cannot be confirmed.")
 
 
 class TooManyApplications(Conflict):

@@ -48,9 +48,7 @@ class InvalidMetaData(Exception):
 def validate_meta_data(data: dict[str, object]) -> dict[str, str]:
     """Convert all values to text; raise `InvalidMetaData` with all errors."""
     if len(data) > MAX_KEYS:
-        raise InvalidMetaData(
-            [MetaDataFieldError(None, TOO_MANY_KEYS_MESSAGE, limit=MAX_KEYS)]
-        )
+        raise InvalidMetaData([MetaDataFieldError(None, TOO_MANY_KEYS_MESSAGE, limit=MAX_KEYS)])
     normalized, errors = {}, []
     for key, value in data.items():
         try:
@@ -119,9 +117,7 @@ def convert_to_text(key: str, value: object) -> str:
     if isinstance(value, int | Decimal):
         return format(Decimal(value), "f")
     if not isinstance(value, str):
-        raise MetaDataFieldError(
-            key, "This value should be of type {{ type }}.", type="string"
-        )
+        raise MetaDataFieldError(key, "This value should be of type {{ type }}.", type="string")
     return value
 
 

@@ -20,9 +20,7 @@ ROUNDING_CONTEXT = Context(prec=80)  # enough digits for products of amounts
 # The minor units of ISO 4217 that are not hundredths. Babel's data describes cash and
 # gives RSD no decimals, which would round 49.90 RSD to 50.
 DEFAULT_EXPONENT = 2
-ZERO_DECIMAL_CURRENCIES = (
-    "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
-)
+ZERO_DECIMAL_CURRENCIES = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
 THREE_DECIMAL_CURRENCIES = "BHD IQD JOD KWD LYD OMR TND"
 FOUR_DECIMAL_CURRENCIES = "CLF UYW"
 UNUSUAL_EXPONENTS = {
@@ -111,9 +109,7 @@ def validate_amount(exact: Decimal, currency: str | None) -> Decimal:
 
 
 def _round_to_integer(exact: Decimal) -> Decimal:
-    return exact.quantize(
-        Decimal(1), rounding=ROUND_DOWN if exact > 0 else ROUND_HALF_UP
-    )
+    return exact.quantize(Decimal(1), rounding=ROUND_DOWN if exact > 0 else ROUND_HALF_UP)
 
 
 def _ensure_not_negative(amount: Decimal) -> Decimal:

@@ -46,11 +46,7 @@ def list_suffixes(texts: Iterable[str | None]) -> list[str]:
     """Return the suffixes of all words, without those that begin another one."""
     words = {word for text in texts for word in fold_text(text or "").split()}
     suffixes = sorted(
-        {
-            word[start : start + MAX_SUFFIX_LENGTH]
-            for word in words
-            for start in range(len(word))
-        }
+        {word[start : start + MAX_SUFFIX_LENGTH] for word in words for start in range(len(word))}
     )
     return [
         suffix

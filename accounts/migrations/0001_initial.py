@@ -16,9 +16,7 @@ PLANS = {
 
 
 def create_plans(apps, schema_editor):
-    plans = apps.get_model("accounts", "Plan").objects.using(
-        schema_editor.connection.alias
-    )
+    plans = apps.get_model("accounts", "Plan").objects.using(schema_editor.connection.alias)
     for name, features in PLANS.items():
         plans.create(name=name, **dict.fromkeys(features, True))
 
@@ -306,9 +304,7 @@ class Migration(migrations.Migration):
                 ("password", models.CharField(max_length=128, verbose_name="password")),
                 (
                     "last_login",
-                    models.DateTimeField(
-                        blank=True, null=True, verbose_name="last login"
-                    ),
+                    models.DateTimeField(blank=True, null=True, verbose_name="last login"),
                 ),
                 ("email", models.EmailField(max_length=254)),
                 (
@@ -341,15 +337,11 @@ class Migration(migrations.Migration):
                 "verbose_name": "staff user",
                 "verbose_name_plural": "staff users",
                 "constraints": [
-                    models.UniqueConstraint(
-                        fields=("email",), name="one_user_per_email"
-                    ),
+                    models.UniqueConstraint(fields=("email",), name="one_user_per_email"),
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(("account__isnull", True), ("is_superuser", True)),
-                            models.Q(
-                                ("account__isnull", False), ("is_superuser", False)
-                            ),
+                            models.Q(("account__isnull", False), ("is_superuser", False)),
                             _connector="OR",
                         ),
                         name="staff_of_an_account_or_operator",
@@ -401,9 +393,7 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "API keys",
                 "default_related_name": "api_keys",
                 "constraints": [
-                    models.UniqueConstraint(
-                        fields=("digest",), name="one_key_per_digest"
-                    ),
+                    models.UniqueConstraint(fields=("digest",), name="one_key_per_digest"),
                     models.UniqueConstraint(
                         fields=("account", "prefix"), name="one_key_per_prefix"
                     ),
@@ -412,21 +402,15 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="auditlogentry",
-            index=models.Index(
-                fields=["account", "-id"], name="audit_log_newest_first"
-            ),
+            index=models.Index(fields=["account", "-id"], name="audit_log_newest_first"),
         ),
         migrations.AddIndex(
             model_name="auditlogentry",
-            index=models.Index(
-                fields=["account", "subject"], name="audit_log_by_subject"
-            ),
+            index=models.Index(fields=["account", "subject"], name="audit_log_by_subject"),
         ),
         migrations.AddIndex(
             model_name="idempotencykey",
-            index=models.Index(
-                fields=["account", "created_at"], name="idempotency_keys_by_age"
-            ),
+            index=models.Index(fields=["account", "created_at"], name="idempotency_keys_by_age"),
         ),
         migrations.AddConstraint(
             model_name="idempotencykey",
@@ -436,9 +420,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="account",
-            constraint=models.UniqueConstraint(
-                fields=("slug",), name="one_account_per_slug"
-            ),
+            constraint=models.UniqueConstraint(fields=("slug",), name="one_account_per_slug"),
         ),
         migrations.AddIndex(
             model_name="staleday",
@@ -446,9 +428,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="webhookendpoint",
-            index=models.Index(
-                fields=["account", "affiliate"], name="endpoints_by_affiliate"
-            ),
+            index=models.Index(fields=["account", "affiliate"], name="endpoints_by_affiliate"),
         ),
         migrations.AddConstraint(
             model_name="webhookendpoint",
@@ -458,9 +438,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="delivery",
-            index=models.Index(
-                fields=["account", "message_id"], name="deliveries_by_message_id"
-            ),
+            index=models.Index(fields=["account", "message_id"], name="deliveries_by_message_id"),
         ),
         migrations.AddIndex(
             model_name="delivery",
@@ -472,9 +450,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="delivery",
-            index=models.Index(
-                fields=["account", "created_at"], name="deliveries_by_age"
-            ),
+            index=models.Index(fields=["account", "created_at"], name="deliveries_by_age"),
         ),
         migrations.AddConstraint(
             model_name="delivery",

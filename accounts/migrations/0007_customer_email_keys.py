@@ -12,8 +12,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="account",
             name="customer_email_keys",
-            field=models.JSONField(
-                db_default=models.Value([], models.JSONField()), default=list
-            ),
+            field=models.JSONField(db_default=models.Value([], models.JSONField()), default=list),
         ),
     ]

@@ -12,8 +12,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="user",
             name="recovery_codes",
-            field=models.JSONField(
-                db_default=models.Value([], models.JSONField()), default=list
-            ),
+            field=models.JSONField(db_default=models.Value([], models.JSONField()), default=list),
         ),
     ]

@@ -61,15 +61,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "default_related_name": "invitations",
-                "indexes": [
-                    models.Index(
-                        fields=["account", "email"], name="invitations_by_email"
-                    )
-                ],
+                "indexes": [models.Index(fields=["account", "email"], name="invitations_by_email")],
                 "constraints": [
-                    models.UniqueConstraint(
-                        fields=("digest",), name="one_invitation_per_digest"
-                    )
+                    models.UniqueConstraint(fields=("digest",), name="one_invitation_per_digest")
                 ],
             },
         ),

@@ -13,9 +13,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="account",
             name="link_color",
-            field=models.CharField(
-                db_default="#000000", default="#000000", max_length=7
-            ),
+            field=models.CharField(db_default="#000000", default="#000000", max_length=7),
         ),
         migrations.CreateModel(
             name="Logo",
@@ -43,9 +41,7 @@ class Migration(migrations.Migration):
             options={
                 "default_related_name": "logos",
                 "constraints": [
-                    models.UniqueConstraint(
-                        fields=("account",), name="one_logo_per_account"
-                    )
+                    models.UniqueConstraint(fields=("account",), name="one_logo_per_account")
                 ],
             },
         ),

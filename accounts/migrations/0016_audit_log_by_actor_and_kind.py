@@ -13,14 +13,10 @@ class Migration(migrations.Migration):
     operations = [
         AddIndexConcurrently(
             model_name="auditlogentry",
-            index=models.Index(
-                fields=["account", "actor", "-id"], name="audit_log_by_actor"
-            ),
+            index=models.Index(fields=["account", "actor", "-id"], name="audit_log_by_actor"),
         ),
         AddIndexConcurrently(
             model_name="auditlogentry",
-            index=models.Index(
-                fields=["account", "kind", "-id"], name="audit_log_by_kind"
-            ),
+            index=models.Index(fields=["account", "kind", "-id"], name="audit_log_by_kind"),
         ),
     ]

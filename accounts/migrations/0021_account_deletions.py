@@ -39,9 +39,7 @@ class Migration(migrations.Migration):
             options={
                 "default_related_name": "deletions",
                 "constraints": [
-                    models.UniqueConstraint(
-                        fields=("account",), name="one_deletion_per_account"
-                    )
+                    models.UniqueConstraint(fields=("account",), name="one_deletion_per_account")
                 ],
             },
         ),

@@ -22,9 +22,7 @@ class Plan(models.Model):
     payouts = models.BooleanField(default=False)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["name"], name="one_plan_per_name")
-        ]
+        constraints = [models.UniqueConstraint(fields=["name"], name="one_plan_per_name")]
 
     def __str__(self) -> str:
         return self.name
@@ -52,15 +50,9 @@ class Account(models.Model):
         default=list, db_default=models.Value([], models.JSONField())
     )
     # Initial values of the form of a new program; "": no currency.
-    default_currency = models.CharField(
-        max_length=3, blank=True, default="", db_default=""
-    )
-    default_auto_approve_affiliates = models.BooleanField(
-        default=False, db_default=False
-    )
-    default_auto_approve_commissions = models.BooleanField(
-        default=False, db_default=False
-    )
+    default_currency = models.CharField(max_length=3, blank=True, default="", db_default="")
+    default_auto_approve_affiliates = models.BooleanField(default=False, db_default=False)
+    default_auto_approve_commissions = models.BooleanField(default=False, db_default=False)
     # The color of the QR codes of affiliates' links: `#rrggbb`.
     link_color = models.CharField(max_length=7, default="#000000", db_default="#000000")
     # Whether staff must set up a second factor, where it is available.
@@ -81,9 +73,7 @@ class Account(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["slug"], name="one_account_per_slug")
-        ]
+        constraints = [models.UniqueConstraint(fields=["slug"], name="one_account_per_slug")]
 
     def __str__(self) -> str:
         return self.slug
@@ -176,9 +166,7 @@ class TenantModel(models.Model):
     class Meta:
         abstract = True
 
-    def update_row(
-        self, *, expected: dict[str, Any] | None = None, **values: Any
-    ) -> bool:
+    def update_row(self, *, expected: dict[str, Any] | None = None, **values: Any) -> bool:
         """Update these fields by one UPDATE that is restricted to the account.
 
         With `expected`, the row is updated only if it still has those values. Returns
@@ -208,9 +196,7 @@ class AccountDeletion(TenantModel):
 
     class Meta:
         default_related_name = "deletions"
-        constraints = [
-            models.UniqueConstraint(fields=["account"], name="one_deletion_per_account")
-        ]
+        constraints = [models.UniqueConstraint(fields=["account"], name="one_deletion_per_account")]
 
     def __str__(self) -> str:
         return f"since {self.started_at:%Y-%m-%d %H:%M} UTC"
@@ -224,9 +210,7 @@ class Logo(TenantModel):
 
     class Meta:
         default_related_name = "logos"
-        constraints = [
-            models.UniqueConstraint(fields=["account"], name="one_logo_per_account")
-        ]
+        constraints = [models.UniqueConstraint(fields=["account"], name="one_logo_per_account")]
 
     def __str__(self) -> str:
         return f"{self.media_type}, {len(self.image):,} bytes"

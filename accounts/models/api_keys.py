@@ -46,9 +46,7 @@ class ApiKey(TenantModel):
             # Looked up before the account is known. Not `unique=True`, which would
             # create a second index for LIKE.
             models.UniqueConstraint(fields=["digest"], name="one_key_per_digest"),
-            models.UniqueConstraint(
-                fields=["account", "prefix"], name="one_key_per_prefix"
-            ),
+            models.UniqueConstraint(fields=["account", "prefix"], name="one_key_per_prefix"),
         ]
 
     def __str__(self) -> str:
@@ -87,11 +85,7 @@ class IdempotencyKey(TenantModel):
                 fields=["account", "key"], name="one_response_per_idempotency_key"
             )
         ]
-        indexes = [
-            models.Index(
-                fields=["account", "created_at"], name="idempotency_keys_by_age"
-            )
-        ]
+        indexes = [models.Index(fields=["account", "created_at"], name="idempotency_keys_by_age")]
 
     def __str__(self) -> str:
         return f"idempotency key {self.pk}"

@@ -100,18 +100,14 @@ class DailyRowCount(TenantModel):
             )
         ]
         indexes = [
-            models.Index(
-                fields=["account", "list", "day_end", "n"], name="row_counts_by_day"
-            )
+            models.Index(fields=["account", "list", "day_end", "n"], name="row_counts_by_day")
         ]
 
     def __str__(self) -> str:
         return f"{self.list} {self.day_end} {self.n}"
 
 
-def get_list_key(
-    model: type[CountedRow], lookup: str = "", value: int | str = 0
-) -> str:
+def get_list_key(model: type[CountedRow], lookup: str = "", value: int | str = 0) -> str:
     """Return the key of a model's list, or of its rows with one value of a look-up."""
     name = str(model._meta.model_name)
     return f"{name}:{lookup}={value}" if lookup else name
@@ -124,9 +120,7 @@ def get_day_end(at: datetime) -> datetime:
 
 
 @contextmanager
-def keep_counts(
-    rows: Sequence[CountedRow], *, at: datetime | None = None
-) -> Iterator[None]:
+def keep_counts(rows: Sequence[CountedRow], *, at: datetime | None = None) -> Iterator[None]:
     """Record the changes of counts by the block.
 
     The block updates these rows, all of one account, in the database and in memory,
@@ -147,9 +141,7 @@ def record_count_changes(account_id: int, changes: Counter[CountKey]) -> None:
     """Add changes of the number of rows, in the transaction that changes the rows."""
     insert_rows(
         [
-            DailyRowCount(
-                account_id=account_id, list=key, day_end=day_end, n=n, is_change=True
-            )
+            DailyRowCount(account_id=account_id, list=key, day_end=day_end, n=n, is_change=True)
             for (key, day_end), n in sorted(changes.items())
             if n
         ]
@@ -176,9 +168,7 @@ class StaleDay(TenantModel):
     and who reads the marks knows the zone of the stored day.
     """
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="stale_days", db_index=False
-    )
+    account = models.ForeignKey(Account, models.PROTECT, related_name="stale_days", db_index=False)
     day = models.DateField()
     # The quarter of an hour in which the changed row was created; null for a mark that
     # counts in every time zone. Days begin with one everywhere.

@@ -58,9 +58,7 @@ class User(AbstractBaseUser):
     )
 
     # SHA-256 digests of the unused recovery codes of the second factor.
-    recovery_codes = models.JSONField(
-        default=list, db_default=models.Value([], models.JSONField())
-    )
+    recovery_codes = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
 
     objects = UserManager()
 
@@ -71,9 +69,7 @@ class User(AbstractBaseUser):
         verbose_name = "staff user"
         verbose_name_plural = "staff users"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "email"], name="one_staff_user_per_email"
-            ),
+            models.UniqueConstraint(fields=["account", "email"], name="one_staff_user_per_email"),
             models.UniqueConstraint(
                 fields=["email"],
                 condition=models.Q(account=None),
@@ -128,9 +124,7 @@ class Invitation(TenantModel):
     digest = models.CharField(max_length=64)
     email = models.EmailField(max_length=MAX_EMAIL_LENGTH)  # lower case
     role = models.CharField(max_length=16, choices=Role)
-    invited_by = models.ForeignKey(
-        User, models.PROTECT, related_name="+", db_index=False
-    )
+    invited_by = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True)
@@ -140,13 +134,9 @@ class Invitation(TenantModel):
         default_related_name = "invitations"
         constraints = [
             # Looked up before the account is known.
-            models.UniqueConstraint(
-                fields=["digest"], name="one_invitation_per_digest"
-            ),
+            models.UniqueConstraint(fields=["digest"], name="one_invitation_per_digest"),
         ]
-        indexes = [
-            models.Index(fields=["account", "email"], name="invitations_by_email")
-        ]
+        indexes = [models.Index(fields=["account", "email"], name="invitations_by_email")]
 
     def __str__(self) -> str:
         return self.email

@@ -91,9 +91,7 @@ class WebhookEndpointQuerySet(TenantQuerySet["WebhookEndpoint"]):
         )
         first_due = pending.order_by("due_at").values("due_at")[:1]
         rows = self.enabled().annotate(next_due=models.Subquery(first_due))
-        return rows.filter(next_due__lte=at).order_by(
-            Coalesce("backoff_until", "next_due")
-        )
+        return rows.filter(next_due__lte=at).order_by(Coalesce("backoff_until", "next_due"))
 
 
 class WebhookEndpoint(TenantModel):
@@ -107,9 +105,7 @@ class WebhookEndpoint(TenantModel):
     url = models.CharField("URL", max_length=2000)
     events = models.JSONField(default=list)  # names; empty: all events
     affiliate = models.CharField(max_length=64, blank=True)  # the ID, for postbacks
-    method = models.CharField(
-        max_length=4, choices=PostbackMethod, default=PostbackMethod.POST
-    )
+    method = models.CharField(max_length=4, choices=PostbackMethod, default=PostbackMethod.POST)
     secret = models.CharField(max_length=64, blank=True)  # plain text, for signing
     old_secret = models.CharField(max_length=64, blank=True)
     old_secret_until = models.DateTimeField(null=True)
@@ -130,9 +126,7 @@ class WebhookEndpoint(TenantModel):
                 fields=["account", "public_id"], name="one_endpoint_per_public_id"
             )
         ]
-        indexes = [
-            models.Index(fields=["account", "affiliate"], name="endpoints_by_affiliate")
-        ]
+        indexes = [models.Index(fields=["account", "affiliate"], name="endpoints_by_affiliate")]
 
     def __str__(self) -> str:
         return self.public_id
@@ -184,12 +178,8 @@ class Delivery(QueuedRow):
     claims a delivery by moving `due_at` to the end of its lease.
     """
 
-    endpoint = models.ForeignKey(
-        WebhookEndpoint, models.PROTECT, related_name="+", db_index=False
-    )
-    event = models.ForeignKey(
-        AuditLogEntry, models.PROTECT, related_name="+", db_index=False
-    )
+    endpoint = models.ForeignKey(WebhookEndpoint, models.PROTECT, related_name="+", db_index=False)
+    event = models.ForeignKey(AuditLogEntry, models.PROTECT, related_name="+", db_index=False)
     # The `webhook-id` of Standard Webhooks: the same for all endpoints.
     message_id = models.CharField("message ID", max_length=32)
     # Of a postback, with macros filled in: releases before 0.1 stored it.
@@ -215,9 +205,7 @@ class Delivery(QueuedRow):
             )
         ]
         indexes = [
-            models.Index(
-                fields=["account", "message_id"], name="deliveries_by_message_id"
-            ),
+            models.Index(fields=["account", "message_id"], name="deliveries_by_message_id"),
             models.Index(
                 fields=["account", "endpoint", "due_at"],
                 condition=models.Q(due_at__isnull=False),

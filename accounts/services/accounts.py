@@ -107,9 +107,7 @@ def set_plan(account: Account, *, plan: str, at: datetime) -> Account:
         with transaction.atomic():
             Account.objects.filter(pk=account.pk).update(plan=new)
             account.plan = new
-            log_event(
-                account, "account.plan_changed", account, at=at, plan=[old.name, plan]
-            )
+            log_event(account, "account.plan_changed", account, at=at, plan=[old.name, plan])
     return account
 
 
@@ -139,9 +137,7 @@ def update_page_tracking(
         "max_browser_amount": max_browser_amount,
     }
     changes = {name: value for name, value in sent.items() if value is not None}
-    return update_settings(
-        account, changes=changes, kind="account.page_tracking_changed", at=at
-    )
+    return update_settings(account, changes=changes, kind="account.page_tracking_changed", at=at)
 
 
 def update_settings(
@@ -156,11 +152,7 @@ def update_settings(
     with transaction.atomic():
         accounts = Account.objects.select_for_update(no_key=True, of=("self",))
         present = accounts.get(pk=account.pk)
-        values = {
-            name: value
-            for name, value in changes.items()
-            if value != getattr(present, name)
-        }
+        values = {name: value for name, value in changes.items() if value != getattr(present, name)}
         if values:
             Account.objects.filter(pk=account.pk).update(**values)
             logged = {name: [getattr(present, name), values[name]] for name in values}
@@ -209,16 +201,13 @@ def is_dark_color(color: str) -> bool:
         return False
     shares = [int(color[start : start + 2], 16) / 255 for start in (1, 3, 5)]
     red, green, blue = (
-        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
-        for share in shares
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
     )
     luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
     return 1.05 / (luminance + 0.05) >= MIN_CONTRAST
 
 
-def record_reconciliation(
-    account: Account, *, discrepancy_count: int, at: datetime
-) -> None:
+def record_reconciliation(account: Account, *, discrepancy_count: int, at: datetime) -> None:
     """Record the time of a ledger reconciliation and how many rows differed."""
     Account.objects.filter(pk=account.pk).update(
         reconciled_at=at, discrepancy_count=discrepancy_count
@@ -258,9 +247,7 @@ def ensure_not_locked(account: Account) -> None:
         raise AccountLocked
 
 
-def _set_lock(
-    account: Account, locked_at: datetime | None, *, at: datetime, kind: str
-) -> Account:
+def _set_lock(account: Account, locked_at: datetime | None, *, at: datetime, kind: str) -> Account:
     with transaction.atomic():
         changed = Account.objects.filter(
             pk=account.pk, locked_at__isnull=locked_at is not None

@@ -24,9 +24,7 @@ KEY_PATTERN = re.compile(r"aff_live_[0-9A-Za-z]{49}", re.ASCII)
 MIN_LAST_USED_INTERVAL = timedelta(minutes=1)
 
 
-def create_api_key(
-    account: Account, *, name: str, role: str, at: datetime
-) -> tuple[ApiKey, str]:
+def create_api_key(account: Account, *, name: str, role: str, at: datetime) -> tuple[ApiKey, str]:
     """Create a key and return it with its text, which is not stored.
 
     `name` is a label; it may be empty.
@@ -45,9 +43,7 @@ def create_api_key(
                 created_at=at,
             )
             # Only three characters of a prefix are random: retry until it is unique.
-            if account.api_keys.insert_or_ignore(
-                key, unique_fields=("account", "prefix")
-            ):
+            if account.api_keys.insert_or_ignore(key, unique_fields=("account", "prefix")):
                 break
         log_event(account, "api_key.created", key, at=at, role=role)
     return key, text
@@ -120,9 +116,7 @@ def create_signing_secret(account: Account, *, at: datetime) -> SigningSecret:
     return secret
 
 
-def revoke_signing_secret(
-    account: Account, *, prefix: str, at: datetime
-) -> SigningSecret:
+def revoke_signing_secret(account: Account, *, prefix: str, at: datetime) -> SigningSecret:
     """Revoke the secret with this prefix: its signatures are refused; idempotent."""
     error = SigningSecretNotFound(prefix=prefix)
     secret = get_or_raise(account.signing_secrets, error, prefix=prefix)
@@ -136,9 +130,7 @@ def has_valid_signature(account: Account, lines: Sequence[str], signature: str) 
     """Is this the hex HMAC-SHA256 of the lines, by a valid secret of the account?"""
     secrets = account.signing_secrets.filter(revoked_at=None)
     return any(
-        hmac.compare_digest(
-            calculate_signature(secret, lines).encode(), signature.encode()
-        )
+        hmac.compare_digest(calculate_signature(secret, lines).encode(), signature.encode())
         for secret in secrets.values_list("secret", flat=True)
         if signature.isascii()
     )

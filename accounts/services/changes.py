@@ -80,9 +80,7 @@ def mark_stale(account: Account, rows: Iterable[DailyCountedRow], at: datetime) 
     mark_days_stale(account, (row.created_at for row in rows), at)
 
 
-def mark_days_stale(
-    account: Account, moments: Iterable[datetime], at: datetime
-) -> None:
+def mark_days_stale(account: Account, moments: Iterable[datetime], at: datetime) -> None:
     """Mark the days of these moments as stale, in all time zones.
 
     Moments just before the change at `at` need no mark: it is committed before any of
@@ -117,9 +115,7 @@ def record_change(
     call this after an update and before a deletion.
     """
     payload_rows = None if payload_row is None else [payload_row]
-    record_changes(
-        account, kind, [subject], at=at, payload_rows=payload_rows, **details
-    )
+    record_changes(account, kind, [subject], at=at, payload_rows=payload_rows, **details)
 
 
 def record_changes(

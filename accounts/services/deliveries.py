@@ -73,9 +73,7 @@ def claim_deliveries(
     return claimed
 
 
-def record_delivery_result(
-    delivery: Delivery, result: DeliveryResult, *, at: datetime
-) -> None:
+def record_delivery_result(delivery: Delivery, result: DeliveryResult, *, at: datetime) -> None:
     """Record the result of an attempt, and schedule a retry if it failed.
 
     The endpoint is disabled after the last retry, or when it answers 410. A test event
@@ -86,11 +84,7 @@ def record_delivery_result(
     is_test = delivery.event.kind == TEST_EVENT
     can_retry = is_failed and not is_gone and not is_test
     factor = random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - no secret
-    retry_at = (
-        find_retry_time(RETRY_DELAYS, attempts, at=at, factor=factor)
-        if can_retry
-        else None
-    )
+    retry_at = find_retry_time(RETRY_DELAYS, attempts, at=at, factor=factor) if can_retry else None
     with transaction.atomic():
         if not delivery.update_row(
             expected={"due_at": delivery.due_at},
@@ -150,9 +144,7 @@ def has_enabled_endpoints() -> bool:
     return WebhookEndpoint.objects.across_accounts().enabled().exists()
 
 
-def list_deliveries(
-    account: Account, *, webhook: str, only_failed: bool
-) -> list[dict[str, Any]]:
+def list_deliveries(account: Account, *, webhook: str, only_failed: bool) -> list[dict[str, Any]]:
     """List the newest deliveries of a webhook, or only those whose last attempt failed.
 
     Returns the columns of `DeliveryQuerySet.for_delivery_log`.

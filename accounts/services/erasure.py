@@ -82,9 +82,7 @@ def erase_deliveries(
     return count
 
 
-def _render_again(
-    account: Account, delivery: Delivery, payload_row: models.Model | None
-) -> int:
+def _render_again(account: Account, delivery: Delivery, payload_row: models.Model | None) -> int:
     if payload_row is None:
         return account.deliveries.filter(pk=delivery.pk).delete()[0]
     (payload,) = render_payloads(account, [payload_row])

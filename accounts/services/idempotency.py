@@ -49,20 +49,14 @@ def claim_key(
     that has claimed the key.
     """
     while True:
-        row = IdempotencyKey(
-            account=account, key=key, fingerprint=fingerprint, created_at=at
-        )
-        if account.idempotency_keys.insert_or_ignore(
-            row, unique_fields=("account", "key")
-        ):
+        row = IdempotencyKey(account=account, key=key, fingerprint=fingerprint, created_at=at)
+        if account.idempotency_keys.insert_or_ignore(row, unique_fields=("account", "key")):
             return row, True
         stored = find_stored_response(account, key=key, fingerprint=fingerprint, at=at)
         if stored is not None:
             return stored, False
         # The key has expired: delete its row, unless a concurrent request did so.
-        expired = account.idempotency_keys.filter(
-            key=key, created_at__lte=at - RESPONSE_RETENTION
-        )
+        expired = account.idempotency_keys.filter(key=key, created_at__lte=at - RESPONSE_RETENTION)
         expired.delete()
 
 

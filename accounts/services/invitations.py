@@ -68,9 +68,7 @@ def create_invitation(
 
 def find_open_invitation(token: str, *, at: datetime) -> Invitation | None:
     """Return the invitation of a link, or None if the link does not work."""
-    invitations = Invitation.objects.across_accounts().select_related(
-        "account", "invited_by"
-    )
+    invitations = Invitation.objects.across_accounts().select_related("account", "invited_by")
     invitation = invitations.filter(digest=calculate_digest(token)).first()
     if invitation is None or invitation.get_state(at=at) != "open":
         return None
@@ -109,14 +107,10 @@ def accept_invitation(token: str, *, password: str, at: datetime) -> User:
     return user
 
 
-def revoke_invitation(
-    account: Account, *, invitation_id: int, at: datetime
-) -> Invitation:
+def revoke_invitation(account: Account, *, invitation_id: int, at: datetime) -> Invitation:
     """Revoke an invitation, whose link then does not work any more; idempotent."""
     invitation = get_or_raise(account.invitations, InvitationNotFound, pk=invitation_id)
     with transaction.atomic():
-        if invitation.update_row(
-            expected={"accepted_at": None, "revoked_at": None}, revoked_at=at
-        ):
+        if invitation.update_row(expected={"accepted_at": None, "revoked_at": None}, revoked_at=at):
             log_event(account, "invitation.revoked", invitation, at=at)
     return invitation

@@ -131,9 +131,7 @@ def validate_macros(url: str) -> None:
             raise UnknownMacro(name=name, names=", ".join(names))
 
 
-def render_payloads(
-    account: Account, rows: Sequence[models.Model]
-) -> list[EventPayload]:
+def render_payloads(account: Account, rows: Sequence[models.Model]) -> list[EventPayload]:
     """Render the content of events that show these rows, all of one model."""
     render: Render = import_string(settings.EVENT_PAYLOAD_RENDERER)
     return render(account, rows)

@@ -49,9 +49,7 @@ def find_retry_time(
     return at + delays[attempts - 1] * factor
 
 
-def list_accounts_with_due_rows(
-    model: type[QueuedRow], *, due_before: datetime
-) -> list[Account]:
+def list_accounts_with_due_rows(model: type[QueuedRow], *, due_before: datetime) -> list[Account]:
     """List the accounts that have rows due, in any order, so that none waits long."""
     due = model.objects.across_accounts().filter(due_at__lte=due_before)
     return list(Account.objects.filter(pk__in=due.values("account")).order_by("?"))

@@ -85,9 +85,7 @@ def get_time() -> datetime | None:
     return None if connection.vendor == "postgresql" else get_database_time()
 
 
-def count_request(
-    subject: str, limit: RateLimit, *, at: datetime | None = None
-) -> RateLimitUsage:
+def count_request(subject: str, limit: RateLimit, *, at: datetime | None = None) -> RateLimitUsage:
     """Count one request of the subject, in one SQL statement or by Redis.
 
     Call it outside any transaction, so that failed requests count as well. `at` is by
@@ -114,9 +112,7 @@ def count_hits(
     return counted
 
 
-def _count_in_database(
-    hits: Mapping[str, int], window: timedelta, at: datetime | None
-) -> Any:
+def _count_in_database(hits: Mapping[str, int], window: timedelta, at: datetime | None) -> Any:
     at = at or get_time()
     parts = SERVER_CLOCK if at is None else GIVEN_TIME
     times = [] if at is None else [at]
@@ -127,14 +123,10 @@ def _count_in_database(
     return _fetch_rows(sql, *values, expired, expired)
 
 
-def open_window(
-    subject: str, *, hits: int, window: timedelta, at: datetime | None = None
-) -> bool:
+def open_window(subject: str, *, hits: int, window: timedelta, at: datetime | None = None) -> bool:
     """Start a window with this many hits; return False if one is already running."""
     return _use_counters(
-        lambda counters: bool(
-            counters.count(subject, window, first=hits, further=0)[2]
-        ),
+        lambda counters: bool(counters.count(subject, window, first=hits, further=0)[2]),
         lambda: _open_window_in_database(subject, hits, window, at),
         at=at,
     )
@@ -193,10 +185,7 @@ def _fetch_rows(sql: str, *values: Any) -> list[tuple]:  # type: ignore[type-arg
     with connection.cursor() as cursor:
         cursor.execute(
             sql,
-            [
-                adapt(value) if isinstance(value, datetime) else value
-                for value in values
-            ],
+            [adapt(value) if isinstance(value, datetime) else value for value in values],
         )
         return list(cursor.fetchall())
 

@@ -52,9 +52,7 @@ def delete_recovery_codes(user: User) -> None:
 
 def generate_codes() -> tuple[list[str], list[str]]:
     """Return new codes, and the digests to store."""
-    codes = [
-        generate_random_text(CODE_LENGTH, ALPHABET) for _ in range(NUMBER_OF_CODES)
-    ]
+    codes = [generate_random_text(CODE_LENGTH, ALPHABET) for _ in range(NUMBER_OF_CODES)]
     return [format_code(code) for code in codes], [*map(calculate_digest, codes)]
 
 

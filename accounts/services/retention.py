@@ -25,9 +25,7 @@ def delete_expired_rate_windows(*, at: datetime, dry_run: bool) -> int:
     return delete_in_batches(expired, dry_run=dry_run)
 
 
-def delete_expired_idempotency_keys(
-    account: Account, *, at: datetime, dry_run: bool
-) -> int:
+def delete_expired_idempotency_keys(account: Account, *, at: datetime, dry_run: bool) -> int:
     """Delete stored responses whose idempotency key is free again."""
     expired = account.idempotency_keys.filter(created_at__lte=at - RESPONSE_RETENTION)
     return delete_in_batches(expired, dry_run=dry_run)
@@ -41,9 +39,7 @@ def delete_expired_invitations(account: Account, *, at: datetime, dry_run: bool)
 
 def delete_expired_sessions(*, at: datetime, dry_run: bool) -> int:
     """Delete back office sessions that have expired."""
-    return delete_in_batches(
-        Session.objects.filter(expire_date__lte=at), dry_run=dry_run
-    )
+    return delete_in_batches(Session.objects.filter(expire_date__lte=at), dry_run=dry_run)
 
 
 def delete_expired_deliveries(account: Account, *, at: datetime, dry_run: bool) -> int:

@@ -172,9 +172,7 @@ def store_row_counts(accounts: Iterable[Account], *, at: datetime) -> None:
                     CountedList(account, model, lookup, value).count(at)
 
 
-def list_values(
-    account: Account, model: type[CountedRow], lookup: str
-) -> Iterable[int | str]:
+def list_values(account: Account, model: type[CountedRow], lookup: str) -> Iterable[int | str]:
     """Return the values of a look-up that rows of the account can have."""
     name, _, kind = lookup.partition("__")
     field: Any = model._meta.get_field(name)
@@ -199,9 +197,7 @@ def merge_count_changes(accounts: Iterable[Account]) -> None:
 
 
 def _merge_day(account: Account, key: str, day_end: datetime) -> None:
-    rows = account.daily_row_counts.filter(
-        list=key, day_end=day_end, is_change=True
-    ).order_by("pk")
+    rows = account.daily_row_counts.filter(list=key, day_end=day_end, is_change=True).order_by("pk")
     locked = list(rows.select_for_update(no_key=True)[:BATCH_SIZE])
     rows.filter(pk__in=[row.pk for row in locked]).delete()
     total = sum(row.n for row in locked)
@@ -306,36 +302,26 @@ def get_count_query(
 ) -> CompiledQuery[Any]:
     """Return the compiled query of `CountedList.count`, whose row is a `RowCount`."""
 
-    def select_counts(
-        account: Any, key: Any, value: Any, since: Any, until: Any
-    ) -> Any:
+    def select_counts(account: Any, key: Any, value: Any, since: Any, until: Any) -> Any:
         summands = DailyRowCount.objects.of(account).filter(list=key)
         stored = summands.filter(is_change=False).order_by("-day_end")
         stored_until = Subquery(stored.values("day_end")[:1])
         of_stored_days = summands.filter(day_end__gt=since, day_end__lte=until).filter(
             day_end__lte=stored_until
         )
-        rows = select_rows(
-            model, account, lookup, value if constant is None else constant
-        )
+        rows = select_rows(model, account, lookup, value if constant is None else constant)
         # The later bound comes first: SQLite searches an index by the first one only.
-        later = rows.filter(
-            created_at__gte=Coalesce(stored_until, Value(EARLIEST))
-        ).filter(created_at__gte=since, created_at__lt=until)
+        later = rows.filter(created_at__gte=Coalesce(stored_until, Value(EARLIEST))).filter(
+            created_at__gte=since, created_at__lt=until
+        )
         return Account.objects.filter(pk=account).values_list(
             stored_until,
             Coalesce(
-                Subquery(
-                    of_stored_days.values("list")
-                    .annotate(total=Sum("n"))
-                    .values("total")
-                ),
+                Subquery(of_stored_days.values("list").annotate(total=Sum("n")).values("total")),
                 0,
             ),
             Coalesce(
-                Subquery(
-                    later.values("account").annotate(total=Count("pk")).values("total")
-                ),
+                Subquery(later.values("account").annotate(total=Count("pk")).values("total")),
                 0,
             ),
         )

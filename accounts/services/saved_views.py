@@ -54,9 +54,7 @@ def create_saved_view(
         raise
 
 
-def list_saved_views(
-    account: Account, *, user: User, list_label: str
-) -> list[SavedView]:
+def list_saved_views(account: Account, *, user: User, list_label: str) -> list[SavedView]:
     """Return the user's views of a list, oldest first."""
     return list(account.saved_views.filter(user=user, list=list_label).order_by("id"))
 

@@ -75,9 +75,7 @@ def create_staff_user(
             if by is not None:
                 lock_all_staff(account, by=by)
             user.save(force_insert=True)
-            log_event(
-                account, "staff.created", account, at=at, user_id=user.pk, role=role
-            )
+            log_event(account, "staff.created", account, at=at, user_id=user.pk, role=role)
     except IntegrityError:
         if account.staff.filter(email=email).exists():
             raise DuplicateStaffUser(email=email) from None
@@ -85,9 +83,7 @@ def create_staff_user(
     return user, generated
 
 
-def reset_password(
-    account: Account, *, email: str, by: User | None = None, at: datetime
-) -> str:
+def reset_password(account: Account, *, email: str, by: User | None = None, at: datetime) -> str:
     """Set a generated password and return it.
 
     The user's sessions end, and the second factor is removed, as its device may be
@@ -143,9 +139,7 @@ def set_password(user: User, password: str, *, at: datetime) -> None:
     hashed = make_password(password)
     with transaction.atomic():
         users = User.objects.filter(pk=user.pk, is_active=True, password=user.password)
-        if not users.update(
-            password=hashed, password_reset_at=None, password_reset_by=None
-        ):
+        if not users.update(password=hashed, password_reset_at=None, password_reset_by=None):
             raise PasswordNotChanged(email=user.email)
         if user.account is not None:
             log_event(
@@ -171,9 +165,7 @@ def log_second_factor_change(user: User, kind: str, *, at: datetime) -> None:
         log_event(user.account, kind, user.account, at=at, user_id=user.pk)
 
 
-def update_role(
-    account: Account, *, email: str, role: str, by: User | None, at: datetime
-) -> User:
+def update_role(account: Account, *, email: str, role: str, by: User | None, at: datetime) -> User:
     """Change the role of a staff user, effective from their next request."""
     with transaction.atomic():
         user, others = lock_staff_user(account, email=email, by=by)
@@ -194,9 +186,7 @@ def update_role(
     return user
 
 
-def deactivate_staff_user(
-    account: Account, *, email: str, by: User | None, at: datetime
-) -> User:
+def deactivate_staff_user(account: Account, *, email: str, by: User | None, at: datetime) -> User:
     """Deactivate a staff user: their sessions end and their password is removed."""
     with transaction.atomic():
         user, others = lock_staff_user(account, email=email, by=by)
@@ -209,9 +199,7 @@ def deactivate_staff_user(
     return user
 
 
-def activate_staff_user(
-    account: Account, *, email: str, by: User | None, at: datetime
-) -> str:
+def activate_staff_user(account: Account, *, email: str, by: User | None, at: datetime) -> str:
     """Activate a deactivated staff user with a generated password; return it."""
     password = generate_password()
     with transaction.atomic():
@@ -237,9 +225,7 @@ def lock_user(user: User) -> User:
     return User.objects.select_for_update(no_key=True).get(pk=user.pk)
 
 
-def lock_staff_user(
-    account: Account, *, email: str, by: User | None
-) -> tuple[User, list[User]]:
+def lock_staff_user(account: Account, *, email: str, by: User | None) -> tuple[User, list[User]]:
     """Lock all staff users; return the one with this e-mail address, and the others.
 
     `by` must be an operator or an active owner of the account, and another user; None

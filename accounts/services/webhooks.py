@@ -45,9 +45,7 @@ def create_webhook(
     """Create a webhook that sends signed events to a URL; without `events`, all."""
     validate_url(url)
     validate_event_names(events, allowed=WEBHOOK_EVENTS)
-    return _create_endpoint(
-        account, url=url, events=events, secret=generate_secret(), at=at
-    )
+    return _create_endpoint(account, url=url, events=events, secret=generate_secret(), at=at)
 
 
 def create_postback_endpoint(
@@ -163,9 +161,7 @@ def enable_webhook(account: Account, *, webhook: str, at: datetime) -> WebhookEn
     return endpoint
 
 
-def get_webhook(
-    account: Account, public_id: str, *, lock: bool = False
-) -> WebhookEndpoint:
+def get_webhook(account: Account, public_id: str, *, lock: bool = False) -> WebhookEndpoint:
     """Return the account's endpoint with this ID."""
     rows = account.webhook_endpoints.select_related("account")
     missing = WebhookNotFound(webhook=public_id)

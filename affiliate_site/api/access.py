@@ -89,9 +89,7 @@ class PlanAndRolePermission(BasePermission):
         feature = view.plan_features.get(view.action)
         if not plan.api or (feature and not getattr(plan, feature)):
             return False
-        permission = get_permission_name(
-            self.get_verb(request, view), view.permission_model
-        )
+        permission = get_permission_name(self.get_verb(request, view), view.permission_model)
         return permission in get_permissions(request.auth.role)
 
     def get_verb(self, request, view) -> str:

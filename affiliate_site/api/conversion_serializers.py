@@ -83,18 +83,14 @@ class ConversionInputSerializer(CurrencyAwareSerializer):
     ip = LenientTextField()
 
 
-def build_conversion_data(
-    data: dict, external_id: str | None, **options: Any
-) -> ConversionData:
+def build_conversion_data(data: dict, external_id: str | None, **options: Any) -> ConversionData:
     """Build the service's input; a blank customer counts as not sent.
 
     `options` are the fields of `ConversionData` that the interface decides.
     """
     customer_id = data.get("customer_id")
     return ConversionData(
-        parameters=build_tracking_parameters(
-            data, None if is_blank(customer_id) else customer_id
-        ),
+        parameters=build_tracking_parameters(data, None if is_blank(customer_id) else customer_id),
         line_items=build_line_items(data),
         external_id=external_id,
         currency=data.get("currency"),

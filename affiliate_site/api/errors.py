@@ -69,9 +69,7 @@ def exception_handler(exc, context):
             status=get_error_status(exc),
         )
     if isinstance(exc, ValidationError):
-        return Response(
-            {"errors": serialize_validation_error(exc, context["view"])}, status=400
-        )
+        return Response({"errors": serialize_validation_error(exc, context["view"])}, status=400)
     if isinstance(exc, NotAuthenticated | AuthenticationFailed):
         return render_unauthenticated(request, exc)
     if isinstance(exc, MethodNotAllowed):

@@ -209,9 +209,7 @@ class BaseFilterSet(django_filters.FilterSet):
         # Only filters that were sent: a deep copy of all filters and their form, as
         # django-filter makes it, would cost more than the query.
         self.base_filters = {
-            name: declared
-            for name, declared in self.base_filters.items()
-            if name in data
+            name: declared for name, declared in self.base_filters.items() if name in data
         }
         super().__init__(data, **kwargs)
 
@@ -233,10 +231,7 @@ class BaseFilterSet(django_filters.FilterSet):
         errors = self.form.errors.as_data()
         names = sorted(errors, key=lambda name: name == "page")
         return ValidationError(
-            {
-                self.sent_aliases.get(name, name): convert_form_errors(errors[name])
-                for name in names
-            }
+            {self.sent_aliases.get(name, name): convert_form_errors(errors[name]) for name in names}
         )
 
 

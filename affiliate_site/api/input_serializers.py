@@ -81,9 +81,7 @@ class InputSerializer(serializers.Serializer):
 
     def validate(self, attrs):
         if self.any_of and not any(attrs.get(name) for name in self.any_of):
-            raise ValidationError(
-                {self.any_of[0]: FieldError(MISSING_PARAMETER).detail}
-            )
+            raise ValidationError({self.any_of[0]: FieldError(MISSING_PARAMETER).detail})
         return attrs
 
     def normalize_input(self, data: dict) -> dict:

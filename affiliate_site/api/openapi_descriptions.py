@@ -31,8 +31,7 @@ TAGS = {
     ),
     "affiliates": "Affiliates, with their groups, parents, notes and payout methods.",
     "balances": (
-        "What is owed to affiliates: opening balances and approved commissions, less"
-        " payments."
+        "What is owed to affiliates: opening balances and approved commissions, less payments."
     ),
     "clicks": "Visits through the links of affiliates.",
     "commissions": "What affiliates earn for conversions; staff or clients decide.",
@@ -41,17 +40,13 @@ TAGS = {
     "payments": "Payments to affiliates. They cover approved commissions.",
     "postbacks": "Conversions and customers, reported by a GET or a POST.",
     "programs": "Programs with their rates, and the affiliates in them.",
-    "webhooks": (
-        "Requests that the service sends. Standard Webhooks verifiers accept them."
-    ),
+    "webhooks": ("Requests that the service sends. Standard Webhooks verifiers accept them."),
 }
 
 RESPONSES = {"200": "The request was carried out", "204": "Done; there is no content"}
 
 HEADERS = {
-    "Link": (
-        "The other pages: `first`, `prev`, `next` and `last`, as far as there are any"
-    ),
+    "Link": ("The other pages: `first`, `prev`, `next` and `last`, as far as there are any"),
     "X-RateLimit-Limit": "How many requests one window allows",
     "X-RateLimit-Remaining": "How many requests are left in this window",
     "X-RateLimit-Reset": "When the window ends, in seconds since 1970",
@@ -192,8 +187,7 @@ DESCRIPTIONS = {
     "recurring_period_days": "For how many days a customer earns commissions, or null.",
     "program_category": "Always null in this version.",
     "commission_type": (
-        "The commission type: an identifier of the program, `level-2` and so on, or"
-        " `bonus`."
+        "The commission type: an identifier of the program, `level-2` and so on, or `bonus`."
     ),
     "commission_value": "The rate: 10 stands for 10 % or for 10 units of the currency.",
     "commission_name": "The title of the commission type.",
@@ -286,14 +280,10 @@ def describe_document(result: dict[str, Any], *_: Any, **__: Any) -> dict[str, A
     result["info"] |= INFO
     result["servers"] = [{"url": "/", "description": "This installation"}]
     operations = [
-        operation
-        for methods in result["paths"].values()
-        for operation in methods.values()
+        operation for methods in result["paths"].values() for operation in methods.values()
     ]
     tags = sorted({tag for operation in operations for tag in operation["tags"]})
-    result["tags"] = [
-        {"name": tag, "description": TAGS[tag]} for tag in [*tags, "webhooks"]
-    ]
+    result["tags"] = [{"name": tag, "description": TAGS[tag]} for tag in [*tags, "webhooks"]]
     for operation in operations:
         describe_operation(operation)
     result["components"]["schemas"] |= deepcopy(WEBHOOK_SCHEMAS)
@@ -329,17 +319,13 @@ def add_description(target: dict[str, Any], text: str | None) -> None:
 
 def build_webhooks() -> dict[str, Any]:
     """Return the requests that the service sends, by event."""
-    return {
-        event: {"post": build_webhook(event)} for event in (*WEBHOOK_EVENTS, TEST_EVENT)
-    }
+    return {event: {"post": build_webhook(event)} for event in (*WEBHOOK_EVENTS, TEST_EVENT)}
 
 
 def build_webhook(event: str) -> dict[str, Any]:
     """Return the operation of one event."""
     schema = next(
-        schema
-        for beginning, schema in WEBHOOK_BODIES.items()
-        if event.startswith(beginning)
+        schema for beginning, schema in WEBHOOK_BODIES.items() if event.startswith(beginning)
     )
     return {
         "operationId": event.replace(".", "_"),

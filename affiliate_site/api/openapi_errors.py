@@ -50,30 +50,20 @@ ERROR_SCHEMAS = {
 }
 
 
-def _build_response(
-    description: str, schema: dict, media_type: str = "application/json"
-) -> dict:
+def _build_response(description: str, schema: dict, media_type: str = "application/json") -> dict:
     return {"description": description, "content": {media_type: {"schema": schema}}}
 
 
 def _add_html_variant(response: dict) -> dict:
     """Add the HTML page, which is the body if `Accept` names no JSON type."""
-    return response | {
-        "content": response["content"] | {"text/html": {"schema": STRING_SCHEMA}}
-    }
+    return response | {"content": response["content"] | {"text/html": {"schema": STRING_SCHEMA}}}
 
 
 SHARED_RESPONSES = {
-    "400": _build_response(
-        "Invalid request; the message says what to change", ANY_ERROR
-    ),
-    "401": _add_html_variant(
-        _build_response("The key is missing or wrong", HTTP_ERROR)
-    ),
+    "400": _build_response("Invalid request; the message says what to change", ANY_ERROR),
+    "401": _add_html_variant(_build_response("The key is missing or wrong", HTTP_ERROR)),
     "403": _build_response("Not on the plan, or the role is too low", HTTP_ERROR),
-    "404": _add_html_variant(
-        _build_response("No such object in this account", ANY_ERROR)
-    ),
+    "404": _add_html_variant(_build_response("No such object in this account", ANY_ERROR)),
     "405": _build_response("The path does not take this method", HTTP_ERROR),
     "409": _build_response("The object's state forbids it", ERRORS),
     "413": _build_response("The body is over 1 MiB", HTTP_ERROR),

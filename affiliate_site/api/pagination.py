@@ -53,18 +53,14 @@ def render_link_header(request, page: int, total: int) -> str:
         entries.insert(0, ("next", page + 1))
     if page > 1:
         entries.append(("prev", min(page - 1, last)))
-    return ", ".join(
-        f'<{build_page_url(request, page)}>; rel="{rel}"' for rel, page in entries
-    )
+    return ", ".join(f'<{build_page_url(request, page)}>; rel="{rel}"' for rel, page in entries)
 
 
 def build_page_url(request, page: int) -> str:
     """Return the URL of the request with another `page`."""
     query = request.META.get("QUERY_STRING", "")
     kept = [
-        part
-        for part in query.split("&")
-        if part and unquote_plus(part.partition("=")[0]) != "page"
+        part for part in query.split("&") if part and unquote_plus(part.partition("=")[0]) != "page"
     ]
     kept.append(f"page={page}")
     # Unchanged, except for characters that would end the URL inside the header.

@@ -38,11 +38,7 @@ class StrictJSONParser(BaseParser):
 def check_content_length(request) -> None:
     """Raise PayloadTooLarge if `Content-Length` exceeds 1 MiB."""
     length = request.META.get("CONTENT_LENGTH") or "0"
-    if (
-        length.isascii()
-        and length.isdigit()
-        and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-    ):
+    if length.isascii() and length.isdigit() and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
         raise PayloadTooLarge
 
 

@@ -103,8 +103,7 @@ class ViewSetAutoSchema(AutoSchema):
     def get_operation_id(self):
         name = type(self.view).__name__.removesuffix("ViewSet")
         is_alias = (
-            self.path.endswith("/approval/")
-            or (self.method, self.view.action) in ALIAS_OPERATIONS
+            self.path.endswith("/approval/") or (self.method, self.view.action) in ALIAS_OPERATIONS
         )
         suffix = "_alias" if is_alias else ""
         suffix += "_by_query" if self.has_query_input else ""
@@ -167,9 +166,7 @@ class ViewSetAutoSchema(AutoSchema):
         if operation is None:
             return None  # excluded from the document
         for status in self.list_error_statuses():
-            operation["responses"][status] = {
-                "$ref": f"#/components/responses/{status}"
-            }
+            operation["responses"][status] = {"$ref": f"#/components/responses/{status}"}
         if "requestBody" in operation:
             operation["requestBody"]["required"] = True  # an empty body is not JSON
         self.add_array_variant(operation)
@@ -208,9 +205,7 @@ class ViewSetAutoSchema(AutoSchema):
 
     def add_bracket_parameters(self, operation):
         """Describe the bracket notation of maps and lists in a query."""
-        for parameter in (
-            operation.get("parameters", []) if self.has_query_input else []
-        ):
+        for parameter in operation.get("parameters", []) if self.has_query_input else []:
             if parameter["schema"].get("type") == "object":
                 parameter |= {"style": "deepObject", "explode": True}
             elif parameter["schema"].get("type") == "array":

@@ -62,9 +62,7 @@ TRACKING_PARAMETERS = (
 )
 
 
-def build_tracking_parameters(
-    data: dict, customer_id: str | None = None
-) -> TrackingParameters:
+def build_tracking_parameters(data: dict, customer_id: str | None = None) -> TrackingParameters:
     """Build the tracking parameters from validated data."""
     sent = {name: data.get(name) for name in (*TRACKING_PARAMETERS, "program_group")}
     return TrackingParameters(customer_id=customer_id, **sent)

@@ -51,9 +51,7 @@ def list_meta_data_urls(viewset) -> list:
     """Return the paths of the meta data of one kind of rows."""
     return [
         path("<str:row_id>/meta-data/", viewset.as_view(META_DATA_ACTIONS)),
-        path(
-            "<str:row_id>/meta-data/<str:key>/", viewset.as_view(META_DATA_KEY_ACTIONS)
-        ),
+        path("<str:row_id>/meta-data/<str:key>/", viewset.as_view(META_DATA_KEY_ACTIONS)),
     ]
 
 
@@ -86,9 +84,7 @@ AFFILIATE_URLS = [
     path("", AffiliateViewSet.as_view(COLLECTION_ACTIONS)),
     path(
         "custom-fields/",
-        AffiliateViewSet.as_view(
-            {"get": "list_custom_fields"}, filterset_class=BaseFilterSet
-        ),
+        AffiliateViewSet.as_view({"get": "list_custom_fields"}, filterset_class=BaseFilterSet),
     ),
     path(AFFILIATE_PATH, AffiliateViewSet.as_view(DETAIL_ACTIONS)),
     path(f"{AFFILIATE_PATH}group/", HierarchyViewSet.as_view(GROUP_ACTIONS)),
@@ -106,9 +102,7 @@ AFFILIATE_URLS = [
     path(f"{AFFILIATE_PATH}balances/", BalanceViewSet.as_view({"get": "retrieve"})),
     path(
         f"{AFFILIATE_PATH}payments/",
-        PaymentViewSet.as_view(
-            {"get": "list_by_affiliate"}, filterset_class=BaseFilterSet
-        ),
+        PaymentViewSet.as_view({"get": "list_by_affiliate"}, filterset_class=BaseFilterSet),
     ),
     path(f"{AFFILIATE_PATH}programs/", EnrolledProgramViewSet.as_view(LIST_ACTIONS)),
     *list_meta_data_urls(AffiliateMetaDataViewSet),

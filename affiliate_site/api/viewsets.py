@@ -204,12 +204,8 @@ class TenantViewSet(IdempotencyMixin, GenericViewSet):
     def render_page(self, rows):
         representation = self.get_representation()[0]
         rows, offset = self.paginate_queryset(self.filter_queryset(rows))  # type: ignore[misc]
-        page = load_page(
-            representation, rows, self.account, offset=offset, limit=PAGE_SIZE
-        )
-        return self.get_paginated_response(
-            representation.represent_all(page, self.account)
-        )
+        page = load_page(representation, rows, self.account, offset=offset, limit=PAGE_SIZE)
+        return self.get_paginated_response(representation.represent_all(page, self.account))
 
     def render_no_content(self):
         return Response(status=204)

@@ -31,9 +31,7 @@ MAX_ROWS = 900  # rows per action; Django accepts 1,000 form fields
 MAX_LISTED_ROWS = 10  # rows that a message names
 DATABASE_TIMEOUT_MESSAGE = "the database did not respond in time; try again"
 TOKEN_PATTERN = re.compile(r"[0-9a-f]{32}")
-SUBMITTED_ALREADY = (
-    "{title}: this page was sent already, and nothing was done a second time."
-)
+SUBMITTED_ALREADY = "{title}: this page was sent already, and nothing was done a second time."
 
 
 @dataclass(frozen=True)
@@ -72,9 +70,7 @@ def run_admin_action(model_admin, request, rows, admin_action: AdminAction):
     """Show the confirmation page; once confirmed, run the action and report."""
     selected_rows = list(rows.select_related("account")[: MAX_ROWS + 1])
     if len(selected_rows) > MAX_ROWS:
-        model_admin.message_user(
-            request, f"Select at most {MAX_ROWS} rows.", level=messages.ERROR
-        )
+        model_admin.message_user(request, f"Select at most {MAX_ROWS} rows.", level=messages.ERROR)
         return None
     is_confirmed = "confirmed" in request.POST
     if not is_confirmed or (admin_action.form and not admin_action.form.is_valid()):
@@ -119,10 +115,7 @@ def execute_confirmed(model_admin, request, selected_rows, admin_action: AdminAc
     Returns the page that offers to undo it, or that shows what was made, if there is
     one.
     """
-    pairs = (
-        pair.partition(":")
-        for pair in request.POST.get("confirmed_amounts", "").split()
-    )
+    pairs = (pair.partition(":") for pair in request.POST.get("confirmed_amounts", "").split())
     confirmed_amounts = {row_id: amount for row_id, _, amount in pairs}
     included, skipped = partition_rows(selected_rows, admin_action, confirmed_amounts)
     started_at = timezone.now()
@@ -184,9 +177,7 @@ def perform_on_row(admin_action: AdminAction, row) -> str:
     return ""
 
 
-def render_confirmation(
-    model_admin, request, admin_action: AdminAction, included, skipped
-):
+def render_confirmation(model_admin, request, admin_action: AdminAction, included, skipped):
     """The page with the number of rows, totals per currency and skipped rows."""
     balances = admin_action.get_balances(included) if admin_action.get_balances else ()
     context = {
@@ -292,6 +283,4 @@ def report_not_done(
         listed = ", ".join(names[:MAX_LISTED_ROWS])
         if len(names) > MAX_LISTED_ROWS:
             listed += f" and {len(names) - MAX_LISTED_ROWS} more"
-        model_admin.message_user(
-            request, f"{outcome}: {listed}: {reason}", level=messages.WARNING
-        )
+        model_admin.message_user(request, f"{outcome}: {listed}: {reason}", level=messages.WARNING)

@@ -46,9 +46,7 @@ def describe_fields_change(fields: list[str], details) -> str:
     if "payment" in fields and is_change(details.get("payment")):
         old, new = details.pop("payment")
         # Not “paid”: the bank may not have answered.
-        return (
-            f"put {{}} into payment {new}" if new else f"took {{}} out of payment {old}"
-        )
+        return f"put {{}} into payment {new}" if new else f"took {{}} out of payment {old}"
     if "method" in details:
         return describe_payout_change(fields)
     words = [FIELD_NAMES.get(name, name.replace("_", " ")) for name in fields]
@@ -58,16 +56,12 @@ def describe_fields_change(fields: list[str], details) -> str:
 def describe_payout_change(fields: list[str]) -> str:
     """Return the sentence for changed details of a payout method."""
     words = [
-        PAYOUT_FIELD_NAMES.get(name, name.replace("_", " "))
-        for name in fields
-        if name != "primary"
+        PAYOUT_FIELD_NAMES.get(name, name.replace("_", " ")) for name in fields if name != "primary"
     ]
     if not words:
         return "made the payout method {method} the primary one of {}"
     primary = " and made it the primary one" if "primary" in fields else ""
-    return (
-        f"set the {join_words(words)} of the payout method {{method}} of {{}}{primary}"
-    )
+    return f"set the {join_words(words)} of the payout method {{method}} of {{}}{primary}"
 
 
 def format_amounts(details: dict[str, Any], currency: str) -> None:
@@ -123,9 +117,7 @@ def is_change(value) -> bool:
 def format_value(value, *, has_changes: bool = True) -> str:
     """Return a value as text, or the old and the new value."""
     if has_changes and is_change(value):
-        return " → ".join(
-            "none" if each is None else shorten_amount(str(each)) for each in value
-        )
+        return " → ".join("none" if each is None else shorten_amount(str(each)) for each in value)
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "all"
     return "none" if value is None else shorten_amount(str(value))

@@ -140,9 +140,7 @@ def find_returned(rows: dict[tuple[str, str], Any], entries) -> set[str]:
     """Return the IDs of payments of entries that came back, not canceled by staff."""
     found = {entry.subject for entry in entries if entry.kind == "payment.canceled"}
     payments = {
-        row.pk: row
-        for (model_name, name), row in rows.items()
-        if f"{model_name}:{name}" in found
+        row.pk: row for (model_name, name), row in rows.items() if f"{model_name}:{name}" in found
     }
     if not payments:
         return set()
@@ -375,9 +373,7 @@ def render_sentence(entry, names: Names) -> SafeString:
     return format_html("{} {}", actor, render_action(entry, names))
 
 
-def render_action(
-    entry, names: Names, *, is_line: bool = False, subject: str = ""
-) -> SafeString:
+def render_action(entry, names: Names, *, is_line: bool = False, subject: str = "") -> SafeString:
     """Return `approved commission 84 of adastone (now 37.48 EUR)`.
 
     With `is_line`, for a history whose page shows the amounts, return

@@ -122,10 +122,7 @@ class PreparedChangeList(ChangeList):
     def page_links(self) -> list[tuple[str, str]]:
         """The numbers and queries of pages; `…` has no query."""
         numbers = list_page_numbers(self.row_number, self.page_num, self.list_per_page)
-        return [
-            (str(n), self.build_page_query(n) if isinstance(n, int) else "")
-            for n in numbers
-        ]
+        return [(str(n), self.build_page_query(n) if isinstance(n, int) else "") for n in numbers]
 
     @property
     def import_url(self) -> str:
@@ -219,9 +216,7 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     def get_urls(self):
         """Add the exports."""
         name = f"{self.opts.app_label}_{self.opts.model_name}_export"
-        csv_view, xlsx_view = map(
-            self.admin_site.admin_view, (self.export_csv, self.export_xlsx)
-        )
+        csv_view, xlsx_view = map(self.admin_site.admin_view, (self.export_csv, self.export_xlsx))
         return [
             path("export/", csv_view, name=name),
             path("export/xlsx/", xlsx_view, name=f"{name}_xlsx"),

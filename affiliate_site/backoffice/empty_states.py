@@ -17,8 +17,7 @@ EMPTY_STATES = {
         " to publish with their link."
     ),
     "tracking.Affiliate": (
-        "No affiliates yet. Choose “Add affiliate” to create one, then add it to a"
-        " program."
+        "No affiliates yet. Choose “Add affiliate” to create one, then add it to a program."
     ),
     "tracking.Enrollment": (
         "No program affiliates yet. Choose “Add program affiliate” to add an affiliate"
@@ -41,8 +40,7 @@ EMPTY_STATES = {
         " about a sale that they see."
     ),
     "tracking.CustomField": (
-        "No custom fields yet. Choose “Add custom field” to ask affiliates a question"
-        " of your own."
+        "No custom fields yet. Choose “Add custom field” to ask affiliates a question of your own."
     ),
     "tracking.Click": (
         "No clicks yet. Add the tracking script to your shop's pages, then call"
@@ -68,31 +66,21 @@ EMPTY_STATES = {
     "payouts.GroupRate": (
         "No group rates yet. Set one on the page of a program to pay a group otherwise."
     ),
-    "payouts.Level": (
-        "No levels yet. Add them on the page of a program to pay parents, too."
-    ),
-    "payouts.Bonus": (
-        "No bonuses yet. Add one on the page of a program to reward a goal."
-    ),
+    "payouts.Level": ("No levels yet. Add them on the page of a program to pay parents, too."),
+    "payouts.Bonus": ("No bonuses yet. Add one on the page of a program to reward a goal."),
     "payouts.Commission": (
-        "No commissions yet. They are created with the first conversion of an"
-        " affiliate."
+        "No commissions yet. They are created with the first conversion of an affiliate."
     ),
     "payouts.LedgerAccount": (
-        "No balances due. Approve a commission to add its amount to the balance of"
-        " the affiliate."
+        "No balances due. Approve a commission to add its amount to the balance of the affiliate."
     ),
     "payouts.Payment": (
-        "No payments yet. Select affiliates under Balances and choose “Pay balance"
-        " in full”."
+        "No payments yet. Select affiliates under Balances and choose “Pay balance in full”."
     ),
     "payouts.PayoutRun": (
-        "No payout runs yet. Choose “Add payout run” to draft the payments of all that"
-        " is due."
+        "No payout runs yet. Choose “Add payout run” to draft the payments of all that is due."
     ),
-    "payouts.PayoutLine": (
-        "No lines of payout runs yet. A payout run has one for each balance."
-    ),
+    "payouts.PayoutLine": ("No lines of payout runs yet. A payout run has one for each balance."),
     "payouts.PayoutMinimum": (
         "No minimums yet: payout runs pay any amount. Choose “Add payout minimum” to"
         " let small amounts wait for the next run."
@@ -106,31 +94,24 @@ EMPTY_STATES = {
         " and private persons of a country."
     ),
     "payouts.PayoutMethod": (
-        "No payout methods yet. Choose “Add payout method” to record how an affiliate"
-        " is paid."
+        "No payout methods yet. Choose “Add payout method” to record how an affiliate is paid."
     ),
-    "payouts.Transfer": (
-        "No ledger entries yet. The first commission creates the first entry."
-    ),
+    "payouts.Transfer": ("No ledger entries yet. The first commission creates the first entry."),
     "tracking.ConversionClaim": (
-        "No contested claims. One appears here when two visitors report the same"
-        " order ID."
+        "No contested claims. One appears here when two visitors report the same order ID."
     ),
     "accounts.SigningSecret": (
         "No signing secrets yet. An owner chooses “Add signing secret” to sign what"
         " the shop's pages report; it is shown only once."
     ),
-    "accounts.ApiKey": (
-        "No API keys yet. An owner chooses “Add API key”; it is shown only once."
-    ),
+    "accounts.ApiKey": ("No API keys yet. An owner chooses “Add API key”; it is shown only once."),
     "tracking.Connection": (
         "No shops yet. A connected shop reports its sales, renewals, refunds and"
         " disputes by itself, without code. An owner chooses “Connect a shop”; it takes"
         " five minutes."
     ),
     "tracking.ShopEvent": (
-        "No events yet. What a connected shop sends is listed here for 30 days, with"
-        " what it did."
+        "No events yet. What a connected shop sends is listed here for 30 days, with what it did."
     ),
     "tracking.TableImport": (
         "No imports yet. An owner chooses “Import a table” to move in from another"
@@ -144,16 +125,13 @@ EMPTY_STATES = {
     "accounts.WebhookEndpoint": (
         "No webhooks yet. An owner chooses “Add webhook” to receive events."
     ),
-    "accounts.Delivery": (
-        "No deliveries yet. Each event that a webhook subscribes to adds one."
-    ),
+    "accounts.Delivery": ("No deliveries yet. Each event that a webhook subscribes to adds one."),
     "accounts.AuditLogEntry": "No audit log entries yet. Each change adds one.",
     "accounts.Invitation": (
         "No invitations yet. An owner sends one under Staff. Without e-mail on this"
         " installation there are none: ask your operator."
     ),
     "accounts.User": (
-        "No staff users yet. An owner chooses “Add staff user” for each person of the"
-        " team."
+        "No staff users yet. An owner chooses “Add staff user” for each person of the team."
     ),
 }

@@ -35,9 +35,7 @@ RADIO = widgets.UnfoldAdminRadioSelectWidget
 PASSWORD = widgets.UnfoldAdminPasswordWidget
 COLOR = widgets.UnfoldAdminColorInputWidget
 # Thousands, in groups of three digits, then decimals after another separator.
-GROUPED_NUMBER = re.compile(
-    r"-?[1-9][0-9]{0,2}([.,' ])[0-9]{3}(\1[0-9]{3})*((?!\1)[.,][0-9]+)?"
-)
+GROUPED_NUMBER = re.compile(r"-?[1-9][0-9]{0,2}([.,' ])[0-9]{3}(\1[0-9]{3})*((?!\1)[.,][0-9]+)?")
 AMBIGUOUS_NUMBER = re.compile(r"-?[1-9][0-9]{0,2}[.,][0-9]{3}")
 MAX_ID_LENGTH = 64
 
@@ -139,9 +137,7 @@ class RowChoiceField(forms.ModelChoiceField):
 
     search_widget = RowSearchWidget
 
-    def __init__(
-        self, manager: str, *, search_field=None, label_from=label_row, **kwargs
-    ):
+    def __init__(self, manager: str, *, search_field=None, label_from=label_row, **kwargs):
         widget = (
             self.search_widget(search_field, admin.site)
             if search_field

@@ -205,8 +205,7 @@ class FormPage(FormView):
         changed = {
             name: present.get(name)
             for name in sorted(present.keys() | (seen.keys() & form.fields.keys()))
-            if name not in present
-            or seen.get(name) != digest_value(form, name, present[name])
+            if name not in present or seen.get(name) != digest_value(form, name, present[name])
         }
         for name, value in changed.items():
             # Else saving again would undo the change.
@@ -244,8 +243,7 @@ class FormPage(FormView):
             **context,
             "title": self.title,
             "opts": opts,
-            "original": self.row
-            and TitledObject(self.row, get_title(self.model_admin, self.row)),
+            "original": self.row and TitledObject(self.row, get_title(self.model_admin, self.row)),
             "adminform": admin_form,
             "has_file_field": form.is_multipart(),
             "errors": form.errors,
@@ -308,9 +306,7 @@ class TitledObject:
 
 
 def calculate_version(form, values: dict[str, Any]) -> str:
-    return urlencode(
-        {name: digest_value(form, name, value) for name, value in values.items()}
-    )
+    return urlencode({name: digest_value(form, name, value) for name, value in values.items()})
 
 
 def read_version(text: str) -> dict[str, str]:

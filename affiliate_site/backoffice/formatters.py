@@ -64,10 +64,7 @@ STATUS_COLORS = {
 
 def format_labels(labels: Iterable[tuple[str, str]]) -> SafeString:
     """Coloured labels: pairs of a colour, as in `STATUS_COLORS`, and a text."""
-    return (
-        format_html_join(" ", '<span class="status-label {}">{}</span>', labels)
-        or EMPTY_VALUE
-    )
+    return format_html_join(" ", '<span class="status-label {}">{}</span>', labels) or EMPTY_VALUE
 
 
 def format_status(status: str) -> SafeString:
@@ -101,8 +98,7 @@ def get_paid_text(row) -> str:
 def format_totals(totals_by_currency) -> Money:
     """`249.90 EUR, 20.00 USD`; `0` without any."""
     totals = [
-        format_money(total, currency)
-        for currency, total in sorted(totals_by_currency.items())
+        format_money(total, currency) for currency, total in sorted(totals_by_currency.items())
     ]
     if len(totals) == 1:
         return totals[0]
@@ -168,10 +164,7 @@ def format_affiliate(affiliate) -> SafeString:
 
 def format_key_values(data) -> str:
     """A JSON object, one key per line."""
-    return (
-        "\n".join(f"{name}: {value}" for name, value in (data or {}).items())
-        or EMPTY_VALUE
-    )
+    return "\n".join(f"{name}: {value}" for name, value in (data or {}).items()) or EMPTY_VALUE
 
 
 def describe_hold_days(days: int | None) -> str:
@@ -190,9 +183,7 @@ def describe_recurring(program) -> str:
         limits.append(f"up to {program.recurring_cap} sales")
     if program.recurring_period_days:
         limits.append(f"for {program.recurring_period_days} days")
-    return f"Later sales of a customer earn, too{': ' if limits else ''}" + " ".join(
-        limits
-    )
+    return f"Later sales of a customer earn, too{': ' if limits else ''}" + " ".join(limits)
 
 
 FIELD_LABELS = {

@@ -139,9 +139,7 @@ class ServiceForm(forms.Form):
         title = self.cleaned_data.get("title", "").replace("_", "-")
         made = self.cleaned_data[name] = slugify(title)[:MAX_ID_LENGTH].strip("-")
         if title and not made:
-            self.add_error(
-                name, "Enter an ID; this title has no letters to make one from."
-            )
+            self.add_error(name, "Enter an ID; this title has no letters to make one from.")
 
     def get_changed_values(self) -> dict[str, Any]:
         """The valid values that differ from the initial ones."""
@@ -162,9 +160,7 @@ class ServiceForm(forms.Form):
     def _list_entered(self) -> list[str]:
         fields = self.fields
         return [
-            name
-            for name in self.cleaned_data
-            if name not in fields or not fields[name].disabled
+            name for name in self.cleaned_data if name not in fields or not fields[name].disabled
         ]
 
     def build_body(self) -> dict:

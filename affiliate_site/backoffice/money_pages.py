@@ -63,9 +63,7 @@ class MoneyFormPage(FormPage):
             result = self.save(form, at)
             return result, self.list_facts(form, result)
 
-        return perform_if_confirmed(
-            self.account, save_and_list_facts, confirmed=confirmed
-        )
+        return perform_if_confirmed(self.account, save_and_list_facts, confirmed=confirmed)
 
     def must_be_confirmed(self, form) -> bool:
         """Whether the effects are shown even if no money moves."""
@@ -89,9 +87,7 @@ class MoneyFormPage(FormPage):
         """Save, or show the form again to change the entries."""
         if "_change_entries" in request.POST:
             version = request.POST.get("version", "")
-            return self.render_to_response(
-                self.get_context_data() | {"version": version}
-            )
+            return self.render_to_response(self.get_context_data() | {"version": version})
         return super().post(request, *args, **kwargs)
 
     def describe(self, effects: MoneyEffects) -> dict[str, Any]:

@@ -91,9 +91,7 @@ class ObjectPageMixin(ModelAdmin):
 
     def find_neighbors(self, row) -> tuple:
         """The objects before and after this one in the list, or None."""
-        return find_neighbors(
-            row, type(row)._base_manager.filter(account=row.account_id)
-        )
+        return find_neighbors(row, type(row)._base_manager.filter(account=row.account_id))
 
     def get_object_context(self, request, row) -> dict[str, Any]:
         """What the template shows of an object."""
@@ -180,9 +178,7 @@ def find_neighbors(row, rows, moment: str = "created_at") -> tuple:
     older = Q((f"{moment}__lt", at)) | Q(pk__lt=row.pk)
     # The conditions with `gte` and `lte` say nothing new, but an index answers them.
     newer_rows = rows.filter(newer, (f"{moment}__gte", at)).order_by(moment, "id")
-    older_rows = rows.filter(older, (f"{moment}__lte", at)).order_by(
-        f"-{moment}", "-id"
-    )
+    older_rows = rows.filter(older, (f"{moment}__lte", at)).order_by(f"-{moment}", "-id")
     return newer_rows.first(), older_rows.first()
 
 
@@ -243,8 +239,7 @@ def build_history(
         "History",
         columns=(Column("Time"), Column("What"), Column("Who")),
         rows=[
-            (format_datetime(at), text, describe_actor(actor, names))
-            for at, text, actor in lines
+            (format_datetime(at), text, describe_actor(actor, names)) for at, text, actor in lines
         ],
     )
 

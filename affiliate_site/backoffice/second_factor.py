@@ -42,17 +42,11 @@ WARNED_FAILURES = 3
 WARNING_INTERVAL = timedelta(days=1)
 PENDING_DEVICE_SESSION_KEY = "pending_device"
 SECOND_FACTOR_URL_NAME = "admin:second_factor"
-ENABLED_MESSAGE = (
-    "Two-factor authentication is enabled. Every sign-in now asks for a code."
-)
+ENABLED_MESSAGE = "Two-factor authentication is enabled. Every sign-in now asks for a code."
 WRONG_CODE_MESSAGE = "Wrong code. Wait for the next code and enter it."
-DISABLED_MESSAGE = (
-    "Two-factor authentication is disabled. You sign in with your password only."
-)
+DISABLED_MESSAGE = "Two-factor authentication is disabled. You sign in with your password only."
 WRONG_PROOF_MESSAGE = "Enter your password or an unused code."
-REQUIRED_MESSAGE = (
-    "Your account requires two-factor authentication: set it up to go on."
-)
+REQUIRED_MESSAGE = "Your account requires two-factor authentication: set it up to go on."
 # Pages for users who have to set up a device first.
 SETUP_URL_NAMES = (
     *("second_factor", "second_factor_begin", "second_factor_confirm"),
@@ -122,9 +116,8 @@ class SecondFactorAdminSite(BackOfficeAdminSite):
 
         @wraps(view)
         def view_after_setup(request, *args, **kwargs):
-            if (
-                request.resolver_match.url_name not in SETUP_URL_NAMES
-                and is_setup_required(request.user)
+            if request.resolver_match.url_name not in SETUP_URL_NAMES and is_setup_required(
+                request.user
             ):
                 messages.warning(request, REQUIRED_MESSAGE)
                 return redirect(SECOND_FACTOR_URL_NAME)
@@ -163,9 +156,7 @@ def second_factor_view(request, site):
         **site.each_context(request),
         "title": "Two-factor authentication",
         "device": find_confirmed_device(request.user),
-        "qr_code_svg": qr_codes.render_inline_svg(pending.config_url)
-        if pending
-        else "",
+        "qr_code_svg": qr_codes.render_inline_svg(pending.config_url) if pending else "",
         "secret": format_secret(pending) if pending else "",
         "codes_left": len(request.user.recovery_codes),
     }
@@ -218,9 +209,7 @@ def confirm_device_view(request, site):
         )
         if is_confirmed:
             list_devices(user, confirmed=False).update(confirmed=True)
-            log_second_factor_change(
-                user, "staff.second_factor_added", at=timezone.now()
-            )
+            log_second_factor_change(user, "staff.second_factor_added", at=timezone.now())
             codes = create_recovery_codes(user, at=timezone.now())
     if not is_confirmed:
         messages.error(request, WRONG_CODE_MESSAGE)
@@ -258,9 +247,7 @@ def remove_device_view(request, site):
         return redirect(SECOND_FACTOR_URL_NAME)
     with transaction.atomic():
         if delete_second_factor(lock_user(user)):
-            log_second_factor_change(
-                user, "staff.second_factor_removed", at=timezone.now()
-            )
+            log_second_factor_change(user, "staff.second_factor_removed", at=timezone.now())
     messages.success(request, DISABLED_MESSAGE)
     return redirect(SECOND_FACTOR_URL_NAME)
 
@@ -281,9 +268,7 @@ def is_second_factor_verified(request) -> bool:
     if not hasattr(request, "is_second_factor_verified"):
         device = find_confirmed_device(request.user)
         verified_id = request.session.get(DEVICE_ID_SESSION_KEY)
-        request.is_second_factor_verified = (
-            device is None or device.persistent_id == verified_id
-        )
+        request.is_second_factor_verified = device is None or device.persistent_id == verified_id
     return request.is_second_factor_verified
 
 
@@ -331,9 +316,7 @@ def limit_lock(user, device: TOTPDevice) -> None:
         throttling_failure_count=MAX_FAILURES
     )
     is_suspicious = rows.filter(throttling_failure_count__gte=WARNED_FAILURES).exists()
-    if is_suspicious and open_window(
-        f"staff-codes {user.pk}", hits=1, window=WARNING_INTERVAL
-    ):
+    if is_suspicious and open_window(f"staff-codes {user.pk}", hits=1, window=WARNING_INTERVAL):
         warn_about_codes(user)
 
 

@@ -32,9 +32,7 @@ def show_secret_once(
     secrets: list[Any] = []
     capturing_action = replace(
         admin_action,
-        perform=lambda row, at: secrets.append(
-            (admin_action.perform(row, at), explain(row))
-        ),
+        perform=lambda row, at: secrets.append((admin_action.perform(row, at), explain(row))),
     )
     response = run_admin_action(model_admin, request, rows, capturing_action)
     if not secrets:
@@ -76,8 +74,7 @@ def render_secret(
         "secret": secret,
         "explanation": explanation,
         "sign_in_url": sign_in_url,
-        "back_url": back_url
-        or reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist"),
+        "back_url": back_url or reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist"),
         "back_text": back_text,
         "snippets": snippets,
     }

@@ -45,9 +45,7 @@ from affiliate_site.throttling import count_sign_in_attempt
 
 HTTP_FOUND = 302  # the response to a form that was accepted
 PROOFS = RateLimit(20, minutes=60)  # of a user: a stolen session guesses no password
-TOO_MANY_PROOFS_MESSAGE = (
-    "You entered your password or a code many times. Try again in an hour."
-)
+TOO_MANY_PROOFS_MESSAGE = "You entered your password or a code many times. Try again in an hour."
 TOO_MANY_SIGN_INS_MESSAGE = "Too many sign-in attempts. Wait a minute and try again."
 ACCOUNT_COOKIE_NAME = "account"
 ACCOUNT_COOKIE_AGE = timedelta(days=365)
@@ -85,8 +83,7 @@ class SignInForm(AuthenticationForm):
     def clean(self):
         """Authenticate as Django's form does, with the account."""
         credentials = {
-            name: self.cleaned_data.get(name)
-            for name in ("account", "username", "password")
+            name: self.cleaned_data.get(name) for name in ("account", "username", "password")
         }
         if None not in credentials.values():
             self.user_cache = authenticate(self.request, **credentials)
@@ -162,9 +159,7 @@ class BackOfficeAdminSite(UnfoldAdminSite):
         for item in [item for group in groups for item in group["items"]]:
             is_allowed = item.get("permission")
             item["has_permission"] = is_allowed is None or is_allowed(request)
-            is_here = request.path == item["link"] or request.path.startswith(
-                item.get("paths", ())
-            )
+            is_here = request.path == item["link"] or request.path.startswith(item.get("paths", ()))
             # Two entries lead to the commissions: one of them to those to check.
             item["active"] = is_here and item.get("is_active", True)
         return groups
@@ -268,9 +263,7 @@ def warn_about_password_reset(request) -> None:
     user = request.user
     if user.password_reset_by is None:
         return
-    by = (
-        "an operator" if user.password_reset_by.is_superuser else user.password_reset_by
-    )
+    by = "an operator" if user.password_reset_by.is_superuser else user.password_reset_by
     messages.warning(
         request,
         f"On {format_datetime(user.password_reset_at)} your password was reset by {by},"

@@ -69,9 +69,7 @@ def build_questions_item(request) -> dict:
     }
 
 
-def build_settings_item(
-    title: str, icon: str, name: str, permission: str, *others: str
-) -> dict:
+def build_settings_item(title: str, icon: str, name: str, permission: str, *others: str) -> dict:
     """The entry of a page of the account, which operators have not.
 
     It is marked on the `others`, too.
@@ -217,12 +215,8 @@ def list_navigation(request) -> list[dict]:
                 ),
                 build_sidebar_item("Creatives", "image", "tracking_creative"),
                 build_sidebar_item("Affiliates", "group", "tracking_affiliate"),
-                build_sidebar_item(
-                    "Program affiliates", "how_to_reg", "tracking_enrollment"
-                ),
-                build_sidebar_item(
-                    "Affiliate groups", "workspaces", "tracking_affiliategroup"
-                ),
+                build_sidebar_item("Program affiliates", "how_to_reg", "tracking_enrollment"),
+                build_sidebar_item("Affiliate groups", "workspaces", "tracking_affiliategroup"),
                 build_sidebar_item("Prospects", "person_add", "tracking_prospect"),
                 build_sidebar_item(
                     "Imports",
@@ -232,9 +226,7 @@ def list_navigation(request) -> list[dict]:
                 ),
                 build_sidebar_item("Notes", "sticky_note_2", "tracking_note"),
                 build_questions_item(request),
-                build_sidebar_item(
-                    "Custom fields", "dynamic_form", "tracking_customfield"
-                ),
+                build_sidebar_item("Custom fields", "dynamic_form", "tracking_customfield"),
                 build_settings_item(
                     "Portal settings",
                     "door_open",
@@ -248,26 +240,18 @@ def list_navigation(request) -> list[dict]:
             "items": [
                 build_sidebar_item("Clicks", "ads_click", "tracking_click"),
                 build_sidebar_item("Customers", "person", "tracking_customer"),
-                build_sidebar_item(
-                    "Conversions", "shopping_cart", "tracking_conversion"
-                ),
-                build_sidebar_item(
-                    "Contested claims", "gavel", "tracking_conversionclaim"
-                ),
+                build_sidebar_item("Conversions", "shopping_cart", "tracking_conversion"),
+                build_sidebar_item("Contested claims", "gavel", "tracking_conversionclaim"),
                 build_sidebar_item("Commissions", "percent", "payouts_commission")
                 | {"is_active": not is_review_list(request)},
                 build_review_item(request),
-                build_sidebar_item(
-                    "Failed page calls", "report", "tracking_failedpagecall"
-                ),
+                build_sidebar_item("Failed page calls", "report", "tracking_failedpagecall"),
             ],
         },
         {
             "title": "Payouts",
             "items": [
-                build_sidebar_item(
-                    "Balances", "account_balance", "payouts_ledgeraccount"
-                ),
+                build_sidebar_item("Balances", "account_balance", "payouts_ledgeraccount"),
                 build_sidebar_item(
                     "Payout runs",
                     "event_repeat",
@@ -275,9 +259,7 @@ def list_navigation(request) -> list[dict]:
                     "payouts_payoutline",
                 ),
                 build_sidebar_item("Payments", "payments", "payouts_payment"),
-                build_sidebar_item(
-                    "Minimums", "vertical_align_bottom", "payouts_payoutminimum"
-                ),
+                build_sidebar_item("Minimums", "vertical_align_bottom", "payouts_payoutminimum"),
                 build_sidebar_item(
                     "Documents", "description", "payouts_document", "payouts_taxrule"
                 ),
@@ -308,13 +290,9 @@ def list_navigation(request) -> list[dict]:
             "title": "Integration",
             "items": [
                 build_sidebar_item("API keys", "key", "accounts_apikey"),
-                build_sidebar_item(
-                    "Signing secrets", "signature", "accounts_signingsecret"
-                ),
+                build_sidebar_item("Signing secrets", "signature", "accounts_signingsecret"),
                 build_sidebar_item("Shops", "storefront", "tracking_connection"),
-                build_sidebar_item(
-                    "Shop events", "move_to_inbox", "tracking_shopevent"
-                ),
+                build_sidebar_item("Shop events", "move_to_inbox", "tracking_shopevent"),
                 build_sidebar_item("Webhooks", "webhook", "accounts_webhookendpoint"),
                 build_sidebar_item("Webhook deliveries", "outbox", "accounts_delivery"),
                 build_sidebar_item("Audit log", "history", "accounts_auditlogentry"),
@@ -329,9 +307,7 @@ def list_navigation(request) -> list[dict]:
                     "account_settings",
                     "accounts.change_account",
                 ),
-                build_sidebar_item(
-                    "Staff", "badge", "accounts_user", "accounts_invitation"
-                ),
+                build_sidebar_item("Staff", "badge", "accounts_user", "accounts_invitation"),
             ],
         },
     ]
@@ -367,9 +343,7 @@ UNFOLD: dict[str, Any] = {
         lambda request: static("backoffice/selection.js"),
         lambda request: static("backoffice/suggestions.js"),
     ],
-    "DASHBOARD_CALLBACK": (
-        "affiliate_site.backoffice.dashboard.context.add_dashboard_context"
-    ),
+    "DASHBOARD_CALLBACK": ("affiliate_site.backoffice.dashboard.context.add_dashboard_context"),
     # Not "search_models", which reads all rows of a list.
     "COMMAND": {"search_callback": "affiliate_site.backoffice.command_palette.search"},
     "COLORS": {

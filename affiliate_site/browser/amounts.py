@@ -5,9 +5,7 @@ from affiliate_site.api.conversion_serializers import MAX_LINE_ITEMS
 from tracking.errors import UnclearCurrency
 
 
-def add_printed_currency(
-    account: Account, data: dict, marks: list[frozenset[str]]
-) -> None:
+def add_printed_currency(account: Account, data: dict, marks: list[frozenset[str]]) -> None:
     """Set the currency that all marks stand for, of several the one of the programs.
 
     Nothing is set without marks, or if the call names one. Raises `UnclearCurrency`.

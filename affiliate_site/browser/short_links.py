@@ -75,9 +75,7 @@ def show_way_on(request, account: Account | None) -> HttpResponse:
         return http_errors.not_found(request)
     program = account and find_shop(account)
     wanted = request.GET.get("to", "")
-    landing_page, hosts = (
-        (program.landing_page, program.shop_hosts) if program else ("", None)
-    )
+    landing_page, hosts = (program.landing_page, program.shop_hosts) if program else ("", None)
     language = translation.get_language_from_request(request)
     with translation.override(language):
         context = {

@@ -294,9 +294,7 @@ def preflight_response() -> HttpResponse:
     return response
 
 
-def parse_call(
-    request, name: str, serializer_class, body: dict
-) -> ValidBrowserCall | None:
+def parse_call(request, name: str, serializer_class, body: dict) -> ValidBrowserCall | None:
     """Return the call, or None if account, signature or a field is invalid."""
     proxy = get_proxy(request)
     account = proxy.account if proxy else find_account(body.get("account"))
@@ -432,9 +430,7 @@ def track_conversion(call: ValidBrowserCall | None, *_) -> HttpResponse:
 
 def create_browser_conversion(call: ValidBrowserCall, external_id: str | None) -> None:
     """Record the conversion, or store the failed attempt after the rollback."""
-    attempt = Attempt(
-        call.account, origin=ConversionOrigin.BROWSER, external_id=external_id
-    )
+    attempt = Attempt(call.account, origin=ConversionOrigin.BROWSER, external_id=external_id)
     try:
         attempt.ensure_allowed()
         call.store(partial(create_conversion_of_call, attempt=attempt))
@@ -469,9 +465,7 @@ def create_conversion_of_call(call: ValidBrowserCall, *, attempt: Attempt) -> No
         extra_warnings=call.warnings,
         has_amount=not is_missing(call.data.get("amount")) or bool(items),
     )
-    create_conversion(
-        call.account, data=data, is_id_free=attempt.is_id_free, at=call.at
-    )
+    create_conversion(call.account, data=data, is_id_free=attempt.is_id_free, at=call.at)
 
 
 def add_tracking_parameters(call: ValidBrowserCall, *, has_customer: bool) -> dict:

@@ -196,9 +196,7 @@ def build_person(
     )
 
 
-def build_payout_method(
-    person: PersonData, index: int
-) -> tuple[PayoutMethodKind, dict[str, str]]:
+def build_payout_method(person: PersonData, index: int) -> tuple[PayoutMethodKind, dict[str, str]]:
     """A bank account for every second affiliate, PayPal for the others."""
     if index % 2:
         return PayoutMethodKind.PAYPAL, {"email": person.email or ""}
@@ -233,9 +231,7 @@ class DemoHistory:
         self._actions: list[tuple[datetime, int, Callable[..., object]]] = []
         self._action_numbers = count()  # keeps the order of those at the same time
 
-    def plan(
-        self, at: datetime, action: Callable[..., object], *args: Any, **kwargs: Any
-    ) -> None:
+    def plan(self, at: datetime, action: Callable[..., object], *args: Any, **kwargs: Any) -> None:
         """Plan an action, which is called with these arguments and its time."""
         planned: Callable[..., object] = partial(action, *args, **kwargs)
         heappush(self._actions, (at, next(self._action_numbers), planned))
@@ -257,13 +253,9 @@ class DemoHistory:
         """The time zone, the team, the first program with its rates, and the groups."""
         account, at = self.account, self.midnight
         update_settings(account, changes={"time_zone": "Europe/Berlin"}, at=at)
-        create_staff_user(
-            account, email=COLLEAGUE, role=Role.FINANCE, password=None, at=at
-        )
+        create_staff_user(account, email=COLLEAGUE, role=Role.FINANCE, password=None, at=at)
         create_signing_secret(account, at=at)
-        program = create_program(
-            account, slug="harbor-lamp-partners", settings=PROGRAM, at=at
-        )
+        program = create_program(account, slug="harbor-lamp-partners", settings=PROGRAM, at=at)
         account.commission_types.create(
             program=program,
             identifier="accessories",
@@ -345,9 +337,7 @@ class DemoHistory:
             set_parent(account, parent_id=parent_id, **named)
         if index % 5 != 3:  # some have not said how they want to be paid
             kind, details = build_payout_method(person, index)
-            set_payout_method(
-                account, kind=kind, details=details, is_primary=True, **named
-            )
+            set_payout_method(account, kind=kind, details=details, is_primary=True, **named)
         if index % 5 != 4:  # the others have not agreed to self-billing
             set_tax_data(
                 account,
@@ -362,9 +352,7 @@ class DemoHistory:
 
     def create_affiliate(self, person: PersonData, *, at: datetime) -> str:
         """Create an affiliate without a program; returns its ID."""
-        return create_affiliate(
-            self.account, data=person, password=UNUSABLE_PASSWORD, at=at
-        ).slug
+        return create_affiliate(self.account, data=person, password=UNUSABLE_PASSWORD, at=at).slug
 
     def add_partner(self, partner: Partner, *, at: datetime) -> None:
         program, slug, coupon = partner.program, partner.affiliate_id, partner.coupon
@@ -378,9 +366,7 @@ class DemoHistory:
         data = EnrollmentData(affiliate_id=slug, **options)
         create_enrollment(self.account, program=program, data=data, at=at)
         changes = {"referral_code": code}
-        update_enrollment(
-            self.account, program=program, affiliate_id=slug, changes=changes, at=at
-        )
+        update_enrollment(self.account, program=program, affiliate_id=slug, changes=changes, at=at)
 
     def plan_events(self) -> None:
         """Plan weekly reviews, monthly bonuses and `EVENTS`."""
@@ -394,9 +380,7 @@ class DemoHistory:
 
     def open_us_program(self, *, at: datetime) -> None:
         """Open the second program, for every second partner of the first one."""
-        program = create_program(
-            self.account, slug="harbor-lamps-us", settings=US_PROGRAM, at=at
-        )
+        program = create_program(self.account, slug="harbor-lamps-us", settings=US_PROGRAM, at=at)
         program.update_row(recurring_cap=US_RECURRING_CAP)
         for partner in self.partners[::2]:
             code, coupon = f"{partner.code}-us", f"{partner.coupon}US"
@@ -499,9 +483,7 @@ class DemoHistory:
         **options: Any,
     ) -> Conversion:
         """Create a conversion; `options` are other fields of `ConversionData`."""
-        data = ConversionData(
-            parameters, line_items, external_id=f"order-{name}", **options
-        )
+        data = ConversionData(parameters, line_items, external_id=f"order-{name}", **options)
         return create_conversion(self.account, data=data, at=at)
 
     def buy(

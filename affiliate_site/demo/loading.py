@@ -70,9 +70,7 @@ def find_saved_credentials() -> DemoCredentials | None:
     return None
 
 
-def load_demo(
-    *, scale: int, at: datetime, progress: ProgressWrapper = iter
-) -> DemoCredentials:
+def load_demo(*, scale: int, at: datetime, progress: ProgressWrapper = iter) -> DemoCredentials:
     """Create the demo account in one transaction; if it exists, return credentials.
 
     Credentials that are lost or invalid are replaced.
@@ -91,9 +89,7 @@ def load_demo(
                 email=EMAIL,
                 password=create_or_reset_login(account, EMAIL, Role.OWNER, at=at),
                 finance_email=FINANCE_EMAIL,
-                finance_password=create_or_reset_login(
-                    account, FINANCE_EMAIL, Role.FINANCE, at=at
-                ),
+                finance_password=create_or_reset_login(account, FINANCE_EMAIL, Role.FINANCE, at=at),
                 affiliate_email=affiliate_email,
                 affiliate_password=affiliate_password,
             )
@@ -114,9 +110,7 @@ def save_credentials(credentials: DemoCredentials) -> None:
         json.dump(vars(credentials), file)
 
 
-def create_demo_account(
-    *, scale: int, at: datetime, progress: ProgressWrapper
-) -> Account:
+def create_demo_account(*, scale: int, at: datetime, progress: ProgressWrapper) -> Account:
     """A lamp shop with two programs, and its history until now."""
     account = create_account(
         slug=ACCOUNT_SLUG,
@@ -147,15 +141,11 @@ def create_demo_account(
     return account
 
 
-def create_or_reset_login(
-    account: Account, email: str, role: str, *, at: datetime
-) -> str:
+def create_or_reset_login(account: Account, email: str, role: str, *, at: datetime) -> str:
     """Create a staff user of the demo or reset its password; returns the password."""
     if account.staff.filter(email=email).exists():
         return reset_password(account, email=email, at=at)
-    _, password = create_staff_user(
-        account, email=email, role=role, password=None, at=at
-    )
+    _, password = create_staff_user(account, email=email, role=role, password=None, at=at)
     return password or ""
 
 

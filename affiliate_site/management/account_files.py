@@ -9,9 +9,7 @@ from affiliate_site.moving.account_files import AccountFileReader
 from affiliate_site.moving.account_import import import_account_file
 
 
-def import_file(
-    command: JsonCommand, account: str, file: Path, *, is_dry_run: bool
-) -> None:
+def import_file(command: JsonCommand, account: str, file: Path, *, is_dry_run: bool) -> None:
     """Create the account from a file, and write the result of the command."""
     with command.show_progress("Rows") as bar:
         try:

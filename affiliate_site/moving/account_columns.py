@@ -44,9 +44,7 @@ EXPORTED = {
         "public_id enrollment prospect program affiliate referrer landing_page"
         " user_agent ip sub_id meta_data dedup_key created_at"
     ),
-    "tracking.Connection": (
-        "public_id kind name program mode settings caught_up_until created_at"
-    ),
+    "tracking.Connection": ("public_id kind name program mode settings caught_up_until created_at"),
     "tracking.Conversion": (
         "external_id program affiliate customer click amount currency tracking_source"
         " meta_data warnings user_agent ip claim_status is_amount_claimed is_contested"
@@ -59,8 +57,7 @@ EXPORTED = {
     ),
     "tracking.Coupon": "code enrollment",
     "tracking.Creative": (
-        "program title kind text file_name media_type width height created_at"
-        " archived_at"
+        "program title kind text file_name media_type width height created_at archived_at"
     ),
     "tracking.CustomField": "slug title type required options",
     "tracking.Customer": (
@@ -71,18 +68,13 @@ EXPORTED = {
     "tracking.Enrollment": (
         "program affiliate approved promoted_by_claim code_chosen_at applied_at"
     ),
-    "tracking.FailedPageCall": (
-        "day reason page count first_at last_at last_order_id last_amount"
-    ),
+    "tracking.FailedPageCall": ("day reason page count first_at last_at last_order_id last_amount"),
     "tracking.FormerExternalId": "conversion external_id",
     "tracking.FormerIdDigest": "digest",
-    "tracking.ImportedObject": (
-        "source kind source_id local_id fingerprint created_at"
-    ),
+    "tracking.ImportedObject": ("source kind source_id local_id fingerprint created_at"),
     "tracking.LateChange": "day",
     "tracking.Mail": (
-        "affiliate kind about recipient subject text created_at due_at attempts"
-        " sent_at error"
+        "affiliate kind about recipient subject text created_at due_at attempts sent_at error"
     ),
     "tracking.Note": "public_id affiliate note created_at",
     "tracking.PortalSettings": (
@@ -112,8 +104,7 @@ EXPORTED = {
     "tracking.ReferralCode": "code enrollment prospect",
     "tracking.ReferralCodeAlias": "code enrollment",
     "tracking.TableImport": (
-        "public_id kind file_name actor created known not_stored settings created_at"
-        " undone_at"
+        "public_id kind file_name actor created known not_stored settings created_at undone_at"
     ),
     "tracking.SearchSuffix": "suffix affiliate",
     "tracking.ShopCustomer": "connection key facts",
@@ -130,8 +121,7 @@ EXPORTED = {
     "tracking.TermsAcceptance": "affiliate terms language accepted_at",
     "tracking.Visitor": "tracking_id click created_at",
     "payouts.Bonus": (
-        "program public_id title goal_type goal period kind value created_at ended_at"
-        " granted_until"
+        "program public_id title goal_type goal period kind value created_at ended_at granted_until"
     ),
     "payouts.Commission": (
         "conversion affiliate kind is_extra commission_type name currency sub_amount"
@@ -155,17 +145,13 @@ EXPORTED = {
         " payout_kind payout_details"
     ),
     "payouts.PaymentAllocation": "payment commission",
-    "payouts.PayoutFile": (
-        "run format message_id currency payments control_sum created_at"
-    ),
+    "payouts.PayoutFile": ("run format message_id currency payments control_sum created_at"),
     "payouts.PayoutLine": (
         "run affiliate currency amount tax_withheld method commission_count"
         " fingerprint state reason note receiver payment bank_reference"
         " bank_reason answered_on settled_on debits"
     ),
-    "payouts.PayoutMethod": (
-        "affiliate kind details is_primary details_changed_at on_hold_reason"
-    ),
+    "payouts.PayoutMethod": ("affiliate kind details is_primary details_changed_at on_hold_reason"),
     "payouts.PayoutMinimum": "affiliate currency amount",
     "payouts.PayoutRun": (
         "public_id state due_before basis note created_by created_at confirmed_by"
@@ -178,16 +164,14 @@ EXPORTED = {
         " mails_payments mail_subject mail_text"
     ),
     "payouts.Refund": (
-        "conversion external_id amount currency is_full lines reason actor created_at"
-        " canceled_at"
+        "conversion external_id amount currency is_full lines reason actor created_at canceled_at"
     ),
     "payouts.TaxData": (
         "affiliate is_business is_small_business country vat_id tax_number legal_name"
         " consented_on changed_at"
     ),
     "payouts.TaxRule": (
-        "is_business is_small_business country rate sentence required_number"
-        " withholding_rate"
+        "is_business is_small_business country rate sentence required_number withholding_rate"
     ),
     "payouts.Transfer": (
         "currency kind debit credit amount commission sequence_number payment"

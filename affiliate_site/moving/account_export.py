@@ -83,9 +83,7 @@ def count_rows(account: Account) -> int:
 
 
 def _get_size(table: AccountTable, account: Account) -> TableSize:
-    found = table.list_rows(account).aggregate(
-        rows=Count("pk"), first=Min("pk"), last=Max("pk")
-    )
+    found = table.list_rows(account).aggregate(rows=Count("pk"), first=Min("pk"), last=Max("pk"))
     return TableSize(found["rows"], found["first"] or 0, found["last"] or 0)
 
 
@@ -114,9 +112,7 @@ def _list_values(table: AccountTable, account: Account) -> Iterator[dict[str, An
     columns = table.columns
     attributes = ["pk", *(column.field.attname for column in columns.values())]
     encoders = [
-        (name, column.encode)
-        for name, column in columns.items()
-        if column.encode is not None
+        (name, column.encode) for name, column in columns.items() if column.encode is not None
     ]
     actors = [name for name in columns if f"{table.label}.{name}" in ACTORS]
     staff: set[int] = set()

@@ -125,9 +125,7 @@ class AccountFileReader:
         self._check_release(manifest)
         try:
             self.slug, self.plan = manifest["account"]["slug"], manifest["plan"]
-            self.sizes = {
-                it["table"]: TableSize(*it["ids"]) for it in manifest["tables"]
-            }
+            self.sizes = {it["table"]: TableSize(*it["ids"]) for it in manifest["tables"]}
             columns = {it["table"]: it["columns"] for it in manifest["tables"]}
         except (KeyError, TypeError) as error:
             raise self.build_error("it is incomplete") from error
@@ -141,9 +139,7 @@ class AccountFileReader:
                 raise self.build_error(f"too many rows or IDs in {table}")
 
     def build_error(self, reason: str) -> InvalidAccountFile:
-        return InvalidAccountFile(
-            file=self.path.name, reason=f"line {self.number}: {reason}"
-        )
+        return InvalidAccountFile(file=self.path.name, reason=f"line {self.number}: {reason}")
 
     def read_rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield table and values of each row; check counts, order and digests."""
@@ -194,9 +190,7 @@ class AccountFileReader:
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise self.build_error("the file is damaged or not complete") from error
 
-    def _parse(
-        self, line: bytes, max_bytes: int | None = MAX_ROW_BYTES
-    ) -> dict[str, Any]:
+    def _parse(self, line: bytes, max_bytes: int | None = MAX_ROW_BYTES) -> dict[str, Any]:
         if max_bytes is not None and len(line) > max_bytes:
             raise self.build_error(f"longer than {max_bytes} bytes")
         if not line.endswith(b"\n"):

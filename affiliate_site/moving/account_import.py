@@ -182,9 +182,7 @@ class AccountFileImport:
         yield label, batch
         self._check_constraints(label)
 
-    def _insert(
-        self, table: AccountTable, batch: Sequence[dict[str, Any]], plan: Plan
-    ) -> None:
+    def _insert(self, table: AccountTable, batch: Sequence[dict[str, Any]], plan: Plan) -> None:
         rows: list[Any] = []
         for values in batch:
             row = self._decode(table, values)
@@ -237,9 +235,7 @@ class AccountFileImport:
                 row[column.field.attname] += self.offsets[column.target]
         if any(self.offsets.values()) or self.slug != self.reader.slug:
             slugs = {f"account:{self.reader.slug}": f"account:{self.slug}"}
-            shift_references(
-                table.label, row, lambda target, pk: pk + self.offsets[target], slugs
-            )
+            shift_references(table.label, row, lambda target, pk: pk + self.offsets[target], slugs)
 
     def _check_ledger(self) -> None:
         """Refuse amounts that nothing explains, as `check_ledger` finds them."""
@@ -261,9 +257,7 @@ class AccountFileImport:
         except IntegrityError as error:
             self._refuse(label, error)
 
-    def _restore_images(
-        self, batch: Sequence[dict[str, Any]], images: list[str]
-    ) -> None:
+    def _restore_images(self, batch: Sequence[dict[str, Any]], images: list[str]) -> None:
         for values in batch:
             name, content = values.get("name"), values.get("content")
             self.missing_images += content is None

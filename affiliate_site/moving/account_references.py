@@ -185,9 +185,7 @@ def _shift_claims(data: Any, shift: Shift) -> Any:
 
 def _shift_stored_attribution(value: Any, values: Values, shift: Shift) -> Any:
     return {
-        name: _shift_attribution(each, values, shift)
-        if name in ("inputs", "outcome")
-        else each
+        name: _shift_attribution(each, values, shift) if name in ("inputs", "outcome") else each
         for name, each in value.items()
     }
 

@@ -31,9 +31,7 @@ def compare_balances(account: Account, source: SourceServer) -> list[dict[str, s
                         "affiliate": slug,
                         "currency": currency,
                         "here": format_decimal(ours),
-                        "source": "no number"
-                        if theirs is None
-                        else format_decimal(theirs),
+                        "source": "no number" if theirs is None else format_decimal(theirs),
                     }
                 )
     return found

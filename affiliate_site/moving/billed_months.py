@@ -15,9 +15,7 @@ Added = tuple[str, str, int]  # ID of the affiliate, month as `2026-03`, number 
 
 def list_added(account: Account, rows: Iterable[tuple[int, datetime]]) -> list[Added]:
     """Count the rows, as primary key of the affiliate and time, in billed months."""
-    counts = Counter(
-        (pk, account.get_day(at).strftime("%Y-%m")) for pk, at in rows if pk
-    )
+    counts = Counter((pk, account.get_day(at).strftime("%Y-%m")) for pk, at in rows if pk)
     billed = find_billed_months(account, {pk for pk, _ in counts})
     affiliates = account.affiliates.in_bulk({pk for pk, _ in billed})
     return sorted(

@@ -23,10 +23,7 @@ def find_offset(model: type[models.Model], size: TableSize) -> int:
     if (digest := digests.order_by("-pk").first()) is not None:
         segment = digest.segments.get(model._meta.db_table, {})
         highest = max(highest, segment.get("last_id", 0))
-    if (
-        size.rows == 0
-        or highest < size.first_id <= size.last_id < highest + MAX_ID_SPAN
-    ):
+    if size.rows == 0 or highest < size.first_id <= size.last_id < highest + MAX_ID_SPAN:
         return 0
     return max(highest, _get_last_value(model)) - size.first_id + 1
 
@@ -96,8 +93,6 @@ def _get_last_value(model: type[models.Model]) -> int:
 
 def _get_sequence(model: type[models.Model]) -> str:
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_get_serial_sequence(%s, 'id')", [model._meta.db_table]
-        )
+        cursor.execute("SELECT pg_get_serial_sequence(%s, 'id')", [model._meta.db_table])
         name: str = cursor.fetchone()[0]
     return name

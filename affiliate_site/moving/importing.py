@@ -308,9 +308,7 @@ class AccountImport:
                     self.keep(kind, self.imports.known[kind, key])
                 continue
             if path in self.source.unstable or len(gone) > max(len(known) // 2, 1):
-                problem = ImportProblem(
-                    "too_many_gone", "", f"{len(gone)} of {len(known)}"
-                )
+                problem = ImportProblem("too_many_gone", "", f"{len(gone)} of {len(known)}")
                 self.report.add_problem(kind, path, problem)
                 continue
             for key in gone:

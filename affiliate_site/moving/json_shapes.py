@@ -173,9 +173,7 @@ SHAPES: dict[str, Any] = {
     "tracking.ConversionClaim.attribution": StoredAttribution,
     "tracking.ConversionClaim.line_items": list[ClaimedItem],
     "tracking.CustomField.options": list[str],
-    **dict.fromkeys(
-        ("tracking.Conversion.warnings", "tracking.Customer.warnings"), list[str]
-    ),
+    **dict.fromkeys(("tracking.Conversion.warnings", "tracking.Customer.warnings"), list[str]),
     "tracking.PortalTerms.translations": Texts,
     "tracking.Program.link_parameters": list[str],
     "tracking.Program.shop_hosts": list[str],

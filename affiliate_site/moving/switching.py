@@ -22,9 +22,9 @@ def explain_differences(
     if since is None:
         return [each | {"reasons": []} for each in differences]
     pks = dict(
-        account.affiliates.filter(
-            slug__in=[each["affiliate"] for each in differences]
-        ).values_list("slug", "pk")
+        account.affiliates.filter(slug__in=[each["affiliate"] for each in differences]).values_list(
+            "slug", "pk"
+        )
     )
     posted = account.transfers.filter(
         Q(debit__affiliate__in=pks.values()) | Q(credit__affiliate__in=pks.values()),

@@ -68,17 +68,12 @@ class OtherDigestStored(Conflict):
 class StillInUse(Conflict):
     """Requests or workers go on inserting rows."""
 
-    message = (
-        "Rows of the account still come in: stop what writes them, and run it again"
-    )
+    message = "Rows of the account still come in: stop what writes them, and run it again"
 
 
 def count_rows(account: Account) -> dict[str, int]:
     """Count the account's rows by table, but for empty tables."""
-    counts = {
-        model._meta.label: _list_rows(model, account).count()
-        for model in _order_tables()
-    }
+    counts = {model._meta.label: _list_rows(model, account).count() for model in _order_tables()}
     return {label: number for label, number in counts.items() if number}
 
 
@@ -275,9 +270,7 @@ def _list_references_to_itself(model: type[models.Model]) -> list[str]:
     return [key.name for key in keys if key.related_model is model]
 
 
-def _list_rows(
-    model: type[models.Model], account: Account
-) -> models.QuerySet[Any, Any]:
+def _list_rows(model: type[models.Model], account: Account) -> models.QuerySet[Any, Any]:
     """Return the account's rows, also of tables of packages, such as second factors."""
     owned = _list_owned()
     if model in owned:

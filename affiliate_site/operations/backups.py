@@ -69,9 +69,7 @@ def create_backup(
     if file in (database, *get_companions(database)):
         raise BackupError(reason=f"{file} belongs to the database: choose another name")
     if not file.name.isprintable():
-        raise BackupError(
-            reason=f"{str(file)!r}: choose a name of printable characters"
-        )
+        raise BackupError(reason=f"{str(file)!r}: choose a name of printable characters")
     if file.exists() and not force:
         raise BackupError(reason=f"{file} exists: choose another name, or add --force")
     with write_aside(file) as partial:
@@ -100,9 +98,7 @@ def delete_old_backups(directory: Path, *, days: int, at: datetime) -> int:
     return len(old)
 
 
-def restore_backup(
-    file: Path, database: Path, *, force: bool, at: datetime
-) -> Path | None:
+def restore_backup(file: Path, database: Path, *, force: bool, at: datetime) -> Path | None:
     """Replace the database by a backup; return the path of the previous database.
 
     No other connection may be open. The caller migrates and checks the ledger.
@@ -195,9 +191,7 @@ def connect(file: Path, mode: str = "rw") -> sqlite3.Connection:
 
 def check_digest(file: Path) -> None:
     digest_file = get_digest_file(file)
-    if digest_file.exists() and digest_file.read_text().split()[:1] != [
-        hash_file(file)
-    ]:
+    if digest_file.exists() and digest_file.read_text().split()[:1] != [hash_file(file)]:
         raise InvalidBackup(file=file, reason=f"it differs from {digest_file.name}")
 
 
@@ -245,9 +239,7 @@ def remove_other_names(database: Path) -> None:
     They would change with the database instead of keeping the previous one.
     """
     for other in database.parent.iterdir():
-        if other.name.startswith(f"{database.name}.before-") and other.samefile(
-            database
-        ):
+        if other.name.startswith(f"{database.name}.before-") and other.samefile(database):
             other.unlink()
 
 

@@ -22,9 +22,7 @@ def check_database_durability(app_configs, databases, **kwargs):
                     "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)",
                     [list(DURABILITY_SETTINGS)],
                 )
-                off = sorted(
-                    name for name, value in cursor.fetchall() if value == "off"
-                )
+                off = sorted(name for name, value in cursor.fetchall() if value == "off")
             errors += [
                 checks.Error(
                     f"PostgreSQL runs with {name} off: acknowledged sales may be lost.",

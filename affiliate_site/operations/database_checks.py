@@ -34,9 +34,7 @@ def check_database(_at: datetime) -> Finding:
     connection.ensure_connection()
     version = ".".join(map(str, connection.get_database_version()))
     if connection.get_database_version() < MIN_VERSIONS[connection.vendor]:
-        return Finding(
-            FAILURE, f"{connection.display_name} {version} is too old", "upgrade it"
-        )
+        return Finding(FAILURE, f"{connection.display_name} {version} is too old", "upgrade it")
     return Finding(OK, f"{connection.display_name} {version}")
 
 
@@ -125,9 +123,7 @@ def check_replica(_at: datetime) -> Finding:
         )
     detail = f"{lag_bytes} bytes behind the primary"
     if lag_bytes > MAX_REPLICA_LAG_BYTES:
-        return Finding(
-            WARNING, detail, "lists are read from the primary until it catches up"
-        )
+        return Finding(WARNING, detail, "lists are read from the primary until it catches up")
     return Finding(OK, detail)
 
 
@@ -208,8 +204,7 @@ def check_archive(at: datetime) -> Finding:
         return Finding(WARNING, f"no log was archived{last}", "set archive_timeout")
     return Finding(
         OK,
-        f"the log was archived at {archived_at:%Y-%m-%d %H:%M} UTC; base backups are"
-        " not checked",
+        f"the log was archived at {archived_at:%Y-%m-%d %H:%M} UTC; base backups are not checked",
     )
 
 

@@ -125,9 +125,7 @@ def check_settings(_at: datetime) -> Finding:
 
 def check_secret_key(_at: datetime) -> Finding:
     """Check the strength of SECRET_KEY and of SECRET_KEY_FALLBACKS."""
-    messages = checks.run_checks(
-        tags=[checks.Tags.security], include_deployment_checks=True
-    )
+    messages = checks.run_checks(tags=[checks.Tags.security], include_deployment_checks=True)
     if any(message.id in SECRET_KEY_CHECKS for message in messages):
         return Finding(
             FAILURE,
@@ -224,9 +222,7 @@ def check_creatives(_at: datetime) -> Finding:
 
 def check_ledger_result(_at: datetime) -> Finding:
     """The last `check_ledger --note` must have found nothing."""
-    slugs = list(
-        Account.objects.filter(discrepancy_count__gt=0).values_list("slug", flat=True)
-    )
+    slugs = list(Account.objects.filter(discrepancy_count__gt=0).values_list("slug", flat=True))
     if slugs:
         return Finding(
             FAILURE,
@@ -262,15 +258,12 @@ def check_webhook_worker(at: datetime) -> Finding:
     alive_at = get_command_runs().get(WORKER_NAME)
     if is_worker_alive(alive_at, at=at):
         if mails and not can_send_mail():
-            return Finding(
-                WARNING, f"mails wait for a mail server: {mails}", "set EMAIL_URL"
-            )
+            return Finding(WARNING, f"mails wait for a mail server: {mails}", "set EMAIL_URL")
         return Finding(OK, f"alive at {alive_at:%Y-%m-%d %H:%M} UTC")
     last = f"not since {alive_at:%Y-%m-%d %H:%M} UTC" if alive_at else "never"
     return Finding(
         FAILURE,
-        f"a worker ran {last}; {count_pending_deliveries()} deliveries wait, and mails:"
-        f" {mails}",
+        f"a worker ran {last}; {count_pending_deliveries()} deliveries wait, and mails: {mails}",
         "run manage.py deliver_webhooks as a service",
     )
 
@@ -406,9 +399,7 @@ STARTUP_CHECKS = (
     "time_limits",
 )
 REQUIRED_CHECKS = {
-    **dict.fromkeys(
-        ("durability", "migrations", "time_limits", "replica", "clock"), "database"
-    ),
+    **dict.fromkeys(("durability", "migrations", "time_limits", "replica", "clock"), "database"),
     **dict.fromkeys(
         (
             *("encryption_keys", "triggers", "ledger", "second_factor"),

@@ -27,8 +27,7 @@ def check_email(_at: datetime) -> Finding:
     if settings.EMAIL_BACKEND.endswith("dummy.EmailBackend"):
         return Finding(
             WARNING,
-            "not configured: no invitations, no notices to owners, no mail to"
-            " affiliates",
+            "not configured: no invitations, no notices to owners, no mail to affiliates",
             "set EMAIL_URL and DEFAULT_FROM_EMAIL",
         )
     if settings.DEFAULT_FROM_EMAIL.endswith("@localhost"):

@@ -26,11 +26,7 @@ SHARED_PROCESSORS: list = [
 
 def create_formatter(*, console: bool) -> logging.Formatter:
     """Return the formatter of all records: JSON lines, or text for a terminal."""
-    renderer = (
-        structlog.dev.ConsoleRenderer()
-        if console
-        else structlog.processors.JSONRenderer()
-    )
+    renderer = structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer()
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=SHARED_PROCESSORS,
         processors=[

@@ -37,9 +37,7 @@ BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)  # seconds
 
 if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
     # Files are named by the number of the worker, not by its process id.
-    values.ValueClass = values.MultiProcessValue(
-        lambda: os.environ.get("METRICS_PROCESS", "main")
-    )
+    values.ValueClass = values.MultiProcessValue(lambda: os.environ.get("METRICS_PROCESS", "main"))
 
 REQUESTS = Counter(
     f"{PREFIX}requests",
@@ -50,9 +48,7 @@ SECONDS = Histogram(
     f"{PREFIX}request_seconds", "Seconds until the answer.", ["route"], buckets=BUCKETS
 )
 STATEMENTS = Counter(f"{PREFIX}statements", "SQL statements of requests.", ["route"])
-FALLBACKS = Counter(
-    f"{PREFIX}rate_limit_fallbacks", "Counted by the database instead of Redis."
-)
+FALLBACKS = Counter(f"{PREFIX}rate_limit_fallbacks", "Counted by the database instead of Redis.")
 
 
 class MetricsMiddleware:
@@ -108,9 +104,7 @@ class DatabaseCollector(Collector):
             families = list(self.read())
         except (DatabaseError, InterfaceError):
             families = []
-        yield build_gauge(
-            "database_up", "Whether the database answers.", int(bool(families))
-        )
+        yield build_gauge("database_up", "Whether the database answers.", int(bool(families)))
         yield from families
 
     def read(self) -> Iterator[GaugeMetricFamily]:

@@ -22,9 +22,7 @@ def sign_probe() -> str:
 def is_probe(request) -> bool:
     """Return whether the request was signed with the secret key of this service."""
     try:
-        signing.loads(
-            request.headers.get(HEADER, ""), salt=SALT, max_age=MAX_AGE_SECONDS
-        )
+        signing.loads(request.headers.get(HEADER, ""), salt=SALT, max_age=MAX_AGE_SECONDS)
     except signing.BadSignature:
         return False
     return True

@@ -34,9 +34,7 @@ TABLE = re.compile(r'\b(?:FROM|INTO|UPDATE)\s+"?([a-z_]+)"?')
 @cache
 def get_tracer_provider(process_id: int) -> TracerProvider:
     """Return the provider of this process, whose thread does not survive a fork."""
-    named = (
-        {} if "OTEL_SERVICE_NAME" in os.environ else {"service.name": "affiliate-site"}
-    )
+    named = {} if "OTEL_SERVICE_NAME" in os.environ else {"service.name": "affiliate-site"}
     provider = TracerProvider(resource=Resource.create(named))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider

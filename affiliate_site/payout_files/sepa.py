@@ -65,9 +65,7 @@ def explain_unfit(line: PayoutLine) -> str:
     return "" if iban.in_sepa_zone else "the account is outside of SEPA"
 
 
-def write_pain001(
-    run: PayoutRun, lines: Sequence[PayoutLine], message_id: str
-) -> bytes:
+def write_pain001(run: PayoutRun, lines: Sequence[PayoutLine], message_id: str) -> bytes:
     """One message with one payment information. Raises `PayerIncomplete` without a
     payer, and `InvalidPayoutFile` if the schema refuses it."""
     content = set_identification(export_message(run, lines), run, message_id)

@@ -153,9 +153,7 @@ class PlannedFile:
     def record(self, run: PayoutRun, *, at: datetime) -> PayoutFile:
         """Record whom the file pays. Raises `ReceiverErased`."""
         is_message = FORMATS[self.format].is_message
-        return record_file(
-            run, self.lines, format_name=self.format, is_message=is_message, at=at
-        )
+        return record_file(run, self.lines, format_name=self.format, is_message=is_message, at=at)
 
     def build(self, run: PayoutRun, *, at: datetime) -> WrittenFile:
         """Record and write the file: the same bytes each time.
@@ -230,9 +228,7 @@ def _plan_format(
     return list(iterate_files(run, name, fit, prefix, erased))
 
 
-def _find_erased(
-    run: PayoutRun, lines: Sequence[PayoutLine], name: str
-) -> dict[PayoutLine, str]:
+def _find_erased(run: PayoutRun, lines: Sequence[PayoutLine], name: str) -> dict[PayoutLine, str]:
     """Return the lines whose receiver was erased and that a file of this format has,
     with their part: it is not made again. Others were answered without such a file.
 
@@ -244,9 +240,7 @@ def _find_erased(
     for line in erased:
         for payments in files:
             if str(line.payment) in payments:
-                others = (
-                    it for it in lines if it.receiver and str(it.payment) in payments
-                )
+                others = (it for it in lines if it.receiver and str(it.payment) in payments)
                 found[line] = next(map(FORMATS[name].get_part, others), ERASED)
     return found
 
@@ -352,10 +346,7 @@ CSV_COLUMNS: dict[str, Callable[[PayoutLine], str]] = {
             *("email", "recipient"),
         )
     },
-    **{
-        name: get_address_part(name)
-        for name in ("street", "postal_code", "city", "country")
-    },
+    **{name: get_address_part(name) for name in ("street", "postal_code", "city", "country")},
     "tax_withheld": lambda line: (
         format_cell(line.tax_withheld, line.currency) if line.tax_withheld else ""
     ),
@@ -392,9 +383,7 @@ def write_xlsx(
     return file.getvalue()
 
 
-def add_tax_column(
-    lines: Sequence[PayoutLine], columns: Sequence[str]
-) -> Sequence[str]:
+def add_tax_column(lines: Sequence[PayoutLine], columns: Sequence[str]) -> Sequence[str]:
     """The columns, with that of the tax at the end if some is withheld, unless it is
     chosen."""
     is_missing = "tax_withheld" not in columns
@@ -437,9 +426,7 @@ def write_wise(run: PayoutRun, lines: Sequence[PayoutLine]) -> bytes:
             "name": get_receiver_name(line),
             "recipientEmail": get_detail("email")(line),
             # 18 letters and digits: the longest reference in all currencies.
-            "paymentReference": format_bank_reference(str(line.payment)).replace(
-                "-", ""
-            ),
+            "paymentReference": format_bank_reference(str(line.payment)).replace("-", ""),
             "receiverType": "PERSON",
             "amountCurrency": "target",
             "amount": format_whole_amount(line, WISE_WHOLE_UNITS),
@@ -476,17 +463,12 @@ def explain_details(reason: str, *names: str) -> Callable[[PayoutLine], str]:
         texts = [text for name in names if (text := get_detail(name)(line))]
         if all(map(is_kept_in_csv, texts)):
             return "" if texts else reason
-        return (
-            "spreadsheets take its address for a formula, and the file would have"
-            " another one"
-        )
+        return "spreadsheets take its address for a formula, and the file would have another one"
 
     return explain_line
 
 
-WISE_DETAILS = explain_details(
-    "neither e-mail address nor recipient", "email", "recipient"
-)
+WISE_DETAILS = explain_details("neither e-mail address nor recipient", "email", "recipient")
 FORMATS: dict[str, FileFormat] = {
     "pain001": FileFormat(
         "SEPA credit transfer",

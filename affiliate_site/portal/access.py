@@ -105,8 +105,7 @@ def show(
     everywhere = {
         "account": request.account,
         "portal": request.portal,
-        "theme_url": request.account.link_color != BLACK
-        and build_url(request.account, "theme"),
+        "theme_url": request.account.link_color != BLACK and build_url(request.account, "theme"),
         "affiliate": affiliate,
         # Strangers confirm their address by a mail.
         "can_apply": affiliate is not None or can_send_mail(),

@@ -44,9 +44,7 @@ def own_data(request):
         " payments, documents and mails. It is a JSON file, which programs can read."
     ).format(account=request.account.name)
     title, button = _("Download my data"), _("Download")
-    return show_form(
-        request, title, form, button, text=text, back="profile", status=status
-    )
+    return show_form(request, title, form, button, text=text, back="profile", status=status)
 
 
 @portal_page("GET", "HEAD", "POST")

@@ -100,9 +100,7 @@ class ApplicationForm(TermsForm):
         widget=forms.Select({"autocomplete": "country"}),
     )
 
-    def __init__(
-        self, *args: Any, questions: Iterable[CustomField], **kwargs: Any
-    ) -> None:
+    def __init__(self, *args: Any, questions: Iterable[CustomField], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.questions = list(questions)
         for question in self.questions:

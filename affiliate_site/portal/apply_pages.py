@@ -42,9 +42,7 @@ def apply(request) -> HttpResponse:
     if not request.portal.is_open:
         raise Http404
     affiliate = request.affiliate
-    offers = (
-        list_further_offers(affiliate) if affiliate else list_offers(request.account)
-    )
+    offers = list_further_offers(affiliate) if affiliate else list_offers(request.account)
     recruiter = request.GET.get("by", "")
     if SLUG_PATTERN.fullmatch(recruiter):  # of a link on the page "Tell others"
         for offer in offers:

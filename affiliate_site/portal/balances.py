@@ -15,9 +15,7 @@ from payouts.services.payout_minimums import get_minimums
 from tracking.services.portal_settings import find_next_payout_day
 
 OBSTACLES = {
-    LeftOutReason.NO_METHOD: gettext_lazy(
-        "You cannot be paid yet: add a way to be paid."
-    ),
+    LeftOutReason.NO_METHOD: gettext_lazy("You cannot be paid yet: add a way to be paid."),
     LeftOutReason.METHOD_INCOMPLETE: gettext_lazy(
         "You cannot be paid yet: details of your payout method are missing or wrong."
         " Enter them again."
@@ -29,8 +27,7 @@ OBSTACLES = {
 }
 WITHOUT_CONTACT = OBSTACLES | {
     LeftOutReason.METHOD_ON_HOLD: gettext_lazy(
-        "You cannot be paid now: a payment to your account came back. Enter the right"
-        " account."
+        "You cannot be paid now: a payment to your account came back. Enter the right account."
     )
 }
 
@@ -84,9 +81,7 @@ def list_reasons(currency: str, amounts: AmountsDue, minimum) -> list[str]:
     days = amounts.days
     reasons = []
     if amounts.due < 0:
-        reasons.append(
-            _("You were paid more than you earned. New sales make up for it first.")
-        )
+        reasons.append(_("You were paid more than you earned. New sales make up for it first."))
     if minimum is not None and 0 < amounts.due < minimum:
         reasons.append(
             _("You are paid once {minimum} are due.").format(
@@ -97,10 +92,7 @@ def list_reasons(currency: str, amounts: AmountsDue, minimum) -> list[str]:
         text = _("All that is on hold is due on {day}.")
         reasons.append(text.format(day=long_day(days[0][0])))
     elif days:
-        text = _(
-            "Of what is on hold, {amount} will be due on {day}, and all of it by"
-            " {last_day}."
-        )
+        text = _("Of what is on hold, {amount} will be due on {day}, and all of it by {last_day}.")
         (first, amount), last = days[0], days[-1][0]
         reasons.append(
             text.format(

@@ -68,6 +68,4 @@ def choose(request, program: str):
     )
     title = _("Choose your code for {program}").format(program=row["program__title"])
     button = _("Use this code")
-    return show_form(
-        request, title, form, button, text=text, back="links", status=status
-    )
+    return show_form(request, title, form, button, text=text, back="links", status=status)

@@ -31,15 +31,11 @@ from tracking.models.portal import OrderIds
 ATTRIBUTED = gettext_lazy("The sale is attributed to you.")
 WINNERS = {
     "coupon": gettext_lazy("The customer used your coupon {value}."),
-    "referral_code": gettext_lazy(
-        "The shop reported the sale with your referral code {value}."
-    ),
+    "referral_code": gettext_lazy("The shop reported the sale with your referral code {value}."),
     "click_id": gettext_lazy("The customer had followed your link."),
     "tracking_id": gettext_lazy("The customer had followed your link."),
     "asset_id": gettext_lazy("The shop reported the sale with your link."),
-    "customer": gettext_lazy(
-        "The customer is yours: an earlier referral of you won them."
-    ),
+    "customer": gettext_lazy("The customer is yours: an earlier referral of you won them."),
     STAFF: gettext_lazy("The company credited the sale to you."),
 }
 STATES = {
@@ -109,18 +105,14 @@ def list_earnings(
             order_id=find_order_id(row, order_ids),
             amount=format_money(row.amount, row.currency),
             state=(state := get_state(row, open_payments, at=at)),
-            due_on=account.get_day(row.due_at)
-            if state == "on_hold" and row.due_at
-            else None,
+            due_on=account.get_day(row.due_at) if state == "on_hold" and row.due_at else None,
             goal=explain_bonus(row),
         )
         for row in rows
     ]
 
 
-def get_state(
-    commission: Commission, open_payments: Collection[int], *, at: datetime
-) -> str:
+def get_state(commission: Commission, open_payments: Collection[int], *, at: datetime) -> str:
     """A key of `STATES`."""
     if commission.deleted_at:
         return "removed"
@@ -152,9 +144,7 @@ def explain_sale(
     """Why the affiliate earns from a sale: sentences."""
     live = [row for row in commissions if row.deleted_at is None] or commissions
     if all(row.kind == CommissionKind.LEVEL for row in live):
-        return [
-            _("An affiliate whom you or your recruits recruited referred the sale.")
-        ]
+        return [_("An affiliate whom you or your recruits recruited referred the sale.")]
     if conversion.affiliate_id != affiliate.pk:
         return [_("Another referral won this sale: you earn nothing.")]
     return [explain_referral(affiliate, conversion)]
@@ -176,9 +166,7 @@ def explain_referral(affiliate: Affiliate, conversion: Conversion) -> str:
     clicked_at = winner.get("clicked_at")
     if clicked_at and parameter not in {"coupon", "referral_code", "customer"}:
         day = account.get_day(datetime.fromisoformat(clicked_at))
-        return _("The customer had followed your link on {day}.").format(
-            day=long_day(day)
-        )
+        return _("The customer had followed your link on {day}.").format(day=long_day(day))
     if winner or parameter == STAFF:
         text = WINNERS.get(parameter, ATTRIBUTED)
         return str(text.format(value=winner.get("value")))
@@ -236,10 +224,7 @@ def explain_disapproval(commission: Commission) -> str:
         return ""
     if reason != InitialStatusReason.CAP_REACHED:
         return ""
-    return _(
-        "A rule disapproved it: this customer has earned you as much as the program"
-        " allows."
-    )
+    return _("A rule disapproved it: this customer has earned you as much as the program allows.")
 
 
 def explain_rate(commission: Commission, calculation: dict[str, Any]) -> str:

@@ -72,9 +72,7 @@ BREAKDOWNS = {
         break_down_by_program,
         needs_figures=True,
     ),
-    "coupon": Breakdown(
-        gettext_lazy("By coupon"), gettext_lazy("Coupon"), break_down_by_coupon
-    ),
+    "coupon": Breakdown(gettext_lazy("By coupon"), gettext_lazy("Coupon"), break_down_by_coupon),
     "page": Breakdown(
         gettext_lazy("By page of the shop"),
         gettext_lazy("Page"),
@@ -102,9 +100,7 @@ def figures(request):
         name = ""
         step = choose_step(period, form.cleaned_data["step"] if form.is_valid() else "")
         found = load_figures(affiliate, period, period.comparable, at=at)
-        parts = [
-            (part, found.of_days(part.days)) for part in split_period(period, step)
-        ]
+        parts = [(part, found.of_days(part.days)) for part in split_period(period, step)]
         tables = [
             build_days_table(parts, step),
             build_states_table(affiliate, period, at=at),
@@ -212,9 +208,7 @@ def build_breakdown(affiliate, breakdown, name: str, period: Period, *, at) -> T
         (Column(_("You earn"), SUMS), [part.commissions for part in parts]),
     ]
     known = [
-        (column, values)
-        for column, values in columns
-        if any(value is not None for value in values)
+        (column, values) for column, values in columns if any(value is not None for value in values)
     ]
     return Table(
         name,

@@ -59,9 +59,7 @@ class CodeForm(forms.Form):
     code = forms.CharField(
         label=_("Code"),
         max_length=40,
-        widget=forms.TextInput(
-            {"autocomplete": "one-time-code", "autocapitalize": "none"}
-        ),
+        widget=forms.TextInput({"autocomplete": "one-time-code", "autocapitalize": "none"}),
     )
 
 
@@ -105,9 +103,7 @@ class DeepLinkForm(forms.Form):
             "If you like: where you put it, such as newsletter-12. You can then see how"
             " often it was clicked there."
         ),
-        error_messages={
-            "invalid": _("Use letters, digits and - _ . only, without spaces.")
-        },
+        error_messages={"invalid": _("Use letters, digits and - _ . only, without spaces.")},
     )
 
 
@@ -117,9 +113,7 @@ class MissingSaleForm(forms.Form):
         max_length=255,
         help_text=_("As the shop wrote it to the customer."),
     )
-    day = forms.DateField(
-        label=_("Day of the order"), widget=forms.DateInput({"type": "date"})
-    )
+    day = forms.DateField(label=_("Day of the order"), widget=forms.DateInput({"type": "date"}))
 
     def __init__(self, *args: Any, today: date, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -14,9 +14,7 @@ def choose(request):
     """Remember a language, for this browser and for the affiliate."""
     home = build_url(request.account, "home")
     page = request.POST.get("page", "")
-    is_page_of_portal = (
-        page.startswith(home) and page.isprintable() and "\\" not in page
-    )
+    is_page_of_portal = page.startswith(home) and page.isprintable() and "\\" not in page
     response = redirect(page if is_page_of_portal else home)
     language = request.POST.get("language")
     if language not in dict(settings.LANGUAGES):

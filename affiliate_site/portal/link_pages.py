@@ -51,9 +51,7 @@ def links(request):
     page = query.get("page", "")
     if first_page and page.startswith("/") and not page.startswith("//"):
         query["page"] = urljoin(first_page, page)  # of the first shop
-    form = DeepLinkForm(
-        query if "page" in query else None, initial={"page": first_page}
-    )
+    form = DeepLinkForm(query if "page" in query else None, initial={"page": first_page})
     deep_links = find_deep_links(account, form, approved)
     if "file" in request.GET:
         titles = (_("Program"), _("Kind"), _("Link or coupon"))
@@ -79,9 +77,7 @@ def list_file_lines(programs, deep_links) -> list[tuple[str, str, str]]:
     own = [program["links"] for program in approved]
     links = (link for each in own + deep_links for link in each.values())
     coupons = [
-        (program["title"], _("Coupon"), code)
-        for program in approved
-        for code in program["coupons"]
+        (program["title"], _("Coupon"), code) for program in approved for code in program["coupons"]
     ]
     return [(link.title, link.label, link.url) for link in links] + coupons
 
@@ -106,9 +102,7 @@ def qr_code(request):
     page, sub_id = query.get("page", ""), query.get("sub_id", "")
     is_valid = not sub_id or SUB_ID_PATTERN.fullmatch(sub_id)
     links = {
-        row["program__slug"]: build_links(
-            affiliate.account, row, page=page, sub_id=sub_id
-        )
+        row["program__slug"]: build_links(affiliate.account, row, page=page, sub_id=sub_id)
         for row in select_programs(affiliate)
         if row["approved"] and is_valid
     }

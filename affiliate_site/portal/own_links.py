@@ -59,9 +59,7 @@ def get_host(row) -> str:
     return split_url(row["program__landing_page"]).netloc.lower()
 
 
-def build_links(
-    account: Account, row, *, page: str = "", sub_id: str = ""
-) -> dict[str, OwnLink]:
+def build_links(account: Account, row, *, page: str = "", sub_id: str = "") -> dict[str, OwnLink]:
     """The links of one program by kind, to its landing page or another of its shop.
 
     There are none to a page that is not of the shop. Sub-ids have no asset link.

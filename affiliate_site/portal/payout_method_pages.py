@@ -89,9 +89,7 @@ class PayoutMethodForm(ConfirmedForm):
         help_text=gettext_lazy("If it is somebody else than you."),
     )
     iban = DetailField(label="IBAN")
-    bic = DetailField(
-        label="BIC", help_text=gettext_lazy("Within SEPA the IBAN is enough.")
-    )
+    bic = DetailField(label="BIC", help_text=gettext_lazy("Within SEPA the IBAN is enough."))
     account_number = DetailField(
         label=gettext_lazy("Account number"),
         help_text=gettext_lazy("Only of an account without IBAN."),
@@ -128,9 +126,7 @@ class PayoutMethodForm(ConfirmedForm):
 
     def build_details(self) -> dict[str, str]:
         """The details that were entered."""
-        return {
-            name: text for name in self.details if (text := self.cleaned_data[name])
-        }
+        return {name: text for name in self.details if (text := self.cleaned_data[name])}
 
     def show_error(self, error) -> None:
         """Show next to its field what is missing or wrong."""

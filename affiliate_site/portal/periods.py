@@ -87,9 +87,7 @@ class FiguresForm(PeriodChoiceForm):
 
     default_period = "30_days"
 
-    step = forms.ChoiceField(
-        label=_("Grouped by"), choices=list(STEPS.items()), required=False
-    )
+    step = forms.ChoiceField(label=_("Grouped by"), choices=list(STEPS.items()), required=False)
 
     def get_period(self, today: date) -> Period:
         """The chosen period, or the default if it is wrong."""

@@ -36,8 +36,7 @@ EVENTS = {
     "customer.updated": gettext_lazy("A customer changed"),
 }
 UNREACHABLE = gettext_lazy(
-    "This address cannot be called. It must begin with https:// and be reachable from"
-    " the internet."
+    "This address cannot be called. It must begin with https:// and be reachable from the internet."
 )
 SHOWN_DELIVERIES = 3
 
@@ -50,8 +49,7 @@ class PostbackForm(forms.Form):
         max_length=MAX_WEBHOOK_URL_LENGTH,
         widget=forms.TextInput({"inputmode": "url", "autocomplete": "off"}),
         help_text=gettext_lazy(
-            "Such as https://track.example.net/?sub=${click_subid}&sum="
-            "${commission_amount}"
+            "Such as https://track.example.net/?sub=${click_subid}&sum=${commission_amount}"
         ),
     )
     events = forms.MultipleChoiceField(
@@ -84,9 +82,7 @@ def postbacks(request):
         "is_saved": "saved" in request.GET,
         "form": form,
         "macros": [f"${{{name}}}" for name in POSTBACK_MACROS],
-        "postbacks": [
-            describe_postback(account, row) for row in list_own_postbacks(affiliate)
-        ],
+        "postbacks": [describe_postback(account, row) for row in list_own_postbacks(affiliate)],
         "back_url": build_url(account, "profile"),
     }
     return show(request, "postbacks", context)
@@ -98,9 +94,7 @@ def describe_postback(account, postback) -> dict[str, Any]:
     postback.account = account
     return {
         "url": postback.url,
-        "events": ", ".join(
-            str(EVENTS[name]) for name in postback.events or POSTBACK_EVENTS
-        ),
+        "events": ", ".join(str(EVENTS[name]) for name in postback.events or POSTBACK_EVENTS),
         "is_off": postback.disabled_at is not None,
         "remove_url": build_url(account, "remove_postback", postback=public_id),
         "deliveries": [
@@ -132,6 +126,4 @@ def remove_postback(request, postback: str):
     except WebhookNotFound:
         return http_errors.not_found(request)
     title, button = _("Remove postback"), _("Remove")
-    return show_form(
-        request, title, forms.Form(), button, text=found.url, back="postbacks"
-    )
+    return show_form(request, title, forms.Form(), button, text=found.url, back="postbacks")

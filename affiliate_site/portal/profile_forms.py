@@ -29,12 +29,8 @@ class TextField(LineField):
 
 
 class ProfileForm(forms.Form):
-    firstname = TextField(
-        label=_("First name"), required=True, autocomplete="given-name"
-    )
-    lastname = TextField(
-        label=_("Last name"), required=True, autocomplete="family-name"
-    )
+    firstname = TextField(label=_("First name"), required=True, autocomplete="given-name")
+    lastname = TextField(label=_("Last name"), required=True, autocomplete="family-name")
     company_name = TextField(label=_("Company"), autocomplete="organization")
     address = TextField(
         label=_("Street and number"),

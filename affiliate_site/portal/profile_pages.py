@@ -60,9 +60,7 @@ def profile(request):
         "title": _("Profile"),
         "is_saved": "saved" in request.GET,
         "details": list_details(request),
-        "new_email": portal_emails.find_email_change(
-            request.affiliate, at=timezone.now()
-        ),
+        "new_email": portal_emails.find_email_change(request.affiliate, at=timezone.now()),
         "more_pages": list_pages(request.account),
         "form": form,
         "rules": password_validators_help_texts(),

@@ -31,11 +31,7 @@ CACHE = "public, max-age=300"
 def program(request, program: str) -> HttpResponse:
     """What a program offers."""
     account = request.account
-    offers = (
-        list_offers(account, request.affiliate, slug=program)
-        if request.portal.is_open
-        else []
-    )
+    offers = list_offers(account, request.affiliate, slug=program) if request.portal.is_open else []
     if not offers:
         raise Http404
     context = {

@@ -38,9 +38,7 @@ def list_offers(account, affiliate=None, **conditions) -> list[dict[str, Any]]:
             "is_automatic": program.auto_approve_affiliates,
         }
         for program in programs
-        for minimum in [
-            minimums.find((affiliate.pk if affiliate else 0, program.currency))
-        ]
+        for minimum in [minimums.find((affiliate.pk if affiliate else 0, program.currency))]
     ]
 
 

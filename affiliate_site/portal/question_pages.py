@@ -103,11 +103,7 @@ def ask(request):
         "form": form,
         "order_id": facts["order_id"],
         "day": facts["day"],
-        "hidden": [
-            (name, values[name])
-            for name in ("sale", "order_id", "day")
-            if name in values
-        ],
+        "hidden": [(name, values[name]) for name in ("sale", "order_id", "day") if name in values],
     }
     return show(request, "ask", context, status=status)
 
@@ -164,9 +160,7 @@ def questions(request):
                 "row": row,
                 "asked_on": account.get_day(row.created_at),
                 "answered_on": row.answered_at and account.get_day(row.answered_at),
-                "given": ANSWER_TEXTS[Answer(row.answer_given)]
-                if row.answer_given
-                else "",
+                "given": ANSWER_TEXTS[Answer(row.answer_given)] if row.answer_given else "",
             }
             for row in found
         ],

@@ -96,9 +96,7 @@ def sale(request, sale: int):
     account = affiliate.account
     rows = account.commissions.filter(affiliate=affiliate, conversion=min(sale, MAX_ID))
     rows = hide_undone_commissions(account, rows)
-    commissions = list(
-        rows.select_related("conversion__program", "payment").order_by("id")
-    )
+    commissions = list(rows.select_related("conversion__program", "payment").order_by("id"))
     if not commissions:
         raise Http404
     conversion = commissions[0].conversion
@@ -120,12 +118,8 @@ def sale(request, sale: int):
             )
             for earning in earnings
         ],
-        "refunds": [
-            account.get_day(refund.created_at) for refund in refunds.order_by("id")
-        ],
-        "earns_nothing": all(
-            earning.state in {"disapproved", "removed"} for earning in earnings
-        ),
+        "refunds": [account.get_day(refund.created_at) for refund in refunds.order_by("id")],
+        "earns_nothing": all(earning.state in {"disapproved", "removed"} for earning in earnings),
         "ask_url": f"{build_url(account, 'ask')}?sale={conversion.pk}",
     }
     return show(request, "sale", context)

@@ -98,9 +98,7 @@ def second_factor(request):
     is_own = is_start or (app and app.secret == request.POST.get("secret"))
     if app and is_own and not is_on and not request.viewed_by:
         name = affiliate.email or affiliate.slug
-        uri = pyotp.TOTP(app.secret).provisioning_uri(
-            name=name, issuer_name=request.account.name
-        )
+        uri = pyotp.TOTP(app.secret).provisioning_uri(name=name, issuer_name=request.account.name)
         key = {"label": _("Key"), "url": app.secret}
         context |= {"key": key, "app_url": uri, "qr_code": render_inline_svg(uri)}
     return show(request, "second_factor", context, status=status)

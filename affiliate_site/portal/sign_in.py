@@ -79,9 +79,7 @@ def ask_for_link(request):
             portal_links.request_portal_link(
                 account,
                 email=email,
-                purpose=LinkPurpose.SET_PASSWORD
-                if is_for_password
-                else LinkPurpose.SIGN_IN,
+                purpose=LinkPurpose.SET_PASSWORD if is_for_password else LinkPurpose.SIGN_IN,
                 at=timezone.now(),
             )
             message = str(LINK_SENT)
@@ -100,9 +98,7 @@ def use_link(request, token: str):
     message = ""
     if request.method == "POST":
         try:
-            session = portal_access.use_sign_in_link(
-                request.account, token, at=timezone.now()
-            )
+            session = portal_access.use_sign_in_link(request.account, token, at=timezone.now())
         except CodeRequired as error:
             return ask_for_code(request.account, error)
         except LinkExpired as error:

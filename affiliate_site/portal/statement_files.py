@@ -67,8 +67,7 @@ def render(statement: Statement, file_format: str, order_ids: str) -> bytes:
         "statement": statement,
         "language": get_language(),
         "sections": [
-            build_section(statement, each, order_ids, period)
-            for each in statement.currencies
+            build_section(statement, each, order_ids, period) for each in statement.currencies
         ],
     }
     return write_pdf("statements/statement.html", context)

@@ -31,20 +31,16 @@ OBSTACLES = {
         "No document can be issued for your payments yet: enter your tax data."
     ),
     DocumentProblem.NO_CONSENT: gettext_lazy(
-        "No document can be issued for your payments yet: agree to self-billing in your"
-        " tax data."
+        "No document can be issued for your payments yet: agree to self-billing in your tax data."
     ),
     DocumentProblem.NO_ADDRESS: gettext_lazy(
-        "No document can be issued for your payments yet: enter your address in your"
-        " profile."
+        "No document can be issued for your payments yet: enter your address in your profile."
     ),
     DocumentProblem.NO_VAT_ID: gettext_lazy(
-        "No document can be issued for your payments yet: enter your VAT ID in your tax"
-        " data."
+        "No document can be issued for your payments yet: enter your VAT ID in your tax data."
     ),
     DocumentProblem.NO_TAX_NUMBER: gettext_lazy(
-        "No document can be issued for your payments yet: enter your tax number in your"
-        " tax data."
+        "No document can be issued for your payments yet: enter your tax number in your tax data."
     ),
     DocumentProblem.NO_NUMBER: gettext_lazy(
         "No document can be issued for your payments yet: enter your VAT ID or your tax"
@@ -86,9 +82,7 @@ class TaxDataForm(ConfirmedForm):
         label=gettext_lazy("Country where you pay taxes"),
         choices=list_countries,
     )
-    tax_number = forms.CharField(
-        label=gettext_lazy("Tax number"), max_length=32, required=False
-    )
+    tax_number = forms.CharField(label=gettext_lazy("Tax number"), max_length=32, required=False)
     vat_id = forms.CharField(
         label=gettext_lazy("VAT ID"),
         max_length=32,
@@ -106,10 +100,7 @@ class TaxDataForm(ConfirmedForm):
             return
         self.add_error(
             "vat_id",
-            _(
-                "This VAT ID does not fit: check it and the country. Private persons"
-                " have none."
-            ),
+            _("This VAT ID does not fit: check it and the country. Private persons have none."),
         )
 
 

@@ -28,7 +28,6 @@ def get_luminance(color: str) -> float:
     """The relative luminance of `#rrggbb`, from 0 to 1."""
     shares = (int(color[start : start + 2], 16) / 255 for start in (1, 3, 5))
     red, green, blue = (
-        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
-        for share in shares
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -32,9 +32,7 @@ def is_sign_in_throttled(request, account, email: str) -> bool:
     Call it once per form that was sent, before the service. The limits are those of
     staff, counted apart from them.
     """
-    return count_sign_in_attempt(
-        request, email, group="portal-sign-ins", account=account.slug
-    )
+    return count_sign_in_attempt(request, email, group="portal-sign-ins", account=account.slug)
 
 
 def is_code_throttled(affiliate, code: str) -> bool:

@@ -44,9 +44,7 @@ urlpatterns = [
     path("sales/<int:sale>/", sale_pages.sale, name="sale"),
     path("figures/", figures.figures, name="figures"),
     path("payments/", payment_pages.payments, name="payments"),
-    path(
-        "payout-methods/<str:kind>/", payout_method_pages.set_method, name="set_method"
-    ),
+    path("payout-methods/<str:kind>/", payout_method_pages.set_method, name="set_method"),
     path(
         "payout-methods/<str:kind>/primary/",
         payout_method_pages.make_primary,

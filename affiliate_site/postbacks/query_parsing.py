@@ -44,9 +44,7 @@ def parse_query(query) -> dict:
             data.setdefault(name, data[alias])
     for name in BOOLEAN_PARAMETERS:
         if isinstance(data.get(name), str):
-            data[name] = QueryBooleanField.BOOLEAN_VALUES.get(
-                data[name].lower(), data[name]
-            )
+            data[name] = QueryBooleanField.BOOLEAN_VALUES.get(data[name].lower(), data[name])
     for name in LIST_PARAMETERS:
         data[name] = convert_to_list(data.get(name))
     return data
@@ -65,13 +63,10 @@ def validate_query_text(request, *names: str) -> None:
     invalid = [
         name
         for name, value in request.GET.items()
-        if (not names or name in names)
-        and ("\x00" in name + value or name in undecodable)
+        if (not names or name in names) and ("\x00" in name + value or name in undecodable)
     ]
     if invalid:
-        raise ValidationError(
-            {name: FieldError(INVALID_TEXT).detail for name in invalid}
-        )
+        raise ValidationError({name: FieldError(INVALID_TEXT).detail for name in invalid})
 
 
 def find_undecodable_name(pair: bytes) -> str | None:
@@ -96,9 +91,7 @@ def set_nested_value(data: dict, path: list[str], value: str) -> None:
 
 def convert_to_list(indexed):
     """Convert `{"0": …, "1": …}` to a list in numeric order; keep other values."""
-    if not isinstance(indexed, dict) or not all(
-        key.isascii() and key.isdigit() for key in indexed
-    ):
+    if not isinstance(indexed, dict) or not all(key.isascii() and key.isdigit() for key in indexed):
         return indexed
     return [indexed[key] for key in sorted(indexed, key=get_numeric_sort_key)]
 

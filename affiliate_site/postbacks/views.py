@@ -132,9 +132,7 @@ class CustomerPostbackUpdateSerializer(CustomerIdSerializer):
     """Changes of a customer."""
 
     meta_data = MetaDataField(required=False)
-    status = TrimmedTextField(
-        required=False, schema_extra={"enum": CustomerStatus.values}
-    )
+    status = TrimmedTextField(required=False, schema_extra={"enum": CustomerStatus.values})
 
 
 class PostbackParser(StrictJSONParser):
@@ -195,9 +193,7 @@ class ConversionPostbackViewSet(BasePostbackViewSet, BaseConversionViewSet):
         data = self.validate_body()
         conversion = create_conversion(
             self.account,
-            data=build_conversion_data(
-                data, attempt.external_id, order=POSTBACK_CONVERSION_ORDER
-            ),
+            data=build_conversion_data(data, attempt.external_id, order=POSTBACK_CONVERSION_ORDER),
             status=data.get("status"),
             is_id_free=attempt.is_id_free,
             at=self.at,
@@ -214,9 +210,7 @@ class ConversionPostbackViewSet(BasePostbackViewSet, BaseConversionViewSet):
         update_conversion(
             self.account,
             conversion_id=conversion.pk,
-            changes={
-                name: data[name] for name in ("amount", "meta_data") if name in data
-            },
+            changes={name: data[name] for name in ("amount", "meta_data") if name in data},
             should_recalculate=data.get("recalculate_commissions", True),
             status=data.get("status"),
             at=self.at,

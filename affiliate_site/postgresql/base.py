@@ -77,6 +77,4 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Return a cursor of the connection; Django's method adds its own loader."""
         if name is None:
             return self.connection.cursor()
-        return self.connection.cursor(
-            name, scrollable=False, withhold=self.connection.autocommit
-        )
+        return self.connection.cursor(name, scrollable=False, withhold=self.connection.autocommit)

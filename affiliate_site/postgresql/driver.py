@@ -13,9 +13,7 @@ class LimitedConnection(Connection[Any]):
 
     answer_seconds: float | None = None
 
-    def wait(
-        self, gen: Any, interval: float = POLL_SECONDS, timeout: float | None = None
-    ) -> Any:
+    def wait(self, gen: Any, interval: float = POLL_SECONDS, timeout: float | None = None) -> Any:
         if timeout is None:
             timeout = self.answer_seconds
         try:

@@ -72,9 +72,7 @@ def export_person(account: Account, *, identifier: str, at: datetime) -> dict[st
         return {
             "account": account.slug,
             "exported_at": at,
-            "affiliates": [
-                _export_affiliate(account, row) for row in people.affiliates
-            ],
+            "affiliates": [_export_affiliate(account, row) for row in people.affiliates],
             "prospects": [_export_prospect(account, row) for row in people.prospects],
             "customers": [_export_customer(account, row) for row in people.customers],
         }
@@ -87,26 +85,21 @@ def export_own_data(affiliate: Affiliate, *, at: datetime) -> dict[str, Any]:
     with use_snapshot():
         whole = _export_affiliate(account, affiliate)
     commissions = [
-        {name: row[name] for name in OWN_COMMISSION_KEYS}
-        for row in whole["commissions"]
+        {name: row[name] for name in OWN_COMMISSION_KEYS} for row in whole["commissions"]
     ]
     return {
         "account": account.slug,
         "exported_at": at,
         **{name: whole[name] for name in OWN_KEYS},
         "commissions": commissions,
-        "payments": [
-            {name: row[name] for name in OWN_PAYMENT_KEYS} for row in whole["payments"]
-        ],
+        "payments": [{name: row[name] for name in OWN_PAYMENT_KEYS} for row in whole["payments"]],
     }
 
 
 def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
     own = {"affiliate": affiliate}
     commissions = account.commissions.filter(**own)
-    programs = _represent(
-        EnrollmentEventRepresentation, account, account.enrollments.filter(**own)
-    )
+    programs = _represent(EnrollmentEventRepresentation, account, account.enrollments.filter(**own))
     postbacks = account.webhook_endpoints.filter(affiliate=affiliate.slug)
     return {
         **_represent_one(AffiliateRepresentation, account, affiliate),
@@ -155,9 +148,7 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
         "documents": list(
             account.documents.filter(**own)
             .order_by("pk")
-            .values(
-                "label", "issued_on", "currency", "total", "tax_withheld", "supplier"
-            )
+            .values("label", "issued_on", "currency", "total", "tax_withheld", "supplier")
         ),
         "mails": list(
             account.mails.filter(**own)
@@ -165,13 +156,9 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             .order_by("pk")
             .values(*MAIL_COLUMNS)
         ),
-        "questions": list(
-            account.questions.filter(**own).order_by("pk").values(*QUESTION_COLUMNS)
-        ),
+        "questions": list(account.questions.filter(**own).order_by("pk").values(*QUESTION_COLUMNS)),
         "portal_sessions": list(
-            account.portal_sessions.filter(**own)
-            .order_by("pk")
-            .values("created_at", "expires_at")
+            account.portal_sessions.filter(**own).order_by("pk").values("created_at", "expires_at")
         ),
         "portal_second_factors": list(
             account.portal_second_factors.filter(**own).values("confirmed_at")
@@ -213,16 +200,12 @@ def _export_customer(account: Account, customer: Customer) -> dict[str, Any]:
     conversions = account.conversions.filter(customer=customer)
     clicks = find_clicks(account, customer)
     visitors = account.visitors.filter(click__in=clicks.values("pk"))
-    former_ids = account.former_external_ids.filter(
-        conversion__in=conversions.values("pk")
-    )
+    former_ids = account.former_external_ids.filter(conversion__in=conversions.values("pk"))
     return {
         **_represent_one(CustomerRepresentation, account, customer),
         **{name: getattr(customer, name) for name in VISITOR_DATA},
         "removed_at": customer.deleted_at,
-        "conversions": _represent(
-            ConversionRepresentation, account, conversions, VISITOR_DATA
-        ),
+        "conversions": _represent(ConversionRepresentation, account, conversions, VISITOR_DATA),
         **_list_reasons(account, conversions),
         "shop_events": _list_shop_events(account, conversions),
         "former_external_ids": [str(row) for row in former_ids.order_by("pk")],
@@ -246,9 +229,7 @@ def _list_reasons(
     }
 
 
-def _list_shop_events(
-    account: Account, conversions: QuerySet[Any, Any]
-) -> list[dict[str, Any]]:
+def _list_shop_events(account: Account, conversions: QuerySet[Any, Any]) -> list[dict[str, Any]]:
     """What shops sent about the sales, as long as it is kept."""
     orders = account.shop_orders.filter(conversion__in=conversions)
     events = account.shop_events.filter(order__in=orders)

@@ -60,9 +60,7 @@ Reader = Callable[[Body, Connection], EventFacts]
 class WrongSignature(Exception):
     """The text is the sentence for the sender."""
 
-    def __init__(
-        self, text: str, reason: RefusalReason = RefusalReason.SIGNATURE
-    ) -> None:
+    def __init__(self, text: str, reason: RefusalReason = RefusalReason.SIGNATURE) -> None:
         super().__init__(text)
         self.reason = reason
 
@@ -195,9 +193,7 @@ def ensure_signed(
 
 def ensure_signed_base64(secrets: Sequence[str], signature: str, raw: bytes) -> None:
     """Raise `WrongSignature` unless a secret signed the body, in Base64."""
-    ensure_signed(
-        secrets, [signature], lambda secret: b64encode(sign(secret, raw)).decode()
-    )
+    ensure_signed(secrets, [signature], lambda secret: b64encode(sign(secret, raw)).decode())
 
 
 def ensure_recent(timestamp: str, *, at: datetime) -> None:
@@ -292,9 +288,7 @@ def read_minor_units(
     return amount.scaleb(-exponents.get(currency, get_exponent(currency)))
 
 
-def list_referral_values(
-    connection: Connection, attributes: Mapping[str, Any]
-) -> list[str]:
+def list_referral_values(connection: Connection, attributes: Mapping[str, Any]) -> list[str]:
     """Return the values of the attributes that hold a referral."""
     names = [
         *connection.settings.get("referral_fields", []),
@@ -317,9 +311,7 @@ def list_link_values(connection: Connection, address: Any) -> list[str]:
     return values
 
 
-def pick_attributes(
-    connection: Connection, values: Mapping[str, Any]
-) -> dict[str, Any]:
+def pick_attributes(connection: Connection, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes by which the connection chooses a program.
 
     Others may be personal data, and are not kept.
@@ -329,9 +321,7 @@ def pick_attributes(
     return {name: values[name] for name in sorted(names)}
 
 
-def build_customer(
-    at: str, referral: Referral | None, email: str | None = None
-) -> CustomerFacts:
+def build_customer(at: str, referral: Referral | None, email: str | None = None) -> CustomerFacts:
     """Return what is known of a customer."""
     facts: CustomerFacts = {}
     if referral:
@@ -350,8 +340,7 @@ def build_referral(
 ) -> Referral | None:
     """Return a referral, or None if there is nothing in it."""
     texts, codes, names = (
-        [str(each) for each in found if each]
-        for found in (values, coupons, tracking_ids)
+        [str(each) for each in found if each] for found in (values, coupons, tracking_ids)
     )
     if not texts and not codes and not names:
         return None

@@ -34,20 +34,16 @@ MAX_PAGE_BYTES = 16_000_000
 MAX_PAGES = 100  # of the smallest window
 
 NOT_POSSIBLE = (
-    "A shop of the kind {kind} cannot be caught up with: send its events again from"
-    " there."
+    "A shop of the kind {kind} cannot be caught up with: send its events again from there."
 )
 IS_OFF = "The connection is off: switch it on before you catch up."
 NO_KEY = "Set the key that reads from the shop before you catch up."
 NO_ADDRESS = "Set the address of the shop before you catch up."
 WRONG_KEY = (
-    "The shop refuses the key ({status}): set one of this shop with the permission"
-    " “{permission}”."
+    "The shop refuses the key ({status}): set one of this shop with the permission “{permission}”."
 )
 NOT_THERE = "There is no {kind} at {host}: check the address of the shop."
-LEADS_ELSEWHERE = (
-    "The address of the shop leads to {location}: set that one if it is yours."
-)
+LEADS_ELSEWHERE = "The address of the shop leads to {location}: set that one if it is yours."
 NO_JSON = "The shop answered no JSON: check its address."
 UNREACHABLE = "The shop could not be read: {reason}."
 BUSY = "The shop is busy, it answered {status}: try again later."

@@ -78,9 +78,7 @@ class Source:
         values: list[Any] = []
         for _, operand in split_terms(expression) if expression else ():
             constant = find_constant(operand)
-            values.append(
-                find_value(self.body, operand) if constant is None else constant
-            )
+            values.append(find_value(self.body, operand) if constant is None else constant)
         texts = [format_value(value) for value in values]
         text = "".join(texts) if all(texts) else ""
         if not all(map(is_text, values)) or len(text) > MAX_KEY_LENGTH:
@@ -144,9 +142,7 @@ class Source:
             raise UnreadableEvent(what=what[:MAX_KEY_LENGTH], path=name)
         return round_amount(total, currency) if currency else total
 
-    def read_number(
-        self, name: str, value: Any, currency: str, *, is_signed: bool
-    ) -> Decimal:
+    def read_number(self, name: str, value: Any, currency: str, *, is_signed: bool) -> Decimal:
         """Return an amount at a path, in the major unit."""
         try:
             if self.mapping["sale"].get("unit") == "minor":
@@ -254,9 +250,7 @@ def read_lines(source: Source, currency: str) -> list[Line]:
     return [
         {
             "id": str(number),
-            "products": [
-                format_value(value) for value in list_values(item, lines["product"])
-            ],
+            "products": [format_value(value) for value in list_values(item, lines["product"])],
             "amount": str(
                 source.read_amount(
                     f"sale.lines.amount.{number}",
@@ -290,9 +284,7 @@ def read_refund(source: Source) -> EventFacts:
     if currency or source.mapping["sale"].get("unit") == "minor":
         currency = read_currency(source.get_text(part, "currency"))
     amount = abs(
-        source.read_amount(
-            "refund.amount", source.body, refund["amount"], currency, is_signed=True
-        )
+        source.read_amount("refund.amount", source.body, refund["amount"], currency, is_signed=True)
     )
     condition = refund.get("is_canceled")
     fact: RefundFact = {
@@ -362,9 +354,7 @@ class OtherShop(Shop):
         text = raw.decode() if is_json(raw) else json.dumps(body, ensure_ascii=False)
         return Envelope(key, kind, find_time(body, mapping) or at, text)
 
-    def read(
-        self, kind: str, body: Body, connection: Connection, *, at=None
-    ) -> EventFacts:
+    def read(self, kind: str, body: Body, connection: Connection, *, at=None) -> EventFacts:
         mapping = connection.settings.get("other", {})
         if "sale" not in mapping:
             return EventFacts(ignored=NO_MAPPING)

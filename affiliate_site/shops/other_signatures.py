@@ -31,9 +31,7 @@ MAX_FORM_FIELDS = 1000
 NO_FORM = f"The body is no form of at most {MAX_FORM_FIELDS} fields in UTF-8."
 NO_SIGNATURE = "This connection does not say yet how its events are signed."
 WRONG_SIGNATURE = "The signature does not match the secret of this connection."
-WRONG_ADDRESS = (
-    "The address does not end with ?secret= and the secret of this connection."
-)
+WRONG_ADDRESS = "The address does not end with ?secret= and the secret of this connection."
 SECRET_PARAMETER = "secret"  # noqa: S105 - the name of a parameter of the address
 SECRET_PREFIXES = ("v1,", "whsec_")  # of Base64, as vendors show it
 BASIC = "basic "
@@ -100,9 +98,7 @@ def verify_basic(
     sent = request.headers.get("Authorization", "")
     if sent[: len(BASIC)].lower() == BASIC:
         sent = BASIC + sent[len(BASIC) :].strip()
-    ensure_signed(
-        secrets, [sent], lambda secret: BASIC + b64encode(secret.encode()).decode()
-    )
+    ensure_signed(secrets, [sent], lambda secret: BASIC + b64encode(secret.encode()).decode())
 
 
 def verify_sorted_parameters(
@@ -158,9 +154,7 @@ def verify_standard_webhook(
     raise WrongSignature(WRONG_SIGNATURE)
 
 
-VERIFIERS: Mapping[
-    str, Callable[[Mapping[str, Any], Sequence[str], SignedRequest], None]
-] = {
+VERIFIERS: Mapping[str, Callable[[Mapping[str, Any], Sequence[str], SignedRequest], None]] = {
     "standard_webhooks": verify_standard_webhook,
     "hmac": verify_hmac,
     "header": verify_header,

@@ -186,9 +186,7 @@ def read_subscription(body: Body, connection: Connection) -> EventFacts:
     return EventFacts(customer_key=subscription["customer_id"], customer=facts)
 
 
-def read_referral(
-    source: Mapping[str, Any], at: str, connection: Connection
-) -> Referral | None:
+def read_referral(source: Mapping[str, Any], at: str, connection: Connection) -> Referral | None:
     values = list_referral_values(connection, source.get("custom_data") or {})
     discount = source.get("discount") or {}
     return build_referral(at, values, [source.get("discount_id"), discount.get("id")])
@@ -251,9 +249,7 @@ class PaddleShop(Shop):
         timestamp = dict(pairs).get("ts", "")
         ensure_recent(timestamp, at=at)
         signed = timestamp.encode() + b":" + raw
-        ensure_signed(
-            connection.secrets, signatures, lambda secret: sign(secret, signed).hex()
-        )
+        ensure_signed(connection.secrets, signatures, lambda secret: sign(secret, signed).hex())
 
     def identify(self, connection, headers, body: Body, raw: bytes, *, at) -> Envelope:
         try:

@@ -66,9 +66,7 @@ def read_codes(response: FetchedResponse) -> tuple[dict[str, str], str]:
 
 def keep_known(connection: Connection, codes: dict[str, str]) -> dict[str, str]:
     """Return the codes that are coupons of affiliates, or mapped to one."""
-    mapped = {
-        name.strip().casefold() for name in connection.settings.get("coupons", {})
-    }
+    mapped = {name.strip().casefold() for name in connection.settings.get("coupons", {})}
     lowered = {code.lower() for code in codes.values()}
     coupons = connection.account.coupons.alias(lowered=Lower("code"))
     rows = coupons.filter(lowered__in=lowered).values_list("code", flat=True)

@@ -55,8 +55,7 @@ LEMON_SQUEEZY = ReadyMade(
     proof=FROM_SDK,
     steps=(
         "In Lemon Squeezy, open Settings, Webhooks, and add one with this address.",
-        "Enter a secret of 8 to 40 characters, and the same here, under “Set signing"
-        " secret”.",
+        "Enter a secret of 8 to 40 characters, and the same here, under “Set signing secret”.",
         "Choose order_created, order_refunded, subscription_payment_success and"
         " subscription_payment_refunded.",
         "Give the click to the checkout: checkout[custom][click_id]=… in its address.",
@@ -66,9 +65,7 @@ LEMON_SQUEEZY = ReadyMade(
         "event": {"kind": "meta.event_name", "time": "data.attributes.updated_at"},
         "sale": {
             "when": [
-                *build_lemon_squeezy_conditions(
-                    "order_created", "subscription_payment_success"
-                ),
+                *build_lemon_squeezy_conditions("order_created", "subscription_payment_success"),
                 none_of("data.attributes.status", "pending"),
                 none_of("data.attributes.status", "failed"),
                 none_of("data.attributes.test_mode", "true"),
@@ -200,8 +197,7 @@ SHOPWARE = ReadyMade(
         " state_enter.order_transaction.state.paid and"
         " state_enter.order_transaction.state.refunded, and the permission order:read.",
         "Enter the app's secret of this shop here, under “Set signing secret”.",
-        "Let links to your shop have affiliateCode= and the referral code: orders keep"
-        " it.",
+        "Let links to your shop have affiliateCode= and the referral code: orders keep it.",
         "Partial refunds have no amount in Shopware: refund those by hand. Where prices"
         " are shown without tax, remove the condition of taxStatus and the last part of"
         " the amount.",
@@ -229,9 +225,7 @@ SHOPWARE = ReadyMade(
             "coupons": ["data.payload.order.lineItems.*.payload.code"],
         },
         "refund": {
-            "when": [
-                one_of("data.event", "state_enter.order_transaction.state.refunded")
-            ],
+            "when": [one_of("data.event", "state_enter.order_transaction.state.refunded")],
             "order_id": "data.payload.order.orderNumber",
             "refund_id": 'data.payload.order.orderNumber + "-refunded"',
             "amount": "data.payload.order.amountTotal",
@@ -248,8 +242,7 @@ GUMROAD = ReadyMade(
         " above with this secret instead of YOUR-SECRET. Only resource subscriptions of"
         " its API (refund, dispute, dispute_won) report refunds.",
         "Links to your products have ref= or click_id=, which Gumroad hands through.",
-        "Sales are claims: they earn once you approve them. The program has their"
-        " currency.",
+        "Sales are claims: they earn once you approve them. The program has their currency.",
     ),
     mapping={
         "signature": {"kind": "address"},

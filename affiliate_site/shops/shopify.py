@@ -52,9 +52,7 @@ ENDED_UNPAID = ("voided", "expired")
 # The sources of orders that subscriptions make; the first order is one of a checkout.
 RENEWALS = ("subscription_contract", "subscription_contract_checkout_one")
 GIFT_CARD = "gift_card"  # a name of a gateway
-PAID_IN_PART = (
-    "A part was paid by a gift card. Shopify does not say how much, so all of it earns."
-)
+PAID_IN_PART = "A part was paid by a gift card. Shopify does not say how much, so all of it earns."
 NOT_PAID = "The order is not paid yet."
 NO_TOPIC = "The event has no topic: send it by a webhook of Shopify."
 DATA_REQUEST = (

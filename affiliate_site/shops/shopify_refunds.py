@@ -27,9 +27,7 @@ TEST_ORDER = "A test order: a live connection takes only real orders."
 ORDER_EXPLAINS = "The event orders/updated, which follows, has this refund, too."
 
 
-def adjust_tax(
-    amount: Decimal, tax: Decimal, *, has_tax: Any, is_included: bool
-) -> Decimal:
+def adjust_tax(amount: Decimal, tax: Decimal, *, has_tax: Any, is_included: bool) -> Decimal:
     """Return an amount with its tax or without it."""
     if has_tax:
         return amount if is_included else amount + tax
@@ -56,9 +54,7 @@ def read_refunds(body: Body, at: str, connection: Connection) -> dict[str, Refun
             continue
         money = read_money(refund, body)
         if names_reason(refund):
-            fact = read_reason(
-                refund, at, connection, currency, is_included=is_included
-            )
+            fact = read_reason(refund, at, connection, currency, is_included=is_included)
             fact["currency"] = currency
             if not money:
                 owed += read_whole_value(refund, is_included=is_included)
@@ -192,9 +188,7 @@ def get_adjustment_kind(adjustment: Mapping[str, Any]) -> str:
     return SHIPPING_REFUND if is_shipping else DISCREPANCY
 
 
-def add_up_shipping(
-    refund: Mapping[str, Any], *, is_included: bool
-) -> tuple[Decimal, Decimal]:
+def add_up_shipping(refund: Mapping[str, Any], *, is_included: bool) -> tuple[Decimal, Decimal]:
     """Return the refunded shipping without tax, and its tax, in the shop's currency.
 
     Since 2024-10 it has lines of its own, before that adjustments.

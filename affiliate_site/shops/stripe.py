@@ -74,8 +74,7 @@ CANCELED_REFUNDS = ("failed", "canceled")
 TEST_EVENT = "A test event: a live connection takes only events of live mode."
 UNPAID = "The payment is not complete yet."
 THIN_EVENT = (
-    "A thin event has no amounts: in Stripe, choose snapshot payloads for this"
-    " destination."
+    "A thin event has no amounts: in Stripe, choose snapshot payloads for this destination."
 )
 
 
@@ -91,9 +90,7 @@ def read_checkout(body: Body, connection: Connection) -> EventFacts:
         referral = build_referral(at, [*reference, *values], coupons)
     else:
         referral = build_referral(at, values, coupons, tracking_ids=reference)
-    facts = build_customer(
-        at, referral, (session.get("customer_details") or {}).get("email")
-    )
+    facts = build_customer(at, referral, (session.get("customer_details") or {}).get("email"))
     references = list_ids(session, "id", "invoice", "payment_intent")
     if session["mode"] != "payment":
         return EventFacts(customer_key=customer, customer=facts)
@@ -102,9 +99,7 @@ def read_checkout(body: Body, connection: Connection) -> EventFacts:
     currency = read_currency(session["currency"])
     paid = read_minor_units(session["amount_total"], currency, EXPONENTS)
     totals = session.get("total_details") or {}
-    shipping = session.get("shipping_cost") or {
-        "amount_total": totals.get("amount_shipping")
-    }
+    shipping = session.get("shipping_cost") or {"amount_total": totals.get("amount_shipping")}
     tax = read_units(totals.get("amount_tax"), currency)
     total = count_earning(paid, tax, shipping, currency, connection)
     line: Line = {
@@ -258,9 +253,9 @@ class StripeShop(Shop):
             raise WrongSignature("The signature has characters that no signature has.")
         if header.count("t=") > 1:
             raise WrongSignature("The signature has more than one time.")
-        timestamp = dict(
-            part.split("=", 1) for part in header.split(",") if "=" in part
-        ).get("t", "")
+        timestamp = dict(part.split("=", 1) for part in header.split(",") if "=" in part).get(
+            "t", ""
+        )
         ensure_recent(timestamp, at=at)
         for secret in connection.secrets:
             try:
@@ -268,9 +263,7 @@ class StripeShop(Shop):
             except (SignatureVerificationError, UnicodeDecodeError):
                 continue
             return
-        raise WrongSignature(
-            "The signature does not match the signing secret of this connection."
-        )
+        raise WrongSignature("The signature does not match the signing secret of this connection.")
 
     def identify(self, connection, headers, body: Body, raw: bytes, *, at) -> Envelope:
         if body.get("object") == "v2.core.event":
@@ -278,14 +271,8 @@ class StripeShop(Shop):
         occurred_at = parse_unix_time(body["created"])
         return Envelope(str(body["id"]), str(body["type"]), occurred_at, raw.decode())
 
-    def read(
-        self, kind: str, body: Body, connection: Connection, *, at=None
-    ) -> EventFacts:
+    def read(self, kind: str, body: Body, connection: Connection, *, at=None) -> EventFacts:
         is_live = connection.mode == ConnectionMode.LIVE
-        if (
-            is_live
-            and not body.get("livemode")
-            and not connection.settings.get("takes_tests")
-        ):
+        if is_live and not body.get("livemode") and not connection.settings.get("takes_tests"):
             return EventFacts(ignored=TEST_EVENT)
         return super().read(kind, body, connection)

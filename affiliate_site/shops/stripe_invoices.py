@@ -161,10 +161,7 @@ def list_products(line: Mapping[str, Any]) -> list[str]:
 def list_invoice_references(invoice: Mapping[str, Any]) -> list[str]:
     """Return the IDs of an invoice, its charge and its payment intents."""
     payments = ((invoice.get("payments") or {}).get("data")) or []
-    paid = [
-        list_ids(each.get("payment") or {}, "payment_intent", "charge")
-        for each in payments
-    ]
+    paid = [list_ids(each.get("payment") or {}, "payment_intent", "charge") for each in payments]
     return [
         *list_ids(invoice, "id", "charge", "payment_intent"),
         *(reference for each in paid for reference in each),

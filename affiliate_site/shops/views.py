@@ -87,6 +87,4 @@ def open_envelope(request, connection: Connection, *, at: datetime) -> Envelope:
 def refuse(request, message: str) -> HttpResponse:
     """Answer 400 with a sentence."""
     body = http_errors.build_error_body(request, 400) | {"message": message}
-    return HttpResponse(
-        serialize_exact_json(body), status=400, content_type="application/json"
-    )
+    return HttpResponse(serialize_exact_json(body), status=400, content_type="application/json")

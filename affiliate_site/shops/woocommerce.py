@@ -82,9 +82,7 @@ def read_order(body: Body, connection: Connection) -> EventFacts:
         cards = sum((read_amount(it["amount"]) for it in list_cards(body)), ZERO)
     paid = read_amount(body["total"]) + cards
     refunds = read_refunds(body, paid, at, currency, connection)
-    attributes = {
-        str(it["key"]): it["value"] for it in read_list(body.get("meta_data"))
-    }
+    attributes = {str(it["key"]): it["value"] for it in read_list(body.get("meta_data"))}
     values = list_referral_values(connection, attributes)
     for name in LANDING_PAGES:
         values += list_link_values(connection, attributes.get(name))
@@ -183,9 +181,7 @@ def find_refunded_line(item: Mapping[str, Any]) -> str:
     return str(fields.get(REFUNDED_LINE, ""))
 
 
-def read_lines(
-    body: Body, paid: Decimal, currency: str, connection: Connection
-) -> list[Line]:
+def read_lines(body: Body, paid: Decimal, currency: str, connection: Connection) -> list[Line]:
     """Return the lines of products, fees and perhaps shipping, as they earn."""
     has_tax = bool(connection.settings.get("includes_tax"))
     has_shipping = bool(connection.settings.get("includes_shipping"))

@@ -33,9 +33,7 @@ from tracking.money import ZERO
 QUERY_BATCH_SIZE = 1000  # ids per statement; every database supports this number
 
 
-def render_payloads(
-    account: Account, subjects: Sequence[TenantModel]
-) -> list[EventPayload]:
+def render_payloads(account: Account, subjects: Sequence[TenantModel]) -> list[EventPayload]:
     """Render one payload per subject, in their order; all subjects have one type."""
     representation, render = PAYLOADS[type(subjects[0])]
     return [
@@ -56,9 +54,7 @@ def represent_subjects(
     pks = sorted(subject.pk for subject in subjects)
     rows = representation.rows_by_pk.all(account=account, pks=pks)
     rows_by_pk = dict(zip(pks, rows, strict=True))
-    return representation.represent_all(
-        [rows_by_pk[subject.pk] for subject in subjects], account
-    )
+    return representation.represent_all([rows_by_pk[subject.pk] for subject in subjects], account)
 
 
 def render_payload(answer: dict[str, Any]) -> EventPayload:
@@ -83,14 +79,10 @@ def render_conversion_payload(conversion: dict[str, Any]) -> EventPayload:
 
 def render_customer_payload(customer: dict[str, Any]) -> EventPayload:
     macros = {"customer.id": customer["id"]} | get_click_macros(customer)
-    return EventPayload(
-        serialize_exact_json(customer), customer["affiliate"]["id"], macros
-    )
+    return EventPayload(serialize_exact_json(customer), customer["affiliate"]["id"], macros)
 
 
-def get_conversion_macros(
-    representation: dict, own_commissions: list[dict]
-) -> dict[str, str]:
+def get_conversion_macros(representation: dict, own_commissions: list[dict]) -> dict[str, str]:
     """Return the values of macros in postback URLs (docs/api-contract.md, section 4).
 
     `own_commissions` are the commissions of the affiliate who receives the postback.

@@ -90,14 +90,8 @@ def send_request(
     except httpcore.ProtocolError as exception:
         error = f"not HTTP: {exception}"
     timeout_error = TIMEOUT_ERROR if backend.has_timed_out else ""
-    text = (
-        content[:MAX_STORED_RESPONSE_BYTES]
-        .decode(errors="replace")
-        .replace("\x00", "\ufffd")
-    )
-    return DeliveryResult(
-        status, text, timeout_error or error or _get_status_error(status)
-    )
+    text = content[:MAX_STORED_RESPONSE_BYTES].decode(errors="replace").replace("\x00", "\ufffd")
+    return DeliveryResult(status, text, timeout_error or error or _get_status_error(status))
 
 
 def _get_status_error(status: int | None) -> str:

@@ -126,9 +126,7 @@ class DeliveryWorker:
             self.heartbeat_at = at
             self.on_heartbeat(at)
 
-    def start_due_deliveries(
-        self, executor: ThreadPoolExecutor, *, due: datetime
-    ) -> None:
+    def start_due_deliveries(self, executor: ThreadPoolExecutor, *, due: datetime) -> None:
         """Claim as many deliveries as there are free slots, and start the calls."""
         if len(self.calls_in_progress) == MAX_CONCURRENCY:
             return
@@ -137,9 +135,7 @@ class DeliveryWorker:
             limit = self.get_available_slots(endpoint, now=now)
             if limit <= 0:
                 continue
-            for delivery in claim_deliveries(
-                endpoint, limit=limit, due_before=due, at=now
-            ):
+            for delivery in claim_deliveries(endpoint, limit=limit, due_before=due, at=now):
                 call = executor.submit(send_delivery, delivery, at=now)
                 self.calls_in_progress[call] = delivery
 
@@ -154,13 +150,9 @@ class DeliveryWorker:
         if self.due_before is None and (endpoint.backoff_until or now) > now:
             return 0
         failing = [
-            delivery
-            for delivery in deliveries
-            if delivery.endpoint.failing_since is not None
+            delivery for delivery in deliveries if delivery.endpoint.failing_since is not None
         ]
-        failing_of_account = sum(
-            delivery.account_id == endpoint.account_id for delivery in failing
-        )
+        failing_of_account = sum(delivery.account_id == endpoint.account_id for delivery in failing)
         return min(
             free,
             MAX_CALLS_TO_FAILING_ENDPOINTS - len(failing),

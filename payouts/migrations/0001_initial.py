@@ -112,9 +112,7 @@ class Migration(migrations.Migration):
                 ("is_default", models.BooleanField(default=False)),
                 (
                     "mlm",
-                    models.BooleanField(
-                        db_default=True, default=True, verbose_name="multi-level"
-                    ),
+                    models.BooleanField(db_default=True, default=True, verbose_name="multi-level"),
                 ),
                 (
                     "account",
@@ -705,9 +703,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="bonus",
-            index=models.Index(
-                fields=["account", "program"], name="bonuses_by_program"
-            ),
+            index=models.Index(fields=["account", "program"], name="bonuses_by_program"),
         ),
         migrations.AddConstraint(
             model_name="bonus",
@@ -746,9 +742,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="dailylandingpageclicks",
-            index=models.Index(
-                fields=["account", "day"], name="landing_page_clicks_by_day"
-            ),
+            index=models.Index(fields=["account", "day"], name="landing_page_clicks_by_day"),
         ),
         migrations.AddConstraint(
             model_name="dailystats",
@@ -851,9 +845,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="commission",
-            index=models.Index(
-                fields=["account", "conversion"], name="commissions_by_conversion"
-            ),
+            index=models.Index(fields=["account", "conversion"], name="commissions_by_conversion"),
         ),
         migrations.AddIndex(
             model_name="commission",
@@ -873,9 +865,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="commission",
             index=models.Index(
-                condition=models.Q(
-                    ("deleted_at", None), ("payment", None), ("status", "approved")
-                ),
+                condition=models.Q(("deleted_at", None), ("payment", None), ("status", "approved")),
                 fields=["account", "affiliate", "currency", "created_at", "id"],
                 name="commissions_unpaid",
             ),
@@ -901,9 +891,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(
                     ("amount__gte", 0),
-                    models.Q(
-                        ("sub_amount__gte", 0), ("sub_amount", None), _connector="OR"
-                    ),
+                    models.Q(("sub_amount__gte", 0), ("sub_amount", None), _connector="OR"),
                 ),
                 name="commission_amounts_not_negative",
             ),
@@ -958,9 +946,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="transfer",
-            index=models.Index(
-                fields=["account", "credit"], name="transfers_by_credit"
-            ),
+            index=models.Index(fields=["account", "credit"], name="transfers_by_credit"),
         ),
         migrations.AddConstraint(
             model_name="transfer",

@@ -16,8 +16,6 @@ class Migration(migrations.Migration):
     operations = [
         AddIndexConcurrently(
             model_name="transfer",
-            index=models.Index(
-                fields=["account", "-id"], name="transfers_newest_first"
-            ),
+            index=models.Index(fields=["account", "-id"], name="transfers_newest_first"),
         )
     ]

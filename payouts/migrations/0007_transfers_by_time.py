@@ -16,9 +16,7 @@ class Migration(migrations.Migration):
     operations = [
         AddIndexConcurrently(
             model_name="transfer",
-            index=models.Index(
-                fields=["account", "-created_at", "-id"], name="transfers_by_time"
-            ),
+            index=models.Index(fields=["account", "-created_at", "-id"], name="transfers_by_time"),
         ),
         migrations.RemoveIndex(model_name="transfer", name="transfers_newest_first"),
     ]

@@ -19,8 +19,7 @@ class Migration(migrations.Migration):
         AddCheckConcurrently(
             model_name="commission",
             constraint=models.CheckConstraint(
-                condition=models.Q(("is_extra", False))
-                | models.Q(("conversion__isnull", False)),
+                condition=models.Q(("is_extra", False)) | models.Q(("conversion__isnull", False)),
                 name="extra_commission_has_conversion",
             ),
         ),

@@ -12,9 +12,7 @@ BATCH_SIZE = 500
 def mark_extra_commissions(apps, schema_editor):
     commissions = apps.get_model("payouts", "Commission").objects
     log = apps.get_model("accounts", "AuditLogEntry").objects
-    later = commissions.exclude(conversion=None).exclude(
-        created_at=F("conversion__created_at")
-    )
+    later = commissions.exclude(conversion=None).exclude(created_at=F("conversion__created_at"))
     rows = later.order_by("pk").values_list("pk", "account", "conversion", "created_at")
     last = 0
     while batch := list(rows.filter(pk__gt=last)[:BATCH_SIZE]):
@@ -26,9 +24,7 @@ def mark_extra_commissions(apps, schema_editor):
         )
         moments = set(confirmed.values_list("subject", "created_at"))
         extra = [
-            pk
-            for pk, _, conversion, at in batch
-            if (f"conversion:{conversion}", at) not in moments
+            pk for pk, _, conversion, at in batch if (f"conversion:{conversion}", at) not in moments
         ]
         commissions.filter(pk__in=extra).update(is_extra=True)
 
@@ -41,6 +37,4 @@ class Migration(migrations.Migration):
         ("payouts", "0009_extra_commissions"),
     ]
 
-    operations = [
-        migrations.RunPython(mark_extra_commissions, migrations.RunPython.noop)
-    ]
+    operations = [migrations.RunPython(mark_extra_commissions, migrations.RunPython.noop)]

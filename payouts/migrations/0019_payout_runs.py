@@ -189,15 +189,11 @@ class Migration(migrations.Migration):
                 ("payer_name", models.CharField(blank=True, max_length=70)),
                 (
                     "payer_iban",
-                    models.CharField(
-                        blank=True, max_length=34, verbose_name="payer IBAN"
-                    ),
+                    models.CharField(blank=True, max_length=34, verbose_name="payer IBAN"),
                 ),
                 (
                     "payer_bic",
-                    models.CharField(
-                        blank=True, max_length=11, verbose_name="payer BIC"
-                    ),
+                    models.CharField(blank=True, max_length=11, verbose_name="payer BIC"),
                 ),
                 ("payer_street", models.CharField(blank=True, max_length=70)),
                 ("payer_building", models.CharField(blank=True, max_length=16)),

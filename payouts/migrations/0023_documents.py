@@ -34,9 +34,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="payoutsettings",
             name="mail_subject",
-            field=models.CharField(
-                blank=True, db_default="", default="", max_length=200
-            ),
+            field=models.CharField(blank=True, db_default="", default="", max_length=200),
         ),
         migrations.AddField(
             model_name="payoutsettings",
@@ -93,9 +91,7 @@ class Migration(migrations.Migration):
                 ("total", tracking.amounts.AmountField()),
                 (
                     "vat_rate",
-                    models.DecimalField(
-                        decimal_places=2, max_digits=5, verbose_name="VAT rate"
-                    ),
+                    models.DecimalField(decimal_places=2, max_digits=5, verbose_name="VAT rate"),
                 ),
                 ("sentence", models.CharField(blank=True, max_length=500)),
                 ("issuer", accounts.encryption.EncryptedJSONField(default=dict)),

@@ -52,9 +52,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "default_related_name": "payout_files",
-                "indexes": [
-                    models.Index(fields=["account", "run"], name="payout_files_by_run")
-                ],
+                "indexes": [models.Index(fields=["account", "run"], name="payout_files_by_run")],
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("account", "message_id"),

@@ -27,16 +27,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="taxdata",
             name="legal_name",
-            field=models.CharField(
-                blank=True, db_default="", default="", max_length=140
-            ),
+            field=models.CharField(blank=True, db_default="", default="", max_length=140),
         ),
         migrations.AddField(
             model_name="taxdata",
             name="tax_number",
-            field=models.CharField(
-                blank=True, db_default="", default="", max_length=32
-            ),
+            field=models.CharField(blank=True, db_default="", default="", max_length=32),
         ),
         migrations.AddField(
             model_name="taxrule",

@@ -29,9 +29,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="taxrule",
             name="withholding_rate",
-            field=models.DecimalField(
-                db_default=0, decimal_places=2, default=0, max_digits=5
-            ),
+            field=models.DecimalField(db_default=0, decimal_places=2, default=0, max_digits=5),
         ),
         migrations.AlterField(
             model_name="ledgeraccount",

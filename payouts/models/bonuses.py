@@ -48,9 +48,7 @@ class Bonus(TenantModel):
     looks at them again only if a `LateChange` is in them.
     """
 
-    program = models.ForeignKey(
-        Program, models.PROTECT, related_name="+", db_index=False
-    )
+    program = models.ForeignKey(Program, models.PROTECT, related_name="+", db_index=False)
     public_id = models.CharField(max_length=32)
     title = models.CharField(max_length=255)
     goal_type = models.CharField(max_length=32, choices=GoalType)
@@ -67,17 +65,13 @@ class Bonus(TenantModel):
     class Meta:
         default_related_name = "bonuses"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "public_id"], name="unique_bonus_public_id"
-            ),
+            models.UniqueConstraint(fields=["account", "public_id"], name="unique_bonus_public_id"),
             models.CheckConstraint(
                 condition=Q(goal__gte=0) & Q(value__gte=0),
                 name="bonus_amounts_not_negative",
             ),
         ]
-        indexes = [
-            models.Index(fields=["account", "program"], name="bonuses_by_program")
-        ]
+        indexes = [models.Index(fields=["account", "program"], name="bonuses_by_program")]
 
     def __str__(self) -> str:
         return self.public_id

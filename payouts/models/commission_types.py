@@ -73,9 +73,7 @@ class GroupRate(TenantModel):
     commission_type = models.ForeignKey(
         CommissionType, models.PROTECT, related_name="+", db_index=False
     )
-    group = models.ForeignKey(
-        AffiliateGroup, models.PROTECT, related_name="+", db_index=False
-    )
+    group = models.ForeignKey(AffiliateGroup, models.PROTECT, related_name="+", db_index=False)
     kind = models.CharField(max_length=16, choices=RateKind)
     value = AmountField()
 
@@ -86,9 +84,7 @@ class GroupRate(TenantModel):
                 fields=["account", "commission_type", "group"],
                 name="unique_group_rate",
             ),
-            models.CheckConstraint(
-                condition=Q(value__gte=0), name="group_rate_value_not_negative"
-            ),
+            models.CheckConstraint(condition=Q(value__gte=0), name="group_rate_value_not_negative"),
         ]
 
     def __str__(self) -> str:
@@ -108,9 +104,7 @@ class LevelQuerySet(TenantQuerySet["Level"]):
 class Level(TenantModel):
     """The rate that a program pays the parent (2), the parent's parent (3) etc."""
 
-    program = models.ForeignKey(
-        Program, models.PROTECT, related_name="+", db_index=False
-    )
+    program = models.ForeignKey(Program, models.PROTECT, related_name="+", db_index=False)
     level = models.PositiveSmallIntegerField()
     title = models.CharField(max_length=255)
     kind = models.CharField(max_length=16, choices=RateKind)

@@ -62,9 +62,7 @@ class CommissionQuerySet(TenantQuerySet["Commission"]):
 
     def unpaid(self) -> Self:
         """The approved ones that no payment pays."""
-        return self.filter(
-            status=CommissionStatus.APPROVED, payment=None, deleted_at=None
-        )
+        return self.filter(status=CommissionStatus.APPROVED, payment=None, deleted_at=None)
 
 
 class Commission(DailyCountedRow):
@@ -89,9 +87,7 @@ class Commission(DailyCountedRow):
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="commissions", db_index=False
     )
-    kind = models.CharField(
-        max_length=16, choices=CommissionKind, default=CommissionKind.REGULAR
-    )
+    kind = models.CharField(max_length=16, choices=CommissionKind, default=CommissionKind.REGULAR)
     # Added to the conversion, not part of what that was reported with.
     is_extra = models.BooleanField(default=False, db_default=False)
     commission_type = models.CharField(max_length=64)
@@ -115,9 +111,7 @@ class Commission(DailyCountedRow):
     payment = models.ForeignKey(
         Payment, models.PROTECT, null=True, related_name="+", db_index=False
     )
-    bonus = models.ForeignKey(
-        Bonus, models.PROTECT, null=True, related_name="+", db_index=False
-    )
+    bonus = models.ForeignKey(Bonus, models.PROTECT, null=True, related_name="+", db_index=False)
     period_start = models.DateField(null=True)
     goal_missed_at = models.DateTimeField(null=True)
     # The sale's time plus the hold of that day. Null: due at once, from before holds.
@@ -134,13 +128,11 @@ class Commission(DailyCountedRow):
                 name="unique_bonus_commission_per_period",
             ),
             models.CheckConstraint(
-                condition=Q(amount__gte=0)
-                & (Q(sub_amount__gte=0) | Q(sub_amount=None)),
+                condition=Q(amount__gte=0) & (Q(sub_amount__gte=0) | Q(sub_amount=None)),
                 name="commission_amounts_not_negative",
             ),
             models.CheckConstraint(
-                condition=Q(payment=None)
-                | Q(status=CommissionStatus.APPROVED, deleted_at=None),
+                condition=Q(payment=None) | Q(status=CommissionStatus.APPROVED, deleted_at=None),
                 name="paid_commission_is_approved",
             ),
             models.CheckConstraint(
@@ -158,9 +150,7 @@ class Commission(DailyCountedRow):
                 fields=["account", "-created_at", "-id"],
                 name="commissions_newest_first",
             ),
-            models.Index(
-                fields=["account", "conversion"], name="commissions_by_conversion"
-            ),
+            models.Index(fields=["account", "conversion"], name="commissions_by_conversion"),
             models.Index(
                 fields=["account", "affiliate", "-created_at", "-id"],
                 name="commissions_by_affiliate",
@@ -171,9 +161,7 @@ class Commission(DailyCountedRow):
             ),
             models.Index(
                 fields=["account", "affiliate", "currency", "created_at", "id"],
-                condition=Q(
-                    status=CommissionStatus.APPROVED, payment=None, deleted_at=None
-                ),
+                condition=Q(status=CommissionStatus.APPROVED, payment=None, deleted_at=None),
                 name="commissions_unpaid",
             ),
             models.Index(
@@ -217,14 +205,10 @@ class Commission(DailyCountedRow):
         expected = {"status": self.status, "deleted_at": None}
         was_pending = self.is_pending
         if not self.update_row(expected=expected, at=at, **values):
-            raise RuntimeError(
-                f"commission {self.pk} changed while its balances were locked"
-            )
+            raise RuntimeError(f"commission {self.pk} changed while its balances were locked")
         if self.conversion is None:
             return
-        if self.kind == CommissionKind.REGULAR and {"status", "deleted_at"} & set(
-            values
-        ):
+        if self.kind == CommissionKind.REGULAR and {"status", "deleted_at"} & set(values):
             record_late_change(self.account, [self.conversion.created_at], at=at)
         if self.is_pending != was_pending:
             record_pending_change(self.conversion, -1 if was_pending else 1, [self], at)
@@ -253,9 +237,7 @@ def record_pending_change(
         return  # nobody has counted the day yet
     others = Commission.objects.of(conversion.account).not_deleted()
     others = others.filter(conversion=conversion, status=CommissionStatus.PENDING)
-    if not others.exclude(
-        pk__in=[commission.pk for commission in commissions]
-    ).exists():
+    if not others.exclude(pk__in=[commission.pk for commission in commissions]).exists():
         key = get_list_key(Conversion, "commissions__status", CommissionStatus.PENDING)
         record_count_changes(conversion.account_id, Counter({(key, day_end): change}))
 
@@ -270,12 +252,8 @@ class PaymentAllocation(TenantModel):
     account = models.ForeignKey(
         Account, models.PROTECT, related_name="payment_allocations", db_index=False
     )
-    payment = models.ForeignKey(
-        Payment, models.PROTECT, related_name="+", db_index=False
-    )
-    commission = models.ForeignKey(
-        Commission, models.PROTECT, related_name="+", db_index=False
-    )
+    payment = models.ForeignKey(Payment, models.PROTECT, related_name="+", db_index=False)
+    commission = models.ForeignKey(Commission, models.PROTECT, related_name="+", db_index=False)
 
     class Meta:
         constraints = [

@@ -18,9 +18,7 @@ class DailyStats(TenantModel):
     day are of one `time_zone`: those of a former zone of the account count no more.
     """
 
-    account = models.ForeignKey(
-        Account, models.PROTECT, related_name="daily_stats", db_index=False
-    )
+    account = models.ForeignKey(Account, models.PROTECT, related_name="daily_stats", db_index=False)
     day = models.DateField()
     time_zone = models.CharField(max_length=64, db_default="UTC")
     program = models.ForeignKey(
@@ -51,9 +49,7 @@ class DailyStats(TenantModel):
             )
         ]
         indexes = [
-            models.Index(
-                fields=["account", "affiliate", "day"], name="daily_stats_of_affiliate"
-            )
+            models.Index(fields=["account", "affiliate", "day"], name="daily_stats_of_affiliate")
         ]
 
     def __str__(self) -> str:
@@ -78,9 +74,7 @@ class DailyLandingPageClicks(TenantModel):
     clicks = models.PositiveIntegerField()
 
     class Meta:
-        indexes = [
-            models.Index(fields=["account", "day"], name="landing_page_clicks_by_day")
-        ]
+        indexes = [models.Index(fields=["account", "day"], name="landing_page_clicks_by_day")]
 
     def __str__(self) -> str:
         return f"{self.day} {self.landing_page}"

@@ -70,9 +70,7 @@ class TaxRule(OfSupplierKind):
     rate = models.DecimalField(max_digits=5, decimal_places=2)
     sentence = models.CharField(max_length=500, blank=True)  # on the documents
     # In percent of the net amount: what payout runs withhold for the tax office.
-    withholding_rate = models.DecimalField(
-        max_digits=5, decimal_places=2, default=0, db_default=0
-    )
+    withholding_rate = models.DecimalField(max_digits=5, decimal_places=2, default=0, db_default=0)
     required_number = models.CharField(
         max_length=16, choices=RequiredNumber, blank=True, default="", db_default=""
     )
@@ -97,9 +95,7 @@ class TaxData(OfSupplierKind):
     """What an affiliate says about its taxes. The address is the affiliate's, the name,
     too, without a `legal_name`."""
 
-    affiliate = models.ForeignKey(
-        Affiliate, models.PROTECT, related_name="+", db_index=False
-    )
+    affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
     country = models.CharField(max_length=2)
     vat_id = models.CharField("VAT ID", max_length=32, blank=True)
     tax_number = models.CharField(max_length=32, blank=True, default="", db_default="")
@@ -155,12 +151,8 @@ class Document(TenantModel):
     year = models.PositiveSmallIntegerField()
     number = models.PositiveIntegerField()
     label = models.CharField("number", max_length=48)  # as printed: `SB-2026-00042`
-    affiliate = models.ForeignKey(
-        Affiliate, models.PROTECT, related_name="+", db_index=False
-    )
-    payment = models.ForeignKey(
-        Payment, models.PROTECT, related_name="+", db_index=False
-    )
+    affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
+    payment = models.ForeignKey(Payment, models.PROTECT, related_name="+", db_index=False)
     corrects = models.ForeignKey(
         "self", models.PROTECT, null=True, related_name="+", db_index=False
     )
@@ -188,18 +180,14 @@ class Document(TenantModel):
             models.UniqueConstraint(
                 fields=["account", "year", "number"], name="one_document_per_number"
             ),
-            models.UniqueConstraint(
-                fields=["account", "label"], name="one_document_per_label"
-            ),
+            models.UniqueConstraint(fields=["account", "label"], name="one_document_per_label"),
             models.UniqueConstraint(
                 fields=["account", "payment", "kind"],
                 name="one_document_of_a_kind_per_payment",
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["account", "affiliate", "-id"], name="documents_by_affiliate"
-            )
+            models.Index(fields=["account", "affiliate", "-id"], name="documents_by_affiliate")
         ]
 
     def __str__(self) -> str:

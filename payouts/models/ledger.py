@@ -78,9 +78,7 @@ class LedgerAccount(TenantModel):
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["account", "affiliate"], name="ledger_accounts_by_affiliate"
-            )
+            models.Index(fields=["account", "affiliate"], name="ledger_accounts_by_affiliate")
         ]
 
     def __str__(self) -> str:
@@ -108,12 +106,8 @@ TRANSFER_SIDES = {
     TransferType.REOPENED: (LedgerAccountType.PAYABLE, LedgerAccountType.PENDING),
     TransferType.WITHDRAWN: (LedgerAccountType.PENDING, LedgerAccountType.EXPENSE),
     TransferType.FUNDED: (LedgerAccountType.FUNDING, LedgerAccountType.EXTERNAL),
-    TransferType.TAX_WITHHELD: (
-        *(LedgerAccountType.PAYABLE, LedgerAccountType.WITHHOLDING_TAX),
-    ),
-    TransferType.TAX_RETURNED: (
-        *(LedgerAccountType.WITHHOLDING_TAX, LedgerAccountType.PAYABLE),
-    ),
+    TransferType.TAX_WITHHELD: (*(LedgerAccountType.PAYABLE, LedgerAccountType.WITHHOLDING_TAX),),
+    TransferType.TAX_RETURNED: (*(LedgerAccountType.WITHHOLDING_TAX, LedgerAccountType.PAYABLE),),
 }
 # What takes back each transfer of a payment that is canceled.
 PAYMENT_REVERSALS: dict[str, TransferType] = {
@@ -123,10 +117,7 @@ PAYMENT_REVERSALS: dict[str, TransferType] = {
 # A payment is paid by the account itself, or out of its payout balance.
 PAYOUT_SOURCES = (LedgerAccountType.PAID, LedgerAccountType.FUNDING)
 VALID_TRANSFERS = (
-    {
-        (TransferType.PAID, LedgerAccountType.PAYABLE, credit_type)
-        for credit_type in PAYOUT_SOURCES
-    }
+    {(TransferType.PAID, LedgerAccountType.PAYABLE, credit_type) for credit_type in PAYOUT_SOURCES}
     | {
         (TransferType.PAYMENT_CANCELED, debit_type, LedgerAccountType.PAYABLE)
         for debit_type in PAYOUT_SOURCES
@@ -135,9 +126,7 @@ VALID_TRANSFERS = (
     # What an affiliate was owed, or owed, elsewhere on the day that it moved in.
     | {
         (TransferType.OPENING_BALANCE, *sides)
-        for sides in permutations(
-            (LedgerAccountType.EXPENSE, LedgerAccountType.PAYABLE)
-        )
+        for sides in permutations((LedgerAccountType.EXPENSE, LedgerAccountType.PAYABLE))
     }
 )
 
@@ -151,12 +140,8 @@ class Transfer(TenantModel):
 
     currency = models.CharField(max_length=3)
     kind = models.CharField(max_length=16, choices=TransferType)
-    debit = models.ForeignKey(
-        LedgerAccount, models.PROTECT, related_name="+", db_index=False
-    )
-    credit = models.ForeignKey(
-        LedgerAccount, models.PROTECT, related_name="+", db_index=False
-    )
+    debit = models.ForeignKey(LedgerAccount, models.PROTECT, related_name="+", db_index=False)
+    credit = models.ForeignKey(LedgerAccount, models.PROTECT, related_name="+", db_index=False)
     amount = AmountField()
     commission = models.ForeignKey(
         Commission, models.PROTECT, null=True, related_name="+", db_index=False
@@ -198,17 +183,11 @@ class Transfer(TenantModel):
                 | Q(commission=None, sequence_number=None),
                 name="transfer_has_single_source",
             ),
-            models.CheckConstraint(
-                condition=Q(amount__gt=0), name="transfer_amount_positive"
-            ),
-            models.CheckConstraint(
-                condition=~Q(debit=F("credit")), name="transfer_sides_differ"
-            ),
+            models.CheckConstraint(condition=Q(amount__gt=0), name="transfer_amount_positive"),
+            models.CheckConstraint(condition=~Q(debit=F("credit")), name="transfer_sides_differ"),
         ]
         indexes = [
-            models.Index(
-                fields=["account", "-created_at", "-id"], name="transfers_by_time"
-            ),
+            models.Index(fields=["account", "-created_at", "-id"], name="transfers_by_time"),
             models.Index(fields=["account", "debit"], name="transfers_by_debit"),
             models.Index(fields=["account", "credit"], name="transfers_by_credit"),
             # Opening balances and top-ups are few among the transfers of a balance.
@@ -243,9 +222,7 @@ class LedgerDigest(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["previous"], name="one_ledger_digest_per_predecessor"
-            )
+            models.UniqueConstraint(fields=["previous"], name="one_ledger_digest_per_predecessor")
         ]
 
     def __str__(self) -> str:

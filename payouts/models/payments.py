@@ -67,14 +67,10 @@ class Payment(DailyCountedRow):
             models.UniqueConstraint(
                 fields=["account", "public_id"], name="unique_payment_public_id"
             ),
-            models.CheckConstraint(
-                condition=Q(amount__gt=0), name="payment_amount_positive"
-            ),
+            models.CheckConstraint(condition=Q(amount__gt=0), name="payment_amount_positive"),
         ]
         indexes = [
-            models.Index(
-                fields=["account", "-created_at", "-id"], name="payments_newest_first"
-            ),
+            models.Index(fields=["account", "-created_at", "-id"], name="payments_newest_first"),
             models.Index(
                 fields=["account", "affiliate", "-created_at", "-id"],
                 name="payments_by_affiliate",

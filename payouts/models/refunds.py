@@ -38,9 +38,7 @@ class Refund(TenantModel):
                 fields=["account", "conversion", "external_id"],
                 name="one_refund_per_external_id",
             ),
-            models.CheckConstraint(
-                condition=Q(amount__gte=0), name="refund_amount_not_negative"
-            ),
+            models.CheckConstraint(condition=Q(amount__gte=0), name="refund_amount_not_negative"),
         ]
 
     def __str__(self) -> str:
@@ -59,11 +57,7 @@ class Correction(TenantModel):
 
     class Meta:
         default_related_name = "corrections"
-        indexes = [
-            models.Index(
-                fields=["account", "conversion"], name="corrections_of_conversion"
-            )
-        ]
+        indexes = [models.Index(fields=["account", "conversion"], name="corrections_of_conversion")]
 
     def __str__(self) -> str:
         return f"correction {self.pk}"

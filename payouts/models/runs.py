@@ -41,17 +41,13 @@ class PayoutSettings(TenantModel):
     requires_documents = models.BooleanField(default=False, db_default=False)
     # Mail to affiliates about settled payments; empty texts: the usual ones.
     mails_payments = models.BooleanField(default=False, db_default=False)
-    mail_subject = models.CharField(
-        max_length=200, blank=True, default="", db_default=""
-    )
+    mail_subject = models.CharField(max_length=200, blank=True, default="", db_default="")
     mail_text = models.TextField(blank=True, default="", db_default="")
 
     class Meta:
         default_related_name = "payout_settings"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account"], name="one_payout_settings_per_account"
-            )
+            models.UniqueConstraint(fields=["account"], name="one_payout_settings_per_account")
         ]
 
     def __str__(self) -> str:
@@ -79,9 +75,7 @@ class PayoutMinimum(TenantModel):
                 condition=Q(affiliate=None),
                 name="one_payout_minimum_per_currency",
             ),
-            models.CheckConstraint(
-                condition=Q(amount__gt=0), name="payout_minimum_positive"
-            ),
+            models.CheckConstraint(condition=Q(amount__gt=0), name="payout_minimum_positive"),
         ]
 
     def __str__(self) -> str:
@@ -91,9 +85,7 @@ class PayoutMinimum(TenantModel):
 class WithheldBalance(TenantModel):
     """A balance that no payout run pays until staff lift it."""
 
-    affiliate = models.ForeignKey(
-        Affiliate, models.PROTECT, related_name="+", db_index=False
-    )
+    affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
     currency = models.CharField(max_length=3)
     reason = models.CharField(max_length=MAX_NOTE_LENGTH, blank=True)
     created_by = models.CharField(max_length=255)
@@ -132,9 +124,7 @@ class PayoutRun(TenantModel):
     """
 
     public_id = models.CharField("ID", max_length=32)
-    state = models.CharField(
-        max_length=16, choices=PayoutRunState, default=PayoutRunState.DRAFT
-    )
+    state = models.CharField(max_length=16, choices=PayoutRunState, default=PayoutRunState.DRAFT)
     due_before = models.DateTimeField()
     basis = models.JSONField(default=dict)
     note = models.CharField(max_length=MAX_NOTE_LENGTH, blank=True)
@@ -149,9 +139,7 @@ class PayoutRun(TenantModel):
     class Meta:
         default_related_name = "payout_runs"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "public_id"], name="one_payout_run_per_id"
-            )
+            models.UniqueConstraint(fields=["account", "public_id"], name="one_payout_run_per_id")
         ]
         indexes = [
             models.Index(
@@ -232,16 +220,12 @@ class PayoutLine(TenantModel):
     """
 
     run = models.ForeignKey(PayoutRun, models.PROTECT, related_name="+", db_index=False)
-    affiliate = models.ForeignKey(
-        Affiliate, models.PROTECT, related_name="+", db_index=False
-    )
+    affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
     currency = models.CharField(max_length=3)
     amount = AmountField()
     # What of the amount is withheld for the tax office; null: nothing.
     tax_withheld = AmountField(null=True)  # type: ignore[misc]
-    method = models.CharField(
-        max_length=16, choices=PayoutMethodKind, blank=True, default=""
-    )
+    method = models.CharField(max_length=16, choices=PayoutMethodKind, blank=True, default="")
     commission_count = models.PositiveIntegerField(default=0)
     fingerprint = models.CharField(max_length=64, blank=True)
     state = models.CharField(max_length=16, choices=PayoutLineState)
@@ -271,9 +255,7 @@ class PayoutLine(TenantModel):
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["account", "affiliate", "-id"], name="payout_lines_by_affiliate"
-            )
+            models.Index(fields=["account", "affiliate", "-id"], name="payout_lines_by_affiliate")
         ]
 
     def __str__(self) -> str:

@@ -83,9 +83,7 @@ def filter_on_hold(rows: CommissionQuerySet, *, at: datetime) -> CommissionQuery
     return rows.unpaid().filter(due_at__gt=at, created_at__gte=since)
 
 
-def sort_for_allocation(
-    unpaid: CommissionQuerySet, *, at: datetime
-) -> CommissionQuerySet:
+def sort_for_allocation(unpaid: CommissionQuerySet, *, at: datetime) -> CommissionQuerySet:
     """In the order in which payments pay them: what is due, then what is on hold."""
     held = Case(When(due_at__gt=at, then=1), default=0)
     return unpaid.order_by(held, "created_at", "id")

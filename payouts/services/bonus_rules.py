@@ -43,9 +43,7 @@ class BonusRule:
 BONUS_COLUMNS = tuple(field.name for field in fields(BonusRule))
 
 
-def create_bonus(
-    account: Account, *, program: Program, rule: BonusRule, at: datetime
-) -> Bonus:
+def create_bonus(account: Account, *, program: Program, rule: BonusRule, at: datetime) -> Bonus:
     """Create a bonus, which counts from the period of its creation."""
     validate_rule(rule, program.currency)
     with transaction.atomic():
@@ -60,16 +58,12 @@ def create_bonus(
     return bonus
 
 
-def update_bonus(
-    account: Account, *, pk: int, changes: Mapping[str, Any], at: datetime
-) -> Bonus:
+def update_bonus(account: Account, *, pk: int, changes: Mapping[str, Any], at: datetime) -> Bonus:
     """Set the columns in `changes`; a goal stays once the bonus was granted."""
     with transaction.atomic():
         bonus = get_bonus(account, pk)
         present = {name: getattr(bonus, name) for name in BONUS_COLUMNS}
-        values = {
-            name: value for name, value in changes.items() if value != present[name]
-        }
+        values = {name: value for name, value in changes.items() if value != present[name]}
         validate_rule(BonusRule(**(present | values)), bonus.program.currency)
         if GOAL_COLUMNS & set(values) and was_granted(account, bonus):
             raise BonusGoalFixed(path=min(GOAL_COLUMNS & set(values)))

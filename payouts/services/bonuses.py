@@ -206,9 +206,7 @@ def _work_through(
     run.granted.extend(commissions)
 
 
-def _record_changed_goal(
-    changed: ChangedGoal, ledger: LedgerSession, at: datetime
-) -> bool:
+def _record_changed_goal(changed: ChangedGoal, ledger: LedgerSession, at: datetime) -> bool:
     """Mark a bonus whose goal is no longer met, and put it back to pending.
 
     A bonus that is paid or final keeps its status. If the goal is met again, the mark
@@ -223,11 +221,7 @@ def _record_changed_goal(
         "goal_missed_at": at if is_missed else None,
         "calculation": json.dumps(calculation, sort_keys=True),
     }
-    if (
-        is_missed
-        and commission.status == CommissionStatus.APPROVED
-        and not commission.is_settled
-    ):
+    if is_missed and commission.status == CommissionStatus.APPROVED and not commission.is_settled:
         values["status"] = CommissionStatus.PENDING
     details = update_and_post(commission, ledger=ledger, at=at, **values)
     kind = "commission.goal_missed" if is_missed else "commission.goal_met"
@@ -260,9 +254,7 @@ def _delete_late_changes(account: Account, pks: Sequence[int]) -> None:
         account.late_changes.filter(pk__in=pks[first : first + BATCH_SIZE]).delete()
 
 
-def list_period_ranges(
-    period: str, *, since: datetime, at: datetime
-) -> Iterator[PeriodRange]:
+def list_period_ranges(period: str, *, since: datetime, at: datetime) -> Iterator[PeriodRange]:
     """Yield the periods from that of `since` to the last one that is over at `at`."""
     if period == BonusPeriod.ALL_TIME:
         yield PeriodRange(ALL_TIME_START, None)
@@ -273,9 +265,7 @@ def list_period_ranges(
         start = end
 
 
-def preview_bonus(
-    bonus: Bonus, *, at: datetime
-) -> tuple[PeriodRange, list[EarnedBonus]]:
+def preview_bonus(bonus: Bonus, *, at: datetime) -> tuple[PeriodRange, list[EarnedBonus]]:
     """Return the last period that is over, and who would have earned the bonus in it.
 
     For all time, who has earned it by now. Other bonuses are not considered.
@@ -364,9 +354,7 @@ def _list_findings(
     for period in periods:
         program_id = period.program.pk
         if program_id not in approved_ids:
-            approved = account.enrollments.not_deleted().filter(
-                program=program_id, approved=True
-            )
+            approved = account.enrollments.not_deleted().filter(program=program_id, approved=True)
             if affiliate_ids is not None:
                 approved = approved.filter(affiliate__in=affiliate_ids)
             approved_ids[program_id] = set(approved.values_list("affiliate", flat=True))
@@ -423,9 +411,7 @@ def _list_granted(
     account: Account, period: GoalPeriod, affiliate_ids: Collection[int] | None
 ) -> Iterable[Commission]:
     """List the commissions of bonuses that were granted for the period."""
-    rows = account.commissions.filter(
-        bonus__in=period.bonuses, period_start=period.range.start
-    )
+    rows = account.commissions.filter(bonus__in=period.bonuses, period_start=period.range.start)
     if affiliate_ids is not None:
         rows = rows.filter(affiliate__in=affiliate_ids)
     return rows.order_by("id")
@@ -452,8 +438,7 @@ def _calculate_progress(
         .annotate(Count("id"), ExactSum("amount"))
     )
     progress = {
-        affiliate_id: BonusProgress(count, amount)
-        for affiliate_id, count, amount in totals
+        affiliate_id: BonusProgress(count, amount) for affiliate_id, count, amount in totals
     }
     return progress, set(pending.values_list("affiliate", flat=True))
 

@@ -96,9 +96,7 @@ def get_trial_balance(account: Account, *, end: date) -> CurrencySums:
     }
 
 
-def get_period_closings(
-    account: Account, *, start: date, end: date
-) -> dict[str, PeriodClosing]:
+def get_period_closings(account: Account, *, start: date, end: date) -> dict[str, PeriodClosing]:
     """Return the closing of these days, both included, by currency.
 
     Raises `InvalidPeriod`.

@@ -51,9 +51,7 @@ def levels_of(account: Account, program: Program) -> QuerySet[Level]:
 
 
 @compiled
-def group_rates_of(
-    account: Account, program: Program, group: int
-) -> QuerySet[GroupRate]:
+def group_rates_of(account: Account, program: Program, group: int) -> QuerySet[GroupRate]:
     """The rates of an affiliate group for the commission types of a program."""
     rows = GroupRate.objects.of(account).select_related("group")
     return rows.filter(commission_type__program=program, group=group)
@@ -62,9 +60,7 @@ def group_rates_of(
 @compiled
 def parent_in_program(account: Account, program: Program, pk: int) -> Any:
     """An affiliate with `approved`, its approval in the program."""
-    enrollments = Enrollment.objects.of(account).filter(
-        program=program, affiliate=OuterRef("pk")
-    )
+    enrollments = Enrollment.objects.of(account).filter(program=program, affiliate=OuterRef("pk"))
     approved = Subquery(enrollments.values("approved")[:1])
     return Affiliate.objects.of(account).annotate(approved=approved).filter(pk=pk)
 
@@ -78,9 +74,7 @@ def list_rates(
     `group_id` is the group of the affiliate: its rate replaces that of the type, and
     its hold that of the program.
     """
-    types = commission_types_of.all(
-        account=account, program=program, group=group_id or 0
-    )
+    types = commission_types_of.all(account=account, program=program, group=group_id or 0)
     hold, group_hold = Hold(program.hold_days), types[0].group_hold
     if group_hold is not None:
         hold = Hold(group_hold, "group")
@@ -110,9 +104,7 @@ def list_rates(
     return by_type | {DEFAULT_COMMISSION_TYPE: rates[default.pk]}
 
 
-def ensure_types_known(
-    line_items: Sequence[LineItem], rates: Mapping[str, CommissionRate]
-) -> None:
+def ensure_types_known(line_items: Sequence[LineItem], rates: Mapping[str, CommissionRate]) -> None:
     """Raise `ErrorList` with every commission type that the program does not have."""
     unknown: list[InvalidInput] = [
         UnknownReference(what="commission type", path=item.type_path)
@@ -167,8 +159,7 @@ def build_calculation_input(
         approval_context=ApprovalContext(
             is_auto_approved=program.auto_approve_commissions,
             warnings=tuple(conversion.warnings or ()),
-            is_unverified_browser_sale=is_browser_sale
-            and not program.auto_approve_browser_sales,
+            is_unverified_browser_sale=is_browser_sale and not program.auto_approve_browser_sales,
             is_past_cap=should_apply_cap and is_past_cap(conversion),
             is_disputed=conversion.disputed_at is not None,
         ),
@@ -220,9 +211,7 @@ def list_ancestors(conversion: Conversion) -> list[Ancestor]:
     ancestors: list[Ancestor] = []
     level = MIN_PARENT_LEVEL
     while parent_id is not None and level in levels:
-        (parent,) = parent_in_program.all(
-            account=account, program=program, pk=parent_id
-        )
+        (parent,) = parent_in_program.all(account=account, program=program, pk=parent_id)
         ancestors.append(_build_ancestor(parent, levels[level]))
         parent_id, level = parent.parent_id, level + 1
     return ancestors

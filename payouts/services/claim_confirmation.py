@@ -78,9 +78,7 @@ def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversio
 
 def _confirm_customer_of(claim: ConversionClaim, *, at: datetime) -> None:
     """Confirm the customer of a claim. The caller locks the conversion afterwards."""
-    rows = claim.account.customers.filter(
-        conversions=claim.conversion, is_confirmed=False
-    )
+    rows = claim.account.customers.filter(conversions=claim.conversion, is_confirmed=False)
     for customer in rows.select_for_update(no_key=True, of=("self",)):
         confirm_customer(claim.account, customer, owner=claim, at=at)
 

@@ -114,9 +114,7 @@ def contest_claim(
         amount=amount,
         currency=attribution.program.currency,
         line_items=[
-            _serialize_line_item(
-                item.sub_amount, rates[item.type_name].identifier, item.comment
-            )
+            _serialize_line_item(item.sub_amount, rates[item.type_name].identifier, item.comment)
             for item in line_items
         ],
         attribution=serialize_attribution(attribution),

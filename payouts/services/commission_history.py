@@ -36,9 +36,7 @@ def list_histories(
     """Return the states of each commission since its creation, oldest first."""
     commission_ids = [commission.pk for commission in commissions]
     transfers: dict[int, list[Transfer]] = defaultdict(list)
-    rows = account.transfers.filter(commission__in=commission_ids).order_by(
-        "sequence_number"
-    )
+    rows = account.transfers.filter(commission__in=commission_ids).order_by("sequence_number")
     for transfer in rows:
         transfers[transfer.commission_id or 0].append(transfer)
     return {
@@ -47,23 +45,19 @@ def list_histories(
     }
 
 
-def list_transfers(
-    account: Account, commissions: Sequence[Commission]
-) -> QuerySet[Transfer]:
+def list_transfers(account: Account, commissions: Sequence[Commission]) -> QuerySet[Transfer]:
     """Return the transfers of these commissions, in the order of both."""
     rows = account.transfers.select_related("debit", "credit", "commission")
-    return rows.filter(
-        commission__in=[commission.pk for commission in commissions]
-    ).order_by("commission", "sequence_number")
+    return rows.filter(commission__in=[commission.pk for commission in commissions]).order_by(
+        "commission", "sequence_number"
+    )
 
 
 def list_payment_transfers(commission: Commission) -> QuerySet[Transfer]:
     """Return the transfers of the payments, canceled ones too, that paid this."""
     account = commission.account
     payments = account.payment_allocations.filter(commission=commission)
-    rows = account.transfers.filter(
-        kind=TransferType.PAID, payment__in=payments.values("payment")
-    )
+    rows = account.transfers.filter(kind=TransferType.PAID, payment__in=payments.values("payment"))
     return rows.select_related("payment").order_by("id")
 
 
@@ -107,9 +101,7 @@ def list_payments_of_order(account: Account, order_id: str) -> list[int]:
     return list(rows.order_by().values_list("payment", flat=True).distinct())
 
 
-def _build_history(
-    commission: Commission, transfers: Iterable[Transfer]
-) -> list[CommissionState]:
+def _build_history(commission: Commission, transfers: Iterable[Transfer]) -> list[CommissionState]:
     """Read each group of simultaneous transfers as one change.
 
     A commission of zero has no transfers: only its present state is known.
@@ -122,16 +114,12 @@ def _build_history(
             debit, credit = TRANSFER_SIDES[TransferType(transfer.kind)]
             balances[debit] -= transfer.amount
             balances[credit] += transfer.amount
-        amount = (
-            balances[LedgerAccountType.PENDING] + balances[LedgerAccountType.PAYABLE]
-        )
+        amount = balances[LedgerAccountType.PENDING] + balances[LedgerAccountType.PAYABLE]
         if not amount:  # disapproved: the commission keeps its amount
             amount = states[-1].amount if states else changes[0].amount
         states.append(CommissionState(at, _get_status(balances), amount))
     if not states:
-        return [
-            CommissionState(commission.created_at, commission.status, commission.amount)
-        ]
+        return [CommissionState(commission.created_at, commission.status, commission.amount)]
     if states[0].at > commission.created_at:
         since, amount = commission.created_at, states[0].amount
         states.insert(0, CommissionState(since, CommissionStatus.DISAPPROVED, amount))

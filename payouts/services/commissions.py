@@ -131,8 +131,7 @@ def list_claimed_commissions(conversion: Conversion) -> list[Commission]:
     return list(
         rows.alias(earner=earner)
         .filter(
-            Q(is_extra=False)
-            | ~Q(earner=conversion.affiliate_id, currency=conversion.currency)
+            Q(is_extra=False) | ~Q(earner=conversion.affiliate_id, currency=conversion.currency)
         )
         .order_by("id")
     )
@@ -213,9 +212,7 @@ def reopen_commission(
 
 def get_commission(account: Account, commission_id: int) -> Commission:
     """Return a commission that is not deleted, or raise `CommissionNotFound`."""
-    return commission_by_pk.get_or_raise(
-        CommissionNotFound, account=account, pk=commission_id
-    )
+    return commission_by_pk.get_or_raise(CommissionNotFound, account=account, pk=commission_id)
 
 
 def set_status(
@@ -284,14 +281,10 @@ def apply_changes(
     record_update(commission, details, at=at)
 
 
-def record_update(
-    commission: Commission, details: dict[str, Any], *, at: datetime
-) -> None:
+def record_update(commission: Commission, details: dict[str, Any], *, at: datetime) -> None:
     """Record what `update_and_post` has changed, if anything."""
     if details:
-        record_change(
-            commission.account, "commission.updated", commission, at=at, **details
-        )
+        record_change(commission.account, "commission.updated", commission, at=at, **details)
 
 
 def update_and_post(
@@ -301,11 +294,7 @@ def update_and_post(
 
     Returns the details for the audit log, empty without any change.
     """
-    changed = {
-        name: value
-        for name, value in values.items()
-        if getattr(commission, name) != value
-    }
+    changed = {name: value for name, value in values.items() if getattr(commission, name) != value}
     if not changed:
         return {}
     old_status, old_amount = commission.status, commission.amount
@@ -331,13 +320,9 @@ def update_and_post(
     return details
 
 
-def get_recalculated_fields(
-    commission: Commission, sub_amount: Decimal
-) -> dict[str, Any]:
+def get_recalculated_fields(commission: Commission, sub_amount: Decimal) -> dict[str, Any]:
     """Return the columns to update for another sub-amount, at the commission's rate."""
-    exact_amount = calculate_exact_amount(
-        sub_amount, commission.rate_kind, commission.rate
-    )
+    exact_amount = calculate_exact_amount(sub_amount, commission.rate_kind, commission.rate)
     amount = round_amount(exact_amount, commission.currency)
     if (sub_amount, amount) == (commission.sub_amount, commission.amount):
         return {}

@@ -132,9 +132,7 @@ def _create_conversion(
             trust=data.trust,
             claim=trusted,
         )
-        attribution.result.ensure_affiliate_eligible(
-            customer_id=data.parameters.customer_id or ""
-        )
+        attribution.result.ensure_affiliate_eligible(customer_id=data.parameters.customer_id or "")
         currency = data.currency or attribution.program.currency
         line_items = round_line_items(data.line_items, currency)
         amount = calculate_total(line_items, currency)
@@ -149,9 +147,7 @@ def _create_conversion(
         ensure_amount_sent(line_items, rates, has_amount=data.has_amount)
         attribution.result.ensure_cookie_valid()
         if data.trust is Trust.CLAIM:
-            ensure_claim_allowed(
-                account, attribution, amount, currency, items=len(line_items)
-            )
+            ensure_claim_allowed(account, attribution, amount, currency, items=len(line_items))
         attribution = promote_winning_prospect(
             account, attribution, method=PromotionMethod.CONVERSION, at=at
         )
@@ -248,12 +244,8 @@ def write_commissions(
     )
     balance_keys = {(draft.affiliate_id, conversion.currency) for draft in drafts}
     if replaces_claim:
-        balance_keys |= {
-            row.balance_key for row in list_claimed_commissions(conversion)
-        }
-    with open_ledger_session(
-        account, balance_keys, is_locked=locks_balances, at=at
-    ) as ledger:
+        balance_keys |= {row.balance_key for row in list_claimed_commissions(conversion)}
+    with open_ledger_session(account, balance_keys, is_locked=locks_balances, at=at) as ledger:
         if replaces_claim:
             delete_claimed_commissions(conversion, ledger=ledger, at=at)
         commissions = create_commissions(
@@ -298,8 +290,6 @@ def round_line_items(line_items: Sequence[LineItem], currency: str) -> list[Line
 def calculate_total(line_items: Sequence[LineItem], currency: str) -> Decimal:
     """Return the sum of the sub-amounts, or raise `AmountTooLarge`."""
     try:
-        return validate_amount(
-            sum((item.sub_amount for item in line_items), ZERO), currency
-        )
+        return validate_amount(sum((item.sub_amount for item in line_items), ZERO), currency)
     except AmountTooLarge:
         raise AmountTooLarge(path="commissions") from None

@@ -119,9 +119,7 @@ def delete_conversions(conversions: Sequence[Conversion], *, at: datetime) -> No
             ledger.post_commission_deleted(commission)
 
 
-def restore_conversion(
-    account: Account, *, conversion_id: int, at: datetime
-) -> Conversion:
+def restore_conversion(account: Account, *, conversion_id: int, at: datetime) -> Conversion:
     """Undo a deletion: the commissions that ended with it have their status again.
 
     Visitor data stays erased. Raises `ConversionNotFound`, and `DuplicateConversion` if
@@ -215,9 +213,7 @@ def lock_conversion(
     return lock_with_holder(account, conversion_id, external_id)[0]
 
 
-def lock_commission(
-    account: Account, *, commission_id: int, at: datetime
-) -> Commission:
+def lock_commission(account: Account, *, commission_id: int, at: datetime) -> Commission:
     """Lock a commission with all that `update_commission` locks, in the same order."""
     commission = get_commission(account, commission_id)
     if commission.conversion_id is None:  # a bonus
@@ -250,9 +246,7 @@ def lock_commissions(
     """
     account = conversions[0].account
     commissions = account.commissions.not_deleted().filter(conversion__in=conversions)
-    with open_ledger_session(
-        account, {row.balance_key for row in commissions}, at=at
-    ) as ledger:
+    with open_ledger_session(account, {row.balance_key for row in commissions}, at=at) as ledger:
         ledger.lock_balances()
         locked = list(commissions.order_by("id"))
         for commission in locked:
@@ -262,18 +256,14 @@ def lock_commissions(
         yield ledger, locked
 
 
-def _set_commission_statuses(
-    conversion: Conversion, status: str, *, at: datetime
-) -> None:
+def _set_commission_statuses(conversion: Conversion, status: str, *, at: datetime) -> None:
     with lock_commissions(conversion, at=at) as (ledger, commissions):
         for commission in commissions:
             if commission.status != status:
                 set_status(commission, status, ledger=ledger, at=at)
 
 
-def _take_external_id(
-    conversion: Conversion, holder: Conversion, *, at: datetime
-) -> None:
+def _take_external_id(conversion: Conversion, holder: Conversion, *, at: datetime) -> None:
     """Move the external id from `holder`, a claim, to the conversion that is the sale.
 
     The commissions of the claim become disapproved. Raises `DuplicateConversion` if
@@ -319,9 +309,7 @@ def _recalculate_commissions(
         _recalculate_level_commissions(commission, commissions, ledger=ledger, at=at)
 
 
-def validate_allocated_amounts(
-    amounts: Sequence[Decimal], conversion: Conversion
-) -> list[Decimal]:
+def validate_allocated_amounts(amounts: Sequence[Decimal], conversion: Conversion) -> list[Decimal]:
     """Return the amounts rounded, or raise `AmountTooLarge` for the path `amount`."""
     try:
         return [validate_amount(amount, conversion.currency) for amount in amounts]
@@ -402,9 +390,7 @@ def _follow_sub_amount(
         pass  # the commissions are updated already
 
 
-def _select_commission(
-    commissions: Sequence[Commission], commission_id: int
-) -> Commission:
+def _select_commission(commissions: Sequence[Commission], commission_id: int) -> Commission:
     for commission in commissions:
         if commission.pk == commission_id:
             return commission

@@ -77,9 +77,7 @@ def reattribute_conversion(
         program, affiliate = conversion.program, get_affiliate(account, affiliate_id)
         if affiliate == conversion.affiliate:
             raise SameAffiliate(affiliate=affiliate.slug)
-        attribution = attribute_by_staff(
-            account, program=program, affiliate=affiliate, at=at
-        )
+        attribution = attribute_by_staff(account, program=program, affiliate=affiliate, at=at)
         attribution.result.ensure_affiliate_eligible()
         line_items = [
             LineItem(row.sub_amount or ZERO, row.commission_type, row.comment)
@@ -90,9 +88,7 @@ def reattribute_conversion(
             affiliate,
             buyer=[customer.customer_id, customer.email_folded] if customer else [],
             extra_warnings=[
-                each
-                for each in conversion.warnings or ()
-                if each != CUSTOMER_IS_AFFILIATE
+                each for each in conversion.warnings or () if each != CUSTOMER_IS_AFFILIATE
             ],
         )
         replace_affiliate(

@@ -59,9 +59,7 @@ class TextBefore(models.Func):
     def as_sqlite(  # type: ignore[override]
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
     ) -> tuple[str, list[Any]]:
-        (text, values), (separator, mark) = map(
-            compiler.compile, self.source_expressions
-        )
+        (text, values), (separator, mark) = map(compiler.compile, self.source_expressions)
         sql = f"SUBSTR({text}, 1, INSTR({text} || {separator}, {separator}) - 1)"
         return sql, [*values, *values, *mark, *mark]
 
@@ -177,9 +175,7 @@ def find_program_of_commission(account: Account) -> Coalesce:
 
 
 @cache
-def get_day_query(
-    kind: str, *, by_program: bool, of_affiliate: bool = False
-) -> CompiledQuery[Any]:
+def get_day_query(kind: str, *, by_program: bool, of_affiliate: bool = False) -> CompiledQuery[Any]:
     """Return the compiled query of a function in `GROUPS` for rows created in a period.
 
     Without `by_program`, the program in its groups is None. With `of_affiliate`, it
@@ -231,9 +227,7 @@ class DayCounter:
         self.rows: dict[tuple[int | None, int | None, str], DailyStats] = {}
         self.row(None, None)  # each day has this row, even if nothing happened
 
-    def row(
-        self, program: int | None, affiliate: int | None, currency: str = ""
-    ) -> DailyStats:
+    def row(self, program: int | None, affiliate: int | None, currency: str = "") -> DailyStats:
         """Return the statistics of a program, affiliate and currency, zero at first."""
         key = (program, affiliate, currency)
         if key not in self.rows:
@@ -254,9 +248,7 @@ class DayCounter:
         )
         of_one = {} if self.affiliate is None else {"affiliate": self.affiliate}
         for kind in kinds:
-            query = get_day_query(
-                kind, by_program=self.by_program, of_affiliate=bool(of_one)
-            )
+            query = get_day_query(kind, by_program=self.by_program, of_affiliate=bool(of_one))
             groups = query.all(
                 router.db_for_read(GROUPS[kind][0]),
                 account=self.account,
@@ -265,9 +257,7 @@ class DayCounter:
                 **of_one,
             )
             self.add(kind, groups)
-        return CountedDay(
-            self.day, list(self.rows.values()), self.list_landing_page_clicks()
-        )
+        return CountedDay(self.day, list(self.rows.values()), self.list_landing_page_clicks())
 
     def add(self, kind: str, groups: Any) -> None:
         """Add the groups of a query of this kind to the statistics."""
@@ -341,9 +331,7 @@ def count_days(account: Account, days: Iterable[date]) -> list[CountedDay]:
     together."""
     runs = groupby(enumerate(sorted(days)), lambda pair: pair[1] - A_DAY * pair[0])
     return [
-        counted
-        for _, pairs in runs
-        for counted in _count_run(account, [day for _, day in pairs])
+        counted for _, pairs in runs for counted in _count_run(account, [day for _, day in pairs])
     ]
 
 
@@ -372,9 +360,7 @@ def _count_run(account: Account, days: Sequence[date]) -> list[CountedDay]:
         counts = group(rows.annotate(day=day_of_row), ("day", program))
         if model is Click:
             counts = counts.union(
-                group_removed_clicks(
-                    removed.annotate(day=day_of_quarter), ("day", program)
-                ),
+                group_removed_clicks(removed.annotate(day=day_of_quarter), ("day", program)),
                 all=True,
             )
         for day, *rest in counts:

@@ -41,9 +41,7 @@ def hold_commissions(
     remember_held(conversion, [row.pk for row in held])
 
 
-def hold_new_commissions(
-    conversion: Conversion, commissions: Sequence[Commission]
-) -> None:
+def hold_new_commissions(conversion: Conversion, commissions: Sequence[Commission]) -> None:
     """Remember new commissions that only the dispute keeps from being approved."""
     held = {
         row.pk
@@ -54,9 +52,7 @@ def hold_new_commissions(
     remember_held(conversion, [*sorted(held), *levels])
 
 
-def lock_disputed_sales(
-    account: Account, payment_ids: Sequence[str]
-) -> list[Conversion]:
+def lock_disputed_sales(account: Account, payment_ids: Sequence[str]) -> list[Conversion]:
     """Lock the disputed conversions that payments pay commissions of, by their ids."""
     pks: set[int] = set()
     for batch in split_into_batches(payment_ids):
@@ -66,9 +62,7 @@ def lock_disputed_sales(
     return [
         row
         for batch in split_into_batches(sorted(pks))
-        for row in _filter_disputed(account, batch)
-        .order_by("pk")
-        .select_for_update(no_key=True)
+        for row in _filter_disputed(account, batch).order_by("pk").select_for_update(no_key=True)
     ]
 
 
@@ -94,9 +88,7 @@ def hold_unpaid_commissions(
         raise ConcurrentUpdate
 
 
-def choose_held_status(
-    conversion: Conversion | None, status: str, *, is_settled: bool
-) -> str:
+def choose_held_status(conversion: Conversion | None, status: str, *, is_settled: bool) -> str:
     """Return the status of a commission that another system decided on.
 
     One of a disputed sale is pending instead of approved, unless it is paid or final.

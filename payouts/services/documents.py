@@ -40,9 +40,7 @@ from tracking.money import round_amount
 
 ISSUER_NAMES = ("name", "street", "postal_code", "city", "country")
 # The names in a document, and the columns of the settings.
-ISSUER_COLUMNS = {
-    name: f"payer_{name}" for name in (*ISSUER_NAMES, "building", "vat_id")
-}
+ISSUER_COLUMNS = {name: f"payer_{name}" for name in (*ISSUER_NAMES, "building", "vat_id")}
 NO_DAYS = (None, None)
 MAX_NAMED = 20  # affiliates, and characters of each
 
@@ -95,8 +93,7 @@ def list_unbilled(
     payments = list(_list_payments(account, settings, run_ids)[:limit])
     taxes = _load_taxes(account, settings, payments)
     return [
-        UnbilledPayment(payment, _find_problem(payment, settings, taxes))
-        for payment in payments
+        UnbilledPayment(payment, _find_problem(payment, settings, taxes)) for payment in payments
     ]
 
 
@@ -169,9 +166,7 @@ def describe_unprintable(run: PayoutRun) -> str:
     return "; ".join(texts[:MAX_NAMED]) + more
 
 
-def correct_document(
-    account: Account, payment: Payment, *, at: datetime
-) -> Document | None:
+def correct_document(account: Account, payment: Payment, *, at: datetime) -> Document | None:
     """Cancel the document of a payment, if it has one, by a correction.
 
     The caller cancels the payment in the same transaction, and has locked all else.
@@ -207,9 +202,7 @@ def correct_document(
     return correction
 
 
-def find_billed_months(
-    account: Account, affiliate_ids: Collection[int]
-) -> set[tuple[int, str]]:
+def find_billed_months(account: Account, affiliate_ids: Collection[int]) -> set[tuple[int, str]]:
     """Return affiliates and the months, as `2026-03`, that documents of theirs bill.
 
     Corrected documents do not count. One of an opening balance alone bills the month of
@@ -217,14 +210,10 @@ def find_billed_months(
     """
     months = set()
     for batch in split_into_batches(sorted(affiliate_ids)):
-        rows = account.documents.filter(
-            affiliate__in=batch, kind=DocumentKind.SELF_BILLING
-        )
+        rows = account.documents.filter(affiliate__in=batch, kind=DocumentKind.SELF_BILLING)
         corrections = account.documents.filter(corrects=OuterRef("pk"))
         columns = ("affiliate", "first_day", "last_day", "issued_on")
-        for pk, first, last, issued_on in rows.exclude(Exists(corrections)).values_list(
-            *columns
-        ):
+        for pk, first, last, issued_on in rows.exclude(Exists(corrections)).values_list(*columns):
             day, end = first or issued_on, last or issued_on
             while day <= end:
                 months.add((pk, day.strftime("%Y-%m")))
@@ -258,9 +247,7 @@ def _list_payments(
     return rows.select_related("affiliate").order_by("created_at", "id")
 
 
-def _load_taxes(
-    account: Account, settings: PayoutSettings, payments: Iterable[Payment]
-) -> Taxes:
+def _load_taxes(account: Account, settings: PayoutSettings, payments: Iterable[Payment]) -> Taxes:
     affiliates = {payment.affiliate_id for payment in payments}
     return load_taxes(account, affiliates, payer_country=settings.payer_country)
 
@@ -323,9 +310,7 @@ def describe_problems(problems: Collection[DocumentProblem]) -> str:
     return ". ".join(texts)
 
 
-def list_lines_without_document(
-    run: PayoutRun, *, at: datetime
-) -> list[tuple[PayoutLine, str]]:
+def list_lines_without_document(run: PayoutRun, *, at: datetime) -> list[tuple[PayoutLine, str]]:
     """Return the lines of a run, not settled yet, that could have no document today,
     and what they lack."""
     account = run.account
@@ -363,9 +348,7 @@ def find_billing_settings(account: Account, day: date) -> PayoutSettings | None:
 
 def _lock_sequence(account: Account, year: int) -> DocumentSequence:
     sequence = DocumentSequence(account=account, year=year)
-    account.document_sequences.insert_or_ignore(
-        sequence, unique_fields=("account", "year")
-    )
+    account.document_sequences.insert_or_ignore(sequence, unique_fields=("account", "year"))
     rows = account.document_sequences.select_for_update(no_key=True)
     return rows.get(year=year)
 
@@ -375,15 +358,11 @@ def _list_billed(account: Account, payments: Iterable[Payment]) -> set[int]:
     return {
         pk
         for batch in split_into_batches(pks)
-        for pk in account.documents.filter(payment__in=batch).values_list(
-            "payment", flat=True
-        )
+        for pk in account.documents.filter(payment__in=batch).values_list("payment", flat=True)
     }
 
 
-def _list_days(
-    account: Account, payments: Iterable[Payment]
-) -> dict[int, tuple[date, date]]:
+def _list_days(account: Account, payments: Iterable[Payment]) -> dict[int, tuple[date, date]]:
     """The first and last day of the commissions that each payment covers."""
     days = {}
     for batch in split_into_batches([payment.pk for payment in payments]):
@@ -401,9 +380,7 @@ def calculate_vat(total: Decimal, rate: Decimal, currency: str) -> Decimal:
     return round_amount(total * rate / (100 + rate), currency)
 
 
-def calculate_withholding(
-    total: Decimal, rule: TaxRule, currency: str
-) -> Decimal | None:
+def calculate_withholding(total: Decimal, rule: TaxRule, currency: str) -> Decimal | None:
     """Return the tax to withhold of a total, by its net amount, in whole minor units;
     None without any, or if nothing else would be left."""
     net = total - calculate_vat(total, rule.rate, currency)
@@ -462,9 +439,7 @@ def _get_name(affiliate: Affiliate, data: TaxData | None) -> str:
     return f"{company}, {person}" if company and person else company or person
 
 
-def _store(
-    sequence: DocumentSequence, settings: PayoutSettings, documents: list[Document]
-) -> None:
+def _store(sequence: DocumentSequence, settings: PayoutSettings, documents: list[Document]) -> None:
     """Number the documents, and store them with the last number."""
     prefix = f"{settings.document_prefix}{sequence.year}-"
     for number, document in enumerate(documents, sequence.last_number + 1):

@@ -30,9 +30,7 @@ def list_encrypted_columns() -> list[tuple[type[models.Model], str]]:
     ]
 
 
-def rotate_encryption(
-    *, is_dry_run: bool, on_batch: Callable[[int], object]
-) -> dict[str, int]:
+def rotate_encryption(*, is_dry_run: bool, on_batch: Callable[[int], object]) -> dict[str, int]:
     """Encrypt every value by the first key; return the numbers of changed values.
 
     They are by column: `payouts.PayoutMethod.details`. Each batch is a transaction that
@@ -49,9 +47,7 @@ def rotate_encryption(
 
 def count_encrypted_values() -> int:
     """Return how many values `rotate_encryption` reads."""
-    return sum(
-        _list_values(model, name).count() for model, name in list_encrypted_columns()
-    )
+    return sum(_list_values(model, name).count() for model, name in list_encrypted_columns())
 
 
 def has_values_to_rotate(limit: int) -> bool:

@@ -120,9 +120,7 @@ def erase_person(account: Account, *, identifier: str, at: datetime) -> Erasure:
         balances = get_payable_balances(account, [row.pk for row in people.affiliates])
     return Erasure(
         ids=[
-            get_erased_id(person.pk)
-            if isinstance(person, Affiliate)
-            else person.public_id
+            get_erased_id(person.pk) if isinstance(person, Affiliate) else person.public_id
             for person in people
         ],
         row_count=count,
@@ -183,17 +181,13 @@ def _lock(rows: models.QuerySet[Row], found: list[Row]) -> list[Row]:
     return list(same.select_for_update().order_by("pk"))
 
 
-def _erase(
-    account: Account, person: Affiliate | Prospect | Customer, at: datetime
-) -> int:
+def _erase(account: Account, person: Affiliate | Prospect | Customer, at: datetime) -> int:
     """Remove a person, unless it is removed, and erase its rows; count them."""
     is_active = person.deleted_at is None
     if isinstance(person, Affiliate):
         if is_active:
             delete_affiliate(account, affiliate_id=person.slug, at=at)
-        count = _erase_payout_details(account, person) + erase_affiliate(
-            account, person
-        )
+        count = _erase_payout_details(account, person) + erase_affiliate(account, person)
     elif isinstance(person, Prospect):
         if is_active:
             delete_prospect(account, public_id=person.public_id, at=at)
@@ -207,9 +201,7 @@ def _erase(
         refunds = account.refunds.filter(conversion__in=conversions)
         count = shop_count + update_other_values(sales, comment=None)
         count += _erase_reasons(account, conversions)
-        count += update_other_values(
-            refunds.filter(external_id__contains="@"), external_id=None
-        )
+        count += update_other_values(refunds.filter(external_id__contains="@"), external_id=None)
         count += erase_customer(account, person)
     return count + is_active
 
@@ -254,9 +246,7 @@ def _erase_reasons(account: Account, conversions: models.QuerySet[Any, Any]) -> 
     """Erase why sales were refunded and corrected."""
     refunds = account.refunds.filter(conversion__in=conversions)
     corrections = account.corrections.filter(conversion__in=conversions)
-    return update_other_values(refunds, reason="") + update_other_values(
-        corrections, reason=""
-    )
+    return update_other_values(refunds, reason="") + update_other_values(corrections, reason="")
 
 
 class _PersonTexts:

@@ -46,9 +46,7 @@ def list_calculation_differences(commission: Commission) -> list[Difference]:
         return [("calculation", commission.calculation, "a calculation")]
 
 
-def _compare(
-    commission: Commission, calculation: dict[str, Any]
-) -> Iterator[Difference]:
+def _compare(commission: Commission, calculation: dict[str, Any]) -> Iterator[Difference]:
     if commission.conversion_id is None:  # a bonus
         base_amount = Decimal(calculation["reached"]["amount"])
     else:
@@ -98,9 +96,7 @@ def explain_conversion(account: Account, *, conversion_id: int) -> Explanation:
         conversion=_serialize_conversion(conversion),
         attribution=_serialize_attribution(record),
         earlier_attributions=[_serialize_attribution(each) for each in earlier_records],
-        commissions=[
-            _serialize_commission(account, commission) for commission in commissions
-        ],
+        commissions=[_serialize_commission(account, commission) for commission in commissions],
         differences=[
             *_list_attribution_differences(account, conversion, record),
             *(
@@ -192,9 +188,7 @@ def list_initial_warnings(calculation: dict[str, Any]) -> list[str]:
     return warnings
 
 
-def _serialize_transfers(
-    account: Account, commission: Commission
-) -> list[dict[str, Any]]:
+def _serialize_transfers(account: Account, commission: Commission) -> list[dict[str, Any]]:
     rows = account.transfers.select_related("debit", "credit")
     return [
         {
@@ -216,9 +210,7 @@ def _list_attribution_differences(
         found.append("attribution from the stored inputs gives another result")
     outcome = json.loads(record.outcome)
     winner = outcome["affiliate"]
-    promoted = account.prospects.filter(
-        public_id=winner, affiliate=conversion.affiliate
-    )
+    promoted = account.prospects.filter(public_id=winner, affiliate=conversion.affiliate)
     if promoted.exists():
         winner = conversion.affiliate.slug
     parameter = outcome["parameter"]
@@ -237,9 +229,7 @@ def _list_attribution_differences(
     ]
 
 
-def _list_commission_differences(
-    conversion: Conversion, commission: Commission
-) -> list[str]:
+def _list_commission_differences(conversion: Conversion, commission: Commission) -> list[str]:
     """Calculate a commission and its initial status again from their stored inputs."""
     calculation = json.loads(commission.calculation)
     pairs: list[tuple[str, object, object]] = list_calculation_differences(commission)

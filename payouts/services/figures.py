@@ -90,9 +90,7 @@ class Part:
     commissions: Any = None  # `Sums`; None: not known
 
 
-def load_figures(
-    affiliate: Affiliate, period: Period, before: Period, *, at: datetime
-) -> Figures:
+def load_figures(affiliate: Affiliate, period: Period, before: Period, *, at: datetime) -> Figures:
     """Read the statistics of the affiliate in both periods."""
     days = [*before.days, *period.days]
     statistics = load_statistics(
@@ -107,9 +105,7 @@ def load_figures(
     return Figures(period, before, totals)
 
 
-def list_state_totals(
-    affiliate: Affiliate, period: Period, *, at: datetime
-) -> list[StateTotal]:
+def list_state_totals(affiliate: Affiliate, period: Period, *, at: datetime) -> list[StateTotal]:
     """Sum the commissions of the period by their present state."""
     account = affiliate.account
     rows = select_commissions(affiliate, period)
@@ -134,9 +130,7 @@ def list_state_totals(
             state = str(status)
         key = (STATES.index(state), currency)
         known = totals.get(key, StateTotal(state, currency, 0, Decimal(0)))
-        totals[key] = StateTotal(
-            state, currency, known.number + number, known.amount + amount
-        )
+        totals[key] = StateTotal(state, currency, known.number + number, known.amount + amount)
     return [totals[key] for key in sorted(totals)]
 
 
@@ -176,9 +170,7 @@ def list_disapproved(affiliate: Affiliate, period: Period) -> list[Commission]:
     return list(newest[:MAX_REASONS])
 
 
-def select_commissions(
-    affiliate: Affiliate, period: Period
-) -> QuerySet[Commission, Any]:
+def select_commissions(affiliate: Affiliate, period: Period) -> QuerySet[Commission, Any]:
     """The commissions of the days of a period that are not removed."""
     account = affiliate.account
     rows: QuerySet[Commission, Any] = account.commissions.not_deleted().filter(
@@ -252,18 +244,13 @@ def break_down_by_click(
         counts.exclude(part=OTHER_TEXTS).values_list("part").annotate(Sum("clicks")),
         MAX_ROWS,
     )
-    parts = {
-        label: Part(label, clicks=number, revenue=Amounts())
-        for label, number in numbers
-    }
+    parts = {label: Part(label, clicks=number, revenue=Amounts()) for label, number in numbers}
     sales = account.conversions.not_deleted().filter(is_of_period, affiliate=affiliate)
     # The click may be that of another affiliate, whose link a coupon has beaten.
     sales = sales.filter(click__affiliate=affiliate)
     of_clicks = sales.order_by().annotate(part=get_value("click__")).exclude(part=None)
     sums = of_clicks.values_list("part", "currency")
-    for label, currency, number, amount in sums.annotate(
-        number=Count("*"), sum=ExactSum("amount")
-    ):
+    for label, currency, number, amount in sums.annotate(number=Count("*"), sum=ExactSum("amount")):
         if part := parts.get(label):
             part.sales += number
             add_revenue(part, currency, amount)

@@ -31,9 +31,7 @@ def top_up_payout_balance(
     _validate_top_up(amount, currency)
     with (
         transaction.atomic(),
-        open_ledger_session(
-            account, [], at=at, funding_currencies=[currency]
-        ) as ledger,
+        open_ledger_session(account, [], at=at, funding_currencies=[currency]) as ledger,
     ):
         balance = ledger.post_funding(amount, currency)
         log_event(

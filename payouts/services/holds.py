@@ -27,7 +27,5 @@ def release_commission(
             return commission
         commission.update_locked(at=at, due_at=at)
         record_reason(conversion, reason, at=at)
-        log_event(
-            account, "commission.released", commission, at=at, until=due_at.isoformat()
-        )
+        log_event(account, "commission.released", commission, at=at, until=due_at.isoformat())
     return commission

@@ -52,10 +52,7 @@ MAX_CODE_LENGTH = 64
 ADDRESS_COLUMNS = ("address", "address_two", "postal_code", "city", "state")
 PERSON_COLUMNS = {
     "company": {"company_name": "name", "company_description": "description"},
-    "address": {
-        name: name
-        for name in ("address", "address_two", "postal_code", "city", "state")
-    },
+    "address": {name: name for name in ("address", "address_two", "postal_code", "city", "state")},
 }
 
 Body = dict[str, Any]
@@ -127,9 +124,7 @@ def import_affiliate(
         custom_fields=read_map(body, "custom_fields"),
         group_id=imports.find("group", body.get("affiliate_group_id")),
         promotion_method=read_text(body, "promotion_method", 16) or None,
-        promoted_at=read_time(body, "promoted_at", imports.at)
-        if body.get("promoted_at")
-        else None,
+        promoted_at=read_time(body, "promoted_at", imports.at) if body.get("promoted_at") else None,
         created_at=read_time(body, "created_at", imports.at),
         deleted_at=removed_at,
         **read_person(body),
@@ -215,9 +210,7 @@ def import_enrollment(imports: ImportMap, body: Body, program: Program) -> Enrol
         imports.add_note("enrollment", affiliate.slug, "other_code", path, code)
     coupon = read_text(body, "coupon", 64)
     if coupon and account.coupons.filter(code=coupon).exists():
-        imports.add_note(
-            "enrollment", affiliate.slug, "coupon_in_use", "coupon", coupon
-        )
+        imports.add_note("enrollment", affiliate.slug, "coupon_in_use", "coupon", coupon)
     elif coupon:
         account.coupons.create(enrollment=enrollment, code=coupon)
         imports.log("enrollment.updated", enrollment, fields=["coupon"])
@@ -227,9 +220,7 @@ def import_enrollment(imports: ImportMap, body: Body, program: Program) -> Enrol
     return enrollment
 
 
-def import_referral_codes(
-    imports: ImportMap, body: Body, enrollment: Enrollment
-) -> None:
+def import_referral_codes(imports: ImportMap, body: Body, enrollment: Enrollment) -> None:
     """Store further codes of an affiliate in a program, such as those of old links.
 
     They are the texts of the list `referral_codes`. One that another enrollment or a
@@ -259,9 +250,7 @@ def find_code(link: str) -> str:
     return found[0][:64] if found else ""
 
 
-def import_payout_method(
-    imports: ImportMap, body: Body, affiliate: Affiliate
-) -> PayoutMethod:
+def import_payout_method(imports: ImportMap, body: Body, affiliate: Affiliate) -> PayoutMethod:
     """Store a payout method as the source has it."""
     return set_payout_method(
         imports.account,
@@ -331,9 +320,7 @@ def import_customer(imports: ImportMap, body: Body, _: Any = None) -> Customer:
     imports.customers[customer_id] = customer
     imports.public_ids.add(customer.public_id)
     attribution = attribute_by_import(program, affiliate, at)
-    imports.attributions.append(
-        build_attribution_record(account, attribution, subject=customer)
-    )
+    imports.attributions.append(build_attribution_record(account, attribution, subject=customer))
     imports.log("customer.created", customer)
     imports.past_rows.append(customer)
     return customer

@@ -50,9 +50,7 @@ def import_program(imports: ImportMap, body: Body, _: Any = None) -> Program:
     return program
 
 
-def import_commission_type(
-    imports: ImportMap, body: Body, program: Program
-) -> CommissionType:
+def import_commission_type(imports: ImportMap, body: Body, program: Program) -> CommissionType:
     """Store a rate of a program with the rates of groups."""
     account, identifier = imports.account, read_text(body, "identifier", 64)
     known = account.commission_types.filter(program=program, identifier=identifier)

@@ -117,17 +117,13 @@ def import_conversion(imports: ImportMap, body: Body, _: Any = None) -> Conversi
     if not insert_conversion(conversion):
         raise ImportProblem("duplicate_external_id", "external_id", external_id)
     attribution = attribute_by_import(program, affiliate, at)
-    imports.attributions.append(
-        build_attribution_record(account, attribution, subject=conversion)
-    )
+    imports.attributions.append(build_attribution_record(account, attribution, subject=conversion))
     imports.log("conversion.created", conversion)
     imports.past_rows.append(conversion)
     return conversion
 
 
-def import_commission(
-    imports: ImportMap, body: Body, ledger: LedgerSession
-) -> Commission:
+def import_commission(imports: ImportMap, body: Body, ledger: LedgerSession) -> Commission:
     """Store a commission with its status and payment, and post it at its time."""
     account = imports.account
     conversion, bonus = find_subject(imports, body)
@@ -168,9 +164,7 @@ def import_commission(
         finalized_at=at if is_final(status, account) else None,
         payment_id=payment_id,
         bonus=bonus,
-        period_start=choose_period_start(bonus, affiliate, status, at)
-        if bonus
-        else None,
+        period_start=choose_period_start(bonus, affiliate, status, at) if bonus else None,
     )
     remember_decision(commission, decided)
     if payment_id is not None:
@@ -196,9 +190,7 @@ def load_conversions(imports: ImportMap, bodies: Iterable[Body]) -> None:
     imports.conversions |= {row.pk: row for row in locked}
 
 
-def find_subject(
-    imports: ImportMap, body: Body
-) -> tuple[Conversion | None, Bonus | None]:
+def find_subject(imports: ImportMap, body: Body) -> tuple[Conversion | None, Bonus | None]:
     """Return the conversion of a commission, or the bonus."""
     reference = read_map(body, "conversion")
     if reference.get("id") is None:
@@ -300,9 +292,7 @@ def find_base(
     return found or rows.first()
 
 
-def choose_period_start(
-    bonus: Bonus, affiliate: int, status: str, at: datetime
-) -> date:
+def choose_period_start(bonus: Bonus, affiliate: int, status: str, at: datetime) -> date:
     """Return the first day of the period that the source granted a bonus for.
 
     The source does not say it: it is the last one that was over and is not taken.

@@ -130,9 +130,7 @@ class LedgerSession:
         self.balances: dict[LedgerAccountKey, Decimal] = {}  # once they are locked
         self.changes: dict[LedgerAccountKey, Decimal] = defaultdict(Decimal)
         self.sequence_numbers: dict[int, int] = {}
-        self.transfers: list[
-            tuple[tuple[LedgerAccountKey, LedgerAccountKey], dict[str, Any]]
-        ] = []
+        self.transfers: list[tuple[tuple[LedgerAccountKey, LedgerAccountKey], dict[str, Any]]] = []
         self.written: list[Transfer] = []
         self.commission_changes: list[CommissionChange] = []
 
@@ -221,23 +219,15 @@ class LedgerSession:
         """Post a payment, out of the payout balance if the account uses payouts, and
         the tax that is withheld."""
         credit_type = (
-            LedgerAccountType.FUNDING
-            if self.account.uses_payouts
-            else LedgerAccountType.PAID
+            LedgerAccountType.FUNDING if self.account.uses_payouts else LedgerAccountType.PAID
         )
-        debit = LedgerAccountKey(
-            payment.currency, LedgerAccountType.PAYABLE, payment.affiliate_id
-        )
+        debit = LedgerAccountKey(payment.currency, LedgerAccountType.PAYABLE, payment.affiliate_id)
         credit = LedgerAccountKey(payment.currency, credit_type)
         net, tax = payment.net_amount, payment.tax_withheld
         self._add_transfer(TransferType.PAID, debit, credit, net, payment=payment)
         if tax is not None:
-            office = LedgerAccountKey(
-                payment.currency, LedgerAccountType.WITHHOLDING_TAX
-            )
-            self._add_transfer(
-                TransferType.TAX_WITHHELD, debit, office, tax, payment=payment
-            )
+            office = LedgerAccountKey(payment.currency, LedgerAccountType.WITHHOLDING_TAX)
+            self._add_transfer(TransferType.TAX_WITHHELD, debit, office, tax, payment=payment)
 
     def post_payment_canceled(self, payment: Payment) -> None:
         """Post the reversals of a payment's transfers."""
@@ -245,9 +235,7 @@ class LedgerSession:
         rows = self.account.transfers.select_related("credit").filter(
             payment=payment, kind__in=PAYMENT_REVERSALS
         )
-        credit = LedgerAccountKey(
-            payment.currency, LedgerAccountType.PAYABLE, payment.affiliate_id
-        )
+        credit = LedgerAccountKey(payment.currency, LedgerAccountType.PAYABLE, payment.affiliate_id)
         for row in rows.order_by("id"):
             self._add_transfer(
                 PAYMENT_REVERSALS[row.kind],
@@ -317,9 +305,7 @@ class LedgerSession:
     def get_payable_balance(self, balance_key: BalanceKey) -> Decimal:
         self.lock_balances()
         affiliate_id, currency = balance_key
-        return self.balances[
-            LedgerAccountKey(currency, LedgerAccountType.PAYABLE, affiliate_id)
-        ]
+        return self.balances[LedgerAccountKey(currency, LedgerAccountType.PAYABLE, affiliate_id)]
 
     def lock_balances(self) -> None:
         """Lock all balances of the session until the end of the transaction."""
@@ -347,9 +333,7 @@ class LedgerSession:
             self.ledger_accounts = self._load_ledger_accounts()
         # An account that no longer uses payouts may have a payout balance: a canceled
         # payment returns to it.
-        keys |= {
-            key for key in self.ledger_accounts if key.kind == LedgerAccountType.FUNDING
-        }
+        keys |= {key for key in self.ledger_accounts if key.kind == LedgerAccountType.FUNDING}
         self._lock_ledger_accounts(keys)
 
     def _list_keys(self) -> set[LedgerAccountKey]:
@@ -395,14 +379,10 @@ class LedgerSession:
 
     def _change_balances(self) -> None:
         """Add the differences to the stored balances, in the order of their ids."""
-        changes = sorted(
-            (self.ledger_accounts[key].pk, n) for key, n in self.changes.items() if n
-        )
+        changes = sorted((self.ledger_accounts[key].pk, n) for key, n in self.changes.items() if n)
         try:
             if self.is_locked and len(changes) > MAX_SINGLE_CHANGES:
-                update_each(
-                    LedgerAccount, self.account.pk, ["balance"], changes, adds=True
-                )
+                update_each(LedgerAccount, self.account.pk, ["balance"], changes, adds=True)
             else:
                 for pk, change in changes:
                     self._add_to_balance(pk, change)
@@ -479,14 +459,11 @@ class LedgerSession:
         return self.sequence_numbers[commission.pk]
 
     def _load_ledger_accounts(self) -> dict[LedgerAccountKey, LedgerAccount]:
-        currencies = self.funding_currencies | {
-            currency for _, currency in self.balance_keys
-        }
+        currencies = self.funding_currencies | {currency for _, currency in self.balance_keys}
         affiliate_ids = sorted({affiliate_id for affiliate_id, _ in self.balance_keys})
         return {
             _get_key(row): row
-            for batch in split_into_batches(sorted(affiliate_ids), is_large=True)
-            or [[]]
+            for batch in split_into_batches(sorted(affiliate_ids), is_large=True) or [[]]
             for row in ledger_accounts_in.all(
                 account=self.account, affiliates=batch, currencies=sorted(currencies)
             )
@@ -594,14 +571,10 @@ def get_payable_balances_by_slug(
     account: Account, affiliate_id: int | None = None
 ) -> dict[str, dict[str, Decimal]]:
     """Return payable balances by affiliate slug and currency, without zero ones."""
-    rows = account.ledger_accounts.filter(kind=LedgerAccountType.PAYABLE).exclude(
-        balance=ZERO
-    )
+    rows = account.ledger_accounts.filter(kind=LedgerAccountType.PAYABLE).exclude(balance=ZERO)
     if affiliate_id is not None:
         rows = rows.filter(affiliate=affiliate_id)
     balances: dict[str, dict[str, Decimal]] = {}
-    for slug, currency, balance in rows.values_list(
-        "affiliate__slug", "currency", "balance"
-    ):
+    for slug, currency, balance in rows.values_list("affiliate__slug", "currency", "balance"):
         balances.setdefault(slug, {})[currency] = balance
     return {slug: dict(sorted(balances[slug].items())) for slug in sorted(balances)}

@@ -329,9 +329,7 @@ def _read_segments(
     return segments
 
 
-def _read_in_batches(
-    table: CoveredTable, **filters: Any
-) -> Iterator[list[dict[str, Any]]]:
+def _read_in_batches(table: CoveredTable, **filters: Any) -> Iterator[list[dict[str, Any]]]:
     """Yield the covered columns of all rows in the order of their ids."""
     by_id = table.model._base_manager.filter(**filters).order_by("pk")
     rows = by_id.values(*table.columns_to_read)
@@ -439,9 +437,7 @@ def _calculate_digest(digest: LedgerDigest) -> str:
     return hashlib.sha256(_serialize(values)).hexdigest()
 
 
-def _compare_digests(
-    stored: LedgerDigest, computed: LedgerDigest
-) -> Iterator[Discrepancy]:
+def _compare_digests(stored: LedgerDigest, computed: LedgerDigest) -> Iterator[Discrepancy]:
     """Compare a stored digest with the one computed from the rows, and with the digest
     of its own columns."""
     until = f"before {stored.sealed_until:%Y-%m-%d %H:%M} UTC"

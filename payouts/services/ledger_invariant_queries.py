@@ -114,17 +114,13 @@ def commissions_by_status(account: Account) -> QuerySet[Any, Any]:
 
 
 @compiled
-def transfers_by_commission(
-    account: Account, commissions: list[int]
-) -> QuerySet[Any, Any]:
+def transfers_by_commission(account: Account, commissions: list[int]) -> QuerySet[Any, Any]:
     """Transfers of some commissions, by type and the affiliates of both sides.
 
     After the sum: their count, and the first and last of their sequence numbers.
     """
     rows = Transfer.objects.of(account).filter(commission__pk__in=commissions)
-    groups = rows.values_list(
-        "commission", "kind", "debit__affiliate", "credit__affiliate"
-    )
+    groups = rows.values_list("commission", "kind", "debit__affiliate", "credit__affiliate")
     return groups.annotate(
         ExactSum("amount"),
         Count("id"),
@@ -211,6 +207,5 @@ def list_tenant_foreign_keys(model: type[Model]) -> tuple[str, ...]:
     return tuple(
         column.name
         for column in model._meta.fields
-        if isinstance(column.related_model, type)
-        and issubclass(column.related_model, TenantModel)
+        if isinstance(column.related_model, type) and issubclass(column.related_model, TenantModel)
     )

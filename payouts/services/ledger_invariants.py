@@ -111,9 +111,7 @@ class LedgerInvariants:
         totals: dict[str, Decimal] = defaultdict(Decimal)
         for row in self.ledger_accounts:
             stored = row.balance
-            totals[row.currency] += (
-                self.computed_balances[row.pk] if stored is None else stored
-            )
+            totals[row.currency] += self.computed_balances[row.pk] if stored is None else stored
         for currency, total in totals.items():
             if total:
                 yield self.build_discrepancy("E1", currency, total, ZERO)
@@ -121,10 +119,7 @@ class LedgerInvariants:
     def check_e2_stored_balances(self) -> Iterator[Discrepancy]:
         """Each stored balance equals the sum of its transfers."""
         for row in self.ledger_accounts:
-            if (
-                row.balance is not None
-                and row.balance != self.computed_balances[row.pk]
-            ):
+            if row.balance is not None and row.balance != self.computed_balances[row.pk]:
                 yield self.build_discrepancy(
                     "E2",
                     _describe_ledger_account(row),
@@ -192,12 +187,8 @@ class LedgerInvariants:
             for commission in commissions:
                 yield from self.check_e6_transfers(commission, totals[commission.pk])
                 label = f"commission {commission.pk} ({commission.status})"
-                for what, stored, calculated in list_calculation_differences(
-                    commission
-                ):
-                    yield self.build_discrepancy(
-                        "E14", label, f"{what} {stored}", calculated
-                    )
+                for what, stored, calculated in list_calculation_differences(commission):
+                    yield self.build_discrepancy("E14", label, f"{what} {stored}", calculated)
         yield from self.check_e6_commission_conversions()
 
     def check_e6_transfers(
@@ -258,9 +249,7 @@ class LedgerInvariants:
                     payment_id, transfers = next(groups, (None, iter(())))
                 yield from self.check_e7_payment(payment, own)
 
-    def check_e7_payment(
-        self, payment: Payment, rows: list[Transfer]
-    ) -> Iterator[Discrepancy]:
+    def check_e7_payment(self, payment: Payment, rows: list[Transfer]) -> Iterator[Discrepancy]:
         """Its transfers are those that a payment has, reversed if it is canceled."""
         paid = [row for row in rows if row.kind == TransferType.PAID]
         withheld = [row for row in rows if row.kind == TransferType.TAX_WITHHELD]
@@ -325,9 +314,7 @@ class LedgerInvariants:
         """Each transfer is positive, with valid sides of its account and currency."""
         for row in invalid_transfers.all(account=self.account):
             valid_sides = [
-                " → ".join(sides)
-                for kind, *sides in sorted(VALID_TRANSFERS)
-                if kind == row.kind
+                " → ".join(sides) for kind, *sides in sorted(VALID_TRANSFERS) if kind == row.kind
             ]
             expected = " or ".join(valid_sides) or "no such kind"
             label = f"transfer {row.pk}"
@@ -343,9 +330,7 @@ class LedgerInvariants:
                 for key, owner in zip(keys, owners, strict=True):
                     if owner not in (None, self.account.pk):
                         label = f"{model._meta.db_table} {pk}"
-                        yield self.build_discrepancy(
-                            "E11", label, "another account's", key
-                        )
+                        yield self.build_discrepancy("E11", label, "another account's", key)
 
     def check_e12_paid_commissions(self) -> Iterator[Discrepancy]:
         """A paid commission is approved and fits its payment, which is not canceled and
@@ -400,13 +385,9 @@ class LedgerInvariants:
     def get_payments_by_balance_key(self) -> AmountByBalanceKey:
         """Sum the payments that are not canceled, by affiliate and currency."""
         rows = payments_by_affiliate.all(account=self.account)
-        return {
-            (affiliate_id, currency): amount for affiliate_id, currency, amount in rows
-        }
+        return {(affiliate_id, currency): amount for affiliate_id, currency, amount in rows}
 
-    def get_commissions_by_balance_key(
-        self, status: CommissionStatus
-    ) -> AmountByBalanceKey:
+    def get_commissions_by_balance_key(self, status: CommissionStatus) -> AmountByBalanceKey:
         """Sum the commissions of a status, by affiliate and currency."""
         return dict(self.commissions_by_status[status])
 
@@ -447,9 +428,7 @@ class LedgerInvariants:
         self, invariant: str, row: str, stored: object, computed: object
     ) -> Discrepancy:
         """Build a discrepancy of this account, with its values as text."""
-        return Discrepancy(
-            invariant, self.account.slug, row, str(stored), str(computed)
-        )
+        return Discrepancy(invariant, self.account.slug, row, str(stored), str(computed))
 
 
 @dataclass
@@ -466,14 +445,9 @@ class _CommissionTotals:
     @property
     def has_complete_sequence(self) -> bool:
         """Whether the sequence numbers are 1 to n; a constraint keeps them distinct."""
-        return (
-            self.first_sequence_number == 1
-            and self.last_sequence_number == self.transfer_count
-        )
+        return self.first_sequence_number == 1 and self.last_sequence_number == self.transfer_count
 
-    def add(
-        self, kind: str, amount: Decimal, count: int, first: int, last: int
-    ) -> None:
+    def add(self, kind: str, amount: Decimal, count: int, first: int, last: int) -> None:
         """Add the sum of the transfers of one type; E9 reports an unknown type."""
         debit, credit = SIDES_BY_TRANSFER_TYPE.get(kind, ("", ""))
         for side, change in ((debit, -amount), (credit, amount)):

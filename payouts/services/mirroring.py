@@ -78,9 +78,7 @@ def mirror_customer(imports: ImportMap, body: Body, pk: int) -> None:
         status=status if status in CustomerStatus.values else customer.status,
         meta_data=meta_data,
     )
-    log_event(
-        account, "customer.updated", customer, at=imports.at, source=imports.source
-    )
+    log_event(account, "customer.updated", customer, at=imports.at, source=imports.source)
 
 
 def mirror_conversion(imports: ImportMap, body: Body, pk: int) -> None:
@@ -97,9 +95,7 @@ def mirror_conversion(imports: ImportMap, body: Body, pk: int) -> None:
     customer = account.customers.filter(pk=conversion.customer_id or 0).first()
     values: dict[str, Any] = {
         "external_id": read_text(body, "external_id") or None,
-        "customer_id": imports.find_or_wait(
-            "customer", read_map(body, "customer").get("id")
-        ),
+        "customer_id": imports.find_or_wait("customer", read_map(body, "customer").get("id")),
         "meta_data": mend_meta_data(read_map(body, "meta_data"))[0],
     }
     is_erased = customer is not None and not customer.customer_id
@@ -152,9 +148,7 @@ def mirror_commission(imports: ImportMap, body: Body, pk: int) -> None:
         commission.update_row(payment_id=payment)
         allocations = account.payment_allocations.filter(commission=commission)
         if payment and not allocations.filter(payment=payment).exists():
-            account.payment_allocations.create(
-                payment_id=payment, commission=commission
-            )
+            account.payment_allocations.create(payment_id=payment, commission=commission)
     mark_stale(account, [commission], at)
     log_event(
         account,

@@ -26,20 +26,16 @@ from tracking.search import normalize_order_name
 # One or two sentences, which never say who somebody else is.
 ANSWER_TEXTS = {
     Answer.NOTHING: _(
-        "The shop has reported no sale with this order ID that your links or coupons"
-        " took part in."
+        "The shop has reported no sale with this order ID that your links or coupons took part in."
     ),
     Answer.OWN: _("The shop reported this sale, and it is yours."),
     Answer.DISAPPROVED: _(
-        "The shop reported this sale, and it is yours, but it was disapproved, so you"
-        " earn nothing."
+        "The shop reported this sale, and it is yours, but it was disapproved, so you earn nothing."
     ),
     Answer.REFUNDED: _(
         "The sale was yours. The customer got all the money back, so you earn nothing."
     ),
-    Answer.REMOVED: _(
-        "The sale was yours, but the company removed it, so you earn nothing."
-    ),
+    Answer.REMOVED: _("The sale was yours, but the company removed it, so you earn nothing."),
     Answer.CONTESTED: _(
         "The shop reported this sale with your referral and with another one. The"
         " company decides which one counts."
@@ -71,8 +67,7 @@ ANSWER_TEXTS = {
         " before: the time in which a sale counts was over."
     ),
     Answer.NOT_APPROVED: _(
-        "The shop reported this sale with your referral, but you were not approved for"
-        " the program."
+        "The shop reported this sale with your referral, but you were not approved for the program."
     ),
     Answer.PROGRAM_ARCHIVED: _(
         "The shop reported this sale with your referral, but the program has ended."
@@ -82,8 +77,7 @@ ANSWER_TEXTS = {
         " another way, or the browser had lost the cookie."
     ),
     Answer.UNKNOWN_REFERRAL: _(
-        "The shop reported this sale, but with a link, coupon or cookie that nobody"
-        " has."
+        "The shop reported this sale, but with a link, coupon or cookie that nobody has."
     ),
     Answer.REFUSED: _(
         "The shop reported this sale, but the report was incomplete or wrong, so it"
@@ -190,9 +184,7 @@ def describe_sale(affiliate: Affiliate, conversion: Conversion) -> ReportedSale:
         return ReportedSale(
             is_own=True,
             is_removed=conversion.deleted_at is not None,
-            is_refunded=account.refunds.filter(
-                conversion=conversion, is_full=True
-            ).exists(),
+            is_refunded=account.refunds.filter(conversion=conversion, is_full=True).exists(),
             is_contested=conversion.is_contested,
             is_disapproved=statuses == {CommissionStatus.DISAPPROVED},
         )
@@ -211,8 +203,7 @@ def describe_sale(affiliate: Affiliate, conversion: Conversion) -> ReportedSale:
         is_own=False,
         is_removed=conversion.deleted_at is not None,
         is_contested=conversion.is_contested,
-        was_own=commissions.exists()
-        or account.conversion_claims.filter(**own).exists(),
+        was_own=commissions.exists() or account.conversion_claims.filter(**own).exists(),
         participations=[
             each
             for inputs, outcome in stored
@@ -240,8 +231,7 @@ def list_participations(
 ) -> list[Participation]:
     """List the rejected candidates of an affiliate, who has these IDs."""
     clicked_at = {
-        each["parameter"]: parse_time(each["clicked_at"])
-        for each in inputs["candidates"]
+        each["parameter"]: parse_time(each["clicked_at"]) for each in inputs["candidates"]
     }
     return [
         Participation(each["reason"], clicked_at.get(each["parameter"]))

@@ -89,9 +89,7 @@ def reverse_opening_balance(
             ledger.lock_balances()
             found = _list_own(affiliate, currency)
             if not found or transfer not in (None, *found):
-                raise OpeningBalanceNotFound(
-                    affiliate=affiliate.slug, currency=currency
-                )
+                raise OpeningBalanceNotFound(affiliate=affiliate.slug, currency=currency)
             [known] = found
             amount = get_signed_amount(known)
             ledger.post_opening_balance(key, -amount, reversal_of=known)
@@ -99,9 +97,7 @@ def reverse_opening_balance(
         return account.transfers.get(reversal_of=known)
 
 
-def import_opening_balance(
-    imports: ImportMap, body: Body, ledger: LedgerSession
-) -> None:
+def import_opening_balance(imports: ImportMap, body: Body, ledger: LedgerSession) -> None:
     """Post the opening balance of a row: `affiliate_id` (ours), `currency`, `amount`
     and `date`, by default the time of the import.
 
@@ -143,14 +139,11 @@ def ensure_none_stands(account: Account, keys: Collection[BalanceKey]) -> None:
 def list_opening_balances(affiliate: Affiliate) -> list[Transfer]:
     """List the opening balances of an affiliate that are not taken back."""
     owed, owing = (
-        rows.select_related("credit")
-        for rows in _list_by_side(affiliate.account, [affiliate.pk])
+        rows.select_related("credit") for rows in _list_by_side(affiliate.account, [affiliate.pk])
     )
     found = list(owed.union(owing, all=True).order_by("currency", "id"))
     taken_back = {row.reversal_of_id for row in found}
-    return [
-        row for row in found if row.reversal_of_id is None and row.pk not in taken_back
-    ]
+    return [row for row in found if row.reversal_of_id is None and row.pk not in taken_back]
 
 
 def is_standing(transfer: Transfer) -> bool:
@@ -218,9 +211,7 @@ def find_paid_opening_balances(
     return found
 
 
-def _calculate_part(
-    amount: Decimal, *, then: Decimal, now: Decimal, earlier: Decimal
-) -> Decimal:
+def _calculate_part(amount: Decimal, *, then: Decimal, now: Decimal, earlier: Decimal) -> Decimal:
     """Return what a payment pays of the opening balance that there was `then`.
 
     Of one that was corrected since, not more than there is `now`; `earlier` is what the
@@ -288,8 +279,6 @@ def _validate(amount: Decimal, currency: str) -> None:
         raise InvalidSetting(setting="The opening balance", rule=rule, path="amount")
 
 
-def _log(
-    kind: str, affiliate: Affiliate, currency: str, amount: Decimal, at: datetime
-) -> None:
+def _log(kind: str, affiliate: Affiliate, currency: str, amount: Decimal, at: datetime) -> None:
     text = f"{format_decimal(amount)} {currency}"
     log_event(affiliate.account, kind, affiliate, at=at, amount=text)

@@ -25,9 +25,7 @@ def sum_open_amounts(affiliate: Affiliate, *, at: datetime) -> dict[str, Decimal
         for pk, currency in amounts
         if amounts[pk, currency].payable or amounts[pk, currency].pending
     }
-    lines = account.payout_lines.filter(
-        affiliate=affiliate, state=PayoutLineState.UNKNOWN
-    )
+    lines = account.payout_lines.filter(affiliate=affiliate, state=PayoutLineState.UNKNOWN)
     for line in lines.order_by("id"):
         totals[line.currency] = totals.get(line.currency, 0) + line.net_amount
     return dict(sorted(totals.items()))

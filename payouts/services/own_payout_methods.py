@@ -87,9 +87,7 @@ def make_own_method_primary(
         )
 
 
-def remove_own_method(
-    affiliate: Affiliate, *, kind: str, password: str, at: datetime
-) -> None:
+def remove_own_method(affiliate: Affiliate, *, kind: str, password: str, at: datetime) -> None:
     """Remove a method. Raises `WrongPassword` and `PayoutMethodNotFound`."""
     with confirm_password(affiliate, password) as locked:
         remove_payout_method(locked.account, affiliate_id=locked.slug, kind=kind, at=at)

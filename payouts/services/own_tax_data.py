@@ -53,9 +53,7 @@ def set_own_tax_data(
             vat_id=vat_id,
             tax_number=tax_number,
             legal_name=legal_name,
-            consented_on=(consented_on or account.get_day(at))
-            if has_consented
-            else None,
+            consented_on=(consented_on or account.get_day(at)) if has_consented else None,
             at=at,
         )
 

@@ -28,9 +28,7 @@ def list_payable_currencies(account: Account) -> list[str]:
     return sorted(currency for (currency,) in currencies.distinct())
 
 
-def load_payable_balances(
-    account: Account, **conditions: Any
-) -> dict[BalanceKey, Decimal]:
+def load_payable_balances(account: Account, **conditions: Any) -> dict[BalanceKey, Decimal]:
     """Return the payable balances that meet the conditions and are not zero."""
     rows = account.ledger_accounts.filter(kind=LedgerAccountType.PAYABLE, **conditions)
     columns = rows.exclude(balance=ZERO).order_by()
@@ -42,13 +40,9 @@ def load_payable_balances(
     }
 
 
-def list_payable_accounts(
-    account: Account, affiliate: Affiliate
-) -> list[LedgerAccount]:
+def list_payable_accounts(account: Account, affiliate: Affiliate) -> list[LedgerAccount]:
     """List the payable balances of an affiliate, one per currency."""
-    rows = account.ledger_accounts.filter(
-        kind=LedgerAccountType.PAYABLE, affiliate=affiliate
-    )
+    rows = account.ledger_accounts.filter(kind=LedgerAccountType.PAYABLE, affiliate=affiliate)
     return list(rows.order_by("currency"))
 
 
@@ -63,9 +57,7 @@ def get_overpaid(account: Account) -> Sums:
     A balance is negative if a commission was disapproved after it was paid, if more
     was paid than was due, or if the opening balance is.
     """
-    rows = account.ledger_accounts.filter(
-        kind=LedgerAccountType.PAYABLE, balance__lt=ZERO
-    )
+    rows = account.ledger_accounts.filter(kind=LedgerAccountType.PAYABLE, balance__lt=ZERO)
     totals = rows.order_by().values_list("currency").annotate(ExactSum("balance"))
     return {currency: -total for currency, total in sorted(totals)}
 
@@ -90,9 +82,7 @@ def get_payable_balances(
     ).exclude(balance=ZERO)
     balances: dict[int, dict[str, Decimal]] = {}
     for row in rows.order_by("currency"):
-        balances.setdefault(row.affiliate_id or 0, {})[row.currency] = (
-            row.balance or ZERO
-        )
+        balances.setdefault(row.affiliate_id or 0, {})[row.currency] = row.balance or ZERO
     return balances
 
 

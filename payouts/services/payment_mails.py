@@ -101,9 +101,7 @@ def write_mail(settings: PayoutSettings, values: Mapping[str, str]) -> tuple[str
     return subject, text
 
 
-def queue_payment_mails(
-    account: Account, payments: Collection[Payment], *, at: datetime
-) -> None:
+def queue_payment_mails(account: Account, payments: Collection[Payment], *, at: datetime) -> None:
     """Store a mail for each payment that has just been settled, if mail is switched on.
 
     Affiliates without an e-mail address, or who do not want it, get none.
@@ -116,9 +114,7 @@ def queue_payment_mails(
         days[account.get_day(payment.created_at)].append(payment.pk)
     for day, pks in sorted(days.items()):
         for batch in split_into_batches(pks):
-            lines = account.payout_lines.filter(
-                payment__in=batch, affiliate__email__gt=""
-            )
+            lines = account.payout_lines.filter(payment__in=batch, affiliate__email__gt="")
             rows = lines.select_related("payment", "affiliate").order_by("id")
             _queue_mails(settings, list(rows), day=day, at=at)
 

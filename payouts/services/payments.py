@@ -107,9 +107,7 @@ def create_payments(
                     payout_kind=methods[affiliate_id].kind,
                     payout_details=methods[affiliate_id].details_text,
                 )
-                for order, (affiliate_id, currency) in zip(
-                    orders, balance_keys, strict=True
-                )
+                for order, (affiliate_id, currency) in zip(orders, balance_keys, strict=True)
             )
             chosen = [order.commissions for order in orders]
             paid = allocate_payments(account, payments, chosen, at=at)
@@ -127,9 +125,7 @@ def create_payments(
     return payments
 
 
-def _get_primary_methods(
-    account: Account, affiliate_ids: Iterable[int]
-) -> dict[int, PayoutMethod]:
+def _get_primary_methods(account: Account, affiliate_ids: Iterable[int]) -> dict[int, PayoutMethod]:
     methods = {pk: PayoutMethod(kind="") for pk in affiliate_ids}
     rows = account.payout_methods.filter(affiliate__in=methods, is_primary=True)
     return methods | {row.affiliate_id: row for row in rows}
@@ -148,9 +144,7 @@ def _post_payment(order: PaymentOrder, payment: Payment, ledger: LedgerSession) 
 
 
 @retry_on_conflict
-def cancel_payment(
-    account: Account, *, payment_id: str, at: datetime, reason: str = ""
-) -> None:
+def cancel_payment(account: Account, *, payment_id: str, at: datetime, reason: str = "") -> None:
     """Cancel a payment: its amount is payable again, its commissions are unpaid.
 
     Those of disputed sales become pending. Raises `PaymentNotFound` if it does not
@@ -217,9 +211,7 @@ def allocate_payments(
     pairs = list(zip(payments, chosen, strict=True))
     paid = [
         *_list_chosen_commissions(account, [pair for pair in pairs if pair[1]]),
-        *_list_next_commissions(
-            account, [payment for payment, pks in pairs if pks is None], at
-        ),
+        *_list_next_commissions(account, [payment for payment, pks in pairs if pks is None], at),
     ]
     account.payment_allocations.bulk_create(
         PaymentAllocation(account=account, payment=payment, commission=commission)
@@ -322,9 +314,7 @@ def _list_unpaid_commissions(
     return unpaid
 
 
-def _get_affiliate_ids(
-    account: Account, orders: Sequence[PaymentOrder]
-) -> dict[str, int]:
+def _get_affiliate_ids(account: Account, orders: Sequence[PaymentOrder]) -> dict[str, int]:
     found = list_known_slugs(account, {order.affiliate_id for order in orders})
     unknown: list[InvalidInput] = [
         UnknownReference(what="affiliate", path=f"{order.path_prefix}affiliate_id")

@@ -24,9 +24,7 @@ from tracking.money import ZERO, format_amount
 
 SEPA_CURRENCY = "EUR"
 BANK_METHODS = {PayoutMethodKind.BANK, PayoutMethodKind.WIRE_TRANSFER}
-PAYMENT_PATTERN = re.compile(
-    r"(?<![A-Za-z0-9])pa[_-]?([A-Za-z0-9]{16})(?![A-Za-z0-9])", re.ASCII
-)
+PAYMENT_PATTERN = re.compile(r"(?<![A-Za-z0-9])pa[_-]?([A-Za-z0-9]{16})(?![A-Za-z0-9])", re.ASCII)
 # What a payout file needs of a line: ten thousand whole ones take 25 MB more.
 FILE_FIELDS = (
     *("account", "run", "currency", "amount", "tax_withheld", "method", "state"),
@@ -58,9 +56,7 @@ def list_paid_lines(run: PayoutRun) -> list[PayoutLine]:
     """
     lines = run.account.payout_lines.filter(run=run, payment__isnull=False)
     return list(
-        lines.exclude(
-            ~Q(state=PayoutLineState.RETURNED), payment__canceled_at__isnull=False
-        )
+        lines.exclude(~Q(state=PayoutLineState.RETURNED), payment__canceled_at__isnull=False)
         .select_related("payment", "affiliate")
         .only(*FILE_FIELDS, "payment__public_id", "affiliate__slug")
         .order_by("id")
@@ -137,9 +133,7 @@ class AnsweredFile:
     is_recorded: bool
 
 
-def find_answered_files(
-    account: Account, message_ids: Collection[str]
-) -> dict[str, AnsweredFile]:
+def find_answered_files(account: Account, message_ids: Collection[str]) -> dict[str, AnsweredFile]:
     """Return the files with these message ids of bank files, as far as there are any.
 
     A message that names a file often, or many files, needs few statements.

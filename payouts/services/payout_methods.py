@@ -143,9 +143,7 @@ def release_payout_method(
     return method
 
 
-def remove_payout_method(
-    account: Account, *, affiliate_id: str, kind: str, at: datetime
-) -> None:
+def remove_payout_method(account: Account, *, affiliate_id: str, kind: str, at: datetime) -> None:
     """Remove a payout method; the next one becomes primary if it was.
 
     Raises `PayoutMethodNotFound`.
@@ -193,9 +191,7 @@ def calculate_method_index(kind: str, details: Mapping[str, str]) -> str | None:
     return calculate_blind_index(identifier) if identifier else None
 
 
-def list_equal_methods(
-    account: Account, methods: Sequence[PayoutMethod]
-) -> list[PayoutMethod]:
+def list_equal_methods(account: Account, methods: Sequence[PayoutMethod]) -> list[PayoutMethod]:
     """Return methods of other affiliates, unless removed, that name the same accounts.
 
     `methods` are of one affiliate.
@@ -203,9 +199,7 @@ def list_equal_methods(
     indexes = [row.blind_index for row in methods if row.blind_index]
     if not indexes:
         return []
-    rows = account.payout_methods.filter(
-        blind_index__in=indexes, affiliate__deleted_at=None
-    )
+    rows = account.payout_methods.filter(blind_index__in=indexes, affiliate__deleted_at=None)
     rows = rows.exclude(affiliate=methods[0].affiliate_id).select_related("affiliate")
     return list(rows.order_by("affiliate", "id")[:MAX_EQUAL_METHODS])
 
@@ -225,9 +219,7 @@ def list_shared_methods(run: PayoutRun) -> list[PayoutMethod]:
     return list(rows.order_by("blind_index", "affiliate")[:MAX_EQUAL_METHODS])
 
 
-def _queue_mail(
-    affiliate: Affiliate, method: PayoutMethod, text: Promise, *, at: datetime
-) -> None:
+def _queue_mail(affiliate: Affiliate, method: PayoutMethod, text: Promise, *, at: datetime) -> None:
     """Write to the affiliate, who recognizes the method; a new one knows."""
     if affiliate.created_at != at:
         queue_security_mail(
@@ -245,9 +237,7 @@ def _queue_mail(
         )
 
 
-def _find_hold_reason(
-    affiliate: Affiliate, kind: str, details: Mapping[str, str]
-) -> str:
+def _find_hold_reason(affiliate: Affiliate, kind: str, details: Mapping[str, str]) -> str:
     """Return why the last payment of a run to these details came back; else empty.
 
     Removing a method and adding it again does not end its hold.

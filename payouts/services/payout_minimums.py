@@ -41,9 +41,7 @@ class Minimums:
         return self.of_affiliates.get(balance_key, by_currency.get(currency))
 
 
-def get_minimums(
-    account: Account, affiliate_ids: Collection[int] | None = None
-) -> Minimums:
+def get_minimums(account: Account, affiliate_ids: Collection[int] | None = None) -> Minimums:
     """Return the minimums of the account and of affiliates: of these, else of all."""
     rows = account.payout_minimums.order_by()
     if affiliate_ids is not None:

@@ -76,8 +76,7 @@ IS_DUPLICATE = (
 
 DEBITED_TWICE = "the bank has debited it twice, under different references"
 SETTLED_BEFORE = (
-    "it was settled before under another reference: look whether the bank has debited"
-    " it twice"
+    "it was settled before under another reference: look whether the bank has debited it twice"
 )
 RETURN_REVERSED = "the bank has taken back what it had returned"
 # Before the confirmation, for time zones, and after today: other days are wrong.
@@ -321,9 +320,7 @@ def _judge(
         debits, new = _collect_debits(about)
         debited += new
         for answer in about:
-            if problem := answer.find_problem(
-                strongest, has_arrived=has_arrived, debits=debits
-            ):
+            if problem := answer.find_problem(strongest, has_arrived=has_arrived, debits=debits):
                 reported = _report(answer.result, answer.payment, problem)
                 applied.unmatched.append(reported)
             else:
@@ -451,23 +448,17 @@ def _find_payments(account: Account, names: Sequence[str]) -> Found:
             line.run = runs[line.run_id]
             by_payment[line.payment_id] = line
         # Read after the lock: the payment is as the last import left it.
-        found |= {
-            each.public_id: (each, by_payment.get(each.pk)) for each in payments.all()
-        }
+        found |= {each.public_id: (each, by_payment.get(each.pk)) for each in payments.all()}
     return found
 
 
-def _list_open(
-    account: Account, run_ids: Iterable[int], named: set[int]
-) -> list[ReportedPayment]:
+def _list_open(account: Account, run_ids: Iterable[int], named: set[int]) -> list[ReportedPayment]:
     """Return the payments of these runs without any answer."""
     lines = account.payout_lines.filter(
         run__in=run_ids, state=PayoutLineState.UNKNOWN, payment__canceled_at=None
     )
     return [
-        ReportedPayment(
-            line.payment.public_id, line.net_amount, line.currency, NO_ANSWER, ""
-        )
+        ReportedPayment(line.payment.public_id, line.net_amount, line.currency, NO_ANSWER, "")
         for line in lines.select_related("payment").order_by("id")
         if line.payment and line.payment_id not in named
     ]
@@ -508,9 +499,7 @@ def _store_lines(
 
 def _settle(account: Account, answers: Sequence[_Answer], *, at: datetime) -> None:
     _store_lines(account, answers, PayoutLineState.SETTLED, at)
-    days = [
-        (it.line.pk, it.result.day or account.get_day(at)) for it in answers if it.line
-    ]
+    days = [(it.line.pk, it.result.day or account.get_day(at)) for it in answers if it.line]
     update_each(PayoutLine, account.pk, ["settled_on"], days)
     events = [("payment.settled", answer.payment) for answer in answers]
     log_events(account, events, at=at)

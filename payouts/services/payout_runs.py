@@ -185,9 +185,7 @@ def _list_lines(run: PayoutRun, *, at: datetime) -> list[PayoutLine]:
     return lines
 
 
-def _hold_back(
-    withheld: WithheldBalance | None, problems: str
-) -> tuple[PayoutLineState, str, str]:
+def _hold_back(withheld: WithheldBalance | None, problems: str) -> tuple[PayoutLineState, str, str]:
     """Return state, reason and note of a line that could be paid."""
     if withheld is not None:
         return PayoutLineState.TAKEN_OUT, LeftOutReason.WITHHELD, withheld.reason
@@ -205,12 +203,8 @@ def take_out(account: Account, *, pk: int, reason: str, at: datetime) -> PayoutL
         line = _lock_line(account, pk, PayoutLineState.INCLUDED)
         affiliate, currency = line.affiliate, line.currency
         withhold_balance(account, affiliate, currency=currency, reason=reason, at=at)
-        line.update_row(
-            state=PayoutLineState.TAKEN_OUT, reason=LeftOutReason.WITHHELD, note=reason
-        )
-        log_event(
-            account, "payout_run.taken_out", line.run, at=at, affiliate_id=affiliate.pk
-        )
+        line.update_row(state=PayoutLineState.TAKEN_OUT, reason=LeftOutReason.WITHHELD, note=reason)
+        log_event(account, "payout_run.taken_out", line.run, at=at, affiliate_id=affiliate.pk)
     return line
 
 
@@ -221,9 +215,7 @@ def put_back(account: Account, *, pk: int, at: datetime) -> PayoutLine:
         affiliate = line.affiliate
         lift_if_withheld(account, affiliate, currency=line.currency, at=at)
         line.update_row(state=PayoutLineState.INCLUDED, reason="", note="")
-        log_event(
-            account, "payout_run.put_back", line.run, at=at, affiliate_id=affiliate.pk
-        )
+        log_event(account, "payout_run.put_back", line.run, at=at, affiliate_id=affiliate.pk)
     return line
 
 
@@ -297,9 +289,7 @@ def get_paid_totals(run: PayoutRun) -> PaidTotals:
     """Return what a run pays, without what it has paid in vain."""
     rows = run.account.payout_lines.filter(run=run, state__in=FAILED)
     returned = rows.order_by("currency").values_list("currency")
-    return PaidTotals(
-        Amounts(list_totals(run)), Amounts(returned.annotate(ExactSum("amount")))
-    )
+    return PaidTotals(Amounts(list_totals(run)), Amounts(returned.annotate(ExactSum("amount"))))
 
 
 def count_shared_balances(run: PayoutRun) -> dict[str, int]:
@@ -310,9 +300,7 @@ def count_shared_balances(run: PayoutRun) -> dict[str, int]:
     if run.state != PayoutRunState.DRAFT:
         return {}
     included = run.account.payout_lines.filter(state=PayoutLineState.INCLUDED)
-    same = included.filter(
-        run=run, affiliate=OuterRef("affiliate"), currency=OuterRef("currency")
-    )
+    same = included.filter(run=run, affiliate=OuterRef("affiliate"), currency=OuterRef("currency"))
     others = included.filter(Exists(same), run__state=PayoutRunState.DRAFT)
     rows = others.exclude(run=run).order_by("run").values_list("run__public_id")
     return dict(rows.annotate(Count("pk")))

@@ -74,9 +74,7 @@ def validate_payer(changes: dict[str, Any]) -> None:
     )
 
 
-def _normalize(
-    changes: dict[str, Any], name: str, number: type[IBAN | BIC], kind: str
-) -> None:
+def _normalize(changes: dict[str, Any], name: str, number: type[IBAN | BIC], kind: str) -> None:
     """Store an IBAN or BIC without spaces and in capital letters."""
     if not changes.get(name):
         return
@@ -109,6 +107,4 @@ def _ensure_address_complete(changes: Mapping[str, Any]) -> None:
     has_street = changes.get("payer_street") or changes.get("payer_postal_code")
     missing = [f"payer_{name}" for name, text in parts.items() if not text]
     if missing and (has_street or len(missing) < len(parts)):
-        raise InvalidPayer(
-            reason="Banks take an address with city and country", path=missing[0]
-        )
+        raise InvalidPayer(reason="Banks take an address with city and country", path=missing[0])

@@ -42,11 +42,7 @@ def find_people(account: Account, identifier: str) -> People:
     email = fold_email(identifier) if "@" in identifier else None
     by_row_id = ERASED_ID_PATTERN.fullmatch(identifier)
     affiliates = account.affiliates.filter(
-        Q(email_folded=email)
-        if email
-        else Q(pk=by_row_id[1])
-        if by_row_id
-        else Q(slug=identifier)
+        Q(email_folded=email) if email else Q(pk=by_row_id[1]) if by_row_id else Q(slug=identifier)
     )
     prospects = account.prospects.filter(
         Q(email_folded=email) if email else Q(public_id=identifier)

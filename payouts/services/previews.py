@@ -110,9 +110,7 @@ class MoneyEffects:
         Pending balances are left out: each new sale changes one, and nobody is paid
         from them.
         """
-        balances = [
-            row for row in self.balances if row.kind != LedgerAccountType.PENDING
-        ]
+        balances = [row for row in self.balances if row.kind != LedgerAccountType.PENDING]
         effects = [self.commissions, self.transfers, balances]
         text = json.dumps(
             [[list(vars(row).values()) for row in rows] for rows in effects],
@@ -159,9 +157,7 @@ def preview_status(
     for commission in commissions:
         is_payable = commission.status == CommissionStatus.APPROVED
         will_be_payable = status == CommissionStatus.APPROVED
-        changes[commission.balance_key] += commission.amount * (
-            will_be_payable - is_payable
-        )
+        changes[commission.balance_key] += commission.amount * (will_be_payable - is_payable)
     return _list_balance_effects(
         account,
         {
@@ -173,9 +169,7 @@ def preview_status(
     )
 
 
-def _collect_effects(
-    account: Account, sessions: Sequence[LedgerSession]
-) -> MoneyEffects:
+def _collect_effects(account: Account, sessions: Sequence[LedgerSession]) -> MoneyEffects:
     changes: dict[LedgerAccountKey, Decimal] = defaultdict(Decimal)
     for session in sessions:
         for key, change in session.changes.items():
@@ -278,9 +272,7 @@ def _get_key(row: LedgerAccount) -> LedgerAccountKey:
     return LedgerAccountKey(row.currency, row.kind, row.affiliate_id)
 
 
-def _get_slugs(
-    account: Account, affiliate_ids: Iterable[int | None]
-) -> dict[int | None, str]:
+def _get_slugs(account: Account, affiliate_ids: Iterable[int | None]) -> dict[int | None, str]:
     """Return the affiliates' IDs by primary key; empty for None."""
     pks = {pk for pk in affiliate_ids if pk is not None}
     rows = account.affiliates.filter(pk__in=pks)

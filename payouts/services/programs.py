@@ -46,9 +46,7 @@ class ProgramSettings:
 
 
 PROGRAM_COLUMNS = tuple(
-    field.name
-    for field in fields(ProgramSettings)
-    if field.name not in ("rate_kind", "rate")
+    field.name for field in fields(ProgramSettings) if field.name not in ("rate_kind", "rate")
 )
 
 
@@ -78,9 +76,7 @@ def create_program(
                 value=settings.rate,
                 is_default=True,
             )
-            log_event(
-                account, "program.created", program, at=at, rate=str(settings.rate)
-            )
+            log_event(account, "program.created", program, at=at, rate=str(settings.rate))
     except IntegrityError:
         if account.programs.filter(slug=slug).exists():
             raise DuplicateProgram(slug=slug) from None
@@ -93,9 +89,7 @@ def _validate_slug(slug: str) -> None:
         raise InvalidSlug(slug=slug, path="slug")
 
 
-def validate_rate(
-    kind: str, value: Decimal, currency: str, *, path: str = "value"
-) -> None:
+def validate_rate(kind: str, value: Decimal, currency: str, *, path: str = "value") -> None:
     """Raise `InvalidSetting` for an invalid percentage or amount of the currency."""
     if (
         value.adjusted() >= MAX_INTEGER_DIGITS

@@ -80,9 +80,7 @@ def create_commission_type(
             if is_default:
                 _make_default(account, row, at=at)
     except IntegrityError:
-        if account.commission_types.filter(
-            program=program, identifier=identifier
-        ).exists():
+        if account.commission_types.filter(program=program, identifier=identifier).exists():
             raise DuplicateCommissionType(identifier=identifier) from None
         raise
     return row
@@ -96,9 +94,7 @@ def update_commission_type(
     Raises `DefaultCommissionType` if the default one would be the default no longer.
     """
     with transaction.atomic():
-        row = get_or_raise(
-            account.commission_types, CommissionTypeNotFound, lock=True, pk=pk
-        )
+        row = get_or_raise(account.commission_types, CommissionTypeNotFound, lock=True, pk=pk)
         columns = dict(changes)
         should_be_default = columns.pop("is_default", row.is_default)
         if row.is_default and not should_be_default:
@@ -115,9 +111,7 @@ def delete_commission_type(account: Account, *, pk: int, at: datetime) -> None:
     Raises `DefaultCommissionType` for the default one.
     """
     with transaction.atomic():
-        row = get_or_raise(
-            account.commission_types, CommissionTypeNotFound, lock=True, pk=pk
-        )
+        row = get_or_raise(account.commission_types, CommissionTypeNotFound, lock=True, pk=pk)
         if row.is_default:
             raise DefaultCommissionType
         log_event(account, "commission_type.deleted", row, at=at, **serialize_rate(row))
@@ -154,9 +148,7 @@ def create_level(
     return row
 
 
-def update_level(
-    account: Account, *, pk: int, changes: Mapping[str, Any], at: datetime
-) -> Level:
+def update_level(account: Account, *, pk: int, changes: Mapping[str, Any], at: datetime) -> Level:
     """Set the columns in `changes`: title, kind and value."""
     with transaction.atomic():
         row = get_or_raise(account.levels, LevelNotFound, lock=True, pk=pk)
@@ -192,9 +184,7 @@ def set_group_rate(
             lock=True,
             pk=commission_type.pk,
         )
-        row = account.group_rates.filter(
-            commission_type=commission_type, group=group
-        ).first()
+        row = account.group_rates.filter(commission_type=commission_type, group=group).first()
         if row is None:
             row = account.group_rates.create(
                 commission_type=commission_type, group=group, kind=kind, value=value
@@ -247,15 +237,10 @@ def _update(
         changes.get("value", row.value),
         program.currency,
     )
-    values = {
-        column: value
-        for column, value in changes.items()
-        if value != getattr(row, column)
-    }
+    values = {column: value for column, value in changes.items() if value != getattr(row, column)}
     if values:
         logged = {
-            column: [str(getattr(row, column)), str(value)]
-            for column, value in values.items()
+            column: [str(getattr(row, column)), str(value)] for column, value in values.items()
         }
         row.update_row(**values)
         log_event(account, event, row, at=at, **logged)

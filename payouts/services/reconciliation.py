@@ -55,10 +55,7 @@ class ReconciliationReport:
 
     def count_discrepancies(self, account: Account) -> int:
         """Count the discrepancies of an account and of the whole database."""
-        return sum(
-            discrepancy.account in (account.slug, "-")
-            for discrepancy in self.discrepancies
-        )
+        return sum(discrepancy.account in (account.slug, "-") for discrepancy in self.discrepancies)
 
 
 def reconcile(accounts: Sequence[Account], *, at: datetime) -> ReconciliationReport:
@@ -157,14 +154,10 @@ def check_e10_triggers_and_e13_precision() -> Iterator[Discrepancy]:
             if isinstance(column, AmountField):
                 count = count_non_integer_rows(table, column.attname)
                 if count:
-                    yield Discrepancy(
-                        "E13", "-", table, f"{count} odd rows", column.attname
-                    )
+                    yield Discrepancy("E13", "-", table, f"{count} odd rows", column.attname)
 
 
-def _count_transfers(
-    report: ReconciliationReport, account: Account, at: datetime
-) -> None:
+def _count_transfers(report: ReconciliationReport, account: Account, at: datetime) -> None:
     today = at.replace(hour=0, minute=0, second=0, microsecond=0)
     closed = account.transfers.filter(created_at__lt=today).aggregate(
         n=Count("id"), last=Max("id"), total=ExactSum("amount")
@@ -173,6 +166,4 @@ def _count_transfers(
     report.closed_transfer_count += closed["n"]
     report.closed_transfer_total += closed["total"] or ZERO
     if closed["last"] is not None:
-        report.last_closed_transfer_id = max(
-            report.last_closed_transfer_id or 0, closed["last"]
-        )
+        report.last_closed_transfer_id = max(report.last_closed_transfer_id or 0, closed["last"])

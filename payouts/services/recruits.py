@@ -25,21 +25,15 @@ class Recruits:
     number: int
 
 
-def list_recruits(
-    affiliate: Affiliate, *, with_sales: bool, limit: int = MAX_RECRUITS
-) -> Recruits:
+def list_recruits(affiliate: Affiliate, *, with_sales: bool, limit: int = MAX_RECRUITS) -> Recruits:
     """List the newest recruits of an affiliate who are not removed."""
     account = affiliate.account
     rows = account.affiliates.not_deleted().filter(parent=affiliate)
-    newest = list(
-        rows.order_by("-created_at", "-id").values_list("pk", "firstname")[:limit]
-    )
+    newest = list(rows.order_by("-created_at", "-id").values_list("pk", "firstname")[:limit])
     number = len(newest) if len(newest) < limit else rows.count()
     if not with_sales:
         return Recruits([(name, None) for _, name in newest], number)
-    sales = account.conversions.not_deleted().filter(
-        affiliate__in=[pk for pk, _ in newest]
-    )
+    sales = account.conversions.not_deleted().filter(affiliate__in=[pk for pk, _ in newest])
     counts = dict(sales.order_by().values_list("affiliate").annotate(Count("pk")))
     return Recruits([(name, counts.get(pk, 0)) for pk, name in newest], number)
 

@@ -109,11 +109,7 @@ def list_existing_commissions(conversion: Conversion) -> list[Commission]:
 
 def list_lines(commissions: list[Commission]) -> list[Commission]:
     """Return the commissions that are lines of the sale: no levels, no extra ones."""
-    return [
-        row
-        for row in commissions
-        if row.kind == CommissionKind.REGULAR and not row.is_extra
-    ]
+    return [row for row in commissions if row.kind == CommissionKind.REGULAR and not row.is_extra]
 
 
 def _find_refund(conversion: Conversion, external_id: str | None) -> Refund | None:
@@ -134,9 +130,7 @@ def _round_line_amounts(
         rounded[pk] = validate_amount(amount, conversion.currency)
         if rounded[pk] > sub_amounts[pk]:
             left = format_decimal(sub_amounts[pk])
-            raise RefundTooLarge(
-                left=left, currency=conversion.currency, path=f"line_{pk}"
-            )
+            raise RefundTooLarge(left=left, currency=conversion.currency, path=f"line_{pk}")
     return rounded
 
 

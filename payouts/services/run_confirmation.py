@@ -166,9 +166,7 @@ def _check_lines(
     if changes:
         first = changes[:MAX_NAMED_CHANGES]
         affiliates = run.account.affiliates.in_bulk({pk for pk, _ in first})
-        named = "; ".join(
-            f"{affiliates[pk]}: {text}" if pk else text for pk, text in first
-        )
+        named = "; ".join(f"{affiliates[pk]}: {text}" if pk else text for pk, text in first)
         more = len(changes) - MAX_NAMED_CHANGES
         raise PayoutRunChanged(
             changes=f"{named}; and {more} more" if more > 0 else named,
@@ -202,9 +200,7 @@ def _list_changes(
     if candidate.amount != line.amount:
         was, now = format_decimal(line.amount), format_decimal(candidate.amount)
         yield f"the amount was {was} {line.currency}, is {now} {line.currency}"
-    tax = recipients.calculate_withholding(
-        line.affiliate_id, line.amount, line.currency
-    )
+    tax = recipients.calculate_withholding(line.affiliate_id, line.amount, line.currency)
     if tax != line.tax_withheld:
         was, now = (format_decimal(it or ZERO) for it in (line.tax_withheld, tax))
         yield f"the withholding tax was {was} {line.currency}, is {now} {line.currency}"
@@ -255,9 +251,7 @@ def _pay_lines(
             line.pk,
             PayoutLineState.UNKNOWN,
             payment.pk,
-            build_receiver(
-                affiliates[line.affiliate_id], recipients.methods[line.affiliate_id]
-            ),
+            build_receiver(affiliates[line.affiliate_id], recipients.methods[line.affiliate_id]),
         )
         for line, payment in zip(lines, payments, strict=True)
     ]

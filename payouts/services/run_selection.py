@@ -129,9 +129,7 @@ class Recipients:
         removed = account.affiliates.exclude(deleted_at=None)
         self.removed = set(removed.values_list("pk", flat=True))
         methods = account.payout_methods.filter(is_primary=True).order_by()
-        self.methods = {
-            method.affiliate_id: method for method in methods.iterator(BATCH_SIZE)
-        }
+        self.methods = {method.affiliate_id: method for method in methods.iterator(BATCH_SIZE)}
         # Digests only: the names of all would take much memory.
         named = account.affiliates.filter(pk__in=methods.values("affiliate")).order_by()
         self.receivers = {}

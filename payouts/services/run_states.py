@@ -74,9 +74,7 @@ def find_payments_in(
 
 def list_unanswered_runs(account: Account, affiliate_ids: Iterable[int]) -> list[str]:
     """Return the runs with payments to these affiliates that have no answer yet."""
-    lines = account.payout_lines.filter(
-        affiliate__in=affiliate_ids, state=PayoutLineState.UNKNOWN
-    )
+    lines = account.payout_lines.filter(affiliate__in=affiliate_ids, state=PayoutLineState.UNKNOWN)
     runs = lines.order_by("run").values_list("run__public_id", flat=True)
     return list(runs.distinct())
 

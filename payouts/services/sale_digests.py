@@ -43,9 +43,7 @@ def queue_sale_digests(account: Account, *, url: str, at: datetime) -> int:
     )
 
 
-def _queue_mails(
-    account: Account, pks: Sequence[int], *, day: date, url: str, at: datetime
-) -> int:
+def _queue_mails(account: Account, pks: Sequence[int], *, day: date, url: str, at: datetime) -> int:
     rows = account.commissions.not_deleted().filter(
         get_interval(account, day, day).as_filter,
         affiliate__in=pks,
@@ -53,9 +51,9 @@ def _queue_mails(
     )
     rows = rows.exclude(status=CommissionStatus.DISAPPROVED).order_by()
     totals: dict[int, list[Total]] = defaultdict(list)
-    for pk, currency, number, amount in rows.values_list(
-        "affiliate", "currency"
-    ).annotate(Count("pk"), ExactSum("amount")):
+    for pk, currency, number, amount in rows.values_list("affiliate", "currency").annotate(
+        Count("pk"), ExactSum("amount")
+    ):
         totals[pk].append((currency, number, amount))
     count = 0
     for affiliate in account.affiliates.filter(pk__in=totals).order_by("pk"):
@@ -72,9 +70,7 @@ def _queue_mails(
     return count
 
 
-def _write(
-    affiliate: Affiliate, totals: Sequence[Total], day: date, url: str
-) -> tuple[str, str]:
+def _write(affiliate: Affiliate, totals: Sequence[Total], day: date, url: str) -> tuple[str, str]:
     name = affiliate.account.name
     with use_language_of(affiliate):
         subject = _("Your new sales at {account}").format(account=name)

@@ -30,14 +30,10 @@ def forget_claimed_sale(order: ShopOrder) -> None:
         return
     conversion = get_conversion_of(order)
     if conversion.claim_status is not None and conversion.deleted_at is None:
-        order.update_row(
-            conversion=None, is_adopted=False, lines=[], held=[], reason=""
-        )
+        order.update_row(conversion=None, is_adopted=False, lines=[], held=[], reason="")
 
 
-def find_claim_refusal(
-    connection: Connection, sale: Sale, reported: Conversion | None
-) -> str:
+def find_claim_refusal(connection: Connection, sale: Sale, reported: Conversion | None) -> str:
     """Return why a claim of a sale is not stored; empty if it is, or is a fact."""
     if not is_claimed(sale):
         return ""

@@ -17,9 +17,7 @@ from tracking.services.customers import (
 )
 
 
-def merge_customer(
-    connection: Connection, key: str, facts: CustomerFacts
-) -> CustomerFacts:
+def merge_customer(connection: Connection, key: str, facts: CustomerFacts) -> CustomerFacts:
     """Store new facts of a customer; return all that are known.
 
     Of a removed customer nothing else is kept.

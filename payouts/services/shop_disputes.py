@@ -72,9 +72,7 @@ def end_dispute(account: Account, *, conversion_id: int, at: datetime) -> Conver
     return conversion
 
 
-def begin_dispute(
-    order: ShopOrder, conversion: Conversion, *, at: datetime
-) -> list[str]:
+def begin_dispute(order: ShopOrder, conversion: Conversion, *, at: datetime) -> list[str]:
     """Hold what is approved; nobody can approve the rest."""
     is_new = conversion.disputed_at is None
     if is_new:
@@ -91,9 +89,7 @@ def approve_held(orders: Sequence[ShopOrder], *, at: datetime) -> list[str]:
     """Approve what the dispute kept from it, and staff has not decided meanwhile."""
     account = orders[0].account
     held = {pk for order in orders for pk in order.held}
-    rows = account.commissions.not_deleted().filter(
-        pk__in=held, status=CommissionStatus.PENDING
-    )
+    rows = account.commissions.not_deleted().filter(pk__in=held, status=CommissionStatus.PENDING)
     approved, unfunded = 0, 0
     for (pk,) in rows.order_by("id").values_list("pk"):
         try:

@@ -11,9 +11,7 @@ from tracking.models.shops import Connection
 from tracking.services.shop_erasure import forget_codes
 
 
-def erase_for_shop(
-    connection: Connection, erasure: ShopErasure, *, at: datetime
-) -> list[str]:
+def erase_for_shop(connection: Connection, erasure: ShopErasure, *, at: datetime) -> list[str]:
     """Erase the bodies of events, and the e-mail addresses and data of customers.
 
     Sales and their amounts stay. The caller erases the event that asks for it.

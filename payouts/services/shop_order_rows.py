@@ -38,9 +38,7 @@ def get_or_create_order(
         account.shop_events.filter(order=other).update(order=first)
         account.shop_orders.filter(pk=other.pk).delete()
     account.shop_references.bulk_create(
-        ShopReference(
-            account=account, connection=connection, reference=reference, order=first
-        )
+        ShopReference(account=account, connection=connection, reference=reference, order=first)
         for reference in dict.fromkeys(references)
         if reference not in known
     )

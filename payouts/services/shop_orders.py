@@ -94,9 +94,7 @@ UNCLEAR = (
     " say that it was all of it: nothing was taken off. Find out which part of the sale"
     " it is, and refund that by hand. If the sale is disputed, end the dispute then."
 )
-OTHER_CURRENCY = (
-    "The program is in {own}, and this sale is in {currency}: so are its commissions."
-)
+OTHER_CURRENCY = "The program is in {own}, and this sale is in {currency}: so are its commissions."
 CREATED = "A sale of {amount} was created."
 CLAIMED = "A sale of {amount} was claimed: approve or disapprove it."
 WAITS = "The sale is not known yet: this is applied when it arrives."
@@ -222,9 +220,7 @@ def is_signed_now(sale: Sale | None, merged: OrderFacts) -> bool:
 
 def is_as_new(known: OrderFacts, new: OrderFacts) -> bool:
     """Whether a sale is known no later than the new facts have it."""
-    return (
-        "sale" in known and "sale" in new and new["sale"]["at"] >= known["sale"]["at"]
-    )
+    return "sale" in known and "sale" in new and new["sale"]["at"] >= known["sale"]["at"]
 
 
 def get_types(connection: Connection, order: ShopOrder) -> dict[str, str]:
@@ -274,9 +270,7 @@ def apply_order(
             return effects
     conversion = get_conversion_of(order)
     if conversion.currency != facts["sale"]["currency"]:
-        raise ShopCurrencyChanged(
-            old=conversion.currency, new=facts["sale"]["currency"]
-        )
+        raise ShopCurrencyChanged(old=conversion.currency, new=facts["sale"]["currency"])
     if (is_claim or is_claimed(facts["sale"])) and conversion.claim_status is None:
         return [*effects, CONFIRMED]
     refunds = list(account.refunds.filter(conversion=conversion).order_by("id"))
@@ -333,9 +327,7 @@ def create_sale(
     if is_canceled(order.facts):
         order.update_row(reason="")
         return [CANCELED]
-    removed = account.conversions.filter(
-        external_id=external_id, deleted_at__isnull=False
-    )
+    removed = account.conversions.filter(external_id=external_id, deleted_at__isnull=False)
     if reported is None and order.reason != AGAIN and removed.exists():
         order.update_row(reason=REMOVED_BEFORE)
         return [REMOVED_BEFORE]
@@ -458,9 +450,7 @@ def scale_target(order: ShopOrder, target: Target) -> Target:
     )
 
 
-def adopt_conversion(
-    order: ShopOrder, conversion: Conversion, target: Target
-) -> list[str]:
+def adopt_conversion(order: ShopOrder, conversion: Conversion, target: Target) -> list[str]:
     """Use the conversion that was reported in another way, with its own amounts.
 
     If it stands at what the shop says is left, its refunds were applied there, too.
@@ -474,9 +464,7 @@ def adopt_conversion(
     refunded = sum(target.refunded.values(), ZERO)
     if refunded and conversion.amount == target.total:
         share = ROUNDING_CONTEXT.divide(target.total + refunded, target.total)
-        lines = [
-            {**it, "gross": str(Decimal(it["gross"]) * share)} for it in order.lines
-        ]
+        lines = [{**it, "gross": str(Decimal(it["gross"]) * share)} for it in order.lines]
         order.update_row(lines=lines)
     return ["The sale was reported before: refunds are applied to that conversion."]
 

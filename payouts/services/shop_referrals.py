@@ -51,9 +51,7 @@ def find_parameters(
     key = add_prefix(connection, sale["customer"] if sale else "")
     referrals = list_referrals(sale, customer)
     values = [value for referral in referrals for value in referral["values"]]
-    ids = [
-        value for referral in referrals for value in referral.get("tracking_ids", [])
-    ]
+    ids = [value for referral in referrals for value in referral.get("tracking_ids", [])]
     sent = [code for referral in referrals for code in referral["coupons"]]
     coupons = map_codes(connection, sent)
     coupon = find_first_coupon(account, coupons) if coupons else None
@@ -94,9 +92,7 @@ def can_count(referral: Referral, sale: Sale | None) -> bool:
     return not is_claimed(referral) or (sale is not None and is_claimed(sale))
 
 
-def describe_unknown_codes(
-    connection: Connection, sale: Sale, customer: CustomerFacts
-) -> str:
+def describe_unknown_codes(connection: Connection, sale: Sale, customer: CustomerFacts) -> str:
     """Return that nobody referred a sale, with the codes that named nobody."""
     referrals = list_referrals(sale, customer)
     codes = [code for each in referrals for code in each["coupons"]]

@@ -47,8 +47,7 @@ def apply_target(
     changes = list_refund_changes(known, target)
     left = {line["commission"]: line for line in order.lines}
     differences = {
-        pk: target.left[line["type"]] - Decimal(line["target"])
-        for pk, line in left.items()
+        pk: target.left[line["type"]] - Decimal(line["target"]) for pk, line in left.items()
     }
     if not changes and not any(differences.values()):
         return []
@@ -186,7 +185,5 @@ def record_refunds(
         log_event(account, "conversion.refunded", conversion, at=at, refunded=text)
     if restored:
         text = f"{format_decimal(restored)} {currency}"
-        log_event(
-            account, "conversion.refund_canceled", conversion, at=at, restored=text
-        )
+        log_event(account, "conversion.refund_canceled", conversion, at=at, restored=text)
     return refunded, restored

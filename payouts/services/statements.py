@@ -145,9 +145,7 @@ class Statement:
     currencies: list[CurrencyStatement]
 
 
-def get_statement(
-    account: Account, affiliate: Affiliate, *, start: date, end: date
-) -> Statement:
+def get_statement(account: Account, affiliate: Affiliate, *, start: date, end: date) -> Statement:
     """Return the statement of these days, both included; raise `InvalidPeriod`.
 
     Currencies in which nothing was and nothing happened are left out.
@@ -182,9 +180,7 @@ def sum_statements(
     Raises `InvalidPeriod`. The caller limits the number of affiliates.
     """
     interval = get_interval(account, start, end)
-    rows = account.ledger_accounts.filter(
-        affiliate__in=affiliates, kind=LedgerAccountType.PAYABLE
-    )
+    rows = account.ledger_accounts.filter(affiliate__in=affiliates, kind=LedgerAccountType.PAYABLE)
     totals = {row.pk: StatementTotals() for row in rows}
     transfers = hide_undone_transfers(account, account.transfers.order_by())
     for side, sign in (("debit", -1), ("credit", 1)):
@@ -220,15 +216,11 @@ def sum_changes(rows: QuerySet[Transfer]) -> dict[int, Decimal]:
 def _list_currencies(
     account: Account, affiliate: Affiliate, interval: Interval
 ) -> list[CurrencyStatement]:
-    rows = account.ledger_accounts.filter(
-        affiliate=affiliate, kind__in=AFFILIATE_ACCOUNT_TYPES
-    )
+    rows = account.ledger_accounts.filter(affiliate=affiliate, kind__in=AFFILIATE_ACCOUNT_TYPES)
     ledger_accounts = {row.pk: row for row in rows}
     transfers = hide_undone_transfers(
         account,
-        account.transfers.filter(
-            Q(debit__in=ledger_accounts) | Q(credit__in=ledger_accounts)
-        ),
+        account.transfers.filter(Q(debit__in=ledger_accounts) | Q(credit__in=ledger_accounts)),
     )
     opening = sum_changes(transfers.filter(created_at__lt=interval.since))
     statements: dict[str, CurrencyStatement] = {}
@@ -244,9 +236,7 @@ def _list_currencies(
     refunds = account.refunds.filter(
         interval.as_filter, conversion__in=within.values("commission__conversion")
     )
-    returned = account.payout_lines.filter(
-        affiliate=affiliate, state=PayoutLineState.RETURNED
-    )
+    returned = account.payout_lines.filter(affiliate=affiliate, state=PayoutLineState.RETURNED)
     reasons = dict(returned.values_list("payment", "bank_reason"))
     refunded = set(refunds.values_list("conversion", "created_at"))
     for group in _group_by_cause(within):

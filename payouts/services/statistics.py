@@ -244,8 +244,7 @@ def find_first_day(account: Account) -> date | None:
         account.payments.all(),
     )
     firsts = [
-        models.Subquery(some.order_by("created_at").values("created_at")[:1])
-        for some in rows
+        models.Subquery(some.order_by("created_at").values("created_at")[:1]) for some in rows
     ]
     removed = account.pruned_click_counts.order_by("quarter").values("quarter")
     firsts.append(models.Subquery(removed[:1]))

@@ -57,9 +57,7 @@ def store_days(account: Account, days: Sequence[date]) -> list[CountedDay]:
     return counted
 
 
-def refresh_stale_days(
-    accounts: Iterable[Account], *, at: datetime, dry_run: bool
-) -> int:
+def refresh_stale_days(accounts: Iterable[Account], *, at: datetime, dry_run: bool) -> int:
     """Count stored days again that are stale, and delete the marks of all others; how
     many changes they had. Without readers they would only accumulate."""
     number = sum(_list_marks_that_count(account).count() for account in accounts)
@@ -102,9 +100,7 @@ def _store_batch(account: Account, days: Sequence[date]) -> list[CountedDay]:
             account.stale_days.filter(pk__in=batch).delete()
         account.daily_stats.filter(day__in=current).delete()
         account.daily_landing_page_clicks.filter(day__in=current).delete()
-        account.daily_stats.bulk_create(
-            [stats for row in storable for stats in row.stats]
-        )
+        account.daily_stats.bulk_create([stats for row in storable for stats in row.stats])
         account.daily_landing_page_clicks.bulk_create(
             [clicks for row in storable for clicks in row.landing_page_clicks]
         )
@@ -120,9 +116,7 @@ def _delete_unused_marks(account: Account) -> None:
     stored = account.daily_stats.filter(day=OuterRef("day"))
     in_zone = stored.filter(time_zone=account.time_zone)
     stale = _list_marks_that_count(account).filter(day=OuterRef("day"))
-    unused = account.stale_days.filter(
-        ~Exists(stored) | (Exists(in_zone) & ~Exists(stale))
-    )
+    unused = account.stale_days.filter(~Exists(stored) | (Exists(in_zone) & ~Exists(stale)))
     while batch := list(unused.values_list("pk", flat=True)[:BATCH_SIZE]):
         with transaction.atomic():
             unused.filter(pk__in=_lock_marks(account, batch)).delete()

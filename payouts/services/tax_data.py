@@ -138,9 +138,7 @@ def set_tax_rule(
     if needs_vat_id and rate:
         reason = "With reverse charge there is no VAT on the document: enter 0"
         errors.append(InvalidTaxRule(reason=reason, path="rate"))
-    if kind == SupplierKind.PRIVATE and required_number not in (
-        *("", RequiredNumber.TAX_NUMBER),
-    ):
+    if kind == SupplierKind.PRIVATE and required_number not in (*("", RequiredNumber.TAX_NUMBER),):
         reason = "Private persons have no VAT ID"
         errors.append(InvalidTaxRule(reason=reason, path="required_number"))
     raise_errors(errors)
@@ -194,9 +192,7 @@ class Taxes:
         return next(filter(None, found), None)
 
 
-def load_taxes(
-    account: Account, affiliate_ids: Iterable[int], *, payer_country: str
-) -> Taxes:
+def load_taxes(account: Account, affiliate_ids: Iterable[int], *, payer_country: str) -> Taxes:
     """Return the tax data of these affiliates, and all rules."""
     data = {
         row.affiliate_id: row

@@ -46,9 +46,7 @@ def withhold_balance(
         created_by=get_actor().name,
         created_at=at,
     )
-    log_event(
-        account, "affiliate.balance_withheld", affiliate, at=at, currency=currency
-    )
+    log_event(account, "affiliate.balance_withheld", affiliate, at=at, currency=currency)
 
 
 def lift_if_withheld(

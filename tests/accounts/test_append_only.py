@@ -10,11 +10,7 @@ from accounts.services.changes import log_event
 from tests.conftest import NOW
 
 APPEND_ONLY = {"accounts.AuditLogEntry", "payouts.LedgerDigest", "payouts.Transfer"}
-TABLES = [
-    model._meta.db_table
-    for model in apps.get_models()
-    if model._meta.label in APPEND_ONLY
-]
+TABLES = [model._meta.db_table for model in apps.get_models() if model._meta.label in APPEND_ONLY]
 
 TRIGGERS = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = %s",

@@ -194,17 +194,13 @@ def test_says_that_the_database_is_away(committed_db, monkeypatch, subtests):
         "sqlite": {"NAME": "/nonexistent/db.sqlite3"},
         "postgresql": {"HOST": "127.0.0.1", "PORT": "1"},
     }
-    commands = [
-        command for command in build_commands() if command[0] != "showmigrations"
-    ]
+    commands = [command for command in build_commands() if command[0] != "showmigrations"]
     with use_database(**changes[connection.vendor]):
         check_results(commands, monkeypatch, subtests, "Database unavailable: ")
 
 
 def test_says_that_the_database_is_empty(committed_db, monkeypatch, subtests, tmp_path):
-    commands = [
-        command for command in build_commands() if command[0] not in CHECKED_BY_DJANGO
-    ]
+    commands = [command for command in build_commands() if command[0] not in CHECKED_BY_DJANGO]
     with create_empty_database(tmp_path):
         check_results(commands, monkeypatch, subtests, "run manage.py migrate")
 
@@ -221,8 +217,7 @@ def test_says_that_the_database_is_older(committed_db, monkeypatch, subtests, tm
             cursor.execute("CREATE TABLE accounts_plan (id integer, name varchar(64))")
             cursor.execute("INSERT INTO accounts_plan VALUES (1, 'pro')")
             cursor.execute(
-                "CREATE TABLE accounts_account"
-                " (id integer, slug varchar(64), plan_id integer)"
+                "CREATE TABLE accounts_account (id integer, slug varchar(64), plan_id integer)"
             )
             cursor.execute("INSERT INTO accounts_account VALUES (1, 'acme', 1)")
         check_results(commands, monkeypatch, subtests, "run manage.py migrate")
@@ -404,9 +399,7 @@ def test_names_an_odd_variable_in_one_line(committed_db, monkeypatch):
         ("DJANGO_SETTINGS_MODULE", "nonsense"),
         ("DATABASE_URL", "postgres://db.example.net"),
     ):
-        process = start(
-            "list_programs", "acme", env={name: value}, stdout=subprocess.PIPE
-        )
+        process = start("list_programs", "acme", env={name: value}, stdout=subprocess.PIPE)
         out, err = process.communicate(timeout=PROCESS_SECONDS)
 
         assert (process.returncode, out) == (78, b"")

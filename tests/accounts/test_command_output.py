@@ -30,9 +30,7 @@ NAMED = {
 }
 REFUSED = {
     "account's slug": ["create_account", "", "--name", "Sunrise"],
-    "program's slug": [
-        *("create_program", "harbor", "", "--currency", "EUR", "--title", "Spring")
-    ],
+    "program's slug": [*("create_program", "harbor", "", "--currency", "EUR", "--title", "Spring")],
     "staff": ["create_staff", "harbor", "", "--role", "owner"],
     "staff of no account": ["create_staff", "", "a@example.org", "--role", "owner"],
     "webhook": ["create_webhook", "harbor", ""],

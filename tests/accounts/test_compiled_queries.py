@@ -16,11 +16,7 @@ KIND = "account.locked"
 
 @compiled
 def entry_by_subject(account, subject):
-    return (
-        AuditLogEntry.objects.of(account)
-        .select_related("account")
-        .filter(subject=subject)
-    )
+    return AuditLogEntry.objects.of(account).select_related("account").filter(subject=subject)
 
 
 @compiled
@@ -98,9 +94,7 @@ def test_an_empty_list_matches_nothing_by_itself(account, entries, ids):
 
     found = entries_by_id_or_subject.all(account=account, ids=ids, subject=subject)
 
-    assert found == list(
-        entries_by_id_or_subject(account=account, ids=ids, subject=subject)
-    )
+    assert found == list(entries_by_id_or_subject(account=account, ids=ids, subject=subject))
     assert {entry.pk for entry in found} >= {entry.pk for entry in entries}
 
 
@@ -137,8 +131,7 @@ def test_locks_only_inside_a_transaction(committed_db):
 
 def test_inserts_rows_with_defaults_and_keys(account, capture_queries):
     rows = [
-        AuditLogEntry(account=account, kind=KIND, subject=str(n), created_at=NOW)
-        for n in range(3)
+        AuditLogEntry(account=account, kind=KIND, subject=str(n), created_at=NOW) for n in range(3)
     ]
 
     with capture_queries() as captured:

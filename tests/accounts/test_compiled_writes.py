@@ -67,8 +67,7 @@ def test_changes_no_row_of_another_account(account, other_account, minimums):
 
 def test_inserts_a_thousand_rows_by_one_statement(account, capture_queries):
     rows = [
-        PayoutMinimum(account=account, currency=f"{n:03}", amount=Decimal(1))
-        for n in range(1000)
+        PayoutMinimum(account=account, currency=f"{n:03}", amount=Decimal(1)) for n in range(1000)
     ]
 
     with capture_queries() as captured:

@@ -28,9 +28,7 @@ def test_rate_windows_are_unlogged_on_postgresql():
     if connection.vendor != "postgresql":
         pytest.skip("only PostgreSQL has unlogged tables")
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT relpersistence FROM pg_class WHERE relname = 'accounts_ratewindow'"
-        )
+        cursor.execute("SELECT relpersistence FROM pg_class WHERE relname = 'accounts_ratewindow'")
         assert cursor.fetchone()[0] == "u"
 
 
@@ -39,9 +37,7 @@ def another_connection():
     """A second connection to the same database, with a short lock timeout."""
     other = connection.copy()
     if connection.vendor == "sqlite":
-        other.settings_dict["OPTIONS"] = other.settings_dict["OPTIONS"] | {
-            "timeout": 0.02
-        }
+        other.settings_dict["OPTIONS"] = other.settings_dict["OPTIONS"] | {"timeout": 0.02}
     try:
         yield other
     finally:

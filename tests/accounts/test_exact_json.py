@@ -57,9 +57,7 @@ def test_preserves_the_order_of_keys_and_unicode_text():
     assert serialize_exact_json(data).startswith('{"b":"Žlutý 🛶'.encode())
 
 
-@pytest.mark.parametrize(
-    "value", [{1, 2}, object(), b"bytes"], ids=["set", "object", "bytes"]
-)
+@pytest.mark.parametrize("value", [{1, 2}, object(), b"bytes"], ids=["set", "object", "bytes"])
 def test_rejects_values_that_are_not_json_serializable(value):
     with pytest.raises(TypeError):
         serialize_exact_json({"key": value})

@@ -27,9 +27,7 @@ def test_generates_unique_public_ids():
 
 
 def test_uses_every_letter_and_digit_of_the_alphabet():
-    assert set(ids.generate_random_text(5000)) == set(
-        string.ascii_letters + string.digits
-    )
+    assert set(ids.generate_random_text(5000)) == set(string.ascii_letters + string.digits)
 
 
 def test_uses_no_character_outside_the_alphabet():

@@ -54,9 +54,7 @@ def test_copies_standard_input_where_a_file_is_read_twice(tmp_path, monkeypatch)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"def")))
     with use_path(Path("-")) as path:
         assert path.read_bytes() == b"def"
-        assert (
-            path.stat().st_mode & 0o077 == 0 or path.parent.stat().st_mode & 0o77 == 0
-        )
+        assert path.stat().st_mode & 0o077 == 0 or path.parent.stat().st_mode & 0o77 == 0
     assert not path.exists()
     with use_path(tmp_path) as path:
         assert path == tmp_path

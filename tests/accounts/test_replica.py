@@ -57,9 +57,7 @@ def databases(monkeypatch):
     settings = SimpleNamespace(DATABASES={"default": {}, "replica": {}})
     monkeypatch.setattr(replica, "settings", settings)
     monkeypatch.setattr(replica, "connections", ByName(found))
-    monkeypatch.setattr(
-        replica, "replica", circuit_breaker.CircuitBreaker("replica_left_out")
-    )
+    monkeypatch.setattr(replica, "replica", circuit_breaker.CircuitBreaker("replica_left_out"))
     monkeypatch.setattr(replica.time, "sleep", lambda seconds: None)
     return found
 
@@ -101,9 +99,7 @@ def test_waits_for_a_replica_that_is_just_behind(databases):
         ([OperationalError("gone")], "OperationalError", 1),
     ],
 )
-def test_leaves_out_a_replica_and_logs_once(
-    databases, monkeypatch, answers, reason, closed
-):
+def test_leaves_out_a_replica_and_logs_once(databases, monkeypatch, answers, reason, closed):
     databases.replica = FakeDatabase(*answers)
     logged = []
     monkeypatch.setattr(

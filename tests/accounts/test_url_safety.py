@@ -81,8 +81,7 @@ def test_parses_a_url(url, parsed):
         (f"https://{'a.' * 127}example/", "not like https://host/path"),
         (
             "https://127.0.0.1/",
-            "127.0.0.1 is not public; your operator can add 127.0.0.1:443 to"
-            " WEBHOOK_ALLOWED_HOSTS",
+            "127.0.0.1 is not public; your operator can add 127.0.0.1:443 to WEBHOOK_ALLOWED_HOSTS",
         ),
         ("https://[::1]/", "operator can add [::1]:443 to WEBHOOK_ALLOWED_HOSTS"),
         ("https://[64:ff9b::7f00:1]/", "64:ff9b::7f00:1 is not public"),

@@ -61,9 +61,7 @@ def test_reads_chunked_body(api):
 @pytest.mark.usefixtures("behind_proxy")
 @pytest.mark.parametrize("encoding", ["Chunked", "CHUNKED", "gzip, chunked"])
 def test_accepts_every_spelling_of_chunked(api, encoding):
-    response, _ = post_chunked(
-        api, build_padded_body(100), HTTP_TRANSFER_ENCODING=encoding
-    )
+    response, _ = post_chunked(api, build_padded_body(100), HTTP_TRANSFER_ENCODING=encoding)
 
     assert response.status == 200
 
@@ -100,9 +98,7 @@ def test_rejects_empty_chunked_body_as_invalid_json(api):
     response, _ = post_chunked(api, b"")
 
     assert response.status == 400
-    assert response.content == (
-        b'{"errors":[{"message":"Request body was not valid JSON"}]}'
-    )
+    assert response.content == (b'{"errors":[{"message":"Request body was not valid JSON"}]}')
 
 
 @pytest.mark.parametrize("path", ["/1.6/dummies/", "/1.6/nothing/", "/admin/"])
@@ -205,9 +201,7 @@ SQLITE = {"ENGINE": "django.db.backends.sqlite3", "OPTIONS": {"timeout": 20}}
 )
 def test_limits_statements_and_answers(monkeypatch, database, limited):
     databases = {"default": database}
-    settings = SimpleNamespace(
-        DATABASES=databases, TIME_LIMITS={"statement_timeout": 10}
-    )
+    settings = SimpleNamespace(DATABASES=databases, TIME_LIMITS={"statement_timeout": 10})
     monkeypatch.setattr(wsgi, "settings", settings)
 
     wsgi.limit_statements()

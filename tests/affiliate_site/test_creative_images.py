@@ -70,9 +70,7 @@ def test_writes_images_anew(kind, ending, media_kind):
 @pytest.mark.parametrize("mode", ["1", "L", "P", "RGBA", "LA", "CMYK"])
 def test_takes_all_colors(mode):
     kind = "JPEG" if mode == "CMYK" else "PNG"
-    with Image.open(
-        BytesIO(encode_image(make_image(kind, mode=mode)).content)
-    ) as image:
+    with Image.open(BytesIO(encode_image(make_image(kind, mode=mode)).content)) as image:
         assert image.mode == ("RGBA" if "A" in mode else "RGB")
 
 

@@ -38,9 +38,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, Page]:
-    return {
-        guide.get_address(name): Page(guide.render_page(name)) for name in guide.PAGES
-    }
+    return {guide.get_address(name): Page(guide.render_page(name)) for name in guide.PAGES}
 
 
 @pytest.mark.parametrize("name", guide.PAGES)
@@ -86,9 +84,10 @@ def test_links_lead_somewhere(client, db, pages):
             if target in pages:
                 if anchor and anchor not in pages[target].anchors:
                     broken.append((address, link))
-            elif not link.startswith("https://") and client.get(
-                target
-            ).status_code not in (200, 302):
+            elif not link.startswith("https://") and client.get(target).status_code not in (
+                200,
+                302,
+            ):
                 broken.append((address, link))
 
     assert broken == []
@@ -157,9 +156,7 @@ def test_links_between_documents_lead_somewhere(document):
             continue
         file, _, anchor = link.partition("#")
         target = (document.parent / file).resolve() if file else document
-        if not target.exists() or (
-            anchor and anchor not in list_anchors(target.read_text())
-        ):
+        if not target.exists() or (anchor and anchor not in list_anchors(target.read_text())):
             broken.append(link)
 
     assert broken == []

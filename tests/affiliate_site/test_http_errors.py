@@ -119,9 +119,7 @@ def test_unknown_path_is_json_if_accepted_else_html(client, path, accept):
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"])
 def test_checks_path_before_method_and_key(client, method):
-    response = client.generic(
-        method, "/1.6/nothing/", headers={"Accept": "application/json"}
-    )
+    response = client.generic(method, "/1.6/nothing/", headers={"Accept": "application/json"})
 
     assert response.status_code == 404
 
@@ -159,9 +157,7 @@ WRONG_METHODS = [
 
 
 @pytest.mark.parametrize("method", WRONG_METHODS, ids=lambda text: text[:20])
-@pytest.mark.parametrize(
-    "headers", [{}, {"X-Api-Key": "wrong", "Accept": "text/html"}], ids=str
-)
+@pytest.mark.parametrize("headers", [{}, {"X-Api-Key": "wrong", "Accept": "text/html"}], ids=str)
 def test_checks_method_before_key(client, db, method, headers):
     response = client.generic(method, "/1.6/programs/", headers=headers)
 
@@ -176,9 +172,7 @@ def test_checks_method_before_key(client, db, method, headers):
 
 
 @pytest.mark.parametrize("path", ["/docs/", "/openapi.json", "/healthz", "/readyz"])
-@pytest.mark.parametrize(
-    "method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "BREW"]
-)
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "BREW"])
 def test_pages_outside_the_api_are_read_only(client, db, path, method):
     response = client.generic(method, path)
 
@@ -205,9 +199,7 @@ def test_pages_outside_the_api_are_read_only(client, db, path, method):
     ],
 )
 @pytest.mark.parametrize("accept", ["text/html", "application/json"])
-def test_unexpected_failure_is_500_or_503(
-    non_raising_client, name, status, message, accept
-):
+def test_unexpected_failure_is_500_or_503(non_raising_client, name, status, message, accept):
     response = non_raising_client.get(f"/dummies/{name}/", Accept=accept)
 
     assert response.status_code == status
@@ -321,9 +313,7 @@ def test_pages_of_the_back_office_lead_to_the_dashboard(client, db):
     denied = client.get("/admin/accounts/apikey/add/", headers=browser)
     expired = Client(enforce_csrf_checks=True).post("/admin/login/", headers=browser)
 
-    assert [unknown.status_code, denied.status_code, expired.status_code] == [
-        *(404, 403, 403)
-    ]
+    assert [unknown.status_code, denied.status_code, expired.status_code] == [*(404, 403, 403)]
     assert "ask an owner of your account" in denied.text
     assert "Open the page again" in expired.text
     for response in (unknown, denied, expired):

@@ -31,8 +31,7 @@ BODY = '{"id": 1, "name": "Zoë"}'
 CALLS = {
     "python": "\nprint(verify({secret!r}, {headers!r}, {body!r}.encode()))\n",
     "javascript": "\nconsole.log(verify({secret!r}, {headers!r}, {body!r}));\n",
-    "php": "\necho verify('{secret}', json_decode('{json}', true), '{body}')"
-    " ? 'True' : 'False';\n",
+    "php": "\necho verify('{secret}', json_decode('{json}', true), '{body}') ? 'True' : 'False';\n",
 }
 
 
@@ -119,9 +118,9 @@ def test_refunds_a_sale(installation, tmp_path):
     lower, remove = text.rsplit("\n", 2)[0], text
 
     run_snippet("sh", lower, tmp_path, **environment)
-    amounts = scenario.account.conversions.values_list(
-        "amount", "commissions__amount"
-    ).filter(external_id="order-1")
+    amounts = scenario.account.conversions.values_list("amount", "commissions__amount").filter(
+        external_id="order-1"
+    )
     assert list(amounts) == [(20, 2)]
 
     run_snippet("sh", remove, tmp_path, **environment)
@@ -233,9 +232,7 @@ def test_worked_attributions_of_the_guide(api, account):
     now = timezone.now()
 
     def click(affiliate, days):
-        return str(
-            scenario.create_click(affiliate, at=now - timedelta(days=days)).public_id
-        )
+        return str(scenario.create_click(affiliate, at=now - timedelta(days=days)).public_id)
 
     def sell(order, **parameters):
         body = {"external_id": order, "amount": 10} | parameters
@@ -246,9 +243,7 @@ def test_worked_attributions_of_the_guide(api, account):
 
     click(mina, 3)
     assert sell("1", click_id=click(odette, 1)) == odette.affiliate.slug
-    assert (
-        sell("2", click_id=click(odette, 1), coupon=mina.coupon) == mina.affiliate.slug
-    )
+    assert sell("2", click_id=click(odette, 1), coupon=mina.coupon) == mina.affiliate.slug
     sell("3", customer_id="cu", referral_code=mina.code)
     assert sell("4", customer_id="cu", referral_code=odette.code) == mina.affiliate.slug
     assert sell("5", click_id=click(mina, 44)) == mina.affiliate.slug

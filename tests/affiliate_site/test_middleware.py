@@ -28,9 +28,7 @@ CORS = {
 }
 PREFLIGHT = CORS | {
     "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
-    "Access-Control-Allow-Headers": (
-        "X-Api-Key, Api-Key, Content-Type, Accept, Idempotency-Key"
-    ),
+    "Access-Control-Allow-Headers": ("X-Api-Key, Api-Key, Content-Type, Accept, Idempotency-Key"),
     "Access-Control-Max-Age": "600",
 }
 FIXED = {
@@ -233,8 +231,7 @@ METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "BREW"]
 @pytest.mark.parametrize("path", ["/programs", "/programs/unknown", "/nothing"])
 def test_response_is_the_same_without_trailing_slash(api, program, path, method):
     without_slash, with_slash = (
-        api.request(method, address, Accept="application/json")
-        for address in (path, f"{path}/")
+        api.request(method, address, Accept="application/json") for address in (path, f"{path}/")
     )
 
     assert without_slash.status_code == with_slash.status_code
@@ -306,9 +303,7 @@ def test_serves_no_other_paths(api, path):
     ],
     ids=["list", "item", "no slash", "list and create", "create"],
 )
-@pytest.mark.parametrize(
-    "headers", [{}, {"X-Api-Key": KEY}], ids=["no key", "wrong key"]
-)
+@pytest.mark.parametrize("headers", [{}, {"X-Api-Key": KEY}], ids=["no key", "wrong key"])
 def test_preflight_needs_no_key(client, db, path, allowed, headers):
     response = client.options(
         path,
@@ -352,9 +347,7 @@ def test_preflight_performs_no_query(client, db, capture_queries):
     ],
 )
 def test_head_is_get_without_body(api, program, path, status):
-    get, head = (
-        send_request(method, path, HTTP_X_API_KEY=api.key) for method in ("GET", "HEAD")
-    )
+    get, head = (send_request(method, path, HTTP_X_API_KEY=api.key) for method in ("GET", "HEAD"))
 
     assert get.status == head.status == status
     assert get.content != b""

@@ -103,9 +103,7 @@ def test_makes_no_run_without_anybody_to_pay(scenario, today):
         text = run_command(*arguments, "--confirm")
 
     assert (result["run"], result["lines"]) == (None, [])
-    assert [line["reason"] for line in result["left_out"]] == [
-        *("below_minimum", "below_minimum")
-    ]
+    assert [line["reason"] for line in result["left_out"]] == [*("below_minimum", "below_minimum")]
     assert text.startswith("Nobody to pay: no run was made.\nleft out: minakessler: 20")
 
 
@@ -149,9 +147,7 @@ def test_exports_what_was_confirmed(scenario, today, tmp_path):
     assert len(result["files"]) == 2
     assert (run.state, result["state"]) == ("exported", "exported")
     assert result["not_in_files"] == []
-    assert sorted(
-        (it.name, oct(it.stat().st_mode)) for it in path.parent.iterdir()
-    ) == [
+    assert sorted((it.name, oct(it.stat().st_mode)) for it in path.parent.iterdir()) == [
         (f"{run}-csv-paypal-EUR.csv", "0o100600"),
         (f"{run}-paypal-EUR.csv", "0o100600"),
     ]
@@ -234,23 +230,16 @@ def test_says_that_another_draft_pays_the_same(scenario, today):
     second = run_json_command("payout_run", "harbor", "--until", today)
 
     assert (first["other_drafts"], second["other_drafts"]) == ({}, {first["run"]: 1})
-    discarded = run_json_command(
-        "payout_run", "harbor", "--run", first["run"], "--discard"
-    )
+    discarded = run_json_command("payout_run", "harbor", "--run", first["run"], "--discard")
     assert (discarded["state"], discarded["other_drafts"]) == ("discarded", {})
-    assert (
-        run_json_command("payout_run", "harbor", "--run", second["run"])["other_drafts"]
-        == {}
-    )
+    assert run_json_command("payout_run", "harbor", "--run", second["run"])["other_drafts"] == {}
 
 
 def test_does_not_find_the_run_of_another_account(scenario, today, other_account):
     run = run_json_command("payout_run", "harbor", "--until", today)["run"]
 
     with assert_unchanged(scenario.account):
-        text = run_failing_command(
-            "payout_run", other_account.slug, "--run", run, "--confirm"
-        )
+        text = run_failing_command("payout_run", other_account.slug, "--run", run, "--confirm")
     assert "not" in text.lower()
 
 

@@ -11,9 +11,7 @@ from affiliate_site import reference
 from affiliate_site.env import BASE_DIR
 
 DOCUMENT = json.loads((BASE_DIR / "openapi.json").read_text())
-OPERATIONS = [
-    (path, method) for path, methods in DOCUMENT["paths"].items() for method in methods
-]
+OPERATIONS = [(path, method) for path, methods in DOCUMENT["paths"].items() for method in methods]
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +22,7 @@ def page():
 def test_shows_each_operation_with_a_command(page):
     commands = re.findall(r"curl -X (\w+) &quot;\S+?(/1\.[67]/[^?&]+)", page)
 
-    assert sorted(commands) == sorted(
-        (method.upper(), path) for path, method in OPERATIONS
-    )
+    assert sorted(commands) == sorted((method.upper(), path) for path, method in OPERATIONS)
 
 
 def test_shows_each_webhook_and_object(page):

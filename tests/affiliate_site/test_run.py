@@ -59,9 +59,7 @@ def test_prints_addresses_credentials_and_examples(demo):
         "  Reference    http://127.0.0.1:9000/docs/",
         "  Guide        http://127.0.0.1:9000/docs/guide/",
     ]
-    assert [line[:15] for line in lines[8:]] == ["  Try          ", " " * 15] + [
-        " " * 15
-    ] * 2
+    assert [line[:15] for line in lines[8:]] == ["  Try          ", " " * 15] + [" " * 15] * 2
 
 
 def test_printed_examples_work_in_their_order(demo):
@@ -80,9 +78,7 @@ def test_printed_examples_work_in_their_order(demo):
 
 
 def test_prints_only_addresses_without_demo(account, demo, monkeypatch):
-    monkeypatch.setattr(
-        demo_module, "CREDENTIALS_FILE", demo_module.VAR_DIR / "none.json"
-    )
+    monkeypatch.setattr(demo_module, "CREDENTIALS_FILE", demo_module.VAR_DIR / "none.json")
 
     assert run.render_banner(ADDRESS).splitlines() == [
         "Affiliate Site is ready",
@@ -150,12 +146,8 @@ def test_shows_credentials_that_cannot_be_stored(db, monkeypatch):
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr(demo_module, "save_credentials", refuse)
-    monkeypatch.setattr(
-        demo_module, "CREDENTIALS_FILE", demo_module.VAR_DIR / "none.json"
-    )
-    first, second = (
-        demo_module.load_demo(scale=1, at=timezone.now()) for _ in range(2)
-    )
+    monkeypatch.setattr(demo_module, "CREDENTIALS_FILE", demo_module.VAR_DIR / "none.json")
+    first, second = (demo_module.load_demo(scale=1, at=timezone.now()) for _ in range(2))
 
     assert (first.account, second.account) == ("demo", "demo")
     assert first.key != second.key

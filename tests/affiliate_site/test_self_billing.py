@@ -39,9 +39,7 @@ def read(client, url):
     return " ".join(client.get(url).content.decode().split())
 
 
-def test_from_the_tax_data_to_the_return(
-    account, scenario, portal, set_up_password, staff_client
-):
+def test_from_the_tax_data_to_the_return(account, scenario, portal, set_up_password, staff_client):
     switch_on(account, requires_documents=True)
     affiliate = scenario.mina.affiliate
     account.payout_methods.create(
@@ -66,9 +64,7 @@ def test_from_the_tax_data_to_the_return(
     assert "not paid by runs: document incomplete" in get_page(finance, balances)
     assert "Payout runs leave it out: document incomplete." in read(finance, balance)
     left_out = "Payout runs leave the affiliate out: document incomplete. The affiliate"
-    assert f"{left_out} has no tax data. The" in read(
-        finance, page_url(affiliate, "change")
-    )
+    assert f"{left_out} has no tax data. The" in read(finance, page_url(affiliate, "change"))
 
     affiliate.update_row(address="Ring 1", city="Wien", country="AT")
     taxes = {"kind": "business", "country": "AT", "has_consented": "on"}

@@ -26,9 +26,7 @@ RENDERERS = {
 
 def make_statement(count: int, *, per_day: int = 100, currencies: int = 1) -> Statement:
     """A statement of so many lines of one euro, in each currency."""
-    account = SimpleNamespace(
-        name="Harbor", time_zone="UTC", get_day=lambda at: at.date()
-    )
+    account = SimpleNamespace(name="Harbor", time_zone="UTC", get_day=lambda at: at.date())
     affiliate = SimpleNamespace(
         account=account, slug="mina", firstname="Mina", lastname="Kessler", email=None
     )
@@ -50,15 +48,10 @@ def read_rows(monkeypatch, site, statement):
     module, render = RENDERERS[site]
     contexts = []
     with monkeypatch.context() as patch:
-        patch.setattr(
-            module, "write_pdf", lambda template, context: contexts.append(context)
-        )
+        patch.setattr(module, "write_pdf", lambda template, context: contexts.append(context))
         render(statement)
     [context] = contexts
-    parts = [
-        part if isinstance(part, dict) else vars_of(part)
-        for part in context["sections"]
-    ]
+    parts = [part if isinstance(part, dict) else vars_of(part) for part in context["sections"]]
     rows = [[value for _, value in row] for part in parts for row in part["cells"]]
     return rows, [str(note) for part in parts for note in part["notes"]]
 
@@ -92,9 +85,7 @@ def test_a_longer_pdf_has_totals_per_day_and_names_the_csv(monkeypatch, site):
 
 
 def test_all_currencies_count(monkeypatch):
-    rows, notes = read_rows(
-        monkeypatch, "office", make_statement(600, per_day=600, currencies=2)
-    )
+    rows, notes = read_rows(monkeypatch, "office", make_statement(600, per_day=600, currencies=2))
 
     assert len(rows) == 2 * 3
     assert len(notes) == 2

@@ -76,9 +76,7 @@ def test_reads_ip_without_port(settings, spelling, expected):
     assert by_socket == by_proxy == expected
 
 
-@pytest.mark.parametrize(
-    "text", [*INVALID, "10.0.0.1\x00", "\xff", "1" * 5000], ids=repr
-)
+@pytest.mark.parametrize("text", [*INVALID, "10.0.0.1\x00", "\xff", "1" * 5000], ids=repr)
 def test_counts_invalid_address(db, text):
     request = build_request(text)
 
@@ -95,9 +93,7 @@ def test_counts_invalid_forwarded_address(settings, db, text):
     assert count_wrong_key(request) is False
 
 
-@pytest.mark.parametrize(
-    "address", ["fe80::1%eth0", "::ffff:192.0.2.1", "::", "ff02::1"]
-)
+@pytest.mark.parametrize("address", ["fe80::1%eth0", "::ffff:192.0.2.1", "::", "ff02::1"])
 def test_counts_every_kind_of_address(db, address):
     assert count_wrong_key(build_request(address)) is False
 
@@ -198,9 +194,7 @@ def test_does_not_count_valid_keys(client, api, at_noon, monkeypatch):
 def count_until_limited(count, addresses, attempts):
     """Count attempts from the addresses in turn; return how many passed."""
     requests = [build_request(address) for address in addresses]
-    return sum(
-        not count(requests[number % len(requests)]) for number in range(attempts)
-    )
+    return sum(not count(requests[number % len(requests)]) for number in range(attempts))
 
 
 def count_track(request):
@@ -215,9 +209,7 @@ def count_guess(request):
     ("count", "passed_per_64", "passed_per_48"),
     [(count_guess, 5, 10), (count_track, 120, 1200), (count_wrong_key, 300, 3000)],
 )
-def test_limits_ipv6_per_64_and_per_48(
-    db, at_noon, count, passed_per_64, passed_per_48
-):
+def test_limits_ipv6_per_64_and_per_48(db, at_noon, count, passed_per_64, passed_per_48):
     one_64 = [f"2001:db8:1:7::{host:x}" for host in range(1, 12)]
     one_48 = [f"2001:db8:2:{subnet:x}::1" for subnet in range(12)]
     elsewhere = ["2001:db8:3::1"]
@@ -257,9 +249,7 @@ def test_counts_ipv4_in_ipv6_as_ipv4(db, at_noon):
     assert count_until_limited(count_guess, ["::ffff:192.0.2.2"], 1) == 1
 
 
-@pytest.mark.parametrize(
-    ("address", "statements"), [("192.0.2.1", 2), ("2001:db8::1", 3)]
-)
+@pytest.mark.parametrize(("address", "statements"), [("192.0.2.1", 2), ("2001:db8::1", 3)])
 def test_statements_per_counted_call(db, at_noon, capture_queries, address, statements):
     count_track(build_request(address))
 

@@ -62,9 +62,7 @@ def duplicate_customer(value):
 
 
 def duplicate_conversion(value):
-    return (
-        f"Duplicate conversion. There is already a conversion for External id '{value}'"
-    )
+    return f"Duplicate conversion. There is already a conversion for External id '{value}'"
 
 
 MISSING = "Missing mandatory parameter(s)"
@@ -78,9 +76,7 @@ NOT_APPROVED = "Affiliate is not approved for this program"
 ARCHIVED = "Program is archived"
 EXPIRED = "Cookie expired"
 TOO_EARLY = "To many concurrent attempts to create conversion with id 'order-1'"
-NOT_ENROLLED = (
-    "Missing tracking parameter value and no customer found for customer id: a{b}"
-)
+NOT_ENROLLED = "Missing tracking parameter value and no customer found for customer id: a{b}"
 
 COUPON, CODE = {"coupon": "{coupon}"}, {"referral_code": "{code}"}
 CLICK, OLD_CLICK = {"click_id": "{click}"}, {"click_id": "{old_click}"}
@@ -111,10 +107,7 @@ CASES = [
     (ALL, {"asset_id": ""}, MISSING),
     (ALL, {"program_group": "lamps"}, MISSING),
     (CONVERSIONS, {"customer_id": " "}, MISSING),
-    *(
-        (ALL_BY_POST, {"click": click}, MISSING)
-        for click in ({"id": None}, {}, "f" * 36)
-    ),
+    *((ALL_BY_POST, {"click": click}, MISSING) for click in ({"id": None}, {}, "f" * 36)),
     (ALL, {"visitor_id": None}, MISSING),
     (WITH_MANDATORY_ID, COUPON | NO_ID, MISSING),
     (WITH_MANDATORY_ID, COUPON | {"external_id": "", "customer_id": ""}, MISSING),
@@ -123,10 +116,7 @@ CASES = [
     (CUSTOMERS, {"status": "odd"}, MISSING),
     (CONVERSIONS, COUPON | {"commissions": [{"comment": "lamp"}]}, MISSING),
     *((CLICKS, {"referral_code": empty}, MISSING) for empty in (None, "", " \t")),
-    *(
-        (CLICKS, half, MISSING)
-        for half in ({}, ASSET, SOURCE, ASSET | {"source_id": " "})
-    ),
+    *((CLICKS, half, MISSING) for half in ({}, ASSET, SOURCE, ASSET | {"source_id": " "})),
     (CLICKS, COUPON | CLICK, MISSING),
     (CLICKS, {"referrer": [], "meta_data": []}, MISSING),
     # Blank parameters
@@ -296,9 +286,7 @@ def format_case(case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=format_case)
-def test_rejects_with_the_specified_message(
-    api, scenario, account, placeholders, subtests, case
-):
+def test_rejects_with_the_specified_message(api, scenario, account, placeholders, subtests, case):
     endpoints, sent, message, *steps = case
     for step in steps:
         break_rule(scenario, step)
@@ -349,6 +337,4 @@ def test_locked_account_allows_everything_except_tracking(api, scenario, account
 
     responses = [api.request(method, path, body) for method, path, body, _ in calls]
 
-    assert [response.status_code for response in responses] == [
-        status for *_, status in calls
-    ]
+    assert [response.status_code for response in responses] == [status for *_, status in calls]

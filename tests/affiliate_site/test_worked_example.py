@@ -26,9 +26,7 @@ def harbor(account):
         currency="EUR",
         landing_page="https://shop.example.net/",
     )
-    program = create_program(
-        account, slug="harbor-lamp-partners", settings=rules, at=at
-    )
+    program = create_program(account, slug="harbor-lamp-partners", settings=rules, at=at)
     account.commission_types.create(
         program=program,
         identifier="accessories",
@@ -44,8 +42,7 @@ def test_reproduces_the_example_of_the_contract(api, account, harbor):
         affiliate = get_json(
             api.post(
                 "/affiliates/",
-                '{"firstname": "Mina", "lastname": "Kessler",'
-                ' "email": "mina@notes.example.org"}',
+                '{"firstname": "Mina", "lastname": "Kessler", "email": "mina@notes.example.org"}',
                 content_type="application/x-www-form-urlencoded",
             )
         )
@@ -214,9 +211,7 @@ def test_reproduces_the_example_of_the_contract(api, account, harbor):
     assert get_json(api.get("/payments/")) == []
     assert_balances(api, b'{"EUR":23.74}')
 
-    second_payment = api.post(
-        "/payments/", order, **{"Idempotency-Key": "payout-2026-03-second"}
-    )
+    second_payment = api.post("/payments/", order, **{"Idempotency-Key": "payout-2026-03-second"})
     assert get_json(second_payment)[0]["id"] != payment["id"]
     assert_balances(api, b"{}")
     assert_ledger_consistent(account)
@@ -227,7 +222,5 @@ def assert_balances(api, balances):
     response = api.get("/affiliates/minakessler/balances/")
     assert response.content == balances
     balance = json.loads(balances)
-    all_balances = (
-        [{"affiliate_id": "minakessler", "balances": balance}] if balance else []
-    )
+    all_balances = [{"affiliate_id": "minakessler", "balances": balance}] if balance else []
     assert get_json(api.get("/balances/")) == all_balances

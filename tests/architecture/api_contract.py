@@ -166,9 +166,7 @@ def _iterate_patterns(patterns, prefix):
 def list_operations() -> dict[tuple[str, str], Route]:
     """Return the route of every method and path of the resolver."""
     return {
-        (method, route.path): route
-        for route in list_routes().values()
-        for method in route.actions
+        (method, route.path): route for route in list_routes().values() for method in route.actions
     }
 
 

@@ -29,9 +29,7 @@ def parse_modules_outside(*parts: str) -> dict[str, ast.Module]:
 
 def parse_modules_below(*folders: str) -> dict[str, ast.Module]:
     """Return the modules below these folders."""
-    return {
-        path: tree for path, tree in parse_modules().items() if path.startswith(folders)
-    }
+    return {path: tree for path, tree in parse_modules().items() if path.startswith(folders)}
 
 
 def get_attribute_chain(node: ast.AST) -> list[str]:

@@ -82,9 +82,7 @@ def test_columns_that_are_left_out_have_a_default(label):
 
 
 def test_tables_that_belong_to_an_account_are_not_those_of_the_site():
-    of_accounts = {
-        label for label, model in TABLES.items() if issubclass(model, TenantModel)
-    }
+    of_accounts = {label for label, model in TABLES.items() if issubclass(model, TenantModel)}
     assert of_accounts & set(OF_THE_SITE) == set()
 
 
@@ -113,9 +111,7 @@ def test_values_that_are_unique_in_the_site_are_compared_before_an_import():
 
 
 def test_columns_that_name_ids_are_exported():
-    names = {
-        f"{it.label}.{name}" for it in list_tables().values() for name in it.columns
-    }
+    names = {f"{it.label}.{name}" for it in list_tables().values() for name in it.columns}
     assert set(SHIFTS) - names == set()
 
 

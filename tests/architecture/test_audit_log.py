@@ -24,7 +24,4 @@ def test_the_logged_kinds_are_the_declared_ones():
 
 
 def imports(tree, *modules) -> bool:
-    return any(
-        isinstance(node, ast.ImportFrom) and node.module in modules
-        for node in tree.body
-    )
+    return any(isinstance(node, ast.ImportFrom) and node.module in modules for node in tree.body)

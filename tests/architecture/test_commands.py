@@ -12,9 +12,7 @@ from tests.architecture.syntax_trees import PACKAGES, ROOT
 DOCUMENTED = {
     # Accounts and rights
     "list_accounts": "",
-    "create_account": (
-        "ACCOUNT --name NAME [--plan PLAN] [--use-payouts] [--pending-as-null]"
-    ),
+    "create_account": ("ACCOUNT --name NAME [--plan PLAN] [--use-payouts] [--pending-as-null]"),
     "set_plan": "ACCOUNT PLAN",
     "lock_account": "ACCOUNT",
     "unlock_account": "ACCOUNT",
@@ -37,20 +35,15 @@ DOCUMENTED = {
         "ACCOUNT --kind KIND [--mapping MAPPING] [--program PROGRAM]"
         " [--secret-file FILE] [--mode MODE]"
     ),
-    "set_connection_secret": (
-        "ACCOUNT CONNECTION [--secret-file FILE | --forget-earlier]"
-    ),
-    "catch_up_connection": (
-        "ACCOUNT CONNECTION [--since DAY] [--key-file FILE] [--shop-url URL]"
-    ),
+    "set_connection_secret": ("ACCOUNT CONNECTION [--secret-file FILE | --forget-earlier]"),
+    "catch_up_connection": ("ACCOUNT CONNECTION [--since DAY] [--key-file FILE] [--shop-url URL]"),
     "list_connections": "ACCOUNT",
     "set_connection": "ACCOUNT CONNECTION --mode MODE",
     "list_inbox": "ACCOUNT [--connection ID] [--state STATE] [--limit N]",
     "process_inbox": "[--once]",
     "create_staff": "ACCOUNT EMAIL --role ROLE [--password-stdin]",
     "set_staff": (
-        "ACCOUNT EMAIL [--role ROLE | --deactivate | --activate"
-        " | --remove-second-factor]"
+        "ACCOUNT EMAIL [--role ROLE | --deactivate | --activate | --remove-second-factor]"
     ),
     "list_staff": "ACCOUNT",
     "list_audit_log": "ACCOUNT [--kind KIND] [--limit N]",
@@ -90,9 +83,7 @@ DOCUMENTED = {
     # read-only without --note
     "check_ledger": "[ACCOUNT | --expect DIGEST] [--note]",
     "explain": "ACCOUNT CONVERSION [--verify]",
-    "statement": (
-        "ACCOUNT AFFILIATE --from DAY --to DAY [--format FORMAT] [--output FILE]"
-    ),
+    "statement": ("ACCOUNT AFFILIATE --from DAY --to DAY [--format FORMAT] [--output FILE]"),
     # Data and maintenance
     "load_demo": "[--scale N]",
     "export_account": "ACCOUNT FILE",
@@ -149,9 +140,7 @@ def parse_documented_positionals(usage):
     """Parse `ACCOUNT [FILE]` into `[("ACCOUNT", True), ("FILE", False)]`."""
     bare = re.sub(r"\[?--[a-z-]+( [A-Z_]+)?\]?( \| --[a-z-]+( [A-Z_]+)?\])?", "", usage)
     return [
-        (word.strip("[]"), not word.startswith("["))
-        for word in bare.split()
-        if word.strip("[]|")
+        (word.strip("[]"), not word.startswith("[")) for word in bare.split() if word.strip("[]|")
     ]
 
 
@@ -159,9 +148,7 @@ def parse_documented_options(usage):
     """Parse `--name NAME [--once]` into `{"--name": (required, has a value), …}`."""
     return {
         option: (not before, bool(value))
-        for before, option, value in re.findall(
-            r"(\[|\| )?(--[a-z-]+)(?: ([A-Z_]+))?", usage
-        )
+        for before, option, value in re.findall(r"(\[|\| )?(--[a-z-]+)(?: ([A-Z_]+))?", usage)
     }
 
 
@@ -173,9 +160,7 @@ def test_the_guide_for_operators_lists_every_command():
     guide = (ROOT / "docs/operations.md").read_text()
     listed = re.search(r"(?ms)^## 6\. Commands$.*?^## ", guide)[0]
 
-    assert {
-        name for name in IMPLEMENTED if not re.search(rf"`{name}[` ]", listed)
-    } == set()
+    assert {name for name in IMPLEMENTED if not re.search(rf"`{name}[` ]", listed)} == set()
 
 
 def test_lists_only_documented_commands_as_not_implemented():
@@ -212,11 +197,7 @@ def test_takes_one_of_two_options_where_documented(name):
     }
 
     found = {
-        frozenset(
-            option
-            for action in group._group_actions
-            for option in action.option_strings
-        )
+        frozenset(option for action in group._group_actions for option in action.option_strings)
         for group in get_parser(name)._mutually_exclusive_groups
     }
     assert found == pairs
@@ -224,11 +205,7 @@ def test_takes_one_of_two_options_where_documented(name):
 
 @pytest.mark.parametrize("name", IMPLEMENTED)
 def test_has_a_json_option(name):
-    options = {
-        option
-        for action in get_parser(name)._actions
-        for option in action.option_strings
-    }
+    options = {option for action in get_parser(name)._actions for option in action.option_strings}
 
     assert "--json" in options
 

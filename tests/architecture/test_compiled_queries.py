@@ -65,8 +65,7 @@ def get_sizes(query):
     """The number of values of each argument that is a list, None for the others."""
     annotations = query.function.__annotations__
     return tuple(
-        LIST_LENGTH if "list" in str(annotations.get(name, "")) else None
-        for name in query.names
+        LIST_LENGTH if "list" in str(annotations.get(name, "")) else None for name in query.names
     )
 
 

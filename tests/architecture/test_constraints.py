@@ -16,9 +16,7 @@ from tests.architecture.test_tenant_schema import MODELS
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.skipif(
-        connection.vendor != "postgresql", reason="SQLite cannot drop constraints"
-    ),
+    pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite cannot drop constraints"),
 ]
 PLAIN_VALUES = {
     "BooleanField": False,
@@ -120,9 +118,7 @@ def get_plain_value(field):
     return PLAIN_VALUES.get(field.get_internal_type(), 1)
 
 
-@pytest.mark.parametrize(
-    ("model", "constraint"), list_constraints(models.UniqueConstraint)
-)
+@pytest.mark.parametrize(("model", "constraint"), list_constraints(models.UniqueConstraint))
 def test_refuses_an_equal_row(model, constraint):
     values = {
         name: get_plain_value(model._meta.get_field(name)) for name in constraint.fields
@@ -134,9 +130,7 @@ def test_refuses_an_equal_row(model, constraint):
         insert_row(model, **values)
 
 
-@pytest.mark.parametrize(
-    ("model", "constraint"), list_constraints(models.CheckConstraint)
-)
+@pytest.mark.parametrize(("model", "constraint"), list_constraints(models.CheckConstraint))
 def test_refuses_a_row_that_breaks_the_rule(model, constraint):
     drop_other_constraints(model, constraint)
 

@@ -70,9 +70,7 @@ def is_called_by_framework(name: str) -> bool:
 
 def is_registered(node: ast.ClassDef | ast.FunctionDef) -> bool:
     """Return whether a decorator like `@admin.register` registers the object."""
-    return any(
-        "register" in ast.unparse(decorator) for decorator in node.decorator_list
-    )
+    return any("register" in ast.unparse(decorator) for decorator in node.decorator_list)
 
 
 def test_every_definition_is_used():

@@ -52,9 +52,7 @@ def list_targets():
 def list_parts_of_check_all():
     makefile = read_makefile()
     (checks,) = re.findall(r"^CHECKS := (.+)$", makefile, re.MULTILINE)
-    (others,) = re.findall(
-        r"^check-all:.*\n.*\$\(CHECKS\) (.+)$", makefile, re.MULTILINE
-    )
+    (others,) = re.findall(r"^check-all:.*\n.*\$\(CHECKS\) (.+)$", makefile, re.MULTILINE)
     return {*checks.split(), *others.split()}
 
 
@@ -108,10 +106,7 @@ def test_documented_targets_exist():
     for document in DOCUMENTS:
         lines += INLINE.findall(document.read_text())
     found = {
-        target
-        for line in lines
-        for targets in TARGET.findall(line)
-        for target in targets.split()
+        target for line in lines for targets in TARGET.findall(line) for target in targets.split()
     }
     assert len(found) > 5
     assert found <= list_targets()

@@ -17,9 +17,7 @@ from tests.architecture.syntax_trees import (
 )
 from tracking.amounts import AmountField
 
-TENANT_MODELS = {
-    model.__name__ for model in apps.get_models() if issubclass(model, TenantModel)
-}
+TENANT_MODELS = {model.__name__ for model in apps.get_models() if issubclass(model, TenantModel)}
 AMOUNTS = {
     field.name
     for model in apps.get_models()
@@ -68,9 +66,7 @@ def test_declares_no_queryset_in_a_field_or_relation():
     """`queryset=Model.objects…` would select rows of all accounts."""
     found = [
         (path, node.value)
-        for path, node in iterate_nodes(
-            parse_modules_below("affiliate_site"), ast.keyword
-        )
+        for path, node in iterate_nodes(parse_modules_below("affiliate_site"), ast.keyword)
         if node.arg == "queryset" and "objects" in get_attribute_chain(node.value)
     ]
 
@@ -122,9 +118,7 @@ def test_calculates_no_amount_in_sql():
 def test_creates_no_decimal_from_a_float_and_rounds_in_one_function():
     found = [
         (path, node)
-        for path, node in iterate_nodes(
-            parse_modules_below("tracking", "payouts"), ast.Call
-        )
+        for path, node in iterate_nodes(parse_modules_below("tracking", "payouts"), ast.Call)
         if get_attribute_chain(node.func) == ["round"]
         or get_attribute_chain(node.func) == ["float"]
         or (
@@ -152,9 +146,7 @@ def test_endpoints_contain_no_business_rules():
 
 
 def list_viewsets():
-    for path, node in iterate_nodes(
-        parse_modules_below("affiliate_site/api/"), ast.ClassDef
-    ):
+    for path, node in iterate_nodes(parse_modules_below("affiliate_site/api/"), ast.ClassDef):
         if node.name.endswith("ViewSet"):
             yield path, node
 
@@ -221,14 +213,8 @@ def read_managers(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute):
             yield node.value
-        elif isinstance(node, ast.Call) and get_attribute_chain(node.func) == [
-            "get_or_raise"
-        ]:
-            yield from (
-                argument
-                for argument in node.args
-                if isinstance(argument, ast.Attribute)
-            )
+        elif isinstance(node, ast.Call) and get_attribute_chain(node.func) == ["get_or_raise"]:
+            yield from (argument for argument in node.args if isinstance(argument, ast.Attribute))
 
 
 def reverse_managers():

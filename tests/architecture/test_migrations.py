@@ -61,10 +61,7 @@ def test_adds_indexes_to_existing_tables_concurrently():
 
 def test_does_not_run_concurrent_operations_in_a_transaction():
     for name, migration in own_migrations():
-        if any(
-            isinstance(operation, CONCURRENT_OPERATIONS)
-            for operation in migration.operations
-        ):
+        if any(isinstance(operation, CONCURRENT_OPERATIONS) for operation in migration.operations):
             assert migration.atomic is False, name
 
 
@@ -159,9 +156,7 @@ DEFAULT = models.TextField(default="a", db_default="a")
         (migrations.AlterField("lamp", "name", models.CharField(null=True)), False),
         (migrations.AlterField("lamp", "name", DEFAULT), False),
         (
-            migrations.AlterField(
-                "lamp", "name", models.TextField(null=True, db_column="title")
-            ),
+            migrations.AlterField("lamp", "name", models.TextField(null=True, db_column="title")),
             True,
         ),
         (migrations.RemoveField("lamp", "name"), True),
@@ -221,9 +216,7 @@ def test_changes_a_table_in_use_on_both_databases(committed_db, operation):
             operation.database_forwards("tracking", editor, before, after)
 
         with connection.cursor() as cursor:
-            found = connection.introspection.get_constraints(
-                cursor, model._meta.db_table
-            )
+            found = connection.introspection.get_constraints(cursor, model._meta.db_table)
         (name,) = found.keys() & {INDEX.name, CHECK.name}
         assert found[name]["columns"] == ["name"]
     finally:

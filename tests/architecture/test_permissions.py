@@ -52,9 +52,7 @@ def assert_forbidden(response):
 
 @pytest.mark.engine_independent
 @pytest.mark.parametrize("operation", IMPLEMENTED, ids=format_operation)
-def test_requires_the_role_and_the_feature(
-    db, keys, capture_queries, subtests, operation
-):
+def test_requires_the_role_and_the_feature(db, keys, capture_queries, subtests, operation):
     required = OPERATIONS[operation]
 
     for role in RANKS:

@@ -23,9 +23,7 @@ OPTIONAL_APPS = ("otp_totp",)
 # Settings, numbers and random IDs, texts about goods. Columns with choices name nobody.
 OTHER_COLUMNS_OF_ALL_TABLES = ("currency", "public_id")
 OTHER_COLUMNS = {
-    "accounts.Account": (
-        "slug name customer_email_keys default_currency time_zone link_color"
-    ),
+    "accounts.Account": ("slug name customer_email_keys default_currency time_zone link_color"),
     "accounts.ApiKey": "digest prefix name",
     "accounts.AuditLogEntry": "kind subject details actor trace_id",
     "accounts.CommandRun": "name",
@@ -81,9 +79,7 @@ OTHER_COLUMNS = {
     "tracking.Mail": "kind about",
     "tracking.PortalSettings": "contact_email host sender_name welcome_text",
     "tracking.PortalTerms": "text translations",
-    "tracking.Program": (
-        "slug title landing_page shop_hosts program_group link_parameters"
-    ),
+    "tracking.Program": ("slug title landing_page shop_hosts program_group link_parameters"),
     "tracking.PrunedClickCount": "landing_page",
     "tracking.Question": "answer_given answered_by",
     "tracking.Source": "hex",
@@ -108,9 +104,7 @@ def list_text_columns():
 def test_each_column_is_declared_once():
     declared = Counter(column[:2] for column in list_recorded_columns())
     declared.update(
-        (table, name)
-        for table, names in OTHER_COLUMNS.items()
-        for name in names.split()
+        (table, name) for table, names in OTHER_COLUMNS.items() for name in names.split()
     )
     found = list_text_columns()
 

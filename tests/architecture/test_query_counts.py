@@ -83,9 +83,7 @@ def scenario(account):
 def make_conversion(account, number, parts=1):
     """Create a click and a conversion by it for a new customer."""
     at = timezone.now()
-    visit = Visit(
-        parameters=TrackingParameters(referral_code=get_referral_code(account))
-    )
+    visit = Visit(parameters=TrackingParameters(referral_code=get_referral_code(account)))
     click = record_click(account, visit=visit, at=at)
     sale = ConversionData(
         parameters=TrackingParameters(
@@ -122,9 +120,7 @@ def test_list_takes_as_many_queries_for_one_row_as_for_a_full_page(
     make_payment(account)
     api.get("/programs/")  # records the first use of the API key
 
-    with_one = {
-        path: count_queries(api, capture_queries, "GET", path) for path in LISTS
-    }
+    with_one = {path: count_queries(api, capture_queries, "GET", path) for path in LISTS}
     for number in range(1, 30):
         make_conversion(account, number, parts=3)
         make_payment(account)
@@ -135,9 +131,7 @@ def test_list_takes_as_many_queries_for_one_row_as_for_a_full_page(
             assert with_one[path] == with_many <= LISTS[path]
 
 
-def test_item_stays_within_its_query_budget(
-    api, account, scenario, capture_queries, subtests
-):
+def test_item_stays_within_its_query_budget(api, account, scenario, capture_queries, subtests):
     conversion = make_conversion(account, 0, parts=3)
     api.get("/programs/")
     ids = {
@@ -160,16 +154,12 @@ def test_click_stays_within_its_query_budget(api, account, scenario, capture_que
     assert count_queries(api, capture_queries, "POST", "/clicks/", visit) <= CLICK
 
 
-def test_customer_stays_within_its_query_budget(
-    api, account, scenario, capture_queries
-):
+def test_customer_stays_within_its_query_budget(api, account, scenario, capture_queries):
     click = make_conversion(account, 0).click
     api.get("/programs/")
     customer = {"customer_id": "new", "click_id": str(click.public_id)}
 
-    assert (
-        count_queries(api, capture_queries, "POST", "/customers/", customer) <= CUSTOMER
-    )
+    assert count_queries(api, capture_queries, "POST", "/customers/", customer) <= CUSTOMER
 
 
 @pytest.mark.parametrize(
@@ -207,9 +197,7 @@ def test_first_conversion_of_an_affiliate_opens_its_ledger_accounts(
     assert cost <= FIRST_CONVERSION_OF_AFFILIATE
 
 
-def test_approval_stays_within_its_query_budget(
-    api, account, scenario, capture_queries
-):
+def test_approval_stays_within_its_query_budget(api, account, scenario, capture_queries):
     commission = make_conversion(account, 0).commissions.get()
     api.get("/programs/")
     path = f"/commissions/{commission.pk}/approved/"
@@ -243,15 +231,10 @@ def test_payment_stays_within_its_query_budget_for_any_number_of_commissions(
     assert_ledger_consistent(account)
 
 
-def test_recalculation_stays_within_its_query_budget(
-    api, account, scenario, capture_queries
-):
+def test_recalculation_stays_within_its_query_budget(api, account, scenario, capture_queries):
     conversion = make_conversion(account, 0)
     api.get("/programs/")
     path = f"/conversions/{conversion.pk}/?recalculate_commissions=true"
 
-    assert (
-        count_queries(api, capture_queries, "PATCH", path, {"amount": 7})
-        <= RECALCULATION
-    )
+    assert count_queries(api, capture_queries, "PATCH", path, {"amount": 7}) <= RECALCULATION
     assert_ledger_consistent(account)

@@ -37,9 +37,7 @@ def test_declares_the_rate_limit_of_the_contract(operation):
 @pytest.mark.parametrize("path", list_routes())
 def test_declares_no_rate_limit_for_a_missing_action(path):
     view = list_routes()[path].view
-    declared = (
-        set(view.throttle_rate) if isinstance(view.throttle_rate, dict) else set()
-    )
+    declared = set(view.throttle_rate) if isinstance(view.throttle_rate, dict) else set()
 
     actions = {
         action
@@ -78,9 +76,7 @@ def test_counts_every_operation_in_its_own_window(api):
             response = api.request(operation[0], route.build_path(), body)
             remaining[operation] = int(response.headers[HEADERS[1]])
 
-    assert remaining == {
-        operation: OPERATIONS[operation].rate[0] - 1 for operation in remaining
-    }
+    assert remaining == {operation: OPERATIONS[operation].rate[0] - 1 for operation in remaining}
 
 
 @pytest.mark.parametrize("alias", SHARED, ids=format_operation)
@@ -99,9 +95,7 @@ def test_returns_405_for_every_method_outside_the_contract(client, path):
 
     for method in ({*METHODS, "TRACE", "BREW"}) - allowed:
         version = "1.7" if path.startswith("/pb/") else "1.6"
-        response = client.generic(
-            method, f"/{version}{list_routes()[path].build_path()}"
-        )
+        response = client.generic(method, f"/{version}{list_routes()[path].build_path()}")
 
         assert response.status_code == 405, method
         assert response.json()["message"] == "Method Not Allowed"

@@ -15,9 +15,7 @@ OF_MODELS = [name for name, cls in REPRESENTATIONS.items() if cls.model]
 
 
 def test_finds_the_declarations():
-    assert {"ProgramRepresentation", "MetaDataValueRepresentation"} <= set(
-        REPRESENTATIONS
-    )
+    assert {"ProgramRepresentation", "MetaDataValueRepresentation"} <= set(REPRESENTATIONS)
 
 
 @pytest.mark.parametrize("name", OF_MODELS)

@@ -112,9 +112,7 @@ CASES = [
     case("GET /customers/", needs="customer_public_id"),
     case("GET /customers/?customer_id={customer_id}"),
     case("GET /customers/?program_id={program}", needs="customer_public_id"),
-    case(
-        "GET /customers/?affiliate_id={enrolled_affiliate}", needs="customer_public_id"
-    ),
+    case("GET /customers/?affiliate_id={enrolled_affiliate}", needs="customer_public_id"),
     *(
         case("POST /customers/", {"customer_id": "case-1", name: value})
         for name, value in TRACKING_PARAMETERS.items()
@@ -160,9 +158,7 @@ CASES = [
     case("GET /conversions/{conversion_id}/"),
     case("PATCH /conversions/{conversion_id}/", {"amount": 7}),
     case("DELETE /conversions/{conversion_id}/", status=204),
-    case(
-        "POST /conversions/{conversion_id}/commissions/", {"conversion_sub_amount": 7}
-    ),
+    case("POST /conversions/{conversion_id}/commissions/", {"conversion_sub_amount": 7}),
     # Commissions
     case("GET /commissions/", needs="commission_id"),
     case("GET /commissions/?affiliate_id={enrolled_affiliate}", needs="commission_id"),
@@ -186,9 +182,7 @@ CASES = [
     case("DELETE /affiliates/{affiliate}/", status=204),
     case("PUT /affiliates/{affiliate}/group/", {"group_id": "{group_id}"}),
     case("DELETE /affiliates/{affiliate}/group/"),
-    case(
-        "POST /affiliates/{affiliate}/parent/", {"affiliate_id": "{second_affiliate}"}
-    ),
+    case("POST /affiliates/{affiliate}/parent/", {"affiliate_id": "{second_affiliate}"}),
     case("PUT /affiliates/{affiliate}/parent/", {"affiliate_id": "{second_affiliate}"}),
     case("DELETE /affiliates/{affiliate}/parent/"),
     case("GET /affiliates/{affiliate}/notes/"),
@@ -233,9 +227,7 @@ CASES = [
         {"coupon": "CASE10"},
     ),
     *(
-        case(
-            f"{method} /programs/{{program}}/affiliates/{{enrolled_affiliate}}/{word}/"
-        )
+        case(f"{method} /programs/{{program}}/affiliates/{{enrolled_affiliate}}/{word}/")
         for word in ("approved", "approval")
         for method in ("PUT", "DELETE")
     ),
@@ -291,9 +283,7 @@ DELETIONS = {
 }
 
 # Statements that cannot filter by account, each with its reason.
-UNSCOPED = {
-    r'FROM "accounts_apikey".* WHERE .*"digest" = ': "finds the API key by its digest"
-}
+UNSCOPED = {r'FROM "accounts_apikey".* WHERE .*"digest" = ': "finds the API key by its digest"}
 
 IMPLEMENTED = list_operations()
 IMPLEMENTED_CASES = [case for case in CASES if case.operation in IMPLEMENTED]
@@ -312,9 +302,7 @@ def foreign_data(other_account, other_api):
 def list_foreign_combinations(case):
     """Return each non-empty combination of placeholders to fill with foreign IDs."""
     names = case.placeholders
-    return chain.from_iterable(
-        combinations(names, count) for count in range(1, len(names) + 1)
-    )
+    return chain.from_iterable(combinations(names, count) for count in range(1, len(names) + 1))
 
 
 def invent_id(value: str) -> str:
@@ -398,8 +386,7 @@ def check_case(own_data, foreign_data, account, other_account, rollback_check):
     def check(case, capture_queries):
         names = (*case.needs, *case.placeholders)
         own, foreign = (
-            {name: getattr(data, name) for name in names}
-            for data in (own_data, foreign_data)
+            {name: getattr(data, name) for name in names} for data in (own_data, foreign_data)
         )
         with rollback_check("it succeeds with objects of the account", case=case):
             assert_succeeds(case, own_data.api, own)
@@ -433,9 +420,7 @@ def test_isolates_tenants(check_case, capture_queries, resource):
             check_case(case, capture_queries)
 
 
-def test_an_account_without_rows_lists_no_rows_of_another_one(
-    api, foreign_data, rollback_check
-):
+def test_an_account_without_rows_lists_no_rows_of_another_one(api, foreign_data, rollback_check):
     for case in IMPLEMENTED_CASES:
         if case.is_list and not case.path_placeholders:
             names = (*case.needs, *case.placeholders)
@@ -480,9 +465,7 @@ def assert_scopes_every_statement(case, api, own, statements):
         for ids in (unused, own):
             case.send(api, ids)
 
-    unbound = {
-        query["sql"] for query in executed if not is_scoped_to_account(query["sql"])
-    }
+    unbound = {query["sql"] for query in executed if not is_scoped_to_account(query["sql"])}
     assert len(executed) > 0
     assert unbound == set()
 
@@ -492,9 +475,7 @@ def assert_hides(case, api, own, foreign, names, account):
     unused = {name: invent_id(value) for name, value in foreign.items()}
 
     found = case.send(api, own | {name: foreign[name] for name in names})
-    other = reset_attempts(
-        account, case, api, own | {name: unused[name] for name in names}
-    )
+    other = reset_attempts(account, case, api, own | {name: unused[name] for name in names})
 
     assert found.status_code == expected_status(case, names), found.content
     ids = [foreign[name] for name in names], [unused[name] for name in names]
@@ -512,9 +493,9 @@ def assert_hides_removed(case, api, own, name):
 
     assert first_deletion.status_code == deletion.status
     assert removed.status_code == 404
-    assert normalize_response(
-        removed, [own[name]], [unused[name]]
-    ) == normalize_response(other, [], [])
+    assert normalize_response(removed, [own[name]], [unused[name]]) == normalize_response(
+        other, [], []
+    )
 
 
 JSON_TYPES = {
@@ -558,11 +539,7 @@ def parse_statement(sql: str) -> tuple[str, str]:
 
 def is_scoped_to_account(sql: str) -> bool:
     """Return whether the statement filters by the account of its main table."""
-    tables = {
-        model._meta.db_table
-        for model in apps.get_models()
-        if issubclass(model, TenantModel)
-    }
+    tables = {model._meta.db_table for model in apps.get_models() if issubclass(model, TenantModel)}
     table, part = parse_statement(sql)
     if table not in tables or any(re.search(why, sql, re.DOTALL) for why in UNSCOPED):
         return True

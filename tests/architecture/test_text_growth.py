@@ -182,9 +182,7 @@ def measure(function, text, times=1):
 def find_growth(function):
     """The text whose double takes more than three times as long, or None."""
     for part, frame, size in product(AWKWARD, FRAMES, DOUBLED):
-        once, twice = (
-            frame.format(part * (it // len(part))) for it in (size, 2 * size)
-        )
+        once, twice = (frame.format(part * (it // len(part))) for it in (size, 2 * size))
         if measure(function, twice) < FLOOR_SECONDS:
             continue
         seconds = measure(function, twice, times=5), measure(function, once, times=5)
@@ -210,7 +208,6 @@ def test_functions_grow_as_their_text(function):
 @pytest.mark.parametrize("kind", MESSAGES)
 def test_answers_of_banks_grow_as_their_text(kind):
     once, twice = (
-        measure(read_results, write_message(kind, size), times=5)
-        for size in (100_000, 200_000)
+        measure(read_results, write_message(kind, size), times=5) for size in (100_000, 200_000)
     )
     assert twice < FLOOR_SECONDS or twice < MAX_RATIO * once

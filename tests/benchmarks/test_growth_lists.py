@@ -17,24 +17,17 @@ def test_fills_every_list_but_short_ones():
 
     models = admin.site._registry
     lists = [model for model in models if model._meta.label not in SHORT_LISTS]
-    counts = {
-        model._meta.label: model.objects.filter(account=account).count()
-        for model in lists
-    }
+    counts = {model._meta.label: model.objects.filter(account=account).count() for model in lists}
     assert {label: n for label, n in counts.items() if n < 6} == {}
     assert set(SHORT_LISTS) <= {model._meta.label for model in models}
 
 
 @pytest.mark.django_db
 def test_measures_every_list_and_the_columns_of_long_ones(account):
-    user, _ = create_staff_user(
-        account, email="o@e.example", role="owner", password=None, at=NOW
-    )
+    user, _ = create_staff_user(account, email="o@e.example", role="owner", password=None, at=NOW)
 
     names = dict(list_orders(user))
 
-    assert len([name for name in names if " by " not in name]) == len(
-        admin.site._registry
-    )
+    assert len([name for name in names if " by " not in name]) == len(admin.site._registry)
     assert names["tracking/click by affiliate"] == "/admin/tracking/click/?o=1"
     assert "tracking/program by title" not in names

@@ -23,9 +23,7 @@ def make_rounds(*rates, **values):
     return [Round(LoadResult(rate=rate, **defaults | values), 1.5) for rate in rates]
 
 
-def make_cell(
-    operation="POST conversions", concurrency=8, engine="postgresql", **sides
-):
+def make_cell(operation="POST conversions", concurrency=8, engine="postgresql", **sides):
     names = {"raw": RAW, "fastapi": FASTAPI, "textbook": TEXTBOOK_DRF}
     rounds = {SERVICE: sides.pop(SERVICE, make_rounds(100, 130, 120))}
     rounds |= {names[side]: rows for side, rows in sides.items()}
@@ -57,9 +55,7 @@ def test_misses_a_goal_below_its_limit():
 
 
 def test_compares_writes_with_fastapi_and_textbook_drf():
-    cell = make_cell(
-        fastapi=make_rounds(200, 200, 200), textbook=make_rounds(40, 40, 40)
-    )
+    cell = make_cell(fastapi=make_rounds(200, 200, 200), textbook=make_rounds(40, 40, 40))
 
     assert list_measured(cell) == {
         "share of FastAPI": (0.6, True),

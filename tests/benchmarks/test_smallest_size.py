@@ -17,9 +17,7 @@ API = (
     *("--seconds", "0.1", "--rows", "50", "--side", SERVICE, RAW, TEXTBOOK_DRF),
     "--engine",
 )
-OF_THE_MACHINE = re.compile(
-    r"no request was answered in time|the client used|syncs of the log"
-)
+OF_THE_MACHINE = re.compile(r"no request was answered in time|the client used|syncs of the log")
 GROWTH = ("--rows", "100", "200", "--rounds", "1", "--export-rows", "50")
 BENCHMARKS = {
     "breakdown": ("--requests", "2", "--seconds", "0.1"),

@@ -15,9 +15,7 @@ pytestmark = pytest.mark.urls("tests.dummy_endpoints")
 def programs(account):
     """Three pages, the first one the newest."""
     return [
-        ProgramFactory(
-            account=account, slug=f"p-{n}", created_at=NOW - timedelta(days=n)
-        ).slug
+        ProgramFactory(account=account, slug=f"p-{n}", created_at=NOW - timedelta(days=n)).slug
         for n in range(60)
     ]
 
@@ -66,18 +64,17 @@ def test_serves_a_client_that_reads_the_second_link_as_the_last_page(call, progr
 
     second = header.split(", ")[1]
     page = re.search(r"[?&]page=([0-9]+)>", second)[1]
-    assert [
-        slugs(call("GET", f"programs?page={n}")) for n in range(1, int(page) + 1)
-    ] == [programs[:25], programs[25:50], programs[50:]]
+    assert [slugs(call("GET", f"programs?page={n}")) for n in range(1, int(page) + 1)] == [
+        programs[:25],
+        programs[25:50],
+        programs[50:],
+    ]
 
 
 def test_serves_a_client_that_parses_links_by_a_pattern(call, programs):
     header = call("GET", "programs?page=2")["Link"]
 
-    found = {
-        rel: address
-        for address, rel in re.findall(r'<([^>]*)>; rel="([a-z]*)"', header)
-    }
+    found = {rel: address for address, rel in re.findall(r'<([^>]*)>; rel="([a-z]*)"', header)}
     assert list(found) == ["next", "last", "first", "prev"]
     assert all("page=" in address for address in found.values())
 

@@ -78,8 +78,7 @@ def client(tmp_path_factory):
             str(Path(__file__).with_name("generated_client.py")),
             task,
             input=text,
-            env={"PYTHONPATH": str(folder), "BASE": "", "KEY": "", "CODE": ""}
-            | environment,
+            env={"PYTHONPATH": str(folder), "BASE": "", "KEY": "", "CODE": ""} | environment,
         )
 
     return run_client
@@ -129,8 +128,7 @@ def test_python_client(client, scenario):
         "errors": [
             [
                 400,
-                "Duplicate conversion. There is already a conversion for External id"
-                " 'generated-1'",
+                "Duplicate conversion. There is already a conversion for External id 'generated-1'",
             ],
             [404, "Conversion not found"],
             [401, "Authentication Failed."],

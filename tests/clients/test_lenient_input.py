@@ -72,9 +72,7 @@ def get_comparable_customer(response):
 # Requests and bodies: section 1.2
 
 
-def test_ignores_unknown_query_parameters(
-    api, scenario, tracking_parameter, conversion
-):
+def test_ignores_unknown_query_parameters(api, scenario, tracking_parameter, conversion):
     added = "?apiVersion=3&limit=100&per_page=100&use_profile_timezone=1&_=1767225600"
     plain = get_json(api.get("/conversions/"))
 
@@ -139,9 +137,7 @@ BODIES = {
         ("DELETE", ONE + "parent/"),
     ],
 )
-def test_ignores_bodies_of_requests_without_input(
-    api, customer, commission, method, path, body
-):
+def test_ignores_bodies_of_requests_without_input(api, customer, commission, method, path, body):
     path = path.format(customer=customer, commission=commission)
     plain = api.request(method, path)
 
@@ -239,12 +235,8 @@ def test_ignores_metadata(api, scenario, tracking_parameter, path):
 def test_ignores_metadata_next_to_meta_data(api, scenario, tracking_parameter):
     both = {"meta_data": {"plan": "pro"}, "metadata": {"plan": None}}
 
-    created = api.post(
-        "/customers/", tracking_parameter | both | {"customer_id": "acct-9"}
-    )
+    created = api.post("/customers/", tracking_parameter | both | {"customer_id": "acct-9"})
     changed = api.patch(f"/customers/{created.json()['id']}/", {"metadata": {}})
 
-    assert get_comparable_customer(created) == make_customer(
-        scenario, meta_data={"plan": "pro"}
-    )
+    assert get_comparable_customer(created) == make_customer(scenario, meta_data={"plan": "pro"})
     assert get_json(changed) == get_json(created)

@@ -34,9 +34,7 @@ def call(client, api):
             method,
             f"/1.6/{path}",
             body if isinstance(body, str) else json.dumps(body),
-            content_type=headers.pop(
-                "content_type", "application/x-www-form-urlencoded"
-            ),
+            content_type=headers.pop("content_type", "application/x-www-form-urlencoded"),
             headers={"Api-Key": api.key, "User-Agent": "library/3.1"} | headers,
         )
 
@@ -56,9 +54,7 @@ def test_serves_a_client_that_creates_an_affiliate_and_parses_the_link(call, ode
     )
     code = enrollment["referral_link"]["link"].split("ref=")[1]
     click = get_json(call("POST", "clicks", {"referral_code": code}))
-    customer = get_json(
-        call("POST", "customers", {"customer_id": 55120, "click_id": click["id"]})
-    )
+    customer = get_json(call("POST", "customers", {"customer_id": 55120, "click_id": click["id"]}))
 
     assert customer["customer_id"] == "55120"
     assert customer["affiliate"] == {

@@ -20,9 +20,7 @@ AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 
 def create_click_task(account, **parameters):
     """Record a click on an affiliate link."""
-    record_click(
-        account, visit=Visit(parameters=TrackingParameters(**parameters)), at=AT
-    )
+    record_click(account, visit=Visit(parameters=TrackingParameters(**parameters)), at=AT)
 
 
 def set_parent_task(account, *, affiliate_id, parent_id):

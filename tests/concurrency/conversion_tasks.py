@@ -28,9 +28,7 @@ AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 APRIL = datetime(2026, 4, 1, tzinfo=UTC)
 
 
-def update_by_external_id_task(
-    account, *, external_id, status=None, recalculate=True, **changes
-):
+def update_by_external_id_task(account, *, external_id, status=None, recalculate=True, **changes):
     """Update a conversion as a postback does."""
     update_conversion(
         account,

@@ -26,10 +26,7 @@ LATER = AT + timedelta(days=9)
 def pay_batches(account, *, batches):
     """Create payments in batches; an order is a slug, an amount and a currency."""
     for batch in batches:
-        orders = [
-            PaymentOrder(slug, Decimal(amount), currency)
-            for slug, amount, currency in batch
-        ]
+        orders = [PaymentOrder(slug, Decimal(amount), currency) for slug, amount, currency in batch]
         create_payments(account, orders=orders, at=AT)
 
 
@@ -37,9 +34,7 @@ def pay_balance_due(account, *, affiliate, amount, times):
     """Pay the whole balance or nothing, as the back office does."""
     balance = Decimal(amount)
     order = PaymentOrder(affiliate, balance, "EUR", expected_balance=balance)
-    return [
-        run_and_report(create_payments, account, orders=[order]) for _ in range(times)
-    ]
+    return [run_and_report(create_payments, account, orders=[order]) for _ in range(times)]
 
 
 def top_up(account, *, amounts, currency):
@@ -48,10 +43,7 @@ def top_up(account, *, amounts, currency):
 
 
 def cancel_payments(account, *, payments):
-    return [
-        run_and_report(cancel_payment, account, payment_id=payment)
-        for payment in payments
-    ]
+    return [run_and_report(cancel_payment, account, payment_id=payment) for payment in payments]
 
 
 def import_results(account, *, results, times):
@@ -75,9 +67,7 @@ def approve_commissions(account, *, commissions):
 
 def release_commissions(account, *, commissions):
     return [
-        run_and_report(
-            release_commission, account, commission_id=commission, reason="asked"
-        )
+        run_and_report(release_commission, account, commission_id=commission, reason="asked")
         for commission in commissions
     ]
 

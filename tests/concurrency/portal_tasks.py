@@ -32,9 +32,7 @@ def set_portal_password_task(account, *, token, password):
 def change_portal_password_task(account, *, affiliate_id, old_password, password):
     """Change the password."""
     affiliate = get_affiliate(account, affiliate_id)
-    change_portal_password(
-        affiliate, old_password=old_password, password=password, at=AT
-    )
+    change_portal_password(affiliate, old_password=old_password, password=password, at=AT)
 
 
 def create_portal_link_task(account, *, affiliate_id):

@@ -49,9 +49,7 @@ def change_password_task(account, *, email, password):
     """Change the own password at the page of the back office."""
     names = ("old_password", "new_password1", "new_password2")
     values = (password, "boats-at-the-harbor", "boats-at-the-harbor")
-    form = OwnPasswordForm(
-        account.staff.get(email=email), dict(zip(names, values, strict=True))
-    )
+    form = OwnPasswordForm(account.staff.get(email=email), dict(zip(names, values, strict=True)))
     try:
         return bool(form.is_valid() and form.save()) and "done"
     except DomainError as error:

@@ -53,13 +53,9 @@ def test_records_conversion_once(workers, scenario, conversion_task):
     assert account.attribution_records.count() == ROUNDS
 
 
-def test_conversions_of_one_new_customer_all_succeed(
-    workers, scenario, conversion_task
-):
+def test_conversions_of_one_new_customer_all_succeed(workers, scenario, conversion_task):
     for number in range(ROUNDS):
-        results = workers.run(
-            *[conversion_task | {"customer_id": f"acct-{number}"}] * PROCESSES
-        )
+        results = workers.run(*[conversion_task | {"customer_id": f"acct-{number}"}] * PROCESSES)
 
         assert results == ["done"] * PROCESSES
     account = scenario.account
@@ -69,15 +65,11 @@ def test_conversions_of_one_new_customer_all_succeed(
     assert account.audit_log.filter(kind="customer.created").count() == ROUNDS
 
 
-def test_only_first_conversion_earns_without_recurring(
-    workers, scenario, conversion_task
-):
+def test_only_first_conversion_earns_without_recurring(workers, scenario, conversion_task):
     scenario.program.update_row(recurring=False)
 
     for number in range(ROUNDS):
-        results = workers.run(
-            *[conversion_task | {"customer_id": f"acct-{number}"}] * PROCESSES
-        )
+        results = workers.run(*[conversion_task | {"customer_id": f"acct-{number}"}] * PROCESSES)
 
         assert results == ["done"] * PROCESSES
     statuses = Counter(scenario.account.commissions.values_list("status", flat=True))
@@ -96,9 +88,7 @@ def test_ledger_is_consistent_after_competing_status_changes(workers, scenario):
         for operations in (["approve", "disapprove"], ["disapprove", "approve"])
     )
 
-    results = workers.run(
-        approve_first, disapprove_first, approve_first, disapprove_first
-    )
+    results = workers.run(approve_first, disapprove_first, approve_first, disapprove_first)
 
     assert results == ["done"] * PROCESSES
     is_approved = commission.reload().status == "approved"
@@ -122,9 +112,7 @@ def test_approves_once(workers, scenario):
 
         assert workers.run(*[task] * PROCESSES) == ["done"] * PROCESSES
     account = scenario.account
-    assert get_payable_balances_by_slug(account) == {
-        "minakessler": {"EUR": Decimal(20 * ROUNDS)}
-    }
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": Decimal(20 * ROUNDS)}}
     assert account.transfers.filter(kind="approved").count() == ROUNDS
     assert account.audit_log.filter(kind="commission.updated").count() == ROUNDS
 
@@ -134,16 +122,13 @@ def test_adds_up_conversions_of_one_affiliate(workers, scenario, conversion_task
 
     for number in range(ROUNDS):
         tasks = [
-            conversion_task
-            | {"external_id": f"order-{number}-{process}", "amount": "0.10"}
+            conversion_task | {"external_id": f"order-{number}-{process}", "amount": "0.10"}
             for process in range(PROCESSES)
         ]
 
         assert workers.run(*tasks) == ["done"] * PROCESSES
     total = Decimal("0.01") * ROUNDS * PROCESSES
-    assert get_payable_balances_by_slug(scenario.account) == {
-        "minakessler": {"EUR": total}
-    }
+    assert get_payable_balances_by_slug(scenario.account) == {"minakessler": {"EUR": total}}
 
 
 def test_mixes_conversions_and_status_changes(workers, scenario, conversion_task):

@@ -33,12 +33,8 @@ def build_updates_by_id(scenario, conversion):
     commission = scenario.get_commission(conversion).pk
     amount, sub_amount = {"amount": "50"}, {"sub_amount": "70"}
     return [
-        build_task(
-            scenario, "update_conversion", conversion_id=conversion.pk, **amount
-        ),
-        build_task(
-            scenario, "update_sub_amount", commission_id=commission, **sub_amount
-        ),
+        build_task(scenario, "update_conversion", conversion_id=conversion.pk, **amount),
+        build_task(scenario, "update_sub_amount", commission_id=commission, **sub_amount),
     ]
 
 
@@ -111,9 +107,7 @@ def test_external_id_goes_to_one_of_new_and_updated_conversion(workers, scenario
     for number in range(ROUNDS):
         old = [scenario.create_conversion("200") for _ in range(2)]
         name = f"order-{number}"
-        change = build_task(
-            scenario, "update_conversion", external_id=name, amount="50"
-        )
+        change = build_task(scenario, "update_conversion", external_id=name, amount="50")
         create = build_task(
             scenario,
             "create_conversion",
@@ -138,25 +132,20 @@ def test_first_payments_do_not_deadlock(workers, scenario):
     """Several processes create the same new ledger accounts."""
     currencies = ["EUR", "USD", "GBP", "JPY", "SEK", "CHF"]
     slugs = [
-        scenario.create_enrolled_affiliate("Odette", f"Varga{letter}").slug
-        for letter in "abcd"
+        scenario.create_enrolled_affiliate("Odette", f"Varga{letter}").slug for letter in "abcd"
     ]
     orders = [[[slug, "5", currency] for currency in currencies] for slug in slugs]
 
     results = workers.run(
         *[
-            build_task(
-                scenario, "pay_batches", batches=[batch[::-1] if number % 2 else batch]
-            )
+            build_task(scenario, "pay_batches", batches=[batch[::-1] if number % 2 else batch])
             for number, batch in enumerate(orders)
         ]
     )
 
     assert results == ["done"] * PROCESSES
     balances = {currency: Decimal(-5) for currency in sorted(currencies)}
-    assert get_payable_balances_by_slug(scenario.account) == dict.fromkeys(
-        sorted(slugs), balances
-    )
+    assert get_payable_balances_by_slug(scenario.account) == dict.fromkeys(sorted(slugs), balances)
 
 
 def test_deleted_customer_leaves_no_personal_data(workers, scenario):
@@ -199,14 +188,10 @@ def test_grants_bonus_once(workers, scenario):
     ):
         scenario.create_conversion("200", affiliate=affiliate)
         disapproved.append(
-            scenario.get_commission(
-                scenario.create_conversion("200", affiliate=affiliate)
-            ).pk
+            scenario.get_commission(scenario.create_conversion("200", affiliate=affiliate)).pk
         )
     for commission in disapproved:
-        disapprove_commission(
-            account, commission_id=commission, at=CONVERSION_CREATED_AT
-        )
+        disapprove_commission(account, commission_id=commission, at=CONVERSION_CREATED_AT)
     grant = build_task(scenario, "grant_bonuses")
 
     results = workers.run(
@@ -226,9 +211,7 @@ def test_grants_bonus_once(workers, scenario):
     assert not account.commissions.filter(status="pending").exists()
     for commission in disapproved:
         assert (
-            approve_commission(
-                account, commission_id=commission, at=CONVERSION_CREATED_AT
-            ).status
+            approve_commission(account, commission_id=commission, at=CONVERSION_CREATED_AT).status
             == "approved"
         )
 

@@ -185,9 +185,7 @@ def test_limits_hold_behind_pgbouncer(environment, post, monkeypatch):
     with run_pgbouncer(url) as pooled:
         pooled_environment = environment | {"DATABASE_URL": pooled, "PGBOUNCER": "on"}
         monkeypatch.setattr(servers, "build_environment", lambda: pooled_environment)
-        before = json.loads(
-            run_manage(pooled_environment, "doctor", "--startup", "--json")
-        )
+        before = json.loads(run_manage(pooled_environment, "doctor", "--startup", "--json"))
         (failure,) = [check for check in before["checks"] if check["advice"]]
         assert failure["name"] == "time_limits"
 

@@ -50,8 +50,7 @@ def test_records_conversion_once(server, scenario, rounds):
         errors = [body for status, body in responses if status != 200]
         assert len(errors) == CLIENTS - 1, responses
         assert all(
-            list(body) == ["errors"] and body["errors"][0]["message"] in allowed
-            for body in errors
+            list(body) == ["errors"] and body["errors"][0]["message"] in allowed for body in errors
         ), errors
         statuses.update(status for status, _ in responses)
 

@@ -55,9 +55,7 @@ class RaceScenario:
         return {"referral_code": self.scenario.mina.code}
 
     def post(self, client, path, body, key):
-        return client.request(
-            "POST", path, json.dumps(body), **{"Idempotency-Key": key}
-        )
+        return client.request("POST", path, json.dumps(body), **{"Idempotency-Key": key})
 
     def post_simultaneously(self, path, key, bodies):
         """Post one body per client at the same time; return the responses."""
@@ -83,9 +81,7 @@ class RaceScenario:
 
 @pytest.fixture
 def race(server, scenario):
-    return RaceScenario(
-        server, scenario, [make_key(scenario.account) for _ in range(2)]
-    )
+    return RaceScenario(server, scenario, [make_key(scenario.account) for _ in range(2)])
 
 
 def is_replay(response):
@@ -120,9 +116,7 @@ def test_returns_password_to_one_of_simultaneous_posts(race):
 
     bodies = [json.loads(content) for _, _, content in responses]
     [original] = [
-        body
-        for body, response in zip(bodies, responses, strict=True)
-        if not is_replay(response)
+        body for body, response in zip(bodies, responses, strict=True) if not is_replay(response)
     ]
     assert len(original["password"]) == 16
     assert bodies.count(original | {"password": None}) == CLIENTS - 1
@@ -134,9 +128,7 @@ def test_performs_one_of_several_requests_with_one_key(race):
 
     responses = race.post_simultaneously("/payments/", "shared", bodies)
 
-    conflicts = [
-        json.loads(content) for status, _, content in responses if status == 409
-    ]
+    conflicts = [json.loads(content) for status, _, content in responses if status == 409]
     assert Counter(status for status, _, _ in responses) == {200: 1, 409: CLIENTS - 1}
     assert conflicts == [REUSED] * (CLIENTS - 1)
     assert race.count_transfers() == 1
@@ -150,13 +142,10 @@ def test_failed_requests_release_the_key(race, rounds):
 
         failures = race.post_simultaneously("/payments/", key, [invalid] * CLIENTS)
         first, second = (
-            race.post(race.first, "/payments/", race.build_payment(), key)
-            for _ in range(2)
+            race.post(race.first, "/payments/", race.build_payment(), key) for _ in range(2)
         )
 
-        assert [json.loads(content) for _, _, content in failures] == [
-            UNKNOWN
-        ] * CLIENTS
+        assert [json.loads(content) for _, _, content in failures] == [UNKNOWN] * CLIENTS
         assert {status for status, _, _ in failures} == {400}
         assert not any(map(is_replay, failures))
         assert (first[0], is_replay(first)) == (200, False)

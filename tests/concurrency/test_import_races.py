@@ -24,12 +24,8 @@ API_SALES = 10  # of each client
 def people(scenario):
     """Three affiliates: a parent with a child, and another; approved at once."""
     scenario.program.update_row(auto_approve_commissions=True)
-    ada, berg = (
-        scenario.create_enrolled_affiliate(name, "Lund") for name in ("Ada", "Berg")
-    )
-    scenario.account.affiliates.filter(pk=ada.affiliate.pk).update(
-        parent=scenario.mina.affiliate
-    )
+    ada, berg = (scenario.create_enrolled_affiliate(name, "Lund") for name in ("Ada", "Berg"))
+    scenario.account.affiliates.filter(pk=ada.affiliate.pk).update(parent=scenario.mina.affiliate)
     return [berg, ada, scenario.mina]  # not in the order of their ids
 
 
@@ -58,10 +54,7 @@ def sell_beside(scenario, people, server, workers, task):
     def sell(client):
         number = clients.index(client)
         coupons = [people[(number + n) % len(people)].coupon for n in range(API_SALES)]
-        return [
-            client.post("/conversions/", {"coupon": it, "amount": 10})[0]
-            for it in coupons
-        ]
+        return [client.post("/conversions/", {"coupon": it, "amount": 10})[0] for it in coupons]
 
     idle = {"task": "approve_commissions", "account": account.slug, "commissions": []}
     workers.start(task | {"account": account.slug}, *[idle] * (PROCESSES - 1))

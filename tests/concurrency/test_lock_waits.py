@@ -22,9 +22,7 @@ TOO_MANY_ATTEMPTS = "To many concurrent attempts to create conversion with id 'o
 LOCKS = {
     "ledger": "UPDATE payouts_ledgeraccount SET kind = kind WHERE account_id = %s",
     "customer": "UPDATE tracking_customer SET status = status WHERE account_id = %s",
-    "same id": (
-        "UPDATE tracking_conversion SET external_id = 'order-1' WHERE account_id = %s"
-    ),
+    "same id": ("UPDATE tracking_conversion SET external_id = 'order-1' WHERE account_id = %s"),
     "table": "LOCK TABLE tracking_conversion IN SHARE MODE",
 }
 
@@ -71,16 +69,12 @@ def send_while_locked(scenario, send, lock):
 
 @pytest.mark.parametrize("sender", ["api", "postback", "page"])
 @pytest.mark.parametrize("lock", ["ledger", "customer", "table"])
-def test_another_lock_is_503_and_a_retry_is_stored(
-    scenario, senders, lock, sender, caplog
-):
+def test_another_lock_is_503_and_a_retry_is_stored(scenario, senders, lock, sender, caplog):
     response = send_while_locked(scenario, senders[sender], lock)
 
     assert response.status_code == 503, response.content
     failures = [
-        type(record.msg["exc_info"])
-        for record in caplog.records
-        if record.levelname == "ERROR"
+        type(record.msg["exc_info"]) for record in caplog.records if record.levelname == "ERROR"
     ]
     assert failures == [OperationalError]
     assert not scenario.account.conversion_attempts.exists()

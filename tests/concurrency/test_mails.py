@@ -87,9 +87,7 @@ def test_sends_no_mail_twice(scenario, mail_server, start_worker, mails, kills):
     for process in running:
         process.terminate()
         assert process.wait(TIMEOUT_SECONDS) in (0, -SIGTERM)
-    DeliveryWorker(on_result=lambda *_: None).run(
-        due_before=timezone.now() + timedelta(minutes=1)
-    )
+    DeliveryWorker(on_result=lambda *_: None).run(due_before=timezone.now() + timedelta(minutes=1))
 
     # Other tests leave mails, which the workers send, too.
     own = [it for it in mail_server.messages if it["To"] == affiliate.email]

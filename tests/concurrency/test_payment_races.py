@@ -60,14 +60,10 @@ def get_approved_total(account):
 
 
 @parametrize_rounds(quick=5, whole=200)
-@pytest.mark.parametrize(
-    "uses_payouts", [False, True], ids=["without payouts", "with payouts"]
-)
+@pytest.mark.parametrize("uses_payouts", [False, True], ids=["without payouts", "with payouts"])
 def test_cancels_payment_once(workers, scenario, uses_payouts, rounds):
     account = scenario.account
-    top_up_payout_balance(
-        account, amount=Decimal(20), currency="EUR", at=CONVERSION_CREATED_AT
-    )
+    top_up_payout_balance(account, amount=Decimal(20), currency="EUR", at=CONVERSION_CREATED_AT)
     account.uses_payouts = uses_payouts
     account.save()
     (number,) = make_pending_commissions(scenario, "20", 1)
@@ -95,9 +91,7 @@ def test_cancels_payment_once(workers, scenario, uses_payouts, rounds):
 
 
 @parametrize_rounds(quick=5, whole=250)
-@pytest.mark.parametrize(
-    "uses_payouts", [False, True], ids=["without payouts", "with payouts"]
-)
+@pytest.mark.parametrize("uses_payouts", [False, True], ids=["without payouts", "with payouts"])
 def test_stores_payment_batches_in_any_order(workers, scenario, uses_payouts, rounds):
     """Each round has a new affiliate, so that its ledger accounts are created too."""
     account = scenario.account
@@ -106,11 +100,7 @@ def test_stores_payment_batches_in_any_order(workers, scenario, uses_payouts, ro
     slugs = ["minakessler"]
 
     for number in range(rounds):
-        slugs.append(
-            scenario.create_enrolled_affiliate(
-                "Odette", f"Nr{'x' * (number % 20)}"
-            ).slug
-        )
+        slugs.append(scenario.create_enrolled_affiliate("Odette", f"Nr{'x' * (number % 20)}").slug)
         batch_slugs = [slugs[-1], *slugs[-6:-1]]
         amounts = [("0.01", "EUR"), ("1", "JPY")]
         batch = [[slug, *amount] for slug in batch_slugs for amount in amounts]
@@ -131,10 +121,7 @@ def test_never_approves_more_than_the_payout_balance(workers, scenario, rounds):
     account = scenario.account
     account.uses_payouts = True
     account.save()
-    others = [
-        scenario.create_enrolled_affiliate("Odette", f"Varga{letter}")
-        for letter in "abc"
-    ]
+    others = [scenario.create_enrolled_affiliate("Odette", f"Varga{letter}") for letter in "abc"]
     affiliates = [scenario.mina, *others]
 
     for number in range(1, rounds + 1):
@@ -146,9 +133,7 @@ def test_never_approves_more_than_the_payout_balance(workers, scenario, rounds):
             build_task(
                 scenario,
                 "approve_commissions",
-                commissions=make_pending_commissions(
-                    scenario, "10", 3, affiliate=affiliate
-                ),
+                commissions=make_pending_commissions(scenario, "10", 3, affiliate=affiliate),
             )
             for affiliate in affiliates
         ]
@@ -167,9 +152,7 @@ def test_approves_commission_once_with_limited_funds(workers, scenario, rounds):
     account.save()
 
     for number in range(1, rounds + 1):
-        top_up_payout_balance(
-            account, amount=Decimal(20), currency="EUR", at=CONVERSION_CREATED_AT
-        )
+        top_up_payout_balance(account, amount=Decimal(20), currency="EUR", at=CONVERSION_CREATED_AT)
         approve = build_task(
             scenario,
             "approve_commissions",
@@ -192,15 +175,13 @@ def test_mixes_payments_cancellations_approvals_and_top_ups(workers, scenario, r
 
     for _ in range(rounds):
         old = [
-            create_payments(account, orders=[order], at=CONVERSION_CREATED_AT)[
-                0
-            ].public_id
+            create_payments(account, orders=[order], at=CONVERSION_CREATED_AT)[0].public_id
             for _ in range(3)
         ]
         batch = [["odettevarga", "2", "EUR"], ["minakessler", "3", "EUR"]]
-        commissions = make_pending_commissions(
-            scenario, "1", 2
-        ) + make_pending_commissions(scenario, "1", 2, affiliate=other_affiliate)
+        commissions = make_pending_commissions(scenario, "1", 2) + make_pending_commissions(
+            scenario, "1", 2, affiliate=other_affiliate
+        )
 
         topped_up, *results, approved = workers.run(
             build_task(scenario, "top_up", amounts=["30", "10"], currency="EUR"),
@@ -215,19 +196,14 @@ def test_mixes_payments_cancellations_approvals_and_top_ups(workers, scenario, r
     fund = account.ledger_accounts.get(kind="funding")
     assert -fund.balance == Decimal(40) * rounds - paid
     balances = get_payable_balances_by_slug(account).values()
-    assert (
-        sum(balance["EUR"] for balance in balances)
-        == get_approved_total(account) - paid
-    )
+    assert sum(balance["EUR"] for balance in balances) == get_approved_total(account) - paid
 
 
 @parametrize_rounds(quick=5, whole=200)
 def test_pays_balance_once(workers, scenario, rounds):
     for _ in range(rounds):
         (commission,) = make_pending_commissions(scenario, "20", 1)
-        approve_commission(
-            scenario.account, commission_id=commission, at=CONVERSION_CREATED_AT
-        )
+        approve_commission(scenario.account, commission_id=commission, at=CONVERSION_CREATED_AT)
         results = workers.run(
             *[
                 build_task(

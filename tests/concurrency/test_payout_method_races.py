@@ -31,7 +31,6 @@ def test_one_of_two_edits_stays_whole(workers, scenario):
         assert method.blind_index == calculate_method_index("paypal", method.details)
         with connection.cursor() as cursor:  # as before the encryption
             cursor.execute(
-                "UPDATE payouts_payoutmethod SET details = %s, blind_index = NULL"
-                " WHERE id = %s",
+                "UPDATE payouts_payoutmethod SET details = %s, blind_index = NULL WHERE id = %s",
                 ['{"account": "old@notes.example"}', method.pk],
             )

@@ -35,8 +35,7 @@ def test_applies_a_file_once(workers, scenario, slugs):
         # Others read the file from its end: balances are locked in one order anyway.
         task = {"task": "import_results", "account": account.slug, "times": 2}
         tasks = [
-            task | {"results": results[:: 1 if number % 2 else -1]}
-            for number in range(PROCESSES)
+            task | {"results": results[:: 1 if number % 2 else -1]} for number in range(PROCESSES)
         ]
         counts = list(chain.from_iterable(workers.run(*tasks)))
         assert [sum(numbers) for numbers in zip(*counts, strict=True)] == [1, RETURNED]

@@ -183,9 +183,7 @@ def change_method(scenario):
 
 def rename(scenario):
     slug, lastname = scenario.mina.slug, str(uuid4())
-    return build_task(
-        scenario, "rename_affiliate", affiliate_id=slug, lastname=lastname
-    )
+    return build_task(scenario, "rename_affiliate", affiliate_id=slug, lastname=lastname)
 
 
 def test_nobody_is_erased_whom_a_file_has_to_name(workers, scenario):
@@ -231,9 +229,7 @@ def test_pays_what_the_draft_says_or_nothing(workers, scenario, begin):
             earn(scenario, "20", affiliate=person)
         rival = begin(scenario)
         run = draft(scenario)
-        drafted = dict(
-            account.payout_lines.filter(run=run).values_list("affiliate", "amount")
-        )
+        drafted = dict(account.payout_lines.filter(run=run).values_list("affiliate", "amount"))
         confirmation = build_confirmation(scenario, run)
         before = set(account.payments.values_list("pk", flat=True))
 

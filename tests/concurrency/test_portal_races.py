@@ -136,8 +136,7 @@ def test_links_to_one_address_create_one_affiliate(workers, scenario):
     tokens = [send(account, scenario.program, email) for _ in range(3)]
 
     tasks = [
-        build_task("confirm_application", account, token=token)
-        for token in (*tokens, tokens[0])
+        build_task("confirm_application", account, token=token) for token in (*tokens, tokens[0])
     ]
     results = workers.run(*tasks)
 
@@ -166,23 +165,16 @@ def ask_for_another_address(affiliate, email):
         create_portal_link(affiliate, purpose=purpose, at=NOW)
         for purpose in (LinkPurpose.ENTER_EMAIL, LinkPurpose.LEAVE_EMAIL)
     ]
-    account.portal_links.filter(affiliate=affiliate, used_at=None).update(
-        new_email=email
-    )
+    account.portal_links.filter(affiliate=affiliate, used_at=None).update(new_email=email)
     return tokens
 
 
-def test_an_address_changes_once_both_links_are_used_at_once(
-    workers, scenario, affiliate
-):
+def test_an_address_changes_once_both_links_are_used_at_once(workers, scenario, affiliate):
     account = scenario.account
     for number in range(ROUNDS):
         email = f"mina{number}@lamps.example.org"
         tokens = ask_for_another_address(affiliate, email)
-        tasks = [
-            build_task("confirm_email_change", account, token=token)
-            for token in tokens * 2
-        ]
+        tasks = [build_task("confirm_email_change", account, token=token) for token in tokens * 2]
 
         results = Counter(map(str, workers.run(*tasks)))
 
@@ -190,9 +182,7 @@ def test_an_address_changes_once_both_links_are_used_at_once(
         assert affiliate.reload().email == email
 
 
-def test_an_address_that_is_canceled_at_once_changes_or_stays(
-    workers, scenario, affiliate
-):
+def test_an_address_that_is_canceled_at_once_changes_or_stays(workers, scenario, affiliate):
     account = scenario.account
     for number in range(ROUNDS):
         before = affiliate.reload().email

@@ -24,9 +24,7 @@ ROUNDS = 5
 def make_prospect(scenario, *, lastname="Lang", email=None):
     """Create a prospect; return its referral code and its asset and source."""
     person = PersonData(firstname="Pia", lastname=lastname, email=email)
-    prospect = create_prospect(
-        scenario.account, data=ProspectData(person), at=AFFILIATE_CREATED_AT
-    )
+    prospect = create_prospect(scenario.account, data=ProspectData(person), at=AFFILIATE_CREATED_AT)
     source = scenario.account.sources.get(prospect=prospect)
     code = scenario.account.referral_codes.get(prospect=prospect).code
     pair = {"asset_id": scenario.mina.asset_id, "source_id": str(source)}
@@ -49,10 +47,7 @@ def test_promotes_prospect_once(workers, scenario):
         tracking_parameters = [by_code, by_pair, click, by_code]
 
         results = workers.run(
-            *[
-                build_conversion_task(scenario, parameters)
-                for parameters in tracking_parameters
-            ]
+            *[build_conversion_task(scenario, parameters) for parameters in tracking_parameters]
         )
 
         assert results == ["done"] * PROCESSES
@@ -78,15 +73,10 @@ def test_one_of_several_prospects_gets_the_email(workers, scenario):
     account = scenario.account
     for number in range(ROUNDS):
         email = f"pia{number}@notes.example.org"
-        tracking_parameters = [
-            make_prospect(scenario, email=email)[0] for _ in range(PROCESSES)
-        ]
+        tracking_parameters = [make_prospect(scenario, email=email)[0] for _ in range(PROCESSES)]
 
         results = workers.run(
-            *[
-                build_conversion_task(scenario, parameters)
-                for parameters in tracking_parameters
-            ]
+            *[build_conversion_task(scenario, parameters) for parameters in tracking_parameters]
         )
 
         assert results == ["done"] * PROCESSES
@@ -102,9 +92,7 @@ def test_assigns_every_click_to_the_promoted_affiliate(workers, scenario):
         by_code, _ = make_prospect(scenario)
         click = {"task": "create_click", "account": account.slug} | by_code
 
-        results = workers.run(
-            build_conversion_task(scenario, by_code), click, click, click
-        )
+        results = workers.run(build_conversion_task(scenario, by_code), click, click, click)
 
         assert results == ["done"] * PROCESSES
     assert account.clicks.filter(affiliate=None).count() == 0
@@ -113,10 +101,7 @@ def test_assigns_every_click_to_the_promoted_affiliate(workers, scenario):
 def test_creates_no_cycle_of_parents(workers, scenario):
     account = scenario.account
     for number in range(ROUNDS):
-        ring = [
-            scenario.create_enrolled_affiliate(f"Ring{number}", name).slug
-            for name in "ABCD"
-        ]
+        ring = [scenario.create_enrolled_affiliate(f"Ring{number}", name).slug for name in "ABCD"]
         moves = zip(ring, [*ring[1:], ring[0]], strict=True)
         tasks = [
             {
@@ -140,9 +125,7 @@ def test_creates_no_cycle_of_parents(workers, scenario):
 
 def test_leaves_no_child_below_deleted_parent(workers, scenario):
     account = scenario.account
-    children = [
-        scenario.create_enrolled_affiliate("Child", name).slug for name in "ABC"
-    ]
+    children = [scenario.create_enrolled_affiliate("Child", name).slug for name in "ABC"]
     for number in range(ROUNDS * 4):
         parent = scenario.create_enrolled_affiliate("Parent", "x" * (number + 1)).slug
         tasks = [

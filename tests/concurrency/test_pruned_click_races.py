@@ -32,9 +32,7 @@ def vid(scenario, time_machine):
     at = NOW - timedelta(days=scenario.account.click_days + 1)
     parameters = TrackingParameters(referral_code=scenario.mina.code)
     visit = Visit(parameters=parameters, user_agent="Lamps/1.0")
-    recorded = record_visit(
-        scenario.account, visit=visit, previous_tracking_id=None, at=at
-    )
+    recorded = record_visit(scenario.account, visit=visit, previous_tracking_id=None, at=at)
     return recorded.tracking_id
 
 

@@ -31,14 +31,9 @@ LATER = CONVERSION_CREATED_AT + 9 * A_DAY
     ],
 )
 def test_counts_are_exact_in_every_snapshot(workers, scenario, conversions):
-    pks = [
-        scenario.create_conversion("1", at=DAYS[n % len(DAYS)]).pk
-        for n in range(conversions)
-    ]
+    pks = [scenario.create_conversion("1", at=DAYS[n % len(DAYS)]).pk for n in range(conversions)]
     middle, end = len(pks) // 3, len(pks) * 2 // 3
-    counting = build_task(
-        scenario, "count_rows", day=f"{LATER.date()}", times=conversions // 2
-    )
+    counting = build_task(scenario, "count_rows", day=f"{LATER.date()}", times=conversions // 2)
     results = workers.run(
         build_task(scenario, "delete_conversions", conversion_ids=pks[:middle]),
         build_task(scenario, "delete_conversions", conversion_ids=pks[middle:end]),
@@ -57,29 +52,21 @@ def test_counts_are_exact_in_every_snapshot(workers, scenario, conversions):
         pytest.param(200, id="whole", marks=pytest.mark.slow),
     ],
 )
-def test_counts_a_conversion_whose_commissions_are_approved_at_once(
-    workers, scenario, rounds
-):
+def test_counts_a_conversion_whose_commissions_are_approved_at_once(workers, scenario, rounds):
     account = scenario.account
     affiliates = [scenario.mina.slug]
     for level in range(2, PROCESSES + 1):
         scenario.create_level(level, "3")
         affiliates.append(scenario.create_enrolled_affiliate(f"A{level}", "Varga").slug)
     for slug, parent in pairwise(affiliates):
-        set_parent(
-            account, affiliate_id=slug, parent_id=parent, at=CONVERSION_CREATED_AT
-        )
-    conversions = [
-        scenario.create_conversion("100", at=DAYS[n % len(DAYS)]) for n in range(rounds)
-    ]
+        set_parent(account, affiliate_id=slug, parent_id=parent, at=CONVERSION_CREATED_AT)
+    conversions = [scenario.create_conversion("100", at=DAYS[n % len(DAYS)]) for n in range(rounds)]
     pending = CountedList(account, Conversion, "commissions__status", "pending")
     pending.store_days(None, at=LATER)
 
     for conversion in conversions:
         pks = conversion.commissions.values_list("pk", flat=True)
-        tasks = [
-            build_task(scenario, "approve_commissions", commissions=[pk]) for pk in pks
-        ]
+        tasks = [build_task(scenario, "approve_commissions", commissions=[pk]) for pk in pks]
         assert workers.run(*tasks) == [["done"]] * PROCESSES
 
     assert pending.count(LATER)[1:] == (0, 0)

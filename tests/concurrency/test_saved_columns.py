@@ -104,9 +104,7 @@ def list_keys(model):
     """The columns of unique constraints, by which services find a row."""
     constraints = model._meta.total_unique_constraints
     constraints += tuple(
-        each
-        for each in model._meta.constraints
-        if isinstance(each, models.UniqueConstraint)
+        each for each in model._meta.constraints if isinstance(each, models.UniqueConstraint)
     )
     return {name for each in constraints for name in each.fields}
 
@@ -186,9 +184,7 @@ def office(django_db_setup, django_db_blocker):
         update_portal_settings(account, changes={"is_on": True}, at=at)
         account.clicks.update(user_agent="Lamps/1.0")
         email = f"owner@{slug}.example.net"
-        owner, _ = create_staff_user(
-            account, email=email, role=Role.OWNER, password=None, at=at
-        )
+        owner, _ = create_staff_user(account, email=email, role=Role.OWNER, password=None, at=at)
         yield account, owner
         connection.close()
 

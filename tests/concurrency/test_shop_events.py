@@ -81,11 +81,7 @@ def test_200_copies_at_once_are_one_sale(scenario, connection, server):
         http.close()
         return answers
 
-    answers = [
-        answer
-        for client in run_simultaneously(range(CLIENTS), post)
-        for answer in client
-    ]
+    answers = [answer for client in run_simultaneously(range(CLIENTS), post) for answer in client]
     process_the_rest()
 
     assert {status for status, _ in answers} == {200}
@@ -104,9 +100,7 @@ def test_200_copies_at_once_are_one_sale(scenario, connection, server):
 def test_loses_nothing_when_workers_are_killed(scenario, connection, sales, kills):
     dice = random.Random(11)  # noqa: S311 - reproducible kills
     account = scenario.account
-    events = [
-        event for number in range(sales) for event in build_sale(scenario, number)
-    ]
+    events = [event for number in range(sales) for event in build_sale(scenario, number)]
     dice.shuffle(events)
     for event in events:
         key, kind = event["id"], event["type"]

@@ -84,9 +84,7 @@ def test_a_link_that_is_used_at_once_creates_one_user(workers, scenario):
 
     for number in range(5):
         email = f"zoe-{number}@example.org"
-        _, token = create_invitation(
-            account, email=email, role=Role.VIEWER, by=owner, at=NOW
-        )
+        _, token = create_invitation(account, email=email, role=Role.VIEWER, by=owner, at=NOW)
         task = {"task": "accept", "account": account.slug, "token": token}
 
         results = Counter(workers.run(*[task] * PROCESSES))

@@ -59,9 +59,7 @@ def test_writes_do_not_wait_for_the_count_of_a_day(workers, scenario, during_cou
     family = {"affiliate_id": odette.slug, "parent_id": scenario.mina.slug}
     tasks = [
         build_task(scenario, "set_parent", **family),
-        build_task(
-            scenario, "create_conversion", amount="5", coupon=scenario.mina.coupon
-        ),
+        build_task(scenario, "create_conversion", amount="5", coupon=scenario.mina.coupon),
         build_task(scenario, "toggle_approval", commission=number, times=1),
         build_task(scenario, "load_statistics", day=f"{DAY}", times=1),
     ]
@@ -75,9 +73,7 @@ def test_writes_do_not_wait_for_the_count_of_a_day(workers, scenario, during_cou
 
 def test_recounts_day_that_changed_during_the_count(workers, scenario, during_count):
     (number,) = make_pending_commissions(scenario, "20", 1)
-    during_count(
-        lambda: run_alone(workers, scenario, "toggle_approval", commission=number)
-    )
+    during_count(lambda: run_alone(workers, scenario, "toggle_approval", commission=number))
 
     stale, recounted = load_totals(scenario.account), load_totals(scenario.account)
 

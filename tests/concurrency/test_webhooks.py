@@ -91,9 +91,7 @@ def subscribe_receiver(scenario, settings):
     def subscribe(receiver):
         settings.WEBHOOK_ALLOWED_HOSTS |= {receiver.host_and_port}
         events = ["customer.created"]
-        return create_webhook(
-            scenario.account, url=receiver.url, events=events, at=timezone.now()
-        )
+        return create_webhook(scenario.account, url=receiver.url, events=events, at=timezone.now())
 
     return subscribe
 

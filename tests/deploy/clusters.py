@@ -39,9 +39,7 @@ class Cluster:
     def __enter__(self):
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -k {self.data.parent}"
         log = str(self.data.parent / f"{self.data.name}.log")
-        run_binary(
-            *("pg_ctl", "-D", str(self.data), "-w", "-l", log, "-o", options, "start")
-        )
+        run_binary(*("pg_ctl", "-D", str(self.data), "-w", "-l", log, "-o", options, "start"))
         return self
 
     def __exit__(self, *error):

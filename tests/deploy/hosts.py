@@ -157,6 +157,6 @@ class SalesLoad:
         """Wait until this many more sales are acknowledged."""
         with self.changed:
             wanted = len(self.acknowledged) + sales
-            assert self.changed.wait_for(
-                lambda: len(self.acknowledged) >= wanted, START_SECONDS
-            ), self.refused[-3:]
+            assert self.changed.wait_for(lambda: len(self.acknowledged) >= wanted, START_SECONDS), (
+                self.refused[-3:]
+            )

@@ -33,9 +33,7 @@ class Proxy:
         if not secure:
             return HTTPConnection("localhost", self.http_port, timeout=30)
         context = trust_any_certificate()
-        return HTTPSConnection(
-            "localhost", self.https_port, timeout=30, context=context
-        )
+        return HTTPSConnection("localhost", self.https_port, timeout=30, context=context)
 
     def request(self, method, path, body=None, *, secure=True, **headers):
         """Return status, headers and body."""

@@ -70,9 +70,7 @@ def test_the_printed_commands_write_the_environment(tmp_path):
     output = run("sh", "-ec", f"cd {ROOT}; {script}")
     database, url, hosts, key, encryption_key = output.split()
 
-    assert database == (
-        "postgres://affiliate_site:p$q;r@127.0.0.1:5432/affiliate_site?a=b&c=d"
-    )
+    assert database == ("postgres://affiliate_site:p$q;r@127.0.0.1:5432/affiliate_site?a=b&c=d")
     assert (url, hosts) == ("https://a.example.org", "a.example.org")
     assert re.fullmatch("[0-9a-f]{64}", key)
     assert len(b64decode(encryption_key)) == 32
@@ -105,9 +103,7 @@ def test_directories_that_the_service_writes_to_belong_to_it():
     assert set(owned) == {"var", "staticfiles"}
 
 
-@pytest.mark.parametrize(
-    "unit", sorted(DEPLOY.glob("systemd/*.*")), ids=lambda p: p.name
-)
+@pytest.mark.parametrize("unit", sorted(DEPLOY.glob("systemd/*.*")), ids=lambda p: p.name)
 def test_systemd_accepts_the_units(unit, tmp_path):
     analyze = find_program("systemd-analyze")
     for path in DEPLOY.glob("systemd/*.*"):
@@ -155,9 +151,7 @@ def test_the_image_gets_everything_that_the_service_reads():
     }
     needed |= {"manage.py", "openapi.json", "integrations/first-party"}
 
-    assert {
-        name for name in needed if not re.search(rf"COPY .*\b{name}\b", dockerfile)
-    } == set()
+    assert {name for name in needed if not re.search(rf"COPY .*\b{name}\b", dockerfile)} == set()
     assert {name for name in needed if f"\n!{name}\n" not in ignore} == set()
 
 
@@ -185,9 +179,7 @@ def test_secrets_of_the_compose_file_are_created_once(tmp_path):
     main(tmp_path)
     second = {path.name: path.read_text() for path in tmp_path.iterdir()}
 
-    assert set(first) == {
-        *("database_password", "database_url", "secret_key", "encryption_keys")
-    }
+    assert set(first) == {*("database_password", "database_url", "secret_key", "encryption_keys")}
     assert len(b64decode(first["encryption_keys"])) == 32
     assert first["database_password"] in first["database_url"]
     assert len(first["secret_key"]) > 50

@@ -36,9 +36,7 @@ def call_proxy(name, directory, path, method, body):
             call = {"path": path, "method": method, "body": body, "headers": headers}
             status, text = run_worker(name, directory, service=service, key=KEY, **call)
         else:
-            with run_first_party(
-                name, directory, service=service, shop=service, key=KEY
-            ) as port:
+            with run_first_party(name, directory, service=service, shop=service, key=KEY) as port:
                 connection = HTTPConnection("127.0.0.1", port, timeout=30)
                 connection.request(method, path, body, SENT)
                 response = connection.getresponse()

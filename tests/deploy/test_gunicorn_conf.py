@@ -29,9 +29,7 @@ def log(caplog, monkeypatch):
 
 
 def test_redacts_invalid_http_requests(log, caplog):
-    log.warning(
-        "Invalid request from ip=203.0.113.7: Invalid HTTP Header: 'X-Api-Key k'"
-    )
+    log.warning("Invalid request from ip=203.0.113.7: Invalid HTTP Header: 'X-Api-Key k'")
 
     assert caplog.messages == ["Rejected a request that is not valid HTTP."]
 

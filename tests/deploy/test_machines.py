@@ -186,18 +186,14 @@ def list_orders(machines, host) -> list[str]:
 def create_sale(machines, host) -> str:
     order = f"sale-{secrets.token_hex(8)}"
     body = {"referral_code": machines.code, "external_id": order, "amount": "10"}
-    status, answer = send(
-        host.port, "POST", "/1.6/conversions/", body, key=machines.key
-    )
+    status, answer = send(host.port, "POST", "/1.6/conversions/", body, key=machines.key)
     assert status == 200, answer
     return order
 
 
 def is_replica_read(machines) -> bool:
     """Whether the last statement of a session of the replica has read a list."""
-    statements = machines.replica.read(
-        "SELECT query FROM pg_stat_activity WHERE state = 'idle'"
-    )
+    statements = machines.replica.read("SELECT query FROM pg_stat_activity WHERE state = 'idle'")
     return any("tracking_conversion" in text for (text,) in statements)
 
 
@@ -233,9 +229,7 @@ def test_remembers_a_failed_attempt_on_both(machines):
     assert status in (400, 404)
 
     body["referral_code"] = machines.code
-    status, answer = send(
-        second.port, "POST", "/1.6/conversions/", body, key=machines.key
-    )
+    status, answer = send(second.port, "POST", "/1.6/conversions/", body, key=machines.key)
 
     assert (status, answer["errors"][0]["message"]) == (400, TOO_EARLY)
 
@@ -259,10 +253,7 @@ def test_refuses_a_revoked_key_at_once_on_both(machines):
     key = create_key(machines.primary)
 
     def get_statuses():
-        return {
-            send(host.port, "GET", "/1.6/programs/", key=key)[0]
-            for host in machines.hosts
-        }
+        return {send(host.port, "GET", "/1.6/programs/", key=key)[0] for host in machines.hosts}
 
     assert get_statuses() == {200}
 
@@ -415,9 +406,7 @@ def test_doctor_judges_the_replica(machines):
 
 def get_finding(primary, url):
     answer = primary.run("doctor", "--json", DATABASE_REPLICA_URL=url).stdout
-    return next(
-        check for check in json.loads(answer)["checks"] if check["name"] == "replica"
-    )
+    return next(check for check in json.loads(answer)["checks"] if check["name"] == "replica")
 
 
 def test_keeps_acknowledged_sales_when_a_host_is_lost(machines):

@@ -45,9 +45,7 @@ def test_names_what_is_not_translated(copy):
     checked = run(copy, "--check")
 
     assert checked.returncode == 1
-    assert "locale/de/LC_MESSAGES/django.po: outdated: run make messages" in (
-        checked.stderr
-    )
+    assert "locale/de/LC_MESSAGES/django.po: outdated: run make messages" in (checked.stderr)
     assert catalog.read_bytes() == before
     assert run(copy).returncode == 0
     assert catalog.read_bytes() != before

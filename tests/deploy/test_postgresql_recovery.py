@@ -51,9 +51,7 @@ def test_recovers_to_a_moment(directory):  # noqa: F811
 
     recovered = directory / "recovered"
     run_as_postgres(
-        get_commands(
-            "recovery", BACKUPS=str(backups), DATA=str(recovered), MOMENT=moment
-        )
+        get_commands("recovery", BACKUPS=str(backups), DATA=str(recovered), MOMENT=moment)
     )
     with Cluster(recovered) as cluster:
         cluster.manage("migrate", "--check")

@@ -128,8 +128,7 @@ def test_logs_neither_queries_nor_links_of_the_portal(proxy):
     assert "secret" not in log
     paths = [line.split()[2] for line in log.splitlines() if "/partners/" in line]
     assert paths == [
-        f"/partners/harbor/{page}/"
-        for page in ("password", "sign-in", "sales", "password")
+        f"/partners/harbor/{page}/" for page in ("password", "sign-in", "sales", "password")
     ]
 
 

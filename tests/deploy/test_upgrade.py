@@ -91,9 +91,7 @@ def test_upgrade_loses_and_refuses_nothing(environment, previous):
         *("--currency=EUR", "--auto-approve-commissions"),
         directory=previous,
     )
-    key = manage(
-        *(environment, "create_api_key", "acme", "--role=owner"), directory=previous
-    )
+    key = manage(*(environment, "create_api_key", "acme", "--role=owner"), directory=previous)
     before = list_applied_migrations(environment)
     host = Host(environment)
     try:

@@ -35,9 +35,7 @@ def chromium():
     if not CHROMIUM_PATH.exists():
         pytest.skip(f"there is no {CHROMIUM_PATH}: apt-get install chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM_PATH, args=CHROMIUM_FLAGS
-        )
+        browser = playwright.chromium.launch(executable_path=CHROMIUM_PATH, args=CHROMIUM_FLAGS)
         yield browser
         browser.close()
 
@@ -123,9 +121,7 @@ class Visitor:
     def visit(self, code=None, **options):
         """Visit through a referral link; returns the tracking ID."""
         code = code or self.scenario.mina.code
-        response = self.open_and_wait(
-            "click", f"/?ref={code}", 'tap("detect");', **options
-        )
+        response = self.open_and_wait("click", f"/?ref={code}", 'tap("detect");', **options)
         vid = response.json()["vid"]
         self.page.wait_for_function("vid => tap.vid === vid", arg=vid)
         return vid

@@ -89,9 +89,7 @@ def take_screenshots(url: str, demo: dict[str, str]) -> None:
     portal_url = f"{url}partners/{demo['account']}/"
     SCREENSHOTS_DIR.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM_PATH, args=CHROMIUM_FLAGS
-        )
+        browser = playwright.chromium.launch(executable_path=CHROMIUM_PATH, args=CHROMIUM_FLAGS)
         page = browser.new_page()
         page.emulate_media(color_scheme="light", reduced_motion="reduce")
         page.goto(dashboard_url)

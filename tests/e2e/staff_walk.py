@@ -20,9 +20,7 @@ class StaffWalk(BackOfficePage):
     axe, unless `checked_pages`, the kinds that were checked, is None.
     """
 
-    def __init__(
-        self, context, server, account, checked_pages: set[str] | None
-    ) -> None:
+    def __init__(self, context, server, account, checked_pages: set[str] | None) -> None:
         super().__init__(context, server)
         self.account = account
         self.checked_pages = checked_pages
@@ -116,9 +114,7 @@ class StaffWalk(BackOfficePage):
         self.click_count += 1
         button = self.find("button", name).first.element_handle()
         button.click()
-        self.page.wait_for_function(
-            "button => button.innerText === 'Copied'", arg=button
-        )
+        self.page.wait_for_function("button => button.innerText === 'Copied'", arg=button)
         return self.page.evaluate("navigator.clipboard.readText()")
 
     def check_page(self) -> None:

@@ -50,9 +50,7 @@ def conversion(scenario):
     now = timezone.now()
     scenario.create_click(at=now)
     paid = scenario.create_conversion("50", at=now, external_id="order-0")
-    approve_commission(
-        scenario.account, commission_id=scenario.get_commission(paid).pk, at=now
-    )
+    approve_commission(scenario.account, commission_id=scenario.get_commission(paid).pk, at=now)
     return scenario.create_conversion("200", at=now, external_id="order-1")
 
 
@@ -139,9 +137,9 @@ class PageVisits:
     def open_palette(self):
         self.back_office.open(self.paths["the dashboard"])
         self.page.keyboard.press("Control+k")
-        self.page.get_by_placeholder(
-            "Search pages, people, orders and IDs"
-        ).press_sequentially("order-1")
+        self.page.get_by_placeholder("Search pages, people, orders and IDs").press_sequentially(
+            "order-1"
+        )
         self.page.get_by_role("link", name="order-1").wait_for()
 
     def open_confirmation(self):
@@ -174,15 +172,10 @@ def list_violations(page, set_theme=set_theme_class):
     for theme, rules in (("light", None), ("dark", COLOR_RULES)):
         set_theme(page, theme)
         page.wait_for_function(ANIMATIONS_FINISHED)
-        yield from (
-            f"{theme}: {violation}"
-            for violation in page.evaluate(RUN_AXE_SCRIPT, rules)
-        )
+        yield from (f"{theme}: {violation}" for violation in page.evaluate(RUN_AXE_SCRIPT, rules))
 
 
-def test_all_pages_pass_the_accessibility_rules(
-    back_office, page, scenario, conversion
-):
+def test_all_pages_pass_the_accessibility_rules(back_office, page, scenario, conversion):
     found = [
         f"{name}: {violation}"
         for name in PageVisits(back_office, scenario, conversion).visit_all()

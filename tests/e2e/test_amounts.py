@@ -22,9 +22,7 @@ def test_script_and_server_read_the_same_amounts(visitor):
     visitor.page.wait_for_function("() => tap.loaded")
     cases = [case[:2] for case in PRINTED_AMOUNTS] + REFUSED_BY_THE_SERVER
 
-    errors = visitor.page.evaluate(
-        f"Promise.all({json.dumps(cases)}.map(window.report))"
-    )
+    errors = visitor.page.evaluate(f"Promise.all({json.dumps(cases)}.map(window.report))")
 
     read = dict.fromkeys(REFUSED_BY_THE_SERVER, "sent") | {
         (text, currency): value for text, currency, value in PRINTED_AMOUNTS

@@ -260,9 +260,7 @@ def test_shows_links_with_qr_codes(back_office, scenario, width):
         assert background == "rgb(255, 255, 255)"
         with back_office.page.expect_download() as download_info:
             back_office.page.click("text=Download SVG >> nth=0")
-        assert download_info.value.suggested_filename.endswith(
-            "-minakessler-referral.svg"
-        )
+        assert download_info.value.suggested_filename.endswith("-minakessler-referral.svg")
         overflow = "document.documentElement.scrollWidth - window.innerWidth"
         assert back_office.page.evaluate(overflow) <= 0, model_name
 
@@ -284,9 +282,7 @@ def test_fits_the_width_in_dark_mode(back_office, scenario, width):
             "document.documentElement.scrollWidth - window.innerWidth"
         )
         assert overflow <= 0, path
-    background = back_office.page.evaluate(
-        "getComputedStyle(document.body).backgroundColor"
-    )
+    background = back_office.page.evaluate("getComputedStyle(document.body).backgroundColor")
     lightness = re.search(r"oklch\(([0-9.]+)|rgb\((\d+)", background)
     assert lightness, background
 

@@ -18,9 +18,7 @@ window.dispatchEvent(new CustomEvent("OneTrustGroupsUpdated", {{ detail: {1} }})
 USERCENTRICS = """window.__ucCmp = {{ getConsentDetails: () => Promise.resolve({{
   consent: {{ type: "{0}" }}, categories: {{ marketing: {{ state: "{1}" }} }} }}) }};
 window.dispatchEvent(new Event("{2}"));"""
-COOKIEYES = (
-    """document.dispatchEvent(new CustomEvent("cookieyes_{0}", {{ detail: {1} }}));"""
-)
+COOKIEYES = """document.dispatchEvent(new CustomEvent("cookieyes_{0}", {{ detail: {1} }}));"""
 COMPLIANZ = """window.cmplz_has_consent = () => {1};
 document.dispatchEvent(new CustomEvent("{0}", {{ detail: {{}} }}));"""
 SHOPIFY = """document.dispatchEvent(new CustomEvent("visitorConsentCollected",

@@ -16,9 +16,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
 SCRIPT = BASE_DIR / "affiliate_site" / "static" / "demo" / "shop.js"
 
 
-def test_buttons_report_a_customer_and_two_orders(
-    visitor, api, scenario, settings, monkeypatch
-):
+def test_buttons_report_a_customer_and_two_orders(visitor, api, scenario, settings, monkeypatch):
     settings.DEMO = True
     monkeypatch.setattr(loading, "ACCOUNT_SLUG", scenario.account.slug)
     create_signing_secret(scenario.account, at=timezone.now())

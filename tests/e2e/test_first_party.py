@@ -35,9 +35,7 @@ class FirstPartyVisitor:
     def open(self, path, options="", script='tap("detect");', **more):
         """Open a page, and wait for its click."""
         create = f'tap("create", "{self.slug}"{options});'
-        response = self.visitor.open_and_wait(
-            "click", path, script, create=create, **more
-        )
+        response = self.visitor.open_and_wait("click", path, script, create=create, **more)
         self.page.wait_for_function("() => tap.loaded")
         return response.json()["vid"]
 
@@ -57,14 +55,10 @@ class FirstPartyVisitor:
 
 @pytest.fixture
 def shopper(visitor, scenario, server, tmp_path):
-    _, key = create_api_key(
-        scenario.account, name="shop", role="proxy", at=timezone.now()
-    )
+    _, key = create_api_key(scenario.account, name="shop", role="proxy", at=timezone.now())
     shop = f"http://127.0.0.1:{visitor.shop_server.server_address[1]}"
     service = f"http://127.0.0.1:{server.port}"
-    with run_first_party(
-        "nginx.conf", tmp_path, service=service, shop=shop, key=key
-    ) as port:
+    with run_first_party("nginx.conf", tmp_path, service=service, shop=shop, key=key) as port:
         yield FirstPartyVisitor(visitor, port)
     assert visitor.errors == []
     assert scenario.account.failed_page_calls.count() == 0
@@ -84,9 +78,7 @@ def test_the_server_sets_the_cookie_and_the_visitor_counts(shopper, scenario, ap
     assert 364 * DAY < lifetime < 366 * DAY
     assert scenario.account.clicks.get().ip == VISITOR_IP
 
-    shopper.visitor.open_and_wait(
-        "conversion", "/thanks", 'tap("conversion", "order-1", 49.90);'
-    )
+    shopper.visitor.open_and_wait("conversion", "/thanks", 'tap("conversion", "order-1", 49.90);')
     (sale,) = api("/conversions/")
     assert sale["affiliate"]["id"] == scenario.mina.affiliate.slug
 
@@ -114,8 +106,6 @@ def test_without_consent_or_cookies_there_is_none(shopper):
 def test_consent_on_later_pages_leaves_the_cookie_to_the_server(shopper):
     vid = shopper.visit(", { consent: true }")
     shopper.page.wait_for_function("() => tap.vid")
-    shopper.visitor.open(
-        "/lamps", create=f'tap("create", "{shopper.slug}", {{ consent: true }});'
-    )
+    shopper.visitor.open("/lamps", create=f'tap("create", "{shopper.slug}", {{ consent: true }});')
     shopper.page.wait_for_function("vid => tap.vid === vid", arg=vid)
     assert (shopper.cookie["value"], shopper.written) == (vid, [])

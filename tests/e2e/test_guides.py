@@ -44,9 +44,7 @@ def set_system_theme(page, theme):
     page.emulate_media(color_scheme=theme)
 
 
-@pytest.mark.parametrize(
-    "width", [DESKTOP, pytest.param(PHONE, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("width", [DESKTOP, pytest.param(PHONE, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", guide.PAGES)
 def test_guide_is_accessible(reader, name, width):
     reader.set_viewport_size({"width": width, "height": 844})
@@ -101,9 +99,7 @@ def open_and_wait_for(visitor, *texts, script):
         for text in texts:
             stack.enter_context(
                 visitor.page.expect_response(
-                    lambda response, text=text: (
-                        f'"{text}"' in (response.request.post_data or "")
-                    )
+                    lambda response, text=text: f'"{text}"' in (response.request.post_data or "")
                 )
             )
         visitor.open("/thanks", script)
@@ -125,12 +121,8 @@ def test_installs_the_script(visitor, scenario, server, text):
 
 
 def test_reports_a_visit(visitor, scenario):
-    with visitor.page.expect_console_message(
-        lambda message: message.type == "log"
-    ) as message:
-        visitor.open(
-            f"/?ref={scenario.mina.code}", find_snippet("always_callback: true }")
-        )
+    with visitor.page.expect_console_message(lambda message: message.type == "log") as message:
+        visitor.open(f"/?ref={scenario.mina.code}", find_snippet("always_callback: true }"))
 
     assert re.fullmatch("visit [0-9a-f]{32}", message.value.text)
 
@@ -173,9 +165,7 @@ def test_reports_sale_and_sign_up_of_the_integration_guide(visitor, api):
 
     open_and_wait_for(visitor, "order-1", "new", script=snippet)
 
-    assert [row["customer"]["customer_id"] for row in api("/conversions/")] == [
-        "customer-17"
-    ]
+    assert [row["customer"]["customer_id"] for row in api("/conversions/")] == ["customer-17"]
 
 
 @pytest.mark.parametrize("text", [GUIDE, INTEGRATION], ids=["script", "integration"])

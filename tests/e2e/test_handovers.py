@@ -35,9 +35,7 @@ class Shop:
     def pay(self, html='<a id="go" href="{url}">Pay</a>'):
         """Go to the checkout, and return what the callback of the sale gets."""
         html = html.format(url=self.checkout)
-        self.page.evaluate(
-            "html => document.body.insertAdjacentHTML('beforeend', html)", html
-        )
+        self.page.evaluate("html => document.body.insertAdjacentHTML('beforeend', html)", html)
         self.page.click("#go")
         return self.wait_for_sale()
 
@@ -139,9 +137,7 @@ def test_other_links_stay_as_they_are(shop):
 
 def test_without_consent_nobody_is_handed_over(shop, api):
     options = shop.create.replace("linker:", "consent: false, linker:")
-    shop.visitor.open(
-        f"/?ref={shop.scenario.mina.code}", 'tap("detect");', create=options
-    )
+    shop.visitor.open(f"/?ref={shop.scenario.mina.code}", 'tap("detect");', create=options)
     shop.page.wait_for_function("() => tap.loaded")
     assert shop.pay() == NOT_SENT
     assert (api("/clicks/"), shop.checkout_vid) == ([], None)

@@ -94,9 +94,7 @@ def test_works_where_cookies_are_blocked(visitor, scenario):
 
 @pytest.mark.parametrize("way", ["module", "bundle"])
 @pytest.mark.parametrize("names_server", [True, False])
-def test_works_without_a_script_element_of_its_own(
-    visitor, scenario, server, way, names_server
-):
+def test_works_without_a_script_element_of_its_own(visitor, scenario, server, way, names_server):
     """`document.currentScript` is null in a module, and of the shop in a bundle."""
     script = SCRIPT.decode()
     calls = build_calls(scenario)
@@ -150,9 +148,7 @@ def test_sends_more_than_fits_into_one_keepalive(visitor, api):
         });""",
     )
     visitor.page.wait_for_function("() => window.results.length === 4")
-    visitor.page.evaluate(
-        'tap("conversionMulti", "later", {}, list("y".repeat(400)), add)'
-    )
+    visitor.page.evaluate('tap("conversionMulti", "later", {}, list("y".repeat(400)), add)')
     visitor.page.wait_for_function("() => window.results.length === 5")
 
     orders = {"wide", "first", "second", "third", "later"}
@@ -193,10 +189,7 @@ def test_checkout_waits_for_the_page_and_keeps_a_reference_of_the_shop(visitor):
     read = "name => document.querySelector(name).getAttribute('client-reference-id')"
     assert visitor.page.evaluate(read, "stripe-buy-button") == vid
     assert visitor.page.evaluate(read, "stripe-pricing-table") == "customer-7"
-    kept = (
-        "tap: client_reference_id is customer-7 already and stays:"
-        " such a sale names no visit"
-    )
+    kept = "tap: client_reference_id is customer-7 already and stays: such a sale names no visit"
     assert [line for line in lines if line.startswith("tap:")] == [kept, kept]
 
 
@@ -223,9 +216,7 @@ def test_only_a_page_that_is_loaded_again_repeats_a_sale(visitor):
     assert count_sales(visitor, page.go_back) == 1
     assert count_sales(visitor, lambda: visitor.open("/thanks", NAMELESS)) == 2
     # A page of a single-page application that was loaded again sells another time.
-    page.evaluate(
-        "() => { window.sale = 0; history.pushState(null, '', '/thanks-2'); }"
-    )
+    page.evaluate("() => { window.sale = 0; history.pushState(null, '', '/thanks-2'); }")
     assert count_sales(visitor, lambda: page.evaluate(f"() => {{ {NAMELESS} }}")) == 3
 
 
@@ -280,7 +271,5 @@ def test_test_mode_knows_a_cookie_of_another_account(visitor, scenario):
     (foreign,) = list_lines(visitor, "/?tap_test=true", "", create=create)
 
     assert own == f"tap: create {slug}: visitor {vid}"
-    assert foreign == (
-        f"tap: create {other}: visitor {vid}, by a cookie of another account"
-    )
+    assert foreign == (f"tap: create {other}: visitor {vid}, by a cookie of another account")
     assert visitor.cookies["tap_vid"]["value"] == vid

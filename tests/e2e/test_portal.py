@@ -135,12 +135,8 @@ def test_works_without_javascript(chromium, portal, scenario):
 def test_staff_leave_a_portal_on_a_host_of_its_own(chromium, portal, scenario):
     """`form-action` holds for redirects, too: the back office is at another origin."""
     account, at = scenario.account, timezone.now()
-    staff, _ = create_staff_user(
-        account, email="o@e.example", role="owner", password=None, at=at
-    )
-    token = create_view_link(
-        account, affiliate_id=scenario.mina.slug, viewed_by=staff, at=at
-    )
+    staff, _ = create_staff_user(account, email="o@e.example", role="owner", password=None, at=at)
+    token = create_view_link(account, affiliate_id=scenario.mina.slug, viewed_by=staff, at=at)
     own_host = portal.replace("127.0.0.1", "localhost")
     context = open_context(chromium)
     page = context.new_page()

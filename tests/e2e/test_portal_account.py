@@ -36,9 +36,7 @@ def account(scenario):
 
 
 @pytest.mark.parametrize(("width", "theme"), [(390, "dark"), (1440, "light")])
-def test_looks_after_payments_and_account(
-    chromium, portal, scenario, account, width, theme
-):
+def test_looks_after_payments_and_account(chromium, portal, scenario, account, width, theme):
     size = {"width": width, "height": 900}
     context = open_context(chromium, color_scheme=theme, viewport=size)
     page = context.new_page()
@@ -52,9 +50,7 @@ def test_looks_after_payments_and_account(
     page.get_by_label("Your password").fill(PASSWORD)
     page.get_by_role("button", name="Save").click()
     assert "This is not an IBAN" in check_page(page)
-    page.get_by_label("IBAN").fill(
-        IBAN
-    )  # the password was right, and is not asked again
+    page.get_by_label("IBAN").fill(IBAN)  # the password was right, and is not asked again
     page.get_by_role("button", name="Save").click()
     assert "Bank account SI56…3438 You are paid here" in check_page(page)
 

@@ -55,9 +55,7 @@ def ask_questions(account):
         ("about", "About you", "textarea", {}),
         ("adult", "I am at least 18 years old", "checkbox", {"required": True}),
     ):
-        create_custom_field(
-            account, slug=slug, title=title, type=field_type, at=at, **further
-        )
+        create_custom_field(account, slug=slug, title=title, type=field_type, at=at, **further)
     type(account).objects.filter(pk=account.pk).update(link_color="#b3202c")
 
 

@@ -21,9 +21,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("language", "word"), [("Deutsch", "Übersicht"), ("Français", "Aperçu")]
-)
+@pytest.mark.parametrize(("language", "word"), [("Deutsch", "Übersicht"), ("Français", "Aperçu")])
 def test_each_page_fits_in_another_language(chromium, portal, scenario, language, word):
     scenario.account.plan.mlm = True
     scenario.account.plan.save()

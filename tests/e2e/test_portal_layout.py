@@ -41,9 +41,7 @@ def test_a_long_label_stands_beside_its_box(page, portal, scenario):
 def test_the_end_of_an_order_id_stays_in_one_line(page, portal, scenario):
     sign_in_in_german(page, portal, scenario)
     page.goto(f"{portal}sales/")
-    page.locator(".earnings small").first.evaluate(
-        "each => each.textContent = 'Bestellung …n-de'"
-    )
+    page.locator(".earnings small").first.evaluate("each => each.textContent = 'Bestellung …n-de'")
     height = page.locator(".earnings small").first.bounding_box()["height"]
     assert height < 30
 

@@ -36,9 +36,7 @@ def test_makes_and_shares_links(device, chromium, portal, scenario, creatives):
     size = {"width": width, "height": 900}
     context = open_context(chromium, color_scheme=theme, viewport=size)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
-    context.add_init_script(
-        "navigator.share = async (data) => { window.shared = data; };"
-    )
+    context.add_init_script("navigator.share = async (data) => { window.shared = data; };")
     page = context.new_page()
     set_password(page, portal, scenario)
     follow(page, "Links")
@@ -48,9 +46,7 @@ def test_makes_and_shares_links(device, chromium, portal, scenario, creatives):
     assert shared == {"title": "Harbor Lamp Partners", "url": link}
     for summary in page.locator("summary").all():
         summary.click()
-    assert page.locator("img.qr").evaluate(
-        "async (it) => (await it.decode(), it.width)"
-    )
+    assert page.locator("img.qr").evaluate("async (it) => (await it.decode(), it.width)")
     check_page(page)
     with page.expect_download() as download:
         page.get_by_role("link", name="Download", exact=True).click()
@@ -60,17 +56,13 @@ def test_makes_and_shares_links(device, chromium, portal, scenario, creatives):
     page.get_by_label("Your own name for the link").fill("mail-1")
     page.get_by_role("button", name="Make link").click()
     made = page.locator("#page-1").input_value()
-    assert made == (
-        f"https://shop.example.net/desk?sub_id=mail-1&ref={scenario.mina.code}"
-    )
+    assert made == (f"https://shop.example.net/desk?sub_id=mail-1&ref={scenario.mina.code}")
     check_page(page)
 
     follow(page, "Banners")
     banner = page.locator("img.banner")
     assert banner.evaluate("async (it) => (await it.decode(), it.naturalWidth)") == 728
-    assert f'<img src="{settings.PUBLIC_URL}/creatives/' in (
-        page.locator("#code-2").input_value()
-    )
+    assert f'<img src="{settings.PUBLIC_URL}/creatives/' in (page.locator("#code-2").input_value())
     page.get_by_role("button", name="Copy").first.click()
     page.get_by_role("button", name="Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == "Warm lamps"

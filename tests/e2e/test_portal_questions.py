@@ -35,9 +35,7 @@ def continue_staff_session(context, portal, account):
     return f"{home}/admin/"
 
 
-def test_asks_for_a_missing_sale_and_reads_the_answer(
-    device, chromium, portal, scenario
-):
+def test_asks_for_a_missing_sale_and_reads_the_answer(device, chromium, portal, scenario):
     theme, width = device
     size = {"width": width, "height": 900}
     context = open_context(chromium, color_scheme=theme, viewport=size)

@@ -15,9 +15,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
 
 CHROMIUM = Path("/usr/bin/chromium")  # the shell prerenders nothing
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run")
-RULES = {
-    "prerender": [{"source": "list", "urls": ["/b?ref=b"], "eagerness": "immediate"}]
-}
+RULES = {"prerender": [{"source": "list", "urls": ["/b?ref=b"], "eagerness": "immediate"}]}
 # The page of a shop that names another one, which it opens once that is prerendered.
 FIRST = f"""<!doctype html><script type="speculationrules">{json.dumps(RULES)}</script>
 <script>fetch("/wait").then(() => {{ location.href = "/b?ref=b"; }})</script>"""

@@ -14,8 +14,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.engine_independent]
 PAGES = {
     ConnectionKind.STRIPE: (
         '<a id="buy" href="https://buy.stripe.com/a">Buy</a>',
-        "new URL(document.querySelector('#buy').href)"
-        ".searchParams.get('client_reference_id')",
+        "new URL(document.querySelector('#buy').href).searchParams.get('client_reference_id')",
     ),
     ConnectionKind.WOOCOMMERCE: ("", "document.cookie.replace('tap_vid=', '')"),
     ConnectionKind.SHOPIFY: (

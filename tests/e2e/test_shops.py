@@ -51,9 +51,7 @@ def test_connects_a_shop_and_finds_its_sale(walk, server):
 
     assert post_checkout(1) == 200
     assert not walk.account.conversions.exists()
-    assert "If live: A sale of 100 EUR was created." in walk.go("Shops") + walk.follow(
-        "Stripe"
-    )
+    assert "If live: A sale of 100 EUR was created." in walk.go("Shops") + walk.follow("Stripe")
     with walk.job("switch a shop to live", clicks=2):
         walk.follow("Switch to live")
         assert "Live. Events create sales" in walk.press("Switch to live")

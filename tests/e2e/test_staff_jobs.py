@@ -73,9 +73,7 @@ def mail_server():
 
 
 @pytest.fixture
-def walk_with_mail(
-    device, chromium, static_files, committed_db, mail_server, checked_pages
-):
+def walk_with_mail(device, chromium, static_files, committed_db, mail_server, checked_pages):
     with (
         run_server(workers=1, EMAIL_URL=mail_server.url) as server,
         sign_in(device, chromium, server, checked_pages) as walk,
@@ -95,9 +93,7 @@ def sign_in(device, chromium, server, checked_pages, role=Role.OWNER):
     create_staff_user(account, email=email, role=role, password=PASSWORD, at=now)
     # The server does not accept the fast hash of the tests.
     account.staff.update(password=PASSWORD_HASH)
-    context = open_context(
-        chromium, color_scheme=theme, viewport={"width": width, "height": 900}
-    )
+    context = open_context(chromium, color_scheme=theme, viewport={"width": width, "height": 900})
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     # The slow variant runs axe; test_accessibility.py does so for pages in both themes.
     checked_pages = checked_pages if theme == "dark" else None
@@ -464,9 +460,7 @@ def test_corrects_sales_and_pays(walk):
             walk.fill({"Reason": "Both sent a newsletter"})
             assert "10.00 EUR, pending" in walk.press("Continue")
             text = walk.press("Confirm new affiliate")
-            assert (
-                f"Sale A-2 ({find_conversion(walk, 'A-2')}) belongs to {name}" in text
-            )
+            assert f"Sale A-2 ({find_conversion(walk, 'A-2')}) belongs to {name}" in text
             assert "Attributed by staff." in text
     with walk.job("add a sale of a known customer", clicks=4):
         walk.go("Conversions")

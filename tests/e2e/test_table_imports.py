@@ -25,9 +25,7 @@ __all__ = [
     "walk_with_mail",
 ]
 
-CONTENT = (
-    "Partner;Summe;Date\n{affiliate};1.234,50;03/04/2026\nnobody;80,00;05/04/2026\n"
-)
+CONTENT = "Partner;Summe;Date\n{affiliate};1.234,50;03/04/2026\nnobody;80,00;05/04/2026\n"
 
 
 def test_imports_the_good_rows_of_a_table_and_undoes_it(walk):

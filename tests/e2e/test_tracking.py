@@ -28,14 +28,11 @@ def test_records_a_click_a_customer_and_a_conversion(visitor, api, scenario):
     vid = visitor.open_and_wait("click", link, 'tap("detect");').json()["vid"]
     visitor.page.wait_for_function("() => tap.vid")
     visitor.open("/about", 'tap("detect");')
-    visitor.open_and_wait(
-        "customer", "/hello", 'tap("customer", "acct-1", {meta_data: {a: "b"}});'
-    )
+    visitor.open_and_wait("customer", "/hello", 'tap("customer", "acct-1", {meta_data: {a: "b"}});')
     visitor.open_and_wait(
         "conversion",
         "/thanks",
-        'tap("conversion", "order-1", 49.90,'
-        ' {customer_id: "acct-1", meta_data: {plan: "pro"}});',
+        'tap("conversion", "order-1", 49.90, {customer_id: "acct-1", meta_data: {plan: "pro"}});',
     )
 
     [click] = api("/clicks/")
@@ -82,9 +79,7 @@ def test_the_script_reads_mangled_links_as_the_server_does(visitor, end):
             else []
         ),
     )
-    detect = (
-        'tap("detect", { always_callback: true }, () => { document.title = "-"; });'
-    )
+    detect = 'tap("detect", { always_callback: true }, () => { document.title = "-"; });'
     visitor.open(f"/{end}", detect)
     visitor.page.wait_for_function('document.title === "-"')
 
@@ -111,8 +106,7 @@ def test_a_visitor_of_another_program_counts_once(visitor, api, scenario, ticked
     "calls",
     [
         'tap("create", "{account}", {{ cookie: false }}); tap("detect");',
-        'document.cookie = "tap_vid=0123456789abcdef"; tap("create", "{account}");'
-        ' tap("detect");',
+        'document.cookie = "tap_vid=0123456789abcdef"; tap("create", "{account}"); tap("detect");',
         'document.cookie = "_fprom_ref=a%20b"; tap("detect");',
         'document.cookie = "_fprom_ref=; max-age=0"; tap("detect");',
     ],
@@ -143,9 +137,7 @@ def test_hands_the_visitor_to_a_checkout_of_stripe(visitor):
     button = visitor.page.evaluate(
         "document.querySelector('stripe-buy-button').getAttribute('client-reference-id')"
     )
-    assert link == (
-        f"https://buy.stripe.com/live_1?locale=de&client_reference_id={vid}"
-    )
+    assert link == (f"https://buy.stripe.com/live_1?locale=de&client_reference_id={vid}")
     assert button == vid
 
 
@@ -175,9 +167,7 @@ def test_stores_only_a_random_id(visitor):
     assert (cookie["value"], len(vid)) == (vid, 32)
     assert (cookie["sameSite"], cookie["path"]) == ("Lax", "/")
     assert cookie["domain"] == "shop.localhost"
-    lifetime = timedelta(
-        seconds=cookie["expires"] - visitor.page.evaluate("Date.now() / 1000")
-    )
+    lifetime = timedelta(seconds=cookie["expires"] - visitor.page.evaluate("Date.now() / 1000"))
     assert timedelta(days=364) < lifetime <= timedelta(days=365, seconds=5)
 
 
@@ -196,8 +186,7 @@ def test_coupon_takes_precedence_over_the_cookie(visitor, api, scenario):
     visitor.open_and_wait(
         "conversion",
         "/thanks",
-        'tap("conversion", "order-1", 20,'
-        f' {{coupons: ["X", "{scenario.odette.coupon}"]}});',
+        f'tap("conversion", "order-1", 20, {{coupons: ["X", "{scenario.odette.coupon}"]}});',
     )
 
     assert api("/conversions/")[0]["affiliate"]["id"] == "odettevarga"
@@ -275,9 +264,7 @@ def test_reads_a_custom_referral_parameter(visitor, api, scenario):
 
 
 @pytest.mark.parametrize("has_code", [False, True])
-def test_referral_code_takes_precedence_over_an_asset_link(
-    visitor, api, scenario, has_code
-):
+def test_referral_code_takes_precedence_over_an_asset_link(visitor, api, scenario, has_code):
     link = f"/?tap_a={scenario.odette.asset_id}&tap_s={scenario.odette.source_id}"
 
     visitor.open_and_wait(
@@ -293,9 +280,7 @@ def test_shares_the_cookie_with_subdomains(visitor, api, scenario):
     create = f'tap("create", "{slug}", {{cookie_domain: "shop.localhost"}});'
     visitor.visit(create=create, host="www.shop.localhost")
 
-    visitor.open_and_wait(
-        "conversion", "/thanks", CONVERSION_CALL, host="pay.shop.localhost"
-    )
+    visitor.open_and_wait("conversion", "/thanks", CONVERSION_CALL, host="pay.shop.localhost")
 
     assert len(api("/conversions/")) == 1
     assert visitor.cookies["tap_vid"]["domain"] == ".shop.localhost"
@@ -311,9 +296,7 @@ def test_sends_line_items(visitor, api, scenario):
         'tap("conversionMulti", "order-1", {currency: "EUR"},'
         ' [{sub_amount: 100}, {sub_amount: 10, commission_type: "accessories"}]);',
     )
-    visitor.open_and_wait(
-        "conversion", "/more", 'tap("conversion", "order-2", [{sub_amount: 5}]);'
-    )
+    visitor.open_and_wait("conversion", "/more", 'tap("conversion", "order-2", [{sub_amount: 5}]);')
     visitor.open_and_wait(
         "conversion", "/last", 'tap("conversion", "order-3", 10, null, "accessories");'
     )
@@ -393,15 +376,11 @@ def test_prestashop_prints_empty_options_as_a_list(visitor, api):
     assert conversion["warnings"] == ["odd_commissions"]
 
 
-@pytest.mark.parametrize(
-    "amount", ["NaN", "parseFloat('€ 49')", "Infinity", '"1.249"', "false"]
-)
+@pytest.mark.parametrize("amount", ["NaN", "parseFloat('€ 49')", "Infinity", '"1.249"', "false"])
 def test_opencart_prints_an_amount_that_is_no_number(visitor, api, scenario, amount):
     visitor.visit()
 
-    visitor.open_and_wait(
-        "conversion", "/thanks", f'tap("conversion", "order-1", {amount});'
-    )
+    visitor.open_and_wait("conversion", "/thanks", f'tap("conversion", "order-1", {amount});')
 
     assert api("/conversions/") == []
     failure = scenario.account.failed_page_calls.get()
@@ -465,8 +444,7 @@ def test_woocommerce_lower_cases_a_coupon(visitor, api, scenario):
     visitor.open_and_wait(
         "conversion",
         "/thanks",
-        'tap("conversion", "order-1", 20,'
-        f' {{coupons: ["{scenario.odette.coupon.lower()}"]}});',
+        f'tap("conversion", "order-1", 20, {{coupons: ["{scenario.odette.coupon.lower()}"]}});',
     )
 
     assert api("/conversions/")[0]["affiliate"]["id"] == "odettevarga"
@@ -596,9 +574,7 @@ def test_uses_a_referral_code_of_the_page(visitor, api, scenario):
 
 
 @pytest.mark.parametrize("widens", [True, False], ids=["widens", "narrows"])
-def test_last_click_wins_over_a_cookie_of_another_domain(
-    visitor, api, scenario, widens
-):
+def test_last_click_wins_over_a_cookie_of_another_domain(visitor, api, scenario, widens):
     """Visitors of a shop that adds `cookie_domain` still have the older cookie."""
     host = "www.shop.localhost"
     slug = scenario.account.slug
@@ -607,9 +583,7 @@ def test_last_click_wins_over_a_cookie_of_another_domain(
     visitor.visit(host=host, create=first)
     visitor.visit(scenario.odette.code, host=host, create=second)
 
-    visitor.open_and_wait(
-        "conversion", "/thanks", CONVERSION_CALL, host=host, create=second
-    )
+    visitor.open_and_wait("conversion", "/thanks", CONVERSION_CALL, host=host, create=second)
 
     assert api("/conversions/")[0]["affiliate"]["id"] == "odettevarga"
     assert len(visitor.context.cookies()) == 1

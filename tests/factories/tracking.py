@@ -48,12 +48,8 @@ class EnrollmentFactory(factory.django.DjangoModelFactory):
         model = Enrollment
         skip_postgeneration_save = True
 
-    program = factory.SubFactory(
-        ProgramFactory, account=factory.SelfAttribute("..account")
-    )
-    affiliate = factory.SubFactory(
-        AffiliateFactory, account=factory.SelfAttribute("..account")
-    )
+    program = factory.SubFactory(ProgramFactory, account=factory.SelfAttribute("..account"))
+    affiliate = factory.SubFactory(AffiliateFactory, account=factory.SelfAttribute("..account"))
     approved = True
 
     @factory.post_generation
@@ -71,9 +67,7 @@ class CouponFactory(factory.django.DjangoModelFactory):
         model = Coupon
 
     code = factory.Sequence(lambda n: f"COUPON-{n}")
-    enrollment = factory.SubFactory(
-        EnrollmentFactory, account=factory.SelfAttribute("..account")
-    )
+    enrollment = factory.SubFactory(EnrollmentFactory, account=factory.SelfAttribute("..account"))
 
 
 class ClickFactory(factory.django.DjangoModelFactory):
@@ -82,9 +76,7 @@ class ClickFactory(factory.django.DjangoModelFactory):
     class Meta:
         model = Click
 
-    enrollment = factory.SubFactory(
-        EnrollmentFactory, account=factory.SelfAttribute("..account")
-    )
+    enrollment = factory.SubFactory(EnrollmentFactory, account=factory.SelfAttribute("..account"))
     program = factory.SelfAttribute("enrollment.program")
     affiliate = factory.SelfAttribute("enrollment.affiliate")
 

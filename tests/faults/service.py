@@ -98,8 +98,7 @@ class Service:
     def list_workers(self) -> list[int]:
         pid = self.gunicorn.pid
         return [
-            int(child)
-            for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         ]
 
     def stop(self) -> None:

@@ -54,9 +54,7 @@ ALWAYS = {
     'POST /pb/con/c/ {"external_id": "case-1", "coupon": "{coupon}"}',
     'PATCH /commissions/{commission_id}/ {"amount": 7}',
 }
-API_WRITES = [
-    case for case in CASES if case.method != "GET" or case.path.startswith("/pb/")
-]
+API_WRITES = [case for case in CASES if case.method != "GET" or case.path.startswith("/pb/")]
 
 # Their arguments. A placeholder is a key of `shared.ids`.
 COMMANDS = {
@@ -169,12 +167,10 @@ def shared(shared_rows):
         "key_prefix": account.api_keys.first().prefix,
         "signing_secret_prefix": account.signing_secrets.first().prefix,
     }
-    vid = sample.track(
-        "click", {"account": account.slug, "referral_code": sample.referral_code}
-    )["vid"]
-    return SimpleNamespace(
-        account=account, api=api, owner=owner, staff=staff, ids=ids, vid=vid
-    )
+    vid = sample.track("click", {"account": account.slug, "referral_code": sample.referral_code})[
+        "vid"
+    ]
+    return SimpleNamespace(account=account, api=api, owner=owner, staff=staff, ids=ids, vid=vid)
 
 
 @pytest.fixture(autouse=True)
@@ -271,17 +267,13 @@ def assert_survives_each_failure(
 def list_parameters(names, always):
     """Parameters of a test, the slow ones marked."""
     return [
-        pytest.param(
-            value, id=str(value), marks=[] if str(value) in always else pytest.mark.slow
-        )
+        pytest.param(value, id=str(value), marks=[] if str(value) in always else pytest.mark.slow)
         for value in names
     ]
 
 
 def send_case(shared, case: RequestCase, **headers) -> Answer:
-    client = SimpleNamespace(
-        request=lambda *arguments: shared.api.request(*arguments, **headers)
-    )
+    client = SimpleNamespace(request=lambda *arguments: shared.api.request(*arguments, **headers))
     response = case.send(client, shared.ids)
     body = json.loads(response.content) if response.content else None
     if response.status_code >= 500:
@@ -336,9 +328,7 @@ def test_browser_call(shared, db, call, field):
         body["vid"] = shared.vid
 
     def write():
-        response = shared.api.client.post(
-            f"/track/{call}/", body, content_type="application/json"
-        )
+        response = shared.api.client.post(f"/track/{call}/", body, content_type="application/json")
         return Answer(response.status_code)
 
     assert_survives_each_failure(shared.account, write)
@@ -393,9 +383,7 @@ def test_names_every_command():
     assert not set(COMMANDS) & set(OTHER_COMMANDS)
 
 
-@pytest.mark.parametrize(
-    "name", list_parameters(COMMANDS, {"fund_payouts", "payout_run"})
-)
+@pytest.mark.parametrize("name", list_parameters(COMMANDS, {"fund_payouts", "payout_run"}))
 def test_command(shared, db, name):
     account = "new" if name == "create_account" else shared.account.slug
     arguments = [text.format(**shared.ids) for text in COMMANDS[name]]

@@ -87,9 +87,7 @@ def site(directory):  # noqa: F811
         patch.setenv("WEBHOOK_ALLOWED_HOSTS", receiver.host_and_port)
         cluster.manage("migrate", "--verbosity=0")
         key = create_program(cluster.manage)
-        cluster.manage(
-            "create_webhook", "acme", receiver.url, "--event", "conversion.created"
-        )
+        cluster.manage("create_webhook", "acme", receiver.url, "--event", "conversion.created")
         service = Service(build_environment(cluster.url))
         try:
             service.wait_until_ready()
@@ -115,8 +113,7 @@ class Load:
         self.is_over = threading.Event()
         self.changed = threading.Condition()
         self.clients = [
-            threading.Thread(target=self.post_sales, args=[number])
-            for number in range(CLIENTS)
+            threading.Thread(target=self.post_sales, args=[number]) for number in range(CLIENTS)
         ]
 
     def __enter__(self):
@@ -150,9 +147,7 @@ class Load:
     def wait_for_sales(self, number: int) -> None:
         with self.changed:
             wanted = len(self.acknowledged) + number
-            assert self.changed.wait_for(
-                lambda: len(self.acknowledged) >= wanted, TIMEOUT_SECONDS
-            )
+            assert self.changed.wait_for(lambda: len(self.acknowledged) >= wanted, TIMEOUT_SECONDS)
 
     def send_again(self) -> int:
         """Send what was not answered, until it is; return how many were stored before.
@@ -164,9 +159,7 @@ class Load:
 
             def is_answered(name=name, with_external_id=with_external_id):
                 nonlocal stored
-                status, body = self.site.post_sale(
-                    name, with_external_id=with_external_id
-                )
+                status, body = self.site.post_sale(name, with_external_id=with_external_id)
                 is_duplicate = b"Duplicate conversion" in (body or b"")
                 stored += is_duplicate
                 return status == 200 or is_duplicate

@@ -26,9 +26,7 @@ class RawConnection:
     """A connection that sends bytes and reads responses."""
 
     def __init__(self, server) -> None:
-        self.socket = socket.create_connection(
-            ("127.0.0.1", server.port), TIMEOUT_SECONDS
-        )
+        self.socket = socket.create_connection(("127.0.0.1", server.port), TIMEOUT_SECONDS)
         self.received = self.socket.makefile("rb")
 
     def send(self, data: bytes) -> None:
@@ -239,9 +237,7 @@ def test_closes_after_chunks_over_the_limit(trusting_server, connect, key):
 
 def test_answers_client_that_waits_to_send_its_body(server, connect, key):
     client = connect(server)
-    request = build_request(
-        "POST", "/1.6/clicks/", 20, key=key, headers=["Expect: 100-continue"]
-    )
+    request = build_request("POST", "/1.6/clicks/", 20, key=key, headers=["Expect: 100-continue"])
 
     client.send(request[:-20])
     continued = client.received.readline() + client.received.readline()
@@ -283,8 +279,7 @@ def test_answers_requests_sent_at_once_in_order(server, connect, key):
 MALFORMED = {
     "bare line feed": (b"GET /healthz HTTP/1.1\nHost: a\n\n", 400),
     "two lengths": (
-        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n"
-        b"Content-Length: 2\r\n\r\na",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na",
         400,
     ),
     "length and chunks": (
@@ -398,9 +393,7 @@ def test_says_close_before_worker_is_recycled(start_server, connect):
 
 
 @pytest.mark.slow
-def test_answers_kept_connections_of_recycled_worker(
-    start_server, open_connections, connect
-):
+def test_answers_kept_connections_of_recycled_worker(start_server, open_connections, connect):
     arguments = ["--max-requests=20", "--max-requests-jitter=0"]
     with start_server(*arguments, workers=1) as server:
         kept = open_connections(server, 5)

@@ -136,9 +136,7 @@ def follow_link(client, scenario, name, agent="Mozilla/5.0 Firefox"):
 
 
 def follow_link_of_mina(client, scenario, name):
-    return follow_link(
-        client, scenario, scenario.mina.code, f"Mozilla/5.0 Firefox {name}"
-    )
+    return follow_link(client, scenario, scenario.mina.code, f"Mozilla/5.0 Firefox {name}")
 
 
 def use_wrong_connection(client, scenario, name):
@@ -225,9 +223,7 @@ def apply(client, scenario, name):
 
 # What strangers send, with a name that they invent.
 REFUSED = {
-    "Pages to read: `/`, `/docs/`, `/demo/`, `/tap.js`, images, `/healthz`": [
-        read_page
-    ],
+    "Pages to read: `/`, `/docs/`, `/demo/`, `/tap.js`, images, `/healthz`": [read_page],
     "API and postbacks without a valid key": [use_wrong_key, use_wrong_postback],
     "`/track/click/`": [click, click_somewhere],
     "`/track/customer/`": [report_customer],
@@ -314,17 +310,13 @@ def test_each_route_needs_a_sign_in_or_is_a_door(scenario):
     rest = [it for it in routes if not any(covers(each, it) for each in patterns)]
     assert len(rest) > 300  # pages of office and portal
     assert [it for it in rest if not needs_sign_in(fill(it, scenario), scenario)] == []
-    assert [
-        each for each in patterns if not any(covers(each, route) for route in routes)
-    ] == []
+    assert [each for each in patterns if not any(covers(each, route) for route in routes)] == []
 
 
 def test_each_route_has_one_door():
     for route in list_routes():
         doors = [
-            door.name
-            for door in DOORS
-            if any(covers(pattern, route) for pattern in door.routes)
+            door.name for door in DOORS if any(covers(pattern, route) for pattern in door.routes)
         ]
         assert len(doors) <= 1, (route, doors)
 
@@ -345,9 +337,7 @@ def build_client():
 
 
 SIZES = [
-    (name, send, most, status)
-    for name, send in REFUSALS
-    for most, status in BY_NAME[name].size
+    (name, send, most, status) for name, send in REFUSALS for most, status in BY_NAME[name].size
 ]
 
 

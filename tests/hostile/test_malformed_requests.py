@@ -222,9 +222,7 @@ RAW = ["page=\xff", "a=\xc5\xa1", "\xff=\xfe", "a=\x7f", "a=<>\"'", "a=|^`\\", "
 
 @pytest.mark.parametrize("query", RAW, ids=repr)
 def test_handles_unescaped_bytes_in_a_query(api, program, query):
-    response = send_request(
-        "GET", "/1.6/programs/", query=query, HTTP_X_API_KEY=api.key
-    )
+    response = send_request("GET", "/1.6/programs/", query=query, HTTP_X_API_KEY=api.key)
 
     assert response.status == (400 if query.startswith("page") else 200)
     json.loads(response.content)

@@ -52,9 +52,7 @@ GENERATION = GenerationConfig(with_security_parameters=False, allow_x00=False)
 PROJECT = ProjectConfig(generation=GENERATION)
 
 load_all_checks()
-POSITIVE, NEGATIVE = CHECKS.get_by_names(
-    ["positive_data_acceptance", "negative_data_rejection"]
-)
+POSITIVE, NEGATIVE = CHECKS.get_by_names(["positive_data_acceptance", "negative_data_rejection"])
 
 
 def load_schema(application=None):
@@ -77,8 +75,7 @@ TAGS = sorted(
 LISTS = [
     path
     for path, methods in DOCUMENT["paths"].items()
-    if "Link"
-    in methods.get("get", {}).get("responses", {}).get("200", {}).get("headers", {})
+    if "Link" in methods.get("get", {}).get("responses", {}).get("200", {}).get("headers", {})
 ]
 
 
@@ -133,19 +130,14 @@ class SchemaTester:
             "customers": "customer_public_id",
         }
         attributes = {
-            "affiliate_id": (
-                "enrolled_affiliate" if resource == "programs" else "affiliate"
-            ),
+            "affiliate_id": ("enrolled_affiliate" if resource == "programs" else "affiliate"),
             "customer_id": "customer_public_id",
             "key": "marker",
             "method": "payout_method",
             "program_id": "program",
             "row_id": row_ids.get(resource),
         }
-        return {
-            name: getattr(self.sample, attributes.get(name, name))
-            for name in parameters
-        }
+        return {name: getattr(self.sample, attributes.get(name, name)) for name in parameters}
 
     def operations(self, tag):
         found = self.schema.include(tag=tag).get_all_operations()
@@ -181,17 +173,13 @@ def rollback_deletions():
 
 def list_excluded_checks(schema, case, response):
     """Yield the checks that do not apply to this response by the contract."""
-    if response.status_code == 400 and all(
-        map(is_business_error, response.json()["errors"])
-    ):
+    if response.status_code == 400 and all(map(is_business_error, response.json()["errors"])):
         yield POSITIVE
     elif response.status_code == 400 and has_huge_number(case.body):
         yield POSITIVE  # 1.2: "not valid JSON"
     if response.status_code == 413:
         yield NEGATIVE  # 1.7: also a rejection, which the check does not know
-    if response.status_code == 200 and is_valid_after_normalization(
-        schema, case, response
-    ):
+    if response.status_code == 200 and is_valid_after_normalization(schema, case, response):
         yield NEGATIVE
 
 
@@ -229,9 +217,7 @@ def is_business_error(error):
 def has_huge_number(body):
     """Return whether the body has a number with an exponent beyond 99 (1.2)."""
     if isinstance(body, dict | list):
-        return any(
-            map(has_huge_number, body.values() if isinstance(body, dict) else body)
-        )
+        return any(map(has_huge_number, body.values() if isinstance(body, dict) else body))
     return isinstance(body, float) and abs(int(f"{body:e}".partition("e")[2])) > 99
 
 
@@ -239,9 +225,7 @@ def is_valid_after_normalization(schema, case, response):
     """Return whether the request is valid after normalization by 1.2 and 1.3."""
     document, operation = schema.raw_schema, case.operation.definition.raw
     pairs = parse_qsl(urlsplit(response.request.url).query, keep_blank_values=True)
-    query = {
-        name: text for name, text in dict(pairs).items() if text
-    }  # the last one counts
+    query = {name: text for name, text in dict(pairs).items() if text}  # the last one counts
     if query.keys() >= {"status", "approved"}:
         del query["approved"]  # 2.3.2: read when `status` is absent
     fits = all(
@@ -379,9 +363,7 @@ def test_conforms_for_generated_requests(schema_tester, subtests, start, tag):
         for mode in list_generation_modes(operation):
 
             @seed(start)
-            @settings(
-                max_examples=10, database=None, suppress_health_check=SUPPRESSED_CHECKS
-            )
+            @settings(max_examples=10, database=None, suppress_health_check=SUPPRESSED_CHECKS)
             @given(case=operation.as_strategy(generation_mode=mode))
             def check_generated_case(case):
                 schema_tester.send(case)

@@ -105,8 +105,7 @@ def list_trigger_guards() -> list[Guard]:
         Guard(
             trigger,
             lambda name=trigger, table=model._meta.db_table: executed(
-                f"DROP TRIGGER {name}"
-                + ("" if connection.vendor == "sqlite" else f" ON {table}")
+                f"DROP TRIGGER {name}" + ("" if connection.vendor == "sqlite" else f" ON {table}")
             ),
             f"{CONSTRAINTS}::test_append_only_tables_refuse_changes[{model.__name__}]",
             engine="postgresql",
@@ -131,8 +130,7 @@ def list_tenant_guards() -> list[Guard]:
         Guard(
             f"account of {table}",
             lambda table=table: without_tenant_filter(table),
-            "tests/architecture/test_tenant_isolation.py::test_isolates_tenants"
-            f"[{resource}]",
+            f"tests/architecture/test_tenant_isolation.py::test_isolates_tenants[{resource}]",
         )
         for table, resource in resources.items()
     ]
@@ -158,8 +156,7 @@ CODE_GUARDS = [
     ),
     guard(
         "expected value of an UPDATE",
-        "tests/accounts/models/test_accounts.py"
-        "::test_does_not_update_a_row_with_other_values",
+        "tests/accounts/models/test_accounts.py::test_does_not_update_a_row_with_other_values",
         (
             "accounts.models.accounts.TenantModel.update_row",
             lambda row, *, expected=None, _update=TenantModel.update_row, **values: (
@@ -188,8 +185,7 @@ CODE_GUARDS = [
     ),
     guard(
         "ten-second rule",
-        "tests/tracking/services/test_attempts.py"
-        "::test_rejects_a_retry_within_ten_seconds",
+        "tests/tracking/services/test_attempts.py::test_rejects_a_retry_within_ten_seconds",
         ("tracking.services.attempts.MIN_RETRY_INTERVAL", timedelta(0)),
     ),
     guard(
@@ -215,8 +211,7 @@ CODE_GUARDS = [
     ),
     guard(
         "version of a form",
-        f"{BACK_OFFICE}/test_every_form.py"
-        "::test_two_people_do_not_overwrite_each_other",
+        f"{BACK_OFFICE}/test_every_form.py::test_two_people_do_not_overwrite_each_other",
         (
             "affiliate_site.backoffice.form_pages.digest_value",
             lambda form, name, value: "1",

@@ -41,17 +41,11 @@ def round_half_up(exact):
         pytest.param("60 40", "100", "50", "EUR", "30 20", id="in-proportion"),
         pytest.param("60 40", "100", "0", "EUR", "0 0", id="to-zero"),
         pytest.param("60 40", "100", "100", "EUR", "60 40", id="the-same"),
-        pytest.param(
-            *("1 1 1", "3", "10", "EUR", "3.33 3.33 3.34"), id="the-last-takes-more"
-        ),
-        pytest.param(
-            *("1 1 1", "3", "20", "EUR", "6.67 6.67 6.66"), id="the-last-takes-less"
-        ),
+        pytest.param(*("1 1 1", "3", "10", "EUR", "3.33 3.33 3.34"), id="the-last-takes-more"),
+        pytest.param(*("1 1 1", "3", "20", "EUR", "6.67 6.67 6.66"), id="the-last-takes-less"),
         pytest.param("1 1 1", "3", "10", "JPY", "3 3 4", id="JPY"),
         pytest.param("1 1 1", "3", "10", "KWD", "3.333 3.333 3.334", id="KWD"),
-        pytest.param(
-            *("1 1 1 1", "4", "0.02", "EUR", "0.01 0.01 0 0"), id="none-negative"
-        ),
+        pytest.param(*("1 1 1 1", "4", "0.02", "EUR", "0.01 0.01 0 0"), id="none-negative"),
         pytest.param("1 1 1 1", "4", "2", "JPY", "1 1 0 0", id="none-negative-JPY"),
         pytest.param("0 100", "100", "50", "EUR", "0 50", id="a-sub-amount-of-zero"),
         pytest.param("100 0", "100", "33.33", "EUR", "33.33 0", id="zero-at-the-end"),
@@ -95,9 +89,7 @@ def test_scales_all_amounts(sub_amounts, old_total, new_total, currency, expecte
         pytest.param("", "0", "50", "", id="none"),
     ],
 )
-def test_scales_some_of_the_amounts_proportionally(
-    sub_amounts, old_total, new_total, expected
-):
+def test_scales_some_of_the_amounts_proportionally(sub_amounts, old_total, new_total, expected):
     found = allocate_proportionally(
         decimals(sub_amounts),
         old_total=Decimal(old_total),
@@ -126,9 +118,7 @@ def test_adds_up_to_the_new_total(currency, sub_amounts, new_total):
     assert len(found) == len(sub_amounts)
     assert sum(found) == whole
     assert all(0 <= rounded <= whole for rounded in found)
-    assert all(
-        -rounded.as_tuple().exponent <= get_exponent(currency) for rounded in found
-    )
+    assert all(-rounded.as_tuple().exponent <= get_exponent(currency) for rounded in found)
 
 
 @given(currency=currencies, sub_amounts=unit_lists, new_total=units)
@@ -137,9 +127,7 @@ def test_rounds_each_amount_up_to_the_remainder(currency, sub_amounts, new_total
     old_total, remainder, expected = sum(sub_amounts), new_total, []
     for sub_amount in sub_amounts[:-1]:
         rounded = (
-            round_half_up(Fraction(sub_amount * new_total, old_total))
-            if old_total
-            else remainder
+            round_half_up(Fraction(sub_amount * new_total, old_total)) if old_total else remainder
         )
         expected.append(min(rounded, remainder))
         remainder -= expected[-1]
@@ -162,9 +150,7 @@ def test_rounds_each_amount_up_to_the_remainder(currency, sub_amounts, new_total
     old_total=st.integers(min_value=1, max_value=MAX_UNITS),
     new_total=units,
 )
-def test_rounds_each_amount_once_if_not_complete(
-    currency, sub_amounts, old_total, new_total
-):
+def test_rounds_each_amount_once_if_not_complete(currency, sub_amounts, old_total, new_total):
     found = allocate_proportionally(
         [from_minor_units(sub_amount, currency) for sub_amount in sub_amounts],
         old_total=from_minor_units(old_total, currency),
@@ -174,9 +160,7 @@ def test_rounds_each_amount_once_if_not_complete(
     )
 
     assert found == [
-        from_minor_units(
-            round_half_up(Fraction(sub_amount * new_total, old_total)), currency
-        )
+        from_minor_units(round_half_up(Fraction(sub_amount * new_total, old_total)), currency)
         for sub_amount in sub_amounts
     ]
 

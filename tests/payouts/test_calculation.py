@@ -23,9 +23,7 @@ def percent(value, source="commission type standard"):
 
 
 def fixed(value):
-    return CommissionRate(
-        "flat", "Flat", "fixed", Decimal(value), "commission type flat"
-    )
+    return CommissionRate("flat", "Flat", "fixed", Decimal(value), "commission type flat")
 
 
 def build_calculation_input(*line_items, rates, currency="EUR", **more):
@@ -79,9 +77,7 @@ def test_calculates_a_percentage_of_the_sub_amount(sub_amount, rate, expected):
     ],
 )
 def test_rounds_to_the_minor_unit_of_the_currency(currency, sub_amount, expected):
-    assert calculate_single_amount(sub_amount, percent(10), currency) == Decimal(
-        expected
-    )
+    assert calculate_single_amount(sub_amount, percent(10), currency) == Decimal(expected)
 
 
 @pytest.mark.parametrize("currency", CURRENCIES)
@@ -169,9 +165,7 @@ def test_determines_initial_status_and_reason(
 
 def test_serializes_enough_to_repeat_the_calculation():
     draft = calculate_commissions(
-        build_calculation_input(
-            LineItem(Decimal("49.90")), rates={"default": percent("7.5")}
-        )
+        build_calculation_input(LineItem(Decimal("49.90")), rates={"default": percent("7.5")})
     )[0]
 
     calculation = draft.serialize_calculation()

@@ -38,9 +38,7 @@ def test_says_that_a_commission_was_removed_with_its_conversion(scenario, accoun
 
 
 def test_says_warnings_in_words(scenario):
-    conversion = scenario.create_conversion(
-        "200", customer_id="mina+x@notes.example.org"
-    )
+    conversion = scenario.create_conversion("200", customer_id="mina+x@notes.example.org")
 
     text = render(conversion)
 
@@ -55,14 +53,10 @@ def test_says_warnings_in_words(scenario):
     ("ignore_cookie_age", "reason"),
     [(False, "expired by 15 d 0 h"), (True, "coupon comes first")],
 )
-def test_names_the_age_of_a_click_only_if_it_counts(
-    scenario, ignore_cookie_age, reason
-):
+def test_names_the_age_of_a_click_only_if_it_counts(scenario, ignore_cookie_age, reason):
     clicked_at = CONVERSION_CREATED_AT - timedelta(days=60)
     click = scenario.create_click(scenario.odette, at=clicked_at)
-    parameters = TrackingParameters(
-        coupon=scenario.mina.coupon, click_id=str(click.public_id)
-    )
+    parameters = TrackingParameters(coupon=scenario.mina.coupon, click_id=str(click.public_id))
 
     conversion = scenario.create_conversion(
         "200", parameters=parameters, ignore_cookie_age=ignore_cookie_age
@@ -142,7 +136,5 @@ def test_says_that_staff_released_a_commission(scenario):
 
 
 def create_group_hold(scenario, *, days):
-    group = scenario.account.affiliate_groups.create(
-        public_id="top", title="Top", hold_days=days
-    )
+    group = scenario.account.affiliate_groups.create(public_id="top", title="Top", hold_days=days)
     scenario.mina.affiliate.update_row(group=group)

@@ -92,8 +92,7 @@ def of_other(message):
         (
             [
                 RefusedReport(
-                    "Missing tracking parameter value and no customer found for"
-                    " customer id: cu-1"
+                    "Missing tracking parameter value and no customer found for customer id: cu-1"
                 )
             ],
             Answer.NO_REFERRAL,
@@ -101,8 +100,7 @@ def of_other(message):
         (
             [
                 RefusedReport(
-                    "Parameter 'coupon' takes precedence for tracking, but no value was"
-                    " passed"
+                    "Parameter 'coupon' takes precedence for tracking, but no value was passed"
                 )
             ],
             Answer.NO_REFERRAL,

@@ -158,6 +158,4 @@ def test_masks_old_and_new_values():
         "account_number": [None, "••••"],
     }
     assert mask_changes("bank", old, {"iban": "SI56191000000123438"}) == {}
-    assert mask_changes("wise", {}, {"email": "m@notes.example"}) == {
-        "email": [None, "m•••@•••"]
-    }
+    assert mask_changes("wise", {}, {"email": "m@notes.example"}) == {"email": [None, "m•••@•••"]}

@@ -80,8 +80,7 @@ def test_rewrites_contested_claims(account, scenario):
     record = {
         "inputs": '{"candidates":[{"enrollment_status":"waiting"}]}',
         "outcome": (
-            '{"parameter":null,"rejected_candidates":[],'
-            '"rejection_reason":"the cookie expired"}'
+            '{"parameter":null,"rejected_candidates":[],"rejection_reason":"the cookie expired"}'
         ),
     }
     claim = account.conversion_claims.create(
@@ -100,7 +99,6 @@ def test_rewrites_contested_claims(account, scenario):
         "engine": "2",
         "inputs": '{"candidates":[{"enrollment_status":"pending"}]}',
         "outcome": (
-            '{"parameter":null,"rejected_candidates":[],'
-            '"rejection_reason":"cookie_expired"}'
+            '{"parameter":null,"rejected_candidates":[],"rejection_reason":"cookie_expired"}'
         ),
     }

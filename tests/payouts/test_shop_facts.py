@@ -30,8 +30,7 @@ def draw_orders(draw):
     """Facts of one body: the sale, and all refunds that there are."""
     at, ids = draw(TIMES), draw(IDS)
     refunds = {
-        key: {"at": at, "amount": draw(AMOUNTS), "lines": {}, "is_canceled": False}
-        for key in ids
+        key: {"at": at, "amount": draw(AMOUNTS), "lines": {}, "is_canceled": False} for key in ids
     }
     listed = {"at": at, "ids": ",".join(sorted(ids))}
     facts = {
@@ -149,9 +148,7 @@ def choose_both_ways(first, second):
         ({"coupons": ["b"]}, {"coupons": ["a"]}, 1),
     ],
 )
-def test_of_two_facts_of_one_time_the_later_one_by_meaning_counts(
-    first, second, expected
-):
+def test_of_two_facts_of_one_time_the_later_one_by_meaning_counts(first, second, expected):
     assert choose_both_ways(first, second) == expected
 
 

@@ -6,9 +6,7 @@ def calculate_commission(units: int) -> int:
     return (units * 75 * 2 + 1000) // 2000
 
 
-def allocate(
-    parts: list[int], *, old_total: int, new_total: int, is_complete: bool
-) -> list[int]:
+def allocate(parts: list[int], *, old_total: int, new_total: int, is_complete: bool) -> list[int]:
     """Scale the parts of a changed total (section 2.2.6)."""
     if not old_total:
         return [new_total, *[0] * (len(parts) - 1)] if parts else []

@@ -5,9 +5,7 @@ from decimal import Decimal
 from random import Random
 from xml.etree import ElementTree as ET
 
-GROUP_STATUS = (
-    "<OrgnlGrpInfAndSts><OrgnlMsgId>{id}</OrgnlMsgId>{more}</OrgnlGrpInfAndSts>"
-)
+GROUP_STATUS = "<OrgnlGrpInfAndSts><OrgnlMsgId>{id}</OrgnlMsgId>{more}</OrgnlGrpInfAndSts>"
 
 
 @dataclass
@@ -44,8 +42,7 @@ class Bank:
             (
                 each.amount
                 for each in self.transfers
-                if (each.affiliate, each.currency, each.state)
-                == (affiliate, currency, "booked")
+                if (each.affiliate, each.currency, each.state) == (affiliate, currency, "booked")
             ),
             Decimal(0),
         )
@@ -111,9 +108,7 @@ class Bank:
                 self.answer_statement(each)
 
     def answer_group(self, message_id: str, status: str, more: str = "") -> None:
-        group = GROUP_STATUS.format(
-            id=message_id, more=f"<GrpSts>{status}</GrpSts>{more}"
-        )
+        group = GROUP_STATUS.format(id=message_id, more=f"<GrpSts>{status}</GrpSts>{more}")
         self.answers.append(self.write_report(group))
 
     def answer_each(self, message_id: str, file: list[Transfer]) -> None:

@@ -26,24 +26,18 @@ class KillAtStatement:
         return result
 
 
-def run_killed(
-    operation: Callable[[], Any], *, statement: int, is_executed: bool
-) -> None:
+def run_killed(operation: Callable[[], Any], *, statement: int, is_executed: bool) -> None:
     """Run an operation in another process, which is killed at a statement.
 
     With fewer statements it is killed when the operation has ended.
     """
     connections.close_all()
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # threads of the test runner
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads of the test runner
         pid = os.fork()
     if pid == 0:
         try:
-            with connection.execute_wrapper(
-                KillAtStatement(statement, is_executed=is_executed)
-            ):
+            with connection.execute_wrapper(KillAtStatement(statement, is_executed=is_executed)):
                 operation()
         finally:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -91,9 +91,7 @@ class ClaimsStateMachine(RuleBasedStateMachine):
         code = getattr(self.scenario, affiliate).code
         visit = Visit(parameters=TrackingParameters(referral_code=code))
         at = self.tick()
-        recorded = record_visit(
-            self.account, visit=visit, previous_tracking_id=None, at=at
-        )
+        recorded = record_visit(self.account, visit=visit, previous_tracking_id=None, at=at)
         return recorded.tracking_id
 
     def snapshot_facts(self):
@@ -188,11 +186,7 @@ class ClaimsStateMachine(RuleBasedStateMachine):
             return
         assert not is_decided
         assert set(paid) == paid_before
-        expected = (
-            confirmed.affiliate
-            if confirmed
-            else getattr(self.scenario, affiliate).affiliate
-        )
+        expected = confirmed.affiliate if confirmed else getattr(self.scenario, affiliate).affiliate
         assert conversion.affiliate == expected
         assert conversion.claim_status is None
         assert conversion.amount == Decimal(amount)
@@ -218,9 +212,7 @@ class ClaimsStateMachine(RuleBasedStateMachine):
         if rows.filter(is_confirmed=True).exists():
             return
         affiliate = getattr(self.scenario, affiliate)
-        customer = self.scenario.create_customer(
-            customer_id, affiliate=affiliate, at=self.tick()
-        )
+        customer = self.scenario.create_customer(customer_id, affiliate=affiliate, at=self.tick())
         assert (customer.is_confirmed, customer.affiliate) == (
             True,
             affiliate.affiliate,

@@ -134,9 +134,7 @@ class LedgerStateMachine(RuleBasedStateMachine):
     # Model
 
     def balance(self, affiliate: int, currency: str) -> int:
-        approved = sum(
-            commission.units for commission in self.list_approved(affiliate, currency)
-        )
+        approved = sum(commission.units for commission in self.list_approved(affiliate, currency))
         opening = self.opening.get((affiliate, currency), 0)
         return opening + approved - self.get_paid(affiliate, currency)
 
@@ -179,9 +177,7 @@ class LedgerStateMachine(RuleBasedStateMachine):
     def is_final(self, commission: CommissionModel) -> bool:
         return self.account.uses_payouts and commission.state == "approved"
 
-    def add_to_model(
-        self, conversion: int, affiliate: int, created, parts: list[int]
-    ) -> None:
+    def add_to_model(self, conversion: int, affiliate: int, created, parts: list[int]) -> None:
         """Add created commissions in the status that the model expects."""
         currency = self.conversions[conversion].currency
         due_at = self.conversions[conversion].sold_at + timedelta(self.hold_days)
@@ -316,11 +312,7 @@ class LedgerStateMachine(RuleBasedStateMachine):
             at=self.at,
         )
         all_commissions = [self.commissions[key] for key in conversion.commissions]
-        editable = [
-            commission
-            for commission in all_commissions
-            if not self.is_final(commission)
-        ]
+        editable = [commission for commission in all_commissions if not self.is_final(commission)]
         old_total, conversion.units = conversion.units, units
         if recalculate:
             parts = allocate(

@@ -180,8 +180,7 @@ class History:
             commission.units
             for sale in self.sales.values()
             for commission in sale.commissions
-            if (sale.affiliate, sale.currency) == key
-            and commission.status == "approved"
+            if (sale.affiliate, sale.currency) == key and commission.status == "approved"
         )
         paid = sum(
             each.units
@@ -257,9 +256,7 @@ class History:
 
     def refund(self) -> None:
         own = {
-            name: each
-            for name, each in self.sales.items()
-            if each.units and not each.table_import
+            name: each for name, each in self.sales.items() if each.units and not each.table_import
         }
         if name := self.choose(own):
             sale = own[name]
@@ -322,9 +319,7 @@ class History:
             return
         units = self.dice.choice([1, -1]) * self.dice.randint(1, MAX_UNITS // 10)
         self.send(
-            lambda: post_opening_balance(
-                self.account, amount=to_amount(units), **fields
-            ),
+            lambda: post_opening_balance(self.account, amount=to_amount(units), **fields),
             DuplicateOpeningBalance,
         )
         self.opening[key] = units
@@ -415,9 +410,7 @@ class History:
             )
             self.withheld.add(key)
             if self.dice.random() < 0.2:
-                self.send(
-                    lambda: put_back(account, pk=pk, at=self.at), PayoutLineInOtherState
-                )
+                self.send(lambda: put_back(account, pk=pk, at=self.at), PayoutLineInOtherState)
                 self.withheld.remove(key)
 
     def lift(self) -> None:
@@ -467,8 +460,7 @@ class History:
         for key in [key for key in self.opening if key[0] == slug]:
             self.opening[erased_id, key[1]] = self.opening.pop(key)
         self.withheld = {
-            (erased_id if name == slug else name, currency)
-            for name, currency in self.withheld
+            (erased_id if name == slug else name, currency) for name, currency in self.withheld
         }
         self.method_holds.discard(slug)
 
@@ -524,9 +516,7 @@ class History:
     def apply(self, content: bytes) -> None:
         results = read_results(content)
         self.send(lambda: apply_payout_results(self.account, results, at=self.at))
-        delivered = {
-            each.name.replace("-", "_"): each.state for each in self.find_known(content)
-        }
+        delivered = {each.name.replace("-", "_"): each.state for each in self.find_known(content)}
         for name, state in delivered.items():
             payment = self.payments[name]
             if state in ("refused", "returned") and not payment.is_canceled:
@@ -601,9 +591,7 @@ class History:
                 expected.setdefault(slug, {})[currency] = to_amount(units)
         balances = get_payable_balances_by_slug(self.account)
         assert balances == expected
-        withheld = self.account.withheld_balances.values_list(
-            "affiliate__slug", "currency"
-        )
+        withheld = self.account.withheld_balances.values_list("affiliate__slug", "currency")
         assert set(withheld) == self.withheld
         rows = self.account.commissions.not_deleted().order_by("id")
         stored: dict[str, list[tuple[Any, ...]]] = {
@@ -620,9 +608,7 @@ class History:
             ]
             for name, sale in self.sales.items()
         }
-        payments = self.account.payments.not_canceled().values_list(
-            "public_id", "amount"
-        )
+        payments = self.account.payments.not_canceled().values_list("public_id", "amount")
         assert dict(payments) == {
             name: to_amount(each.units)
             for name, each in self.payments.items()

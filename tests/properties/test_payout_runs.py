@@ -103,15 +103,11 @@ class History:
             self.scenario.disapprove(commission)
 
     def delete(self, number):
-        if conversion := self.pick(
-            self.account.conversions.filter(deleted_at=None), number
-        ):
+        if conversion := self.pick(self.account.conversions.filter(deleted_at=None), number):
             self.scenario.delete(conversion)
 
     def change(self, number, amount):
-        if conversion := self.pick(
-            self.account.conversions.filter(deleted_at=None), number
-        ):
+        if conversion := self.pick(self.account.conversions.filter(deleted_at=None), number):
             self.scenario.change_amount(conversion, str(Decimal(amount) / 100))
 
     def cancel(self, number):
@@ -146,11 +142,7 @@ class History:
             if line.state == PayoutLineState.INCLUDED
         }
         on_hold = account.commissions.unpaid().filter(due_at__gte=run.due_before)
-        held = dict(
-            on_hold.order_by()
-            .values_list("affiliate__slug")
-            .annotate(ExactSum("amount"))
-        )
+        held = dict(on_hold.order_by().values_list("affiliate__slug").annotate(ExactSum("amount")))
         for slug, balances in before.items():
             due = balances["EUR"] - held.get(slug, 0)
             due = 0 if slug in self.withheld else max(due, 0)

@@ -78,9 +78,7 @@ class History:
     def __init__(self) -> None:
         self.account, self.at, self.customers = AccountFactory(), AT, 0
         euros = ProgramScenario(self.account)
-        dollars = ProgramScenario(
-            self.account, slug="dollars", currency="USD", email=None
-        )
+        dollars = ProgramScenario(self.account, slug="dollars", currency="USD", email=None)
         self.programs = (euros, dollars)
         ada = euros.create_enrolled_affiliate("Ada", "Lund")
         self.people = (
@@ -165,9 +163,7 @@ def sign_in_as(affiliate):
     account, at = affiliate.account, NOW
     token = invite_affiliate(account, affiliate_id=affiliate.slug, at=at).token
     client = Client()
-    client.cookies[COOKIE] = set_portal_password(
-        account, token, password=PASSWORD, at=at
-    )
+    client.cookies[COOKIE] = set_portal_password(account, token, password=PASSWORD, at=at)
     return client
 
 

@@ -33,9 +33,7 @@ line_ids = st.sampled_from(["l0", "l1", "l2", "l9"])
 
 def in_any_order(fact):
     """Facts with their keys in either order, as a database may return them."""
-    return st.booleans().map(
-        lambda turned: dict(reversed(fact.items())) if turned else fact
-    )
+    return st.booleans().map(lambda turned: dict(reversed(fact.items())) if turned else fact)
 
 
 lines = st.fixed_dictionaries(
@@ -111,9 +109,7 @@ customer_facts = st.fixed_dictionaries(
         "referral": referrals,
         "subscriptions": st.dictionaries(
             ids,
-            st.fixed_dictionaries(
-                {"at": times, "state": st.sampled_from(["trial", "canceled"])}
-            ),
+            st.fixed_dictionaries({"at": times, "state": st.sampled_from(["trial", "canceled"])}),
         ),
         "removal": st.fixed_dictionaries({"at": times}),
     },
@@ -153,9 +149,7 @@ def test_unclear_amounts_take_nothing(facts):
     gross = group_lines(facts["sale"]["lines"], TYPES)
     target = calculate_target(gross, facts, TYPES)
     own = [
-        fact
-        for name in ("refunds", "refund_totals", "disputes")
-        for fact in facts[name].values()
+        fact for name in ("refunds", "refund_totals", "disputes") for fact in facts[name].values()
     ]
     # A refund that was canceled makes a part of a total that was all.
     is_partly_foreign = any(
@@ -186,9 +180,7 @@ def test_further_events_are_taken_off_what_is_left(facts, deductions):
         }
         for number, amount in enumerate(deductions)
     }
-    merged = reduce(
-        merge_facts, [{"refunds": {key: it}} for key, it in new.items()], facts
-    )
+    merged = reduce(merge_facts, [{"refunds": {key: it}} for key, it in new.items()], facts)
     after = calculate_target(gross, merged, TYPES)
     assert after.total <= before.total
 

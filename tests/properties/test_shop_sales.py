@@ -89,8 +89,7 @@ def build_events(listed, worth, paid, named, refunds, *, referral=None):
     )
     events = [{"sale": sale}]
     for number, (amount, lines_of_refund) in enumerate(
-        [(0, {line: str(it)}) for line, it in named.items()]
-        + [(it, {}) for it in refunds]
+        [(0, {line: str(it)}) for line, it in named.items()] + [(it, {}) for it in refunds]
     ):
         fact = {
             "at": format_time(START + timedelta(hours=number % 2)),

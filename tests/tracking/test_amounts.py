@@ -140,9 +140,7 @@ INVALID = {
 
 
 @pytest.mark.parametrize("value", INVALID.values(), ids=INVALID)
-def test_rejects_an_invalid_value_before_any_query(
-    store_amounts, value, capture_queries
-):
+def test_rejects_an_invalid_value_before_any_query(store_amounts, value, capture_queries):
     row = store_amounts("1").get()
     row.value = value
 
@@ -165,9 +163,7 @@ def test_accepts_trailing_zeros(amount):
     assert field.get_prep_value(Decimal(amount)) == 10000
 
 
-@pytest.mark.parametrize(
-    ("given", "stored"), [(5, 50000), ("5.25", 52500), (None, None)]
-)
+@pytest.mark.parametrize(("given", "stored"), [(5, 50000), ("5.25", 52500), (None, None)])
 def test_accepts_integers_and_text(given, stored):
     assert field.get_prep_value(given) == stored
 

@@ -60,24 +60,17 @@ def build_candidate(parameter, affiliate="odettevarga", **fields):
 
 
 def build_click(age, days=45, **fields):
-    return build_candidate(
-        CLICK_ID, clicked_at=NOW - age, cookie_time_days=days, **fields
-    )
+    return build_candidate(CLICK_ID, clicked_at=NOW - age, cookie_time_days=days, **fields)
 
 
 def run_attribution(*candidates, order=REST_CONVERSION_ORDER, ignore_cookie_age=False):
-    return select_winner(
-        candidates, order=order, at=NOW, ignore_cookie_age=ignore_cookie_age
-    )
+    return select_winner(candidates, order=order, at=NOW, ignore_cookie_age=ignore_cookie_age)
 
 
 @pytest.mark.parametrize(
     ("higher", "lower"),
     list(itertools.pairwise(REST_CONVERSION_ORDER)),
-    ids=[
-        f"{higher}-over-{lower}"
-        for higher, lower in itertools.pairwise(REST_CONVERSION_ORDER)
-    ],
+    ids=[f"{higher}-over-{lower}" for higher, lower in itertools.pairwise(REST_CONVERSION_ORDER)],
 )
 def test_selects_the_parameter_with_higher_precedence(higher, lower):
     first, second = build_candidate(higher), build_candidate(lower, affiliate="rival")
@@ -103,9 +96,7 @@ def test_orders_parameters_as_specified():
     ids="-".join,
 )
 def test_uses_the_given_order(order):
-    candidates = [
-        build_candidate(parameter) for parameter in (CLICK_ID, COUPON, ASSET_AND_SOURCE)
-    ]
+    candidates = [build_candidate(parameter) for parameter in (CLICK_ID, COUPON, ASSET_AND_SOURCE)]
 
     assert run_attribution(*candidates, order=order).winner.parameter == order[0]
 
@@ -122,9 +113,7 @@ def test_ignores_parameters_outside_the_order():
 def test_has_no_winner_without_parameters():
     result = run_attribution()
 
-    assert result == AttributionResult(
-        winner=None, rejection_reason=RejectionReason.NO_PARAMETER
-    )
+    assert result == AttributionResult(winner=None, rejection_reason=RejectionReason.NO_PARAMETER)
     with pytest.raises(MissingTrackingParameter) as error:
         result.ensure_parameter_sent()
     assert str(error.value) == "Missing mandatory parameter(s)"
@@ -171,9 +160,7 @@ def test_accepts_a_blank_parameter_of_lower_precedence():
     )
 
     assert result.rejection_reason is None
-    assert result.rejected_candidates == (
-        RejectedCandidate(CLICK_ID, "", None, "blank"),
-    )
+    assert result.rejected_candidates == (RejectedCandidate(CLICK_ID, "", None, "blank"),)
 
 
 @pytest.mark.parametrize(
@@ -332,9 +319,7 @@ def test_gives_the_reason_of_a_rejected_candidate(candidate, reason):
     ],
 )
 def test_counts_the_full_hours_since_a_cookie_expired(age, hours):
-    [rejected] = run_attribution(
-        build_candidate(COUPON), build_click(age)
-    ).rejected_candidates
+    [rejected] = run_attribution(build_candidate(COUPON), build_click(age)).rejected_candidates
 
     assert (rejected.reason, rejected.expired_by_hours) == ("cookie_expired", hours)
 
@@ -351,9 +336,7 @@ def test_lists_rejected_candidates_by_precedence():
 
     result = run_attribution(*(build_candidate(parameter) for parameter in parameters))
 
-    assert [each.parameter for each in result.rejected_candidates] == list(
-        REST_CUSTOMER_ORDER
-    )
+    assert [each.parameter for each in result.rejected_candidates] == list(REST_CUSTOMER_ORDER)
     assert {each.reason for each in result.rejected_candidates} == {"lower_precedence"}
 
 
@@ -367,9 +350,7 @@ def test_known_customer_precedes_a_blank_parameter():
 
 
 def test_skips_an_unknown_customer_if_there_is_another_parameter():
-    result = run_attribution(
-        Candidate(CUSTOMER, "acct-1"), build_candidate(REFERRAL_CODE)
-    )
+    result = run_attribution(Candidate(CUSTOMER, "acct-1"), build_candidate(REFERRAL_CODE))
 
     assert result.winner.parameter == REFERRAL_CODE
     assert result.rejection_reason is None
@@ -383,8 +364,7 @@ def test_rejects_an_unknown_customer_without_other_parameters():
     with pytest.raises(UnknownCustomer) as error:
         result.ensure_affiliate_eligible(customer_id="acct-55120")
     assert str(error.value) == (
-        "Missing tracking parameter value and no customer found for customer id:"
-        " acct-55120"
+        "Missing tracking parameter value and no customer found for customer id: acct-55120"
     )
 
 
@@ -461,8 +441,7 @@ candidate_strategy = st.builds(
     candidates=st.lists(
         candidate_strategy, max_size=6, unique_by=lambda candidate: candidate.parameter
     ),
-    order=st.permutations(REST_CONVERSION_ORDER).map(tuple)
-    | st.just(REST_CUSTOMER_ORDER),
+    order=st.permutations(REST_CONVERSION_ORDER).map(tuple) | st.just(REST_CUSTOMER_ORDER),
     at=moments,
     ignore_cookie_age=st.booleans(),
     trust=st.sampled_from(Trust),
@@ -482,9 +461,7 @@ def test_replay_of_stored_inputs_gives_the_same_result(
     replayed = replay_attribution(json.loads(stored))
 
     assert replayed == result
-    assert json.dumps(serialize_outcome(replayed)) == json.dumps(
-        serialize_outcome(result)
-    )
+    assert json.dumps(serialize_outcome(replayed)) == json.dumps(serialize_outcome(result))
 
 
 @given(

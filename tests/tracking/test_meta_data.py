@@ -78,9 +78,7 @@ def test_accepts_other_characters_in_a_key(key):
     assert validate_meta_data({key: "value"}) == {key: "value"}
 
 
-@pytest.mark.parametrize(
-    "value", ["", " ", "v" * 255, "🛶" * 255, FORBIDDEN], ids=shorten
-)
+@pytest.mark.parametrize("value", ["", " ", "v" * 255, "🛶" * 255, FORBIDDEN], ids=shorten)
 def test_accepts_a_value_of_255_characters_unchanged(value):
     assert validate_meta_data({"key": value}) == {"key": value}
 
@@ -92,9 +90,7 @@ def test_rejects_a_value_of_256_characters(value):
     assert get_error({"key": value}) == ("key", message)
 
 
-@pytest.mark.parametrize(
-    "value", [None, [], {}, ["a"], {"a": "b"}, 1.5, b"text"], ids=repr
-)
+@pytest.mark.parametrize("value", [None, [], {}, ["a"], {"a": "b"}, 1.5, b"text"], ids=repr)
 def test_rejects_values_of_other_types(value):
     assert get_error({"key": value}) == ("key", "This value should be of type string.")
 

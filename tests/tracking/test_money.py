@@ -41,9 +41,7 @@ def test_uses_two_decimals_of_currencies_without_coins(currency):
 def test_has_at_least_the_decimals_of_babel():
     # Babel's decimals are those in everyday use, ISO 4217 defines the minor unit.
     fewer = {
-        code
-        for code in list_currencies()
-        if get_currency_precision(code) > get_exponent(code)
+        code for code in list_currencies() if get_currency_precision(code) > get_exponent(code)
     }
 
     assert fewer == set()
@@ -119,9 +117,7 @@ def test_rounds_to_one_representation_of_zero(exact):
     assert str(round_amount(Decimal(exact), "EUR")) == "0"
 
 
-amounts = st.decimals(
-    min_value=0, max_value=9_999_999_999, allow_nan=False, allow_infinity=False
-)
+amounts = st.decimals(min_value=0, max_value=9_999_999_999, allow_nan=False, allow_infinity=False)
 
 
 @given(amounts, amounts, st.sampled_from(["EUR", "JPY", "KWD"]))
@@ -242,9 +238,7 @@ def test_rejects_an_amount_with_too_many_digits(currency, exact):
     assert error.value.text == "This value has too many digits."
 
 
-@pytest.mark.parametrize(
-    "sent", ["9" * 14, "9" * 64, "9" * 65, "9" * 400, "1" + "0" * 13]
-)
+@pytest.mark.parametrize("sent", ["9" * 14, "9" * 64, "9" * 65, "9" * 400, "1" + "0" * 13])
 def test_rejects_a_string_with_too_many_digits(sent):
     with pytest.raises(AmountTooLarge):
         validate_amount(parse_amount(sent), "EUR")
@@ -288,9 +282,7 @@ def test_checks_limits_without_a_currency():
 def test_validation_without_currency_rejects_no_valid_amount(currency, exact):
     without_currency = validate_amount(Decimal(exact), None)
 
-    assert validate_amount(without_currency, currency) == validate_amount(
-        Decimal(exact), currency
-    )
+    assert validate_amount(without_currency, currency) == validate_amount(Decimal(exact), currency)
 
 
 def calculate_expected(exact, currency):

@@ -77,9 +77,7 @@ class Migration(migrations.Migration):
                 ("password", models.CharField(max_length=255)),
                 (
                     "custom_fields",
-                    models.JSONField(
-                        db_default=models.Value({}, models.JSONField()), default=dict
-                    ),
+                    models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict),
                 ),
                 ("promotion_method", models.CharField(max_length=16, null=True)),
                 (
@@ -129,9 +127,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "public_id",
-                    models.UUIDField(
-                        default=accounts.ids.generate_uuid7, verbose_name="ID"
-                    ),
+                    models.UUIDField(default=accounts.ids.generate_uuid7, verbose_name="ID"),
                 ),
                 ("referrer", models.CharField(max_length=2048, null=True)),
                 ("landing_page", models.CharField(max_length=2048, null=True)),
@@ -939,9 +935,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="affiliate",
-            index=models.Index(
-                fields=["account", "parent"], name="affiliates_of_parent"
-            ),
+            index=models.Index(fields=["account", "parent"], name="affiliates_of_parent"),
         ),
         migrations.AddIndex(
             model_name="affiliate",
@@ -985,9 +979,7 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="attributionrecord",
             constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("customer", None), ("conversion", None), _connector="XOR"
-                ),
+                condition=models.Q(("customer", None), ("conversion", None), _connector="XOR"),
                 name="attribution_record_has_one_subject",
             ),
         ),
@@ -1043,9 +1035,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="enrollment",
-            index=models.Index(
-                fields=["account", "affiliate"], name="programs_of_affiliate"
-            ),
+            index=models.Index(fields=["account", "affiliate"], name="programs_of_affiliate"),
         ),
         migrations.AddConstraint(
             model_name="enrollment",
@@ -1145,9 +1135,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="prospect",
-            index=models.Index(
-                fields=["account", "email_folded"], name="prospects_by_email"
-            ),
+            index=models.Index(fields=["account", "email_folded"], name="prospects_by_email"),
         ),
         migrations.AddConstraint(
             model_name="prospect",
@@ -1193,9 +1181,7 @@ class Migration(migrations.Migration):
             model_name="click",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    models.Q(
-                        ("affiliate__isnull", False), ("enrollment__isnull", False)
-                    ),
+                    models.Q(("affiliate__isnull", False), ("enrollment__isnull", False)),
                     models.Q(
                         ("affiliate", None),
                         ("enrollment", None),

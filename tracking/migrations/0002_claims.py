@@ -125,9 +125,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="conversionclaim",
-            index=models.Index(
-                fields=["account", "conversion"], name="claims_of_conversion"
-            ),
+            index=models.Index(fields=["account", "conversion"], name="claims_of_conversion"),
         ),
         migrations.AddIndex(
             model_name="conversionclaim",

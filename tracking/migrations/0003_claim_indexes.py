@@ -29,16 +29,12 @@ def mark_claims(apps, schema_editor):
     customers = models_by_name["Customer"].objects
     commissions = models_by_name["Commission"].objects
     decided = commissions.exclude(status="pending").values("conversion")
-    for pks in _batches(
-        records.filter(inputs__contains=BROWSER_CONVERSION), "conversion"
-    ):
+    for pks in _batches(records.filter(inputs__contains=BROWSER_CONVERSION), "conversion"):
         claims = conversions.filter(pk__in=pks)
         claims.filter(pk__in=decided).update(claim_status="reviewed")
         claims.filter(claim_status=None).update(claim_status="open")
     approved = commissions.filter(status="approved").values("conversion")
-    is_fact = models.Q(conversions__claim_status=None) | models.Q(
-        conversions__in=approved
-    )
+    is_fact = models.Q(conversions__claim_status=None) | models.Q(conversions__in=approved)
     with_fact = customers.filter(is_fact, conversions__isnull=False).values("pk")
     for pks in _batches(records.filter(inputs__contains=BROWSER_CUSTOMER), "customer"):
         unconfirmed = customers.filter(pk__in=pks).exclude(pk__in=with_fact)
@@ -70,15 +66,11 @@ class Migration(migrations.Migration):
     operations = [
         AddIndexConcurrently(
             model_name="attributionrecord",
-            index=models.Index(
-                fields=["account", "customer"], name="attribution_of_customer"
-            ),
+            index=models.Index(fields=["account", "customer"], name="attribution_of_customer"),
         ),
         AddIndexConcurrently(
             model_name="attributionrecord",
-            index=models.Index(
-                fields=["account", "conversion"], name="attribution_of_conversion"
-            ),
+            index=models.Index(fields=["account", "conversion"], name="attribution_of_conversion"),
         ),
         AddIndexConcurrently(
             model_name="conversion",

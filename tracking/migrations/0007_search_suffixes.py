@@ -50,9 +50,7 @@ class Migration(migrations.Migration):
                         name="affiliates_by_suffix",
                         opclasses=["int8_ops", "varchar_pattern_ops", "int8_ops"],
                     ),
-                    models.Index(
-                        fields=["account", "affiliate"], name="suffixes_of_affiliate"
-                    ),
+                    models.Index(fields=["account", "affiliate"], name="suffixes_of_affiliate"),
                 ],
             },
         ),

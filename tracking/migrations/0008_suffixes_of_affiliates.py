@@ -16,9 +16,7 @@ def store_suffixes(apps, schema_editor):
     for account in apps.get_model("accounts", "Account").objects.order_by("pk"):
         last_pk = 0
         while batch := list(
-            affiliates.filter(account=account, pk__gt=last_pk).order_by("pk")[
-                :BATCH_SIZE
-            ]
+            affiliates.filter(account=account, pk__gt=last_pk).order_by("pk")[:BATCH_SIZE]
         ):
             with transaction.atomic():
                 store_batch(apps, account, batch)

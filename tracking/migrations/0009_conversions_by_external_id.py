@@ -17,7 +17,5 @@ class Migration(migrations.Migration):
                 opclasses=["int8_ops", "varchar_pattern_ops"],
             ),
         ),
-        migrations.RemoveIndex(
-            model_name="conversion", name="deleted_conversions_by_id"
-        ),
+        migrations.RemoveIndex(model_name="conversion", name="deleted_conversions_by_id"),
     ]

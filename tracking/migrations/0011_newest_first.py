@@ -20,8 +20,6 @@ class Migration(migrations.Migration):
         ),
         AddIndexConcurrently(
             model_name="note",
-            index=models.Index(
-                fields=["account", "-created_at", "-id"], name="notes_newest_first"
-            ),
+            index=models.Index(fields=["account", "-created_at", "-id"], name="notes_newest_first"),
         ),
     ]

@@ -33,9 +33,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "indexes": [
-                    models.Index(fields=["account", "day"], name="late_changes_by_day")
-                ],
+                "indexes": [models.Index(fields=["account", "day"], name="late_changes_by_day")],
             },
         ),
     ]

@@ -13,9 +13,7 @@ class Migration(migrations.Migration):
                 migrations.AlterField(
                     "program",
                     "program_group",
-                    models.CharField(
-                        blank=True, db_column="group_label", max_length=255
-                    ),
+                    models.CharField(blank=True, db_column="group_label", max_length=255),
                 ),
             ]
         )

@@ -105,9 +105,7 @@ class Migration(migrations.Migration):
                         fields=["account", "affiliate", "-created_at", "-id"],
                         name="questions_of_affiliate",
                     ),
-                    models.Index(
-                        fields=["account", "order_id"], name="questions_by_order"
-                    ),
+                    models.Index(fields=["account", "order_id"], name="questions_by_order"),
                     models.Index(
                         condition=models.Q(("state", "open")),
                         fields=["account"],

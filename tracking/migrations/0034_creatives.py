@@ -27,9 +27,7 @@ class Migration(migrations.Migration):
                 ("title", models.CharField(max_length=255)),
                 (
                     "kind",
-                    models.CharField(
-                        choices=[("image", "Image"), ("text", "Text")], max_length=16
-                    ),
+                    models.CharField(choices=[("image", "Image"), ("text", "Text")], max_length=16),
                 ),
                 ("text", models.TextField(blank=True)),
                 ("file_name", models.CharField(blank=True, max_length=64)),

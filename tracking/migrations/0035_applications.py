@@ -102,9 +102,7 @@ class Migration(migrations.Migration):
                     )
                 ],
                 "indexes": [
-                    models.Index(
-                        fields=["account", "email_folded"], name="applications_by_email"
-                    )
+                    models.Index(fields=["account", "email_folded"], name="applications_by_email")
                 ],
             },
         ),

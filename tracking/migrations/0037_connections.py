@@ -90,11 +90,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "default_related_name": "connections",
-                "indexes": [
-                    models.Index(
-                        fields=["account", "id"], name="connections_of_account"
-                    )
-                ],
+                "indexes": [models.Index(fields=["account", "id"], name="connections_of_account")],
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("public_id",), name="one_connection_per_public_id"
@@ -292,9 +288,7 @@ class Migration(migrations.Migration):
                         fields=["account", "connection", "customer_key"],
                         name="shop_events_by_customer",
                     ),
-                    models.Index(
-                        fields=["account", "order"], name="shop_events_of_order"
-                    ),
+                    models.Index(fields=["account", "order"], name="shop_events_of_order"),
                 ],
                 "constraints": [
                     models.UniqueConstraint(
@@ -347,9 +341,7 @@ class Migration(migrations.Migration):
             options={
                 "default_related_name": "shop_references",
                 "indexes": [
-                    models.Index(
-                        fields=["account", "order"], name="references_of_shop_order"
-                    )
+                    models.Index(fields=["account", "order"], name="references_of_shop_order")
                 ],
                 "constraints": [
                     models.UniqueConstraint(

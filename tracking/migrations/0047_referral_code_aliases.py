@@ -45,14 +45,10 @@ class Migration(migrations.Migration):
             options={
                 "default_related_name": "referral_code_aliases",
                 "indexes": [
-                    models.Index(
-                        fields=["account", "enrollment"], name="aliases_of_enrollment"
-                    )
+                    models.Index(fields=["account", "enrollment"], name="aliases_of_enrollment")
                 ],
                 "constraints": [
-                    models.UniqueConstraint(
-                        fields=("account", "code"), name="one_alias_per_code"
-                    )
+                    models.UniqueConstraint(fields=("account", "code"), name="one_alias_per_code")
                 ],
             },
         ),

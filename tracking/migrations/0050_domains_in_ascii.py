@@ -48,9 +48,7 @@ def unfold_rows(apps, schema_editor):
 def change_rows(model, column, convert):
     """Convert the texts of a column that are not ASCII, or have an encoded domain."""
     last, rows = 0, model.objects.exclude(**{column: None}).order_by("pk")
-    while batch := list(
-        rows.filter(pk__gt=last).values_list("pk", column)[:BATCH_SIZE]
-    ):
+    while batch := list(rows.filter(pk__gt=last).values_list("pk", column)[:BATCH_SIZE]):
         last = batch[-1][0]
         for pk, text in batch:
             if text.isascii() and "xn--" not in text:

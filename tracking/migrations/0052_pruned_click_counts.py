@@ -67,9 +67,7 @@ class Migration(migrations.Migration):
             options={
                 "default_related_name": "pruned_click_counts",
                 "indexes": [
-                    models.Index(
-                        fields=["account", "quarter"], name="pruned_clicks_by_time"
-                    ),
+                    models.Index(fields=["account", "quarter"], name="pruned_clicks_by_time"),
                     models.Index(
                         fields=["account", "affiliate", "quarter"],
                         name="pruned_clicks_of_affiliate",

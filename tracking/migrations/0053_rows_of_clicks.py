@@ -15,21 +15,15 @@ class Migration(migrations.Migration):
     operations = [
         AddIndexConcurrently(
             model_name="customer",
-            index=models.Index(
-                fields=["click"], condition=IS_NAMED, name="customers_of_click"
-            ),
+            index=models.Index(fields=["click"], condition=IS_NAMED, name="customers_of_click"),
         ),
         AddIndexConcurrently(
             model_name="conversion",
-            index=models.Index(
-                fields=["click"], condition=IS_NAMED, name="conversions_of_click"
-            ),
+            index=models.Index(fields=["click"], condition=IS_NAMED, name="conversions_of_click"),
         ),
         AddIndexConcurrently(
             model_name="conversionclaim",
-            index=models.Index(
-                fields=["click"], condition=IS_NAMED, name="claims_of_click"
-            ),
+            index=models.Index(fields=["click"], condition=IS_NAMED, name="claims_of_click"),
         ),
         AddIndexConcurrently(
             model_name="visitor",

@@ -12,8 +12,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="tableimport",
             name="settings",
-            field=models.JSONField(
-                db_default=models.Value({}, models.JSONField()), default=dict
-            ),
+            field=models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict),
         ),
     ]

@@ -11,8 +11,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="shoporder",
             name="name",
-            field=models.CharField(
-                blank=True, db_default="", default="", max_length=255
-            ),
+            field=models.CharField(blank=True, db_default="", default="", max_length=255),
         ),
     ]

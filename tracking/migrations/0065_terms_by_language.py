@@ -10,9 +10,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="portalterms",
             name="translations",
-            field=models.JSONField(
-                db_default=models.Value({}, models.JSONField()), default=dict
-            ),
+            field=models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict),
         ),
         migrations.AddField(
             model_name="termsacceptance",

@@ -84,14 +84,10 @@ class AffiliateGroup(TenantModel):
     class Meta:
         default_related_name = "affiliate_groups"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "public_id"], name="one_group_per_id"
-            )
+            models.UniqueConstraint(fields=["account", "public_id"], name="one_group_per_id")
         ]
         indexes = [
-            models.Index(
-                fields=["account", "-created_at", "-id"], name="groups_newest_first"
-            )
+            models.Index(fields=["account", "-created_at", "-id"], name="groups_newest_first")
         ]
 
     def __str__(self) -> str:
@@ -107,12 +103,8 @@ class Affiliate(Person):
 
     slug = models.CharField("ID", max_length=64)
     password = models.CharField(max_length=255)
-    custom_fields = models.JSONField(
-        default=dict, db_default=models.Value({}, models.JSONField())
-    )
-    parent = models.ForeignKey(
-        "self", models.PROTECT, null=True, related_name="+", db_index=False
-    )
+    custom_fields = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    parent = models.ForeignKey("self", models.PROTECT, null=True, related_name="+", db_index=False)
     group = models.ForeignKey(
         AffiliateGroup,
         models.PROTECT,
@@ -137,9 +129,7 @@ class Affiliate(Person):
     class Meta:
         default_related_name = "affiliates"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "slug"], name="one_affiliate_per_slug"
-            ),
+            models.UniqueConstraint(fields=["account", "slug"], name="one_affiliate_per_slug"),
             models.UniqueConstraint(
                 fields=["account", "email_folded"],
                 condition=Q(deleted_at=None),
@@ -147,9 +137,7 @@ class Affiliate(Person):
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["account", "-created_at", "-id"], name="affiliates_newest_first"
-            ),
+            models.Index(fields=["account", "-created_at", "-id"], name="affiliates_newest_first"),
             models.Index(fields=["account", "parent"], name="affiliates_of_parent"),
             models.Index(fields=["account", "group"], name="affiliates_of_group"),
         ]
@@ -172,9 +160,7 @@ class SearchSuffix(TenantModel):
     """The end of a word that an affiliate is found by: see `tracking/search.py`."""
 
     suffix = models.CharField(max_length=MAX_SUFFIX_LENGTH)
-    affiliate = models.ForeignKey(
-        Affiliate, models.PROTECT, related_name="+", db_index=False
-    )
+    affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
 
     class Meta:
         default_related_name = "search_suffixes"
@@ -223,9 +209,7 @@ class CustomField(TenantModel):
     class Meta:
         default_related_name = "field_definitions"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "slug"], name="one_custom_field_per_slug"
-            )
+            models.UniqueConstraint(fields=["account", "slug"], name="one_custom_field_per_slug")
         ]
 
     def __str__(self) -> str:
@@ -236,23 +220,17 @@ class Note(TenantModel):
     """A note of the account's staff about an affiliate."""
 
     public_id = models.CharField("ID", max_length=32)
-    affiliate = models.ForeignKey(
-        Affiliate, models.PROTECT, related_name="+", db_index=False
-    )
+    affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
     note = models.CharField(max_length=5000)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
         default_related_name = "notes"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "public_id"], name="one_note_per_id"
-            )
+            models.UniqueConstraint(fields=["account", "public_id"], name="one_note_per_id")
         ]
         indexes = [
-            models.Index(
-                fields=["account", "-created_at", "-id"], name="notes_newest_first"
-            ),
+            models.Index(fields=["account", "-created_at", "-id"], name="notes_newest_first"),
             models.Index(
                 fields=["account", "affiliate", "-created_at", "-id"],
                 name="notes_of_affiliate",

@@ -17,9 +17,7 @@ class PortalTerms(TenantModel):
 
     version = models.PositiveIntegerField()
     text = models.TextField(blank=True)  # in languages without one of their own
-    translations = models.JSONField(
-        default=dict, db_default=models.Value({}, models.JSONField())
-    )
+    translations = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
@@ -45,12 +43,8 @@ class PortalTerms(TenantModel):
 class TermsAcceptance(TenantModel):
     """An affiliate accepted a version of the terms, in the language they read."""
 
-    affiliate = models.ForeignKey(
-        Affiliate, models.PROTECT, related_name="+", db_index=False
-    )
-    terms = models.ForeignKey(
-        PortalTerms, models.PROTECT, related_name="+", db_index=False
-    )
+    affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
+    terms = models.ForeignKey(PortalTerms, models.PROTECT, related_name="+", db_index=False)
     # A key of its translations; empty: the text for all other languages.
     language = models.CharField(max_length=8, blank=True, default="", db_default="")
     accepted_at = models.DateTimeField()
@@ -85,9 +79,7 @@ class PortalApplication(TenantModel):
     kinds of addresses cost the same.
     """
 
-    program = models.ForeignKey(
-        Program, models.PROTECT, related_name="+", db_index=False
-    )
+    program = models.ForeignKey(Program, models.PROTECT, related_name="+", db_index=False)
     email = models.CharField(max_length=254)
     email_folded = models.CharField(max_length=762)
     data = models.JSONField()  # the columns of `PersonData`, and the language
@@ -107,11 +99,7 @@ class PortalApplication(TenantModel):
                 name="one_portal_application_per_token",
             )
         ]
-        indexes = [
-            models.Index(
-                fields=["account", "email_folded"], name="applications_by_email"
-            )
-        ]
+        indexes = [models.Index(fields=["account", "email_folded"], name="applications_by_email")]
 
     def __str__(self) -> str:
         return str(self.pk)

@@ -20,9 +20,7 @@ from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
 
-UUID_PATTERN = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII
-)
+UUID_PATTERN = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII)
 
 
 def parse_click_id(text: str) -> UUID | None:
@@ -75,9 +73,7 @@ class Click(CountedRow):
     prospect = models.ForeignKey(
         Prospect, models.PROTECT, null=True, related_name="+", db_index=False
     )
-    program = models.ForeignKey(
-        Program, models.PROTECT, related_name="clicks", db_index=False
-    )
+    program = models.ForeignKey(Program, models.PROTECT, related_name="clicks", db_index=False)
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, null=True, related_name="clicks", db_index=False
     )
@@ -97,9 +93,7 @@ class Click(CountedRow):
     class Meta:
         default_related_name = "clicks"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "public_id"], name="one_click_per_id"
-            ),
+            models.UniqueConstraint(fields=["account", "public_id"], name="one_click_per_id"),
             models.CheckConstraint(
                 condition=models.Q(enrollment__isnull=False, affiliate__isnull=False)
                 | models.Q(prospect__isnull=False, enrollment=None, affiliate=None),
@@ -112,9 +106,7 @@ class Click(CountedRow):
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["account", "-created_at", "-id"], name="clicks_newest_first"
-            ),
+            models.Index(fields=["account", "-created_at", "-id"], name="clicks_newest_first"),
             models.Index(
                 fields=["account", "program", "-created_at", "-id"],
                 name="clicks_of_program",
@@ -146,9 +138,7 @@ class PrunedClickCount(TenantModel):
     """
 
     quarter = models.DateTimeField()
-    program = models.ForeignKey(
-        Program, models.PROTECT, related_name="+", db_index=False
-    )
+    program = models.ForeignKey(Program, models.PROTECT, related_name="+", db_index=False)
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, null=True, related_name="+", db_index=False
     )
@@ -196,9 +186,7 @@ class Visitor(TenantModel):
     class Meta:
         default_related_name = "visitors"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "tracking_id"], name="one_visitor_per_id"
-            )
+            models.UniqueConstraint(fields=["account", "tracking_id"], name="one_visitor_per_id")
         ]
         indexes = [models.Index(fields=["click"], name="visitors_of_click")]
 

@@ -35,9 +35,7 @@ class Conversion(DailyCountedRow):
     removed_by = "deleted_at"
 
     external_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - none sent
-    program = models.ForeignKey(
-        Program, models.PROTECT, related_name="conversions", db_index=False
-    )
+    program = models.ForeignKey(Program, models.PROTECT, related_name="conversions", db_index=False)
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="conversions", db_index=False
     )
@@ -48,9 +46,7 @@ class Conversion(DailyCountedRow):
         related_name="conversions",
         db_index=False,
     )
-    click = models.ForeignKey(
-        Click, models.PROTECT, null=True, related_name="+", db_index=False
-    )
+    click = models.ForeignKey(Click, models.PROTECT, null=True, related_name="+", db_index=False)
     amount = AmountField()
     currency = models.CharField(max_length=3)
     tracking_source = models.CharField(max_length=16)
@@ -148,15 +144,9 @@ class ConversionClaim(TenantModel):
         Conversion, models.PROTECT, related_name="claims", db_index=False
     )
     tracking_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - coupon
-    program = models.ForeignKey(
-        Program, models.PROTECT, related_name="+", db_index=False
-    )
-    affiliate = models.ForeignKey(
-        Affiliate, models.PROTECT, related_name="+", db_index=False
-    )
-    click = models.ForeignKey(
-        Click, models.PROTECT, null=True, related_name="+", db_index=False
-    )
+    program = models.ForeignKey(Program, models.PROTECT, related_name="+", db_index=False)
+    affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
+    click = models.ForeignKey(Click, models.PROTECT, null=True, related_name="+", db_index=False)
     amount = AmountField()
     currency = models.CharField(max_length=3)
     line_items = models.JSONField(default=list)
@@ -171,9 +161,7 @@ class ConversionClaim(TenantModel):
         default_related_name = "conversion_claims"
         verbose_name = "contested claim"
         constraints = [
-            models.CheckConstraint(
-                condition=Q(amount__gte=0), name="claim_amount_not_negative"
-            ),
+            models.CheckConstraint(condition=Q(amount__gte=0), name="claim_amount_not_negative"),
         ]
         indexes = [
             models.Index(fields=["account", "conversion"], name="claims_of_conversion"),
@@ -182,9 +170,7 @@ class ConversionClaim(TenantModel):
                 condition=Q(click__isnull=False),
                 name="claims_of_click",
             ),
-            models.Index(
-                fields=["account", "-created_at", "-id"], name="claims_newest_first"
-            ),
+            models.Index(fields=["account", "-created_at", "-id"], name="claims_newest_first"),
             models.Index(
                 fields=["account"],
                 condition=Q(is_original=True, decided_at=None),
@@ -266,9 +252,7 @@ class FormerIdDigest(TenantModel):
     class Meta:
         default_related_name = "former_id_digests"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "digest"], name="one_digest_per_former_id"
-            )
+            models.UniqueConstraint(fields=["account", "digest"], name="one_digest_per_former_id")
         ]
 
     def __str__(self) -> str:
@@ -296,12 +280,8 @@ class AttributionRecord(TenantModel):
     class Meta:
         default_related_name = "attribution_records"
         indexes = [
-            models.Index(
-                fields=["account", "customer"], name="attribution_of_customer"
-            ),
-            models.Index(
-                fields=["account", "conversion"], name="attribution_of_conversion"
-            ),
+            models.Index(fields=["account", "customer"], name="attribution_of_customer"),
+            models.Index(fields=["account", "conversion"], name="attribution_of_conversion"),
         ]
         constraints = [
             models.CheckConstraint(

@@ -21,9 +21,7 @@ class Creative(TenantModel):
     The image is a file: `affiliate_site/creative_images.py`.
     """
 
-    program = models.ForeignKey(
-        Program, models.PROTECT, related_name="creatives", db_index=False
-    )
+    program = models.ForeignKey(Program, models.PROTECT, related_name="creatives", db_index=False)
     title = models.CharField(max_length=255)
     kind = models.CharField(max_length=16, choices=CreativeKind)
     text = models.TextField(blank=True)
@@ -43,11 +41,7 @@ class Creative(TenantModel):
                 name="creative_has_image_or_text",
             )
         ]
-        indexes = [
-            models.Index(
-                fields=["account", "program", "-id"], name="creatives_of_program"
-            )
-        ]
+        indexes = [models.Index(fields=["account", "program", "-id"], name="creatives_of_program")]
 
     def __str__(self) -> str:
         return str(self.pk)

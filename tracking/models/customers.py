@@ -54,15 +54,11 @@ class Customer(DailyCountedRow):
 
     public_id = models.CharField("ID", max_length=32)
     customer_id = models.CharField(max_length=255)
-    program = models.ForeignKey(
-        Program, models.PROTECT, related_name="customers", db_index=False
-    )
+    program = models.ForeignKey(Program, models.PROTECT, related_name="customers", db_index=False)
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="customers", db_index=False
     )
-    click = models.ForeignKey(
-        Click, models.PROTECT, null=True, related_name="+", db_index=False
-    )
+    click = models.ForeignKey(Click, models.PROTECT, null=True, related_name="+", db_index=False)
     status = models.CharField(max_length=16, choices=CustomerStatus)
     initial_status = models.CharField(max_length=16, choices=CustomerStatus)
     # False: only a page has named it so far (docs/tracking-trust.md).
@@ -83,9 +79,7 @@ class Customer(DailyCountedRow):
     class Meta:
         default_related_name = "customers"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "public_id"], name="one_customer_per_id"
-            ),
+            models.UniqueConstraint(fields=["account", "public_id"], name="one_customer_per_id"),
             models.UniqueConstraint(
                 fields=["account", "customer_id"],
                 condition=Q(deleted_at=None),
@@ -93,9 +87,7 @@ class Customer(DailyCountedRow):
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["account", "-created_at", "-id"], name="customers_newest_first"
-            ),
+            models.Index(fields=["account", "-created_at", "-id"], name="customers_newest_first"),
             models.Index(
                 fields=["account", "program", "-created_at", "-id"],
                 name="customers_of_program",

@@ -47,9 +47,7 @@ class EnrollmentQuerySet(TenantQuerySet["Enrollment"]):
 
     def for_links(self) -> models.QuerySet[Enrollment, Any]:
         """The columns that links and their titles are built from."""
-        rows: models.QuerySet[Enrollment, Any] = self.with_link_parts().values(
-            *LINK_COLUMNS
-        )
+        rows: models.QuerySet[Enrollment, Any] = self.with_link_parts().values(*LINK_COLUMNS)
         return rows
 
     def with_link_parts(self) -> Self:
@@ -65,9 +63,7 @@ class EnrollmentQuerySet(TenantQuerySet["Enrollment"]):
 class Enrollment(TenantModel):
     """An affiliate in a program; `approved` is null while it is pending."""
 
-    program = models.ForeignKey(
-        Program, models.PROTECT, related_name="enrollments", db_index=False
-    )
+    program = models.ForeignKey(Program, models.PROTECT, related_name="enrollments", db_index=False)
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="enrollments", db_index=False
     )
@@ -133,9 +129,7 @@ class ReferralCode(TenantModel):
     class Meta:
         default_related_name = "referral_codes"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "code"], name="one_referral_code_per_code"
-            ),
+            models.UniqueConstraint(fields=["account", "code"], name="one_referral_code_per_code"),
             models.UniqueConstraint(
                 fields=["account", "enrollment"],
                 name="one_referral_code_per_enrollment",
@@ -144,15 +138,12 @@ class ReferralCode(TenantModel):
                 fields=["account", "prospect"], name="one_referral_code_per_prospect"
             ),
             models.CheckConstraint(
-                condition=models.Q(enrollment__isnull=False)
-                | models.Q(prospect__isnull=False),
+                condition=models.Q(enrollment__isnull=False) | models.Q(prospect__isnull=False),
                 name="referral_code_has_affiliate_or_prospect",
             ),
         ]
         indexes = [
-            models.Index(
-                "account", Lower("code"), "code", name="referral_codes_by_lowered_code"
-            )
+            models.Index("account", Lower("code"), "code", name="referral_codes_by_lowered_code")
         ]
 
     def __str__(self) -> str:
@@ -177,17 +168,11 @@ class ReferralCodeAlias(TenantModel):
     class Meta:
         default_related_name = "referral_code_aliases"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "code"], name="one_alias_per_code"
-            )
+            models.UniqueConstraint(fields=["account", "code"], name="one_alias_per_code")
         ]
         indexes = [
-            models.Index(
-                fields=["account", "enrollment"], name="aliases_of_enrollment"
-            ),
-            models.Index(
-                "account", Lower("code"), "code", name="aliases_by_lowered_code"
-            ),
+            models.Index(fields=["account", "enrollment"], name="aliases_of_enrollment"),
+            models.Index("account", Lower("code"), "code", name="aliases_by_lowered_code"),
         ]
 
     def __str__(self) -> str:

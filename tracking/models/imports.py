@@ -52,18 +52,14 @@ class TableImport(TenantModel):
     created = models.PositiveIntegerField(default=0)  # numbers of rows
     known = models.PositiveIntegerField(default=0)
     not_stored = models.PositiveIntegerField(default=0)
-    settings = models.JSONField(
-        default=dict, db_default=models.Value({}, models.JSONField())
-    )
+    settings = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     created_at = models.DateTimeField(default=timezone.now)
     undone_at = models.DateTimeField(null=True)
 
     class Meta:
         default_related_name = "table_imports"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "public_id"], name="one_table_import_per_id"
-            )
+            models.UniqueConstraint(fields=["account", "public_id"], name="one_table_import_per_id")
         ]
         indexes = [
             models.Index(

@@ -29,9 +29,7 @@ class LateChange(TenantModel):
         return f"{self.day}"
 
 
-def record_late_change(
-    account: Account, sold: Iterable[datetime], *, at: datetime
-) -> None:
+def record_late_change(account: Account, sold: Iterable[datetime], *, at: datetime) -> None:
     """Record a change at `at` of sales of these times, unless they are of that day."""
     days = {moment.astimezone(UTC).date() for moment in sold}
     past_days = sorted(days - {at.astimezone(UTC).date()})

@@ -31,9 +31,7 @@ class Mail(QueuedRow):
     class Meta:
         default_related_name = "mails"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "kind", "about"], name="one_mail_of_a_kind"
-            )
+            models.UniqueConstraint(fields=["account", "kind", "about"], name="one_mail_of_a_kind")
         ]
         indexes = [
             models.Index(
@@ -41,9 +39,7 @@ class Mail(QueuedRow):
                 condition=models.Q(due_at__isnull=False),
                 name="mails_due",
             ),
-            models.Index(
-                fields=["account", "affiliate", "-id"], name="mails_by_affiliate"
-            ),
+            models.Index(fields=["account", "affiliate", "-id"], name="mails_by_affiliate"),
         ]
 
     def __str__(self) -> str:

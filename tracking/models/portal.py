@@ -40,9 +40,7 @@ class PortalSettings(TenantModel):
     sender_name = models.CharField(max_length=255, null=True)  # noqa: DJ001
     # That affiliates write to.
     contact_email = models.CharField(max_length=254, null=True)  # noqa: DJ001
-    order_ids = models.CharField(
-        max_length=16, choices=OrderIds, default=OrderIds.LAST_FOUR
-    )
+    order_ids = models.CharField(max_length=16, choices=OrderIds, default=OrderIds.LAST_FOUR)
     # Null is no: the columns came later.
     shows_comments = models.BooleanField(null=True)  # of disapproved commissions
     shows_recruit_sales = models.BooleanField(null=True)  # how many a recruit has
@@ -53,9 +51,7 @@ class PortalSettings(TenantModel):
     class Meta:
         default_related_name = "portal_settings"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account"], name="one_portal_settings_per_account"
-            )
+            models.UniqueConstraint(fields=["account"], name="one_portal_settings_per_account")
         ]
 
     def __str__(self) -> str:
@@ -68,12 +64,8 @@ class PortalSession(TenantModel):
     With `viewed_by` it is no affiliate but staff, who see the same and change nothing.
     """
 
-    affiliate = models.ForeignKey(
-        Affiliate, models.PROTECT, related_name="+", db_index=False
-    )
-    viewed_by = models.ForeignKey(
-        User, models.PROTECT, null=True, related_name="+", db_index=False
-    )
+    affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
+    viewed_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
     token_hash = models.CharField(max_length=DIGEST_LENGTH)
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
@@ -86,9 +78,7 @@ class PortalSession(TenantModel):
             )
         ]
         indexes = [
-            models.Index(
-                fields=["account", "affiliate"], name="portal_sessions_of_affiliate"
-            )
+            models.Index(fields=["account", "affiliate"], name="portal_sessions_of_affiliate")
         ]
 
     def __str__(self) -> str:
@@ -98,9 +88,7 @@ class PortalSession(TenantModel):
 class PortalSecondFactor(TenantModel):
     """An app of an affiliate that shows codes, asked for after the password."""
 
-    affiliate = models.ForeignKey(
-        Affiliate, models.PROTECT, related_name="+", db_index=False
-    )
+    affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
     secret = EncryptedTextField()  # Base32
     confirmed_at = models.DateTimeField(null=True)  # before that it is not asked for
     last_step = models.BigIntegerField(default=0)  # of a code: each works once
@@ -133,12 +121,8 @@ class LinkPurpose(models.TextChoices):
 class PortalLink(TenantModel):
     """A link for one affiliate, which works once."""
 
-    affiliate = models.ForeignKey(
-        Affiliate, models.PROTECT, related_name="+", db_index=False
-    )
-    viewed_by = models.ForeignKey(
-        User, models.PROTECT, null=True, related_name="+", db_index=False
-    )
+    affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
+    viewed_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
     purpose = models.CharField(max_length=16, choices=LinkPurpose)
     token_hash = models.CharField(max_length=DIGEST_LENGTH)
     created_at = models.DateTimeField(default=timezone.now)
@@ -153,11 +137,7 @@ class PortalLink(TenantModel):
                 fields=["account", "token_hash"], name="one_portal_link_per_token"
             )
         ]
-        indexes = [
-            models.Index(
-                fields=["account", "affiliate"], name="portal_links_of_affiliate"
-            )
-        ]
+        indexes = [models.Index(fields=["account", "affiliate"], name="portal_links_of_affiliate")]
 
     def __str__(self) -> str:
         return str(self.pk)

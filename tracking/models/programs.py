@@ -24,9 +24,7 @@ class Program(TenantModel):
     shop_hosts = models.JSONField(null=True)
     # Of FOREIGN_LINK_PARAMETERS, those that count; null: none.
     link_parameters = models.JSONField(null=True)
-    program_group = models.CharField(
-        max_length=255, blank=True, db_column="group_label"
-    )
+    program_group = models.CharField(max_length=255, blank=True, db_column="group_label")
     auto_approve_affiliates = models.BooleanField(default=False)
     auto_approve_commissions = models.BooleanField(default=False)
     # Off by default: anyone who opens a page can report a conversion from it.
@@ -44,14 +42,10 @@ class Program(TenantModel):
     class Meta:
         default_related_name = "programs"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "slug"], name="one_program_per_slug"
-            )
+            models.UniqueConstraint(fields=["account", "slug"], name="one_program_per_slug")
         ]
         indexes = [
-            models.Index(
-                fields=["account", "-created_at", "-id"], name="programs_newest_first"
-            )
+            models.Index(fields=["account", "-created_at", "-id"], name="programs_newest_first")
         ]
 
     def __str__(self) -> str:

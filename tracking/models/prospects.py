@@ -46,9 +46,7 @@ class Prospect(Person):
     """
 
     public_id = models.CharField("ID", max_length=32)
-    program = models.ForeignKey(
-        Program, models.PROTECT, related_name="+", db_index=False
-    )
+    program = models.ForeignKey(Program, models.PROTECT, related_name="+", db_index=False)
     group = models.ForeignKey(
         AffiliateGroup, models.PROTECT, null=True, related_name="+", db_index=False
     )
@@ -66,14 +64,10 @@ class Prospect(Person):
     class Meta:
         default_related_name = "prospects"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "public_id"], name="one_prospect_per_id"
-            )
+            models.UniqueConstraint(fields=["account", "public_id"], name="one_prospect_per_id")
         ]
         indexes = [
-            models.Index(
-                fields=["account", "-created_at", "-id"], name="prospects_newest_first"
-            ),
+            models.Index(fields=["account", "-created_at", "-id"], name="prospects_newest_first"),
             models.Index(fields=["account", "email_folded"], name="prospects_by_email"),
         ]
 

@@ -42,9 +42,7 @@ class Question(TenantModel):
     """
 
     public_id = models.CharField("ID", max_length=32)
-    affiliate = models.ForeignKey(
-        Affiliate, models.PROTECT, related_name="+", db_index=False
-    )
+    affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
     order_id = models.CharField(max_length=255, blank=True)
     day = models.DateField()
     answer_given = models.CharField(max_length=32, blank=True)
@@ -52,9 +50,7 @@ class Question(TenantModel):
     conversion = models.ForeignKey(
         Conversion, models.PROTECT, null=True, related_name="+", db_index=False
     )
-    state = models.CharField(
-        max_length=16, choices=QuestionState, default=QuestionState.OPEN
-    )
+    state = models.CharField(max_length=16, choices=QuestionState, default=QuestionState.OPEN)
     created_at = models.DateTimeField(default=timezone.now)
     answered_at = models.DateTimeField(null=True)  # or closed
     answered_by = models.CharField(max_length=255, blank=True)  # an actor
@@ -67,14 +63,10 @@ class Question(TenantModel):
     class Meta:
         default_related_name = "questions"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "public_id"], name="one_question_per_id"
-            )
+            models.UniqueConstraint(fields=["account", "public_id"], name="one_question_per_id")
         ]
         indexes = [
-            models.Index(
-                fields=["account", "-created_at", "-id"], name="questions_newest_first"
-            ),
+            models.Index(fields=["account", "-created_at", "-id"], name="questions_newest_first"),
             models.Index(
                 fields=["account", "affiliate", "-created_at", "-id"],
                 name="questions_of_affiliate",

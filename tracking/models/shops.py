@@ -50,9 +50,7 @@ class Connection(TenantModel):
     program = models.ForeignKey(
         Program, models.PROTECT, null=True, related_name="+", db_index=False
     )
-    mode = models.CharField(
-        max_length=16, choices=ConnectionMode, default=ConnectionMode.LISTEN
-    )
+    mode = models.CharField(max_length=16, choices=ConnectionMode, default=ConnectionMode.LISTEN)
     secrets = EncryptedJSONField(default=list)
     source_key = EncryptedTextField(blank=True)  # reads what was missed from the shop
     settings = models.JSONField(default=dict)
@@ -64,13 +62,9 @@ class Connection(TenantModel):
     class Meta:
         default_related_name = "connections"
         constraints = [
-            models.UniqueConstraint(
-                fields=["public_id"], name="one_connection_per_public_id"
-            )
+            models.UniqueConstraint(fields=["public_id"], name="one_connection_per_public_id")
         ]
-        indexes = [
-            models.Index(fields=["account", "id"], name="connections_of_account")
-        ]
+        indexes = [models.Index(fields=["account", "id"], name="connections_of_account")]
 
     def __str__(self) -> str:
         return self.public_id
@@ -92,9 +86,7 @@ class RefusedRequest(TenantModel):
     Days are those of the account's time zone. `count` ends at `MAX_REFUSED_COUNT`.
     """
 
-    connection = models.ForeignKey(
-        Connection, models.PROTECT, related_name="+", db_index=False
-    )
+    connection = models.ForeignKey(Connection, models.PROTECT, related_name="+", db_index=False)
     day = models.DateField()
     reason = models.CharField(max_length=16, choices=RefusalReason)
     count = models.SmallIntegerField(default=1)
@@ -129,9 +121,7 @@ class ShopOrder(TenantModel):
         Connection, models.PROTECT, related_name="orders", db_index=False
     )
     label = models.CharField(max_length=MAX_KEY_LENGTH, blank=True)
-    name = models.CharField(
-        max_length=MAX_KEY_LENGTH, blank=True, default="", db_default=""
-    )
+    name = models.CharField(max_length=MAX_KEY_LENGTH, blank=True, default="", db_default="")
     customer_key = models.CharField(max_length=MAX_KEY_LENGTH, blank=True)
     facts = models.JSONField(default=dict)
     settings = models.JSONField(null=True)
@@ -172,13 +162,9 @@ class ShopOrder(TenantModel):
 class ShopReference(TenantModel):
     """One of the IDs by which the events of a shop name an order."""
 
-    connection = models.ForeignKey(
-        Connection, models.PROTECT, related_name="+", db_index=False
-    )
+    connection = models.ForeignKey(Connection, models.PROTECT, related_name="+", db_index=False)
     reference = models.CharField(max_length=MAX_KEY_LENGTH)
-    order = models.ForeignKey(
-        ShopOrder, models.PROTECT, related_name="references", db_index=False
-    )
+    order = models.ForeignKey(ShopOrder, models.PROTECT, related_name="references", db_index=False)
 
     class Meta:
         default_related_name = "shop_references"
@@ -188,9 +174,7 @@ class ShopReference(TenantModel):
                 name="one_shop_order_per_reference",
             )
         ]
-        indexes = [
-            models.Index(fields=["account", "order"], name="references_of_shop_order")
-        ]
+        indexes = [models.Index(fields=["account", "order"], name="references_of_shop_order")]
 
     def __str__(self) -> str:
         return self.reference
@@ -199,9 +183,7 @@ class ShopReference(TenantModel):
 class ShopCustomer(TenantModel):
     """A customer of a shop; `facts` are `payouts.shop_facts.CustomerFacts`."""
 
-    connection = models.ForeignKey(
-        Connection, models.PROTECT, related_name="+", db_index=False
-    )
+    connection = models.ForeignKey(Connection, models.PROTECT, related_name="+", db_index=False)
     key = models.CharField(max_length=MAX_KEY_LENGTH)
     facts = models.JSONField(default=dict)
 
@@ -254,9 +236,7 @@ class ShopEvent(QueuedRow):
     is_claim = models.BooleanField(default=False, db_default=False)
     occurred_at = models.DateTimeField()
     created_at = models.DateTimeField(default=timezone.now)
-    state = models.CharField(
-        max_length=16, choices=ShopEventState, default=ShopEventState.RECEIVED
-    )
+    state = models.CharField(max_length=16, choices=ShopEventState, default=ShopEventState.RECEIVED)
     result = models.JSONField(default=list)
     order = models.ForeignKey(
         ShopOrder, models.PROTECT, null=True, related_name="+", db_index=False

@@ -32,18 +32,14 @@ class Coupon(TenantModel):
     class Meta:
         default_related_name = "coupons"
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "code"], name="one_coupon_per_code"
-            ),
+            models.UniqueConstraint(fields=["account", "code"], name="one_coupon_per_code"),
             models.UniqueConstraint(
                 fields=["account", "enrollment"], name="one_coupon_per_enrollment"
             ),
         ]
         indexes = [
             # With `code`: otherwise SQLite reads all coupons from the other index.
-            models.Index(
-                "account", Lower("code"), "code", name="coupons_by_lowered_code"
-            )
+            models.Index("account", Lower("code"), "code", name="coupons_by_lowered_code")
         ]
 
     def __str__(self) -> str:
@@ -53,9 +49,7 @@ class Coupon(TenantModel):
 class Asset(TenantModel):
     """Link material such as a banner; each program has one generic asset."""
 
-    program = models.ForeignKey(
-        Program, models.PROTECT, related_name="assets", db_index=False
-    )
+    program = models.ForeignKey(Program, models.PROTECT, related_name="assets", db_index=False)
     hex = models.CharField(max_length=HEX_LENGTH, default=generate_hex_suffix)
 
     class Meta:
@@ -90,12 +84,9 @@ class Source(TenantModel):
             models.UniqueConstraint(
                 fields=["account", "affiliate"], name="one_source_per_affiliate"
             ),
-            models.UniqueConstraint(
-                fields=["account", "prospect"], name="one_source_per_prospect"
-            ),
+            models.UniqueConstraint(fields=["account", "prospect"], name="one_source_per_prospect"),
             models.CheckConstraint(
-                condition=models.Q(affiliate__isnull=False)
-                | models.Q(prospect__isnull=False),
+                condition=models.Q(affiliate__isnull=False) | models.Q(prospect__isnull=False),
                 name="source_has_affiliate_or_prospect",
             ),
         ]

@@ -18,9 +18,7 @@ from tracking.money import get_currency
 MAX_EMAIL_KEYS = 5
 
 
-def update_customer_email_keys(
-    account: Account, *, keys: Sequence[str], at: datetime
-) -> Account:
+def update_customer_email_keys(account: Account, *, keys: Sequence[str], at: datetime) -> Account:
     """Set the meta data keys that hold a customer's e-mail address, the best one first.
 
     The existing customers are read again, in a transaction for each batch, which takes
@@ -56,9 +54,7 @@ def validate_email_keys(keys: Sequence[str]) -> None:
             validate_key(key)
         except MetaDataFieldError as error:
             rule = f"keys of meta data; “{key}” is none: {error.text}"
-            raise InvalidSetting(
-                setting=setting, rule=rule, path="customer_email_keys"
-            ) from None
+            raise InvalidSetting(setting=setting, rule=rule, path="customer_email_keys") from None
 
 
 def _update_emails(account: Account) -> None:
@@ -67,9 +63,9 @@ def _update_emails(account: Account) -> None:
         with transaction.atomic():
             rows = account.customers.filter(pk__gt=last_pk).order_by("pk")
             batch = list(
-                rows.select_for_update(no_key=True).only(
-                    "account_id", "meta_data", "email_folded"
-                )[:BATCH_SIZE]
+                rows.select_for_update(no_key=True).only("account_id", "meta_data", "email_folded")[
+                    :BATCH_SIZE
+                ]
             )
             changed = []
             for customer in batch:

@@ -81,9 +81,7 @@ def create_password(password: str | None = None) -> AffiliatePassword:
     Hashing is slow by design, so call it outside of transactions.
     """
     generated = None if password else generate_random_text(GENERATED_PASSWORD_LENGTH)
-    return AffiliatePassword(
-        hashed=make_password(password or generated), generated=generated
-    )
+    return AffiliatePassword(hashed=make_password(password or generated), generated=generated)
 
 
 def create_affiliate(
@@ -141,13 +139,9 @@ def update_affiliate(
                 if not SEARCHED_FIELDS.isdisjoint(values):
                     update_suffixes(account, affiliate_id=affiliate.pk)
                 fields = sorted(values)
-                record_change(
-                    account, "affiliate.updated", affiliate, at=at, fields=fields
-                )
+                record_change(account, "affiliate.updated", affiliate, at=at, fields=fields)
     except IntegrityError:
-        ensure_email_available(
-            account, email, exclude=get_affiliate(account, affiliate_id)
-        )
+        ensure_email_available(account, email, exclude=get_affiliate(account, affiliate_id))
         raise
     return affiliate
 
@@ -252,9 +246,7 @@ def insert_affiliate(
     return affiliate
 
 
-def resolve_custom_field_values(
-    account: Account, values: CustomFieldValues
-) -> dict[str, Any]:
+def resolve_custom_field_values(account: Account, values: CustomFieldValues) -> dict[str, Any]:
     """Return custom field values by id, given `values` by id or title.
 
     Unknown fields are left out. A single text for a multi-select field becomes a list.
@@ -294,19 +286,13 @@ def create_slug_base(firstname: str, lastname: str) -> str:
     return base[:MAX_SLUG_BASE_LENGTH] or "affiliate"
 
 
-def _get_column_values(
-    affiliate: Affiliate, changes: Mapping[str, Any]
-) -> dict[str, Any]:
+def _get_column_values(affiliate: Affiliate, changes: Mapping[str, Any]) -> dict[str, Any]:
     values = dict(changes)
     if "email" in values:
         values["email_folded"] = fold_email(values["email"])
     if "custom_fields" in values:
-        changed = resolve_custom_field_values(
-            affiliate.account, values["custom_fields"]
-        )
-        values["custom_fields"] = drop_blank_values(
-            {**affiliate.custom_fields, **changed}
-        )
+        changed = resolve_custom_field_values(affiliate.account, values["custom_fields"])
+        values["custom_fields"] = drop_blank_values({**affiliate.custom_fields, **changed})
     return values
 
 
@@ -333,9 +319,7 @@ def _insert_with_slug(account: Account, affiliate: Affiliate) -> None:
     base = create_slug_base(affiliate.firstname, affiliate.lastname)
     affiliate.slug = base
     attempts = 0
-    while not account.affiliates.insert_or_ignore(
-        affiliate, unique_fields=("account", "slug")
-    ):
+    while not account.affiliates.insert_or_ignore(affiliate, unique_fields=("account", "slug")):
         attempts += 1
         suffix = (
             str(_get_next_slug_number(account, base))
@@ -346,9 +330,7 @@ def _insert_with_slug(account: Account, affiliate: Affiliate) -> None:
 
 
 def _get_next_slug_number(account: Account, base: str) -> int:
-    slugs = account.affiliates.filter(slug__startswith=base).values_list(
-        "slug", flat=True
-    )
+    slugs = account.affiliates.filter(slug__startswith=base).values_list("slug", flat=True)
     suffixes = [slug.removeprefix(base) for slug in slugs]
     return max((int(suffix) for suffix in suffixes if suffix.isdigit()), default=1) + 1
 

@@ -26,9 +26,7 @@ def attempt_state(account: Account, origin: str, external_id: str) -> Any:
     failed (None: never)."""
     conversions = Conversion.objects.of(account).not_deleted()
     conversions = conversions.filter(external_id=external_id)
-    attempts = ConversionAttempt.objects.of(account).filter(
-        origin=origin, external_id=external_id
-    )
+    attempts = ConversionAttempt.objects.of(account).filter(origin=origin, external_id=external_id)
     return Account.objects.filter(
         pk=account
     ).values_list(  # type: ignore[misc]

@@ -94,9 +94,7 @@ class Attribution:
             enrollment=enrollment,
             prospect=None,
         )
-        return replace(
-            self, candidates={**self.candidates, self.winning_parameter: winner}
-        )
+        return replace(self, candidates={**self.candidates, self.winning_parameter: winner})
 
     @property
     def customer(self) -> Customer | None:
@@ -131,9 +129,7 @@ class Attribution:
     @property
     def can_confirm_customer(self) -> bool:
         """Whether the call confirms an unconfirmed customer."""
-        return (
-            self.trust is Trust.FACT and not self.is_doubtful and not self.is_contested
-        )
+        return self.trust is Trust.FACT and not self.is_doubtful and not self.is_contested
 
     @property
     def is_decided_by_fact(self) -> bool:
@@ -215,9 +211,7 @@ def attribute_by_staff(
     )
 
 
-def attribute_by_import(
-    program: Program, affiliate: Affiliate, at: datetime
-) -> Attribution:
+def attribute_by_import(program: Program, affiliate: Affiliate, at: datetime) -> Attribution:
     """Attribute a sale to the affiliate that another system had decided on."""
     return _attribute(
         [resolve_import(program, affiliate)],
@@ -268,9 +262,7 @@ def serialize_attribution(attribution: Attribution) -> dict[str, Any]:
     }
 
 
-def store_attribution_record(
-    serialized: dict[str, Any], *, conversion: Conversion
-) -> str:
+def store_attribution_record(serialized: dict[str, Any], *, conversion: Conversion) -> str:
     """Store a serialized attribution as the latest record of a conversion.
 
     Returns the tracking parameter that decided.

@@ -59,9 +59,7 @@ class ResolvedCandidate:
 
 
 @compiled
-def enrollment_of(
-    account: Account, program: Program, affiliate: Affiliate
-) -> QuerySet[Enrollment]:
+def enrollment_of(account: Account, program: Program, affiliate: Affiliate) -> QuerySet[Enrollment]:
     """The enrollment of an affiliate in a program."""
     rows = Enrollment.objects.of(account)
     return rows.filter(program=program, affiliate=affiliate)
@@ -95,9 +93,7 @@ def enrollment_by_coupon(account: Account, code: str) -> QuerySet[Enrollment]:
 @compiled
 def enrollment_by_referral_code(account: Account, code: str) -> QuerySet[Enrollment]:
     """The enrollment that owns a referral code."""
-    return _enrollments(account).filter(
-        referral_codes__code=code, referral_codes__account=account
-    )
+    return _enrollments(account).filter(referral_codes__code=code, referral_codes__account=account)
 
 
 @compiled
@@ -111,9 +107,7 @@ def enrollment_by_alias(account: Account, code: str) -> QuerySet[Enrollment]:
 @compiled
 def prospect_by_referral_code(account: Account, code: str) -> QuerySet[Prospect]:
     """The prospect that owns a referral code."""
-    return _prospects(account).filter(
-        referral_codes__code=code, referral_codes__account=account
-    )
+    return _prospects(account).filter(referral_codes__code=code, referral_codes__account=account)
 
 
 @compiled
@@ -209,9 +203,7 @@ def resolve_candidates(
     return resolved
 
 
-def resolve_claim(
-    account: Account, claim: Conversion | ConversionClaim
-) -> ResolvedCandidate:
+def resolve_claim(account: Account, claim: Conversion | ConversionClaim) -> ResolvedCandidate:
     """The affiliate and program of a claim.
 
     A `Conversion` stands for its first claim, a `ConversionClaim` for a competing one.
@@ -238,9 +230,7 @@ def resolve_staff_choice(
     account: Account, program: Program, affiliate: Affiliate
 ) -> ResolvedCandidate:
     """The affiliate that staff chose for a sale of a program."""
-    enrollment = enrollment_of.first(
-        account=account, program=program, affiliate=affiliate
-    )
+    enrollment = enrollment_of.first(account=account, program=program, affiliate=affiliate)
     return _resolve_affiliate(STAFF, STAFF_VALUE, program, affiliate, enrollment)
 
 
@@ -268,9 +258,7 @@ def get_attribution_status(enrollment: Enrollment | None) -> EnrollmentStatus:
     return ENROLLMENT_STATUS_BY_APPROVAL[enrollment.approved]
 
 
-def resolve_customer(
-    account: Account, value: str, program_group: str | None
-) -> ResolvedCandidate:
+def resolve_customer(account: Account, value: str, program_group: str | None) -> ResolvedCandidate:
     """The customer of any program who has this id of the caller.
 
     The candidate names the customer by the `cu_` id, because candidates are stored.
@@ -300,9 +288,7 @@ def resolve_customer(
     )
 
 
-def resolve_coupon(
-    account: Account, value: str, program_group: str | None
-) -> ResolvedCandidate:
+def resolve_coupon(account: Account, value: str, program_group: str | None) -> ResolvedCandidate:
     """The enrollment that owns a coupon."""
     enrollment = enrollment_by_coupon.first(account=account, code=value)
     return _resolve_enrollment(COUPON, value, program_group, enrollment)
@@ -324,9 +310,7 @@ def resolve_referral_code(
     return _resolve_open_prospect(REFERRAL_CODE, value, program_group, prospect)
 
 
-def resolve_click(
-    account: Account, value: str, program_group: str | None
-) -> ResolvedCandidate:
+def resolve_click(account: Account, value: str, program_group: str | None) -> ResolvedCandidate:
     """A click, with the current cookie time of its program."""
     public_id = parse_click_id(value)
     click = None
@@ -343,17 +327,13 @@ def resolve_script_tracking_id(
     return _resolve_click(TRACKING_ID, value, program_group, click)
 
 
-def resolve_asset_and_source(
-    account: Account, parameters: TrackingParameters
-) -> ResolvedCandidate:
+def resolve_asset_and_source(account: Account, parameters: TrackingParameters) -> ResolvedCandidate:
     """The enrollment of the asset's program and source's affiliate, else a prospect."""
     asset, source = parameters.asset_id or "", parameters.source_id or ""
     value = f"{asset} {source}"
     for name, text in (("asset_id", asset), ("source_id", source)):
         if not text.strip():
-            return ResolvedCandidate(
-                Candidate(ASSET_AND_SOURCE, value, blank_parameter=name)
-            )
+            return ResolvedCandidate(Candidate(ASSET_AND_SOURCE, value, blank_parameter=name))
     asset_key, source_key = parse_numbered_id(asset), parse_numbered_id(source)
     if asset_key is None or source_key is None:
         return ResolvedCandidate(Candidate(ASSET_AND_SOURCE, value))
@@ -392,9 +372,7 @@ def _resolve_click(
     if click is None or not is_in_group(click.program, program_group):
         return ResolvedCandidate(Candidate(parameter, value))
     if click.enrollment is None or click.affiliate is None:
-        return _resolve_prospect(
-            parameter, value, click.prospect, click.program, click=click
-        )
+        return _resolve_prospect(parameter, value, click.prospect, click.program, click=click)
     return _resolve_affiliate(
         parameter, value, click.program, click.affiliate, click.enrollment, click=click
     )
@@ -413,9 +391,7 @@ def _resolve_not_enrolled(
         or source.affiliate is None
     ):
         return ResolvedCandidate(Candidate(ASSET_AND_SOURCE, value))
-    return _resolve_affiliate(
-        ASSET_AND_SOURCE, value, asset.program, source.affiliate, None
-    )
+    return _resolve_affiliate(ASSET_AND_SOURCE, value, asset.program, source.affiliate, None)
 
 
 def _resolve_enrollment(
@@ -495,9 +471,7 @@ def _resolve_affiliate(
             value=value,
             affiliate=affiliate.slug,
             program=program.slug,
-            enrollment_status=EnrollmentStatus.DELETED
-            if affiliate.deleted_at
-            else status,
+            enrollment_status=EnrollmentStatus.DELETED if affiliate.deleted_at else status,
             is_program_archived=program.archived_at is not None,
             clicked_at=click.created_at if click else None,
             cookie_time_days=program.cookie_time if click else None,

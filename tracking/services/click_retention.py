@@ -103,9 +103,7 @@ def delete_expired_clicks(account: Account, *, at: datetime, dry_run: bool) -> i
         counted.forget_before(position[0].astimezone(UTC).date())
 
 
-def _list_batch(
-    account: Account, position: Position, before: datetime
-) -> list[Position]:
+def _list_batch(account: Account, position: Position, before: datetime) -> list[Position]:
     """List the next clicks in the order of time, removable or not."""
     at, pk = position
     later = account.clicks.filter(created_at__gte=at, created_at__lt=before)
@@ -114,9 +112,7 @@ def _list_batch(
     return list(rows[:DELETE_BATCH_SIZE])
 
 
-def _list_removable(
-    account: Account, batch: Sequence[Position], *, lock: bool
-) -> list[Click]:
+def _list_removable(account: Account, batch: Sequence[Position], *, lock: bool) -> list[Click]:
     """Lock the clicks of pages, then leave out those that something names by now.
 
     Only clicks that were deduplicated have a `dedup_key`: those of pages.
@@ -133,9 +129,7 @@ def _list_removable(
     return [click for click in found if click.pk not in named]
 
 
-def _count_clicks(
-    account: Account, clicks: Sequence[Click], counted: CountedTexts
-) -> None:
+def _count_clicks(account: Account, clicks: Sequence[Click], counted: CountedTexts) -> None:
     """Add clicks, in the order of time, to the counts."""
     numbers = Counter(_get_columns(click, counted) for click in clicks)
     if not numbers:

@@ -63,9 +63,7 @@ def record_page_click(
 
     The code of a mangled link counts as the one that it means.
     """
-    record = partial(
-        record_click, account, at=at, deduplicate=True, keeps_texts=keeps_texts
-    )
+    record = partial(record_click, account, at=at, deduplicate=True, keeps_texts=keeps_texts)
     try:
         return record(visit=visit)
     except UnknownReferralCode:
@@ -159,9 +157,7 @@ def _get_or_create_click(
         for number in (window, window - 1)
     ]
     key = keys[0]
-    duplicates = account.clicks.filter(
-        dedup_key__in=keys, created_at__gt=at - DEDUP_WINDOW
-    )
+    duplicates = account.clicks.filter(dedup_key__in=keys, created_at__gt=at - DEDUP_WINDOW)
     click = Click(account=account, dedup_key=key, **values)
     return (
         duplicates.first()

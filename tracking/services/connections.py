@@ -74,8 +74,7 @@ WRONG_PREFIX = (
     " are none: copy the secret from the page of the webhook."
 )
 IS_KEY = (
-    "What begins with {prefix} is a key for the API of {shop}. Enter the secret of the"
-    " webhook."
+    "What begins with {prefix} is a key for the API of {shop}. Enter the secret of the webhook."
 )
 # Of each reason and day, so that strangers cause no more writes.
 MAX_REFUSED_COUNT = 100
@@ -160,9 +159,7 @@ def update_connection(
     with transaction.atomic():
         connection = get_connection(account, connection_id, lock=True)
         changed = {
-            name: value
-            for name, value in changes.items()
-            if getattr(connection, name) != value
+            name: value for name, value in changes.items() if getattr(connection, name) != value
         }
         if changed:
             details: dict[str, Any] = {"fields": sorted(changed)}
@@ -192,24 +189,18 @@ def set_connection_secret(
         if new in connection.secrets[:1]:
             return connection
         earlier = [each for each in connection.secrets if each != new]
-        connection.update_row(
-            secrets=[new, *earlier[:1]], refused_count=0, refused_since=None
-        )
+        connection.update_row(secrets=[new, *earlier[:1]], refused_count=0, refused_since=None)
         log_event(account, "connection.updated", connection, at=at, fields=["secret"])
     return connection
 
 
-def forget_earlier_secret(
-    account: Account, *, connection_id: str, at: datetime
-) -> Connection:
+def forget_earlier_secret(account: Account, *, connection_id: str, at: datetime) -> Connection:
     """Accept the newest secret only: the rotation is over."""
     with transaction.atomic():
         connection = get_connection(account, connection_id, lock=True)
         if len(connection.secrets) > 1:
             connection.update_row(secrets=connection.secrets[:1])
-            log_event(
-                account, "connection.updated", connection, at=at, fields=["secret"]
-            )
+            log_event(account, "connection.updated", connection, at=at, fields=["secret"])
     return connection
 
 
@@ -237,9 +228,7 @@ def set_source_key(
             if not key and connection.settings.get("shop_url") != address:
                 raise InvalidSourceKey(example=get_key_example(connection.kind))
             changes["settings"] = {**connection.settings, "shop_url": address}
-        return update_connection(
-            account, connection_id=connection_id, changes=changes, at=at
-        )
+        return update_connection(account, connection_id=connection_id, changes=changes, at=at)
 
 
 def validate_source_key(kind: str, key: str) -> str:
@@ -300,9 +289,7 @@ def validate_secret(kind: str, secret: str) -> str:
     return text
 
 
-def get_connection(
-    account: Account, connection_id: str, *, lock: bool = False
-) -> Connection:
+def get_connection(account: Account, connection_id: str, *, lock: bool = False) -> Connection:
     """Get a connection of the account; raise `ConnectionNotFound`."""
     error = ConnectionNotFound(connection=connection_id)
     return get_or_raise(account.connections, error, lock=lock, public_id=connection_id)
@@ -314,15 +301,11 @@ def find_connection(connection_id: str) -> Connection | None:
     return rows.select_related("account").filter(public_id=connection_id).first()
 
 
-def count_refusal(
-    connection: Connection, reason: RefusalReason, *, at: datetime
-) -> None:
+def count_refusal(connection: Connection, reason: RefusalReason, *, at: datetime) -> None:
     """Count a request that was refused; nothing of its content is stored."""
     account = connection.account
     day = account.get_day(at)
-    counts = account.refused_requests.filter(
-        connection=connection, day=day, reason=reason
-    )
+    counts = account.refused_requests.filter(connection=connection, day=day, reason=reason)
     known = counts.values_list("count", flat=True).first()
     if known is None:
         row = RefusedRequest(

@@ -59,9 +59,7 @@ def locked_conversion_by_pk(account: Account, pk: int) -> QuerySet[Conversion]:
 
 
 @compiled
-def conversion_by_external_id(
-    account: Account, external_id: str
-) -> QuerySet[Conversion]:
+def conversion_by_external_id(account: Account, external_id: str) -> QuerySet[Conversion]:
     """The conversion with this external id, with program and affiliate."""
     rows = Conversion.objects.of(account).not_deleted()
     return rows.select_related("program", "affiliate").filter(external_id=external_id)
@@ -126,9 +124,7 @@ def write_conversion(
         "is_amount_claimed": is_claim,
         "is_contested": attribution.is_contested,
         "disputed_at": disputed_at,
-        "warnings": list_warnings(
-            attribution, customer, [customer_id, email], extra_warnings
-        ),
+        "warnings": list_warnings(attribution, customer, [customer_id, email], extra_warnings),
         "user_agent": user_agent,
         "ip": parse_client_ip(ip),
     }
@@ -139,15 +135,11 @@ def write_conversion(
         conversion = lock_claim(account, claim)
         replace_claim(conversion, at=at, **values)
         # Its JSON has another order of keys in PostgreSQL.
-        rows = account.conversions.select_related(
-            "program", "affiliate", "customer", "click"
-        )
+        rows = account.conversions.select_related("program", "affiliate", "customer", "click")
         conversion = rows.get(pk=conversion.pk)
         changes = [("conversion.updated", conversion)]
     else:
-        conversion = Conversion(
-            account=account, external_id=external_id, created_at=at, **values
-        )
+        conversion = Conversion(account=account, external_id=external_id, created_at=at, **values)
         if not insert_conversion(conversion):
             raise ConcurrentUpdate
         changes.append(("conversion.created", conversion))
@@ -251,9 +243,7 @@ def lock_claim(account: Account, claim: Conversion) -> Conversion:
     )
 
 
-def get_conversion(
-    account: Account, conversion_id: int, *, lock: bool = False
-) -> Conversion:
+def get_conversion(account: Account, conversion_id: int, *, lock: bool = False) -> Conversion:
     """Get a conversion with its program and affiliate.
 
     `lock` blocks concurrent updates until the transaction ends. Raises
@@ -287,9 +277,7 @@ def lock_with_holder(
     holder = find_conversion(account, external_id)
     if holder is None or holder.pk == conversion_id:
         return get_conversion(account, conversion_id, lock=True), None
-    locked = {
-        pk: _lock_conversion(account, pk) for pk in sorted([conversion_id, holder.pk])
-    }
+    locked = {pk: _lock_conversion(account, pk) for pk in sorted([conversion_id, holder.pk])}
     conversion, holder = locked[conversion_id], locked[holder.pk]
     if conversion is None:
         raise ConversionNotFound
@@ -310,14 +298,8 @@ def apply_conversion_changes(
     if "amount" in changes and conversion.is_amount_claimed:
         conversion.update_row(is_amount_claimed=False)
         if changes["amount"] == conversion.amount:
-            log_event(
-                conversion.account, "conversion.amount_confirmed", conversion, at=at
-            )
-    values = {
-        name: value
-        for name, value in changes.items()
-        if getattr(conversion, name) != value
-    }
+            log_event(conversion.account, "conversion.amount_confirmed", conversion, at=at)
+    values = {name: value for name, value in changes.items() if getattr(conversion, name) != value}
     if not values:
         yield
         return
@@ -332,18 +314,14 @@ def apply_conversion_changes(
         record_former_external_id(conversion, conversion.external_id)
     conversion.update_row(**values)
     yield
-    record_change(
-        conversion.account, "conversion.updated", conversion, at=at, **details
-    )
+    record_change(conversion.account, "conversion.updated", conversion, at=at, **details)
 
 
 def record_former_external_id(conversion: Conversion, external_id: str) -> None:
     """Record an id that a conversion is about to lose, unless it had lost it before."""
     account = conversion.account
     account.former_external_ids.insert_or_ignore(
-        FormerExternalId(
-            account=account, conversion=conversion, external_id=external_id
-        ),
+        FormerExternalId(account=account, conversion=conversion, external_id=external_id),
         unique_fields=("account", "external_id", "conversion"),
     )
 

@@ -92,9 +92,7 @@ def unarchive_creative(account: Account, *, creative_id: int, at: datetime) -> C
     return creative
 
 
-def _queue_mails(
-    creative: Creative, program: Program, *, url: str, at: datetime
-) -> None:
+def _queue_mails(creative: Creative, program: Program, *, url: str, at: datetime) -> None:
     """Store a mail to each approved affiliate of the program who has an address."""
     account = creative.account
     approved = account.enrollments.not_deleted().filter(

@@ -59,11 +59,7 @@ def update_custom_field(
         columns = dict(changes)
         if "options" in columns:
             columns["options"] = list(columns["options"] or ()) or None
-        values = {
-            name: value
-            for name, value in columns.items()
-            if value != getattr(field, name)
-        }
+        values = {name: value for name, value in columns.items() if value != getattr(field, name)}
         validate_field(
             values.get("title", field.title),
             field.type,
@@ -86,9 +82,7 @@ def delete_custom_field(account: Account, *, pk: int, at: datetime) -> None:
 
 def get_custom_field(account: Account, pk: int) -> CustomField:
     """Get and lock a field; raise `CustomFieldNotFound`."""
-    return get_or_raise(
-        account.field_definitions, CustomFieldNotFound, lock=True, pk=pk
-    )
+    return get_or_raise(account.field_definitions, CustomFieldNotFound, lock=True, pk=pk)
 
 
 def validate_field(title: str, field_type: str, options: Sequence[str]) -> None:

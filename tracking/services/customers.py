@@ -311,9 +311,7 @@ def update_customer(
                 _give_up_ids(account, customer, customer_id, at=at)
             if not customer.update_row(expected={"deleted_at": None}, **values):
                 raise CustomerNotFound  # deleted concurrently
-            record_change(
-                account, "customer.updated", customer, at=at, fields=sorted(values)
-            )
+            record_change(account, "customer.updated", customer, at=at, fields=sorted(values))
     except IntegrityError:
         if customer_id is not None:
             ensure_customer_id_available(account, customer_id)
@@ -366,14 +364,10 @@ def update_customer_from_postback(
     with transaction.atomic():
         locked = get_customer(account, customer.public_id, lock=True)
         if status is not None:
-            _set_status(
-                account, locked, _get_requested_status(account, locked, status), at
-            )
+            _set_status(account, locked, _get_requested_status(account, locked, status), at)
         if meta_data is not None and meta_data != locked.meta_data:
             locked.update_row(meta_data=meta_data)
-            record_change(
-                account, "customer.updated", locked, at=at, fields=["meta_data"]
-            )
+            record_change(account, "customer.updated", locked, at=at, fields=["meta_data"])
     return locked
 
 
@@ -392,9 +386,7 @@ def delete_customer(account: Account, *, public_id: str, at: datetime) -> None:
         customer = get_customer(account, public_id, lock=True)
         record_change(account, "customer.deleted", customer, at=at)
         record_customer_id(customer)
-        customer.update_row(
-            deleted_at=at, customer_id="", meta_data={}, user_agent=None, ip=None
-        )
+        customer.update_row(deleted_at=at, customer_id="", meta_data={}, user_agent=None, ip=None)
         conversions = account.conversions.filter(customer=customer)
         # Locked in the order of their ids, to avoid deadlocks.
         list(conversions.select_for_update(no_key=True).order_by("id").values("id"))
@@ -460,9 +452,7 @@ def _build_customer(
     )
 
 
-def _insert_customer(
-    account: Account, customer: Customer, attribution: Attribution
-) -> bool:
+def _insert_customer(account: Account, customer: Customer, attribution: Attribution) -> bool:
     if attribution.trust is Trust.CLAIM and not customer.is_confirmed:
         ensure_claims_available(account, customer.affiliate)
     return account.customers.insert_or_ignore(
@@ -472,9 +462,7 @@ def _insert_customer(
     )
 
 
-def _set_canceled(
-    account: Account, public_id: str, *, is_canceled: bool, at: datetime
-) -> Customer:
+def _set_canceled(account: Account, public_id: str, *, is_canceled: bool, at: datetime) -> Customer:
     with transaction.atomic():
         customer = get_customer(account, public_id, lock=True)
         status = (
@@ -486,9 +474,7 @@ def _set_canceled(
     return customer
 
 
-def _set_status(
-    account: Account, customer: Customer, status: str, at: datetime
-) -> None:
+def _set_status(account: Account, customer: Customer, status: str, at: datetime) -> None:
     """Update the status and log the change, if it differs."""
     previous = customer.status
     if previous != status:
@@ -507,9 +493,7 @@ def _get_requested_status(account: Account, customer: Customer, status: str) -> 
     if customer.status == CustomerStatus.CANCELED:
         return _get_uncanceled_status(account, customer)
     if customer.status != status:
-        raise InvalidCustomerStatusTransition(
-            current_status=customer.status, status=status
-        )
+        raise InvalidCustomerStatusTransition(current_status=customer.status, status=status)
     return status
 
 

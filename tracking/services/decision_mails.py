@@ -40,10 +40,7 @@ def queue_decision_mail(
         hello = _("Hello {name},").format(name=affiliate.firstname)
         if enrollment.approved:
             subject = _("You take part in {program}")
-            text = _(
-                "{account} has approved you for the program {program}. Your link is"
-                " here:"
-            )
+            text = _("{account} has approved you for the program {program}. Your link is here:")
             end = build_portal_url(account, "links/")
         else:
             subject = _("About your application for {program}")

@@ -78,9 +78,7 @@ def create_enrollment(
                 approved=data.approved,
                 applied_at=at,
             )
-            create_referral_code(
-                account, enrollment=enrollment, wanted=data.wanted_code
-            )
+            create_referral_code(account, enrollment=enrollment, wanted=data.wanted_code)
             if data.coupon is not None:
                 account.coupons.create(enrollment=enrollment, code=data.coupon)
             update_suffixes(account, affiliate_id=affiliate.pk)
@@ -143,15 +141,11 @@ def update_enrollment(
             ensure_not_archived(program)
             _set_codes(account, enrollment, changes)
             if "approved" in changes:
-                _update_approval(
-                    account, program, enrollment, approved=changes["approved"], at=at
-                )
+                _update_approval(account, program, enrollment, approved=changes["approved"], at=at)
             fields = sorted({"aliases", "coupon", "referral_code"} & set(changes))
             if fields:
                 update_suffixes(account, affiliate_id=enrollment.affiliate_id)
-                log_event(
-                    account, "enrollment.updated", enrollment, at=at, fields=fields
-                )
+                log_event(account, "enrollment.updated", enrollment, at=at, fields=fields)
     except IntegrityError:
         enrollment = get_enrollment(account, program, affiliate_id)
         ensure_codes_available(account, enrollment, coupon=coupon, code=code)
@@ -159,9 +153,7 @@ def update_enrollment(
     return enrollment
 
 
-def approve_promoted_affiliate(
-    account: Account, enrollment: Enrollment, *, at: datetime
-) -> None:
+def approve_promoted_affiliate(account: Account, enrollment: Enrollment, *, at: datetime) -> None:
     """Approve an affiliate that a claim promoted from a prospect and left pending.
 
     Raises `ConcurrentUpdate` if the approval was decided concurrently.
@@ -200,11 +192,7 @@ def ensure_codes_available(
         errors.append(DuplicateCoupon())
     if code is not None and is_code_taken(account, code, besides=enrollment):
         errors.append(DuplicateReferralCode())
-    taken = [
-        each
-        for each in aliases or ()
-        if is_code_taken(account, each, besides=enrollment)
-    ]
+    taken = [each for each in aliases or () if is_code_taken(account, each, besides=enrollment)]
     if taken:
         errors.append(DuplicateAlias(code=taken[0]))
     raise_errors(errors)
@@ -229,9 +217,7 @@ def replace_code(account: Account, enrollment: Enrollment, code: str) -> None:
     present.update(code=code)
 
 
-def choose_code(
-    affiliate: Affiliate, *, program_slug: str, code: str, at: datetime
-) -> None:
+def choose_code(affiliate: Affiliate, *, program_slug: str, code: str, at: datetime) -> None:
     """Let an affiliate choose the code of its links, once; earlier links go on working.
 
     Raises `AffiliateNotFound` if it does not take part, `CodeAlreadyChosen`, and
@@ -252,17 +238,14 @@ def choose_code(
         account.referral_code_aliases.filter(code=code).delete()  # its own
         own.update(code=code)
         account.referral_code_aliases.bulk_create(
-            ReferralCodeAlias(account=account, enrollment=enrollment, code=each)
-            for each in present
+            ReferralCodeAlias(account=account, enrollment=enrollment, code=each) for each in present
         )
         enrollment.update_row(code_chosen_at=at)
         update_suffixes(account, affiliate_id=affiliate.pk)
         log_event(account, "enrollment.code_chosen", enrollment, at=at)
 
 
-def set_aliases(
-    account: Account, enrollment: Enrollment, codes: Collection[str]
-) -> None:
+def set_aliases(account: Account, enrollment: Enrollment, codes: Collection[str]) -> None:
     """Let an enrollment have these further codes, and no others."""
     rows = account.referral_code_aliases.filter(enrollment=enrollment)
     removed = rows.exclude(code__in=codes)
@@ -331,17 +314,13 @@ def _record_approval(
     queue_decision_mail(enrollment.affiliate, program, enrollment, at=at)
 
 
-def _set_codes(
-    account: Account, enrollment: Enrollment, changes: Mapping[str, Any]
-) -> None:
+def _set_codes(account: Account, enrollment: Enrollment, changes: Mapping[str, Any]) -> None:
     """Set coupon, referral code and aliases, those of them in `changes`."""
     code, aliases = changes.get("referral_code"), changes.get("aliases")
     if "coupon" in changes:
         _set_coupon(account, enrollment, changes["coupon"])
     if code is not None or aliases is not None:
-        ensure_codes_available(
-            account, enrollment, coupon=None, code=code, aliases=aliases
-        )
+        ensure_codes_available(account, enrollment, coupon=None, code=code, aliases=aliases)
     if code is not None:
         replace_code(account, enrollment, code)
     if aliases is not None:

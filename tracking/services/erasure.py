@@ -234,9 +234,7 @@ def erase_imports(account: Account, *, texts: Collection[str]) -> int:
     return count + replace(account.table_uploads.all(), "file_name", ERASED)
 
 
-def delete_saved_views(
-    account: Account, *, texts: Collection[str], words: Collection[str]
-) -> int:
+def delete_saved_views(account: Account, *, texts: Collection[str], words: Collection[str]) -> int:
     """Delete the saved views of all staff whose search names a person.
 
     Such a view has a name or query that contains one of the `texts`, or one of the
@@ -256,9 +254,7 @@ def delete_saved_views(
     return account.saved_views.filter(pk__in=pks).delete()[0]
 
 
-def delete_attempts(
-    account: Account, *, texts: Collection[str], order_ids: Collection[str]
-) -> int:
+def delete_attempts(account: Account, *, texts: Collection[str], order_ids: Collection[str]) -> int:
     """Delete failed attempts whose `external_id` is in `order_ids`, or whose id or
     message contains one of the case-folded `texts`."""
     pks = [
@@ -278,9 +274,7 @@ def erase_failed_page_calls(
     rows = account.failed_page_calls
     pks = [
         pk
-        for pk, order_id in rows.exclude(last_order_id="").values_list(
-            "pk", "last_order_id"
-        )
+        for pk, order_id in rows.exclude(last_order_id="").values_list("pk", "last_order_id")
         if order_id in order_ids or any(text in order_id.casefold() for text in texts)
     ]
     return rows.filter(pk__in=pks).update(last_order_id="", last_amount="")
@@ -295,27 +289,23 @@ def _list_codes(*tables: models.QuerySet[Any]) -> list[str]:
 def _erase_codes(codes: models.QuerySet[ReferralCode]) -> int:
     """Replace referral codes, because staff may have put a name in."""
     return sum(
-        update_other_values(
-            codes.filter(pk=code.pk), code=f"{ERASED_ID_PREFIX}{code.pk}"
-        )
+        update_other_values(codes.filter(pk=code.pk), code=f"{ERASED_ID_PREFIX}{code.pk}")
         for code in codes.all()
     )
 
 
 def _erase_links(clicks: models.QuerySet[Any]) -> int:
     """Erase what clicks have of an affiliate's link and of the page with the link."""
-    return update_other_values(
-        clicks, referrer=None, sub_id=None, meta_data={}
-    ) + _cut_queries(clicks)
+    return update_other_values(clicks, referrer=None, sub_id=None, meta_data={}) + _cut_queries(
+        clicks
+    )
 
 
 def _cut_queries(clicks: models.QuerySet[Any]) -> int:
     """Remove query and fragment from the landing pages of clicks, as statistics do."""
     return sum(
         clicks.filter(landing_page__contains=mark).update(
-            landing_page=Left(
-                "landing_page", StrIndex(F("landing_page"), Value(mark)) - 1
-            )
+            landing_page=Left("landing_page", StrIndex(F("landing_page"), Value(mark)) - 1)
         )
         for mark in "?#"
     )
@@ -349,13 +339,9 @@ def find_clicks(account: Account, customer: Customer) -> models.QuerySet[Click]:
     )
 
 
-def _find_records(
-    account: Account, customer: Customer
-) -> models.QuerySet[AttributionRecord]:
+def _find_records(account: Account, customer: Customer) -> models.QuerySet[AttributionRecord]:
     conversions = account.conversions.filter(customer=customer)
-    return account.attribution_records.filter(
-        Q(customer=customer) | Q(conversion__in=conversions)
-    )
+    return account.attribution_records.filter(Q(customer=customer) | Q(conversion__in=conversions))
 
 
 def _erase_clicks(account: Account, customer: Customer) -> int:
@@ -388,9 +374,7 @@ def _erase_in_records(account: Account, old_id: str, new_id: str) -> int:
             if entry["parameter"] in (COUPON, REFERRAL_CODE) and entry.get("value"):
                 entry["value"] = ERASED
 
-    records = account.attribution_records.filter(
-        inputs__contains=f'"affiliate":"{old_id}"'
-    )
+    records = account.attribution_records.filter(inputs__contains=f'"affiliate":"{old_id}"')
     claims = account.conversion_claims.all()
     return _change_records(records, change) + _change_claims(claims, change)
 
@@ -406,20 +390,11 @@ def _list_former_ids(account: Account, affiliate: Affiliate) -> set[str]:
         Q(conversion__affiliate=affiliate) | Q(customer__affiliate=affiliate)
     )
     texts = own.exclude(outcome__startswith=f'{{"affiliate":"{affiliate.slug}"')
-    winners = {
-        json.loads(text)["affiliate"]
-        for text in texts.values_list("outcome", flat=True)
-    }
+    winners = {json.loads(text)["affiliate"] for text in texts.values_list("outcome", flat=True)}
     return (
         winners
-        - set(
-            account.affiliates.filter(slug__in=winners).values_list("slug", flat=True)
-        )
-        - set(
-            account.prospects.filter(public_id__in=winners).values_list(
-                "public_id", flat=True
-            )
-        )
+        - set(account.affiliates.filter(slug__in=winners).values_list("slug", flat=True))
+        - set(account.prospects.filter(public_id__in=winners).values_list("public_id", flat=True))
     )
 
 
@@ -445,9 +420,7 @@ def _change_records(
     """
 
     def change_record(record: AttributionRecord) -> None:
-        record.inputs, record.outcome = _rewrite_attribution(
-            record.inputs, record.outcome, change
-        )
+        record.inputs, record.outcome = _rewrite_attribution(record.inputs, record.outcome, change)
 
     return change_rows(records, change_record, ("inputs", "outcome"))
 

@@ -111,8 +111,7 @@ def normalize_page(url: str) -> str:
     if parts.scheme not in ("http", "https") or not host or not url.isprintable():
         return ""
     path = "/".join(
-        "*" if PERSONAL_MARK.search(segment) else segment
-        for segment in parts.path.split("/")
+        "*" if PERSONAL_MARK.search(segment) else segment for segment in parts.path.split("/")
     )
     return f"{parts.scheme}://{host}{path}"[:MAX_PAGE_LENGTH]
 

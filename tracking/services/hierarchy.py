@@ -38,11 +38,7 @@ def update_group(
         validate_hold_days(hold_days)
     with transaction.atomic():
         group = get_group(account, group_id, lock=True)
-        values = {
-            name: value
-            for name, value in changes.items()
-            if getattr(group, name) != value
-        }
+        values = {name: value for name, value in changes.items() if getattr(group, name) != value}
         if values:
             logged: dict[str, Any] = {"fields": ["title"]} if "title" in values else {}
             if "hold_days" in values:
@@ -52,9 +48,7 @@ def update_group(
     return group
 
 
-def get_group(
-    account: Account, public_id: str, *, lock: bool = False
-) -> AffiliateGroup:
+def get_group(account: Account, public_id: str, *, lock: bool = False) -> AffiliateGroup:
     """Return the account's group with this id; raise `GroupNotFound`."""
     rows = account.affiliate_groups
     return get_or_raise(rows, GroupNotFound, lock=lock, public_id=public_id)
@@ -136,9 +130,7 @@ def set_parent(
         parent_pk = parent.log_id if parent else None
         if affiliate.parent_id != parent_pk:
             affiliate.update_row(parent=parent)
-            record_change(
-                account, "affiliate.updated", affiliate, at=at, parent=parent_pk
-            )
+            record_change(account, "affiliate.updated", affiliate, at=at, parent=parent_pk)
     return affiliate
 
 

@@ -154,15 +154,11 @@ class ImportMap:
 
     def forget_rows(self, kind: str, pks: Collection[int]) -> None:
         """Forget the objects that have become these rows."""
-        keys = [
-            key for (name, key), pk in self.known.items() if name == kind and pk in pks
-        ]
+        keys = [key for (name, key), pk in self.known.items() if name == kind and pk in pks]
         for key in keys:
             self.forget(kind, key)
 
-    def add_note(
-        self, kind: str, source_id: Any, code: str, path: str, value: Any
-    ) -> None:
+    def add_note(self, kind: str, source_id: Any, code: str, path: str, value: Any) -> None:
         """List what was stored in another way than the source has it."""
         if len(self.notes) < MAX_LISTED_PROBLEMS:
             names = ("kind", "id", "code", "path", "value")
@@ -182,10 +178,7 @@ class ImportMap:
         """
         account, at = self.account, self.at
         counts = Counter(
-            key
-            for row in self.past_rows
-            for key in row.list_count_keys()
-            if key[1] <= at
+            key for row in self.past_rows for key in row.list_count_keys() if key[1] <= at
         )
         record_count_changes(account.pk, counts)
         mark_stale(account, self.past_rows, at)
@@ -238,9 +231,7 @@ class ImportMap:
         """Return the primary key of an object that was imported, erased ones too."""
         key = str(source_id)
         names = [key, *(list_erased_ids(key) if self.has_erased else ())]
-        return next(
-            (self.known[kind, it] for it in names if (kind, it) in self.known), None
-        )
+        return next((self.known[kind, it] for it in names if (kind, it) in self.known), None)
 
     def find_or_wait(self, kind: str, source_id: Any) -> int | None:
         """Return the primary key of an object that may be read later.
@@ -330,9 +321,7 @@ def filter_mirrored(account: Account, kind: str) -> QuerySet[ImportedObject, int
     rows = account.imported_objects
     switched = rows.filter(kind=SWITCH).values("source")
     mirrored = rows.filter(kind=MIRROR).exclude(source__in=switched).values("source")
-    return rows.filter(kind=kind, source__in=mirrored).values_list(
-        "local_id", flat=True
-    )
+    return rows.filter(kind=kind, source__in=mirrored).values_list("local_id", flat=True)
 
 
 def calculate_fingerprint(body: Any) -> str:

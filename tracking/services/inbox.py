@@ -46,9 +46,7 @@ class Envelope:
     body: str
 
 
-def store_event(
-    connection: Connection, envelope: Envelope, *, at: datetime
-) -> ShopEvent | None:
+def store_event(connection: Connection, envelope: Envelope, *, at: datetime) -> ShopEvent | None:
     """Store an event; return None if it was stored before."""
     account = connection.account
     event = ShopEvent(
@@ -64,15 +62,11 @@ def store_event(
     )
     unique_fields = ("account", "connection", "key")
     with transaction.atomic():
-        is_new = account.shop_events.insert_or_ignore(
-            event, unique_fields=unique_fields
-        )
+        is_new = account.shop_events.insert_or_ignore(event, unique_fields=unique_fields)
     return event if is_new else None
 
 
-def claim_events(
-    account: Account, *, due_before: datetime, at: datetime
-) -> list[ShopEvent]:
+def claim_events(account: Account, *, due_before: datetime, at: datetime) -> list[ShopEvent]:
     """Start attempts of the events that are due longest; no other worker takes them."""
     events = claim_due_rows(
         account.shop_events.select_related("connection"),

@@ -193,9 +193,7 @@ def claim_mail(account: Account, *, due_before: datetime) -> Mail | None:
     """Start an attempt of the oldest mail due: no other worker will send it."""
     mails = account.mails.exclude(kind__in=LINK_REQUESTS)
     with transaction.atomic():
-        claimed = claim_due_rows(
-            mails, limit=1, due_before=due_before, next_attempt=None
-        )
+        claimed = claim_due_rows(mails, limit=1, due_before=due_before, next_attempt=None)
         for mail in claimed:
             mail.account = account
             portal = account.portal_settings.first()
@@ -213,11 +211,7 @@ def record_mail_result(mail: Mail, result: MailResult, *, at: datetime) -> None:
     if not result.error:
         mail.update_row(sent_at=at, error="", **secret)
         return
-    retry_at = (
-        find_retry_time(RETRY_DELAYS, mail.attempts, at=at)
-        if result.can_retry
-        else None
-    )
+    retry_at = find_retry_time(RETRY_DELAYS, mail.attempts, at=at) if result.can_retry else None
     mail.update_row(
         expected={"error": OUTCOME_UNKNOWN},  # else it was withdrawn meanwhile
         error=result.error[:MAX_ERROR_LENGTH],

@@ -13,9 +13,7 @@ from tracking.models.affiliates import Affiliate, Note
 from tracking.services.affiliates import get_affiliate
 
 
-def create_note(
-    account: Account, *, affiliate: Affiliate, text: str, at: datetime
-) -> Note:
+def create_note(account: Account, *, affiliate: Affiliate, text: str, at: datetime) -> Note:
     """Create a note; raise `AffiliateNotFound` if the affiliate was removed."""
     with transaction.atomic():
         # The lock keeps a concurrent erasure from leaving the note behind.
@@ -48,9 +46,7 @@ def update_note(
     return note
 
 
-def delete_note(
-    account: Account, *, affiliate: Affiliate, note_id: str, at: datetime
-) -> None:
+def delete_note(account: Account, *, affiliate: Affiliate, note_id: str, at: datetime) -> None:
     """Delete a note permanently."""
     with transaction.atomic():
         note = get_note(account, affiliate, note_id)

@@ -31,9 +31,7 @@ def list_own_postbacks(affiliate: Affiliate) -> list[WebhookEndpoint]:
     return [*enabled, *(row for row in rows if row.disabled_at)][:MAX_POSTBACKS]
 
 
-def list_last_deliveries(
-    postback: WebhookEndpoint, *, limit: int
-) -> Sequence[Delivery]:
+def list_last_deliveries(postback: WebhookEndpoint, *, limit: int) -> Sequence[Delivery]:
     """Return the last calls of a postback, newest first, without what was sent."""
     rows = postback.account.deliveries.filter(endpoint=postback).without_content()
     return list(rows.select_related("event").order_by("-event")[:limit])

@@ -115,9 +115,7 @@ def _exceeds(
     counted = count_hits(hits, window=DAY)
     exceeded = {
         limits
-        for (limits, most, _), (_, sum_of_day) in zip(
-            counters.values(), counted, strict=True
-        )
+        for (limits, most, _), (_, sum_of_day) in zip(counters.values(), counted, strict=True)
         if sum_of_day > most
     }
     if exceeded:  # Redis takes no part in the transaction that is rolled back

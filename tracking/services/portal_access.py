@@ -83,15 +83,11 @@ def sign_in(account: Account, *, email: str, password: str, at: datetime) -> str
 
 
 @compiled
-def open_session(
-    account: Account, digest: str, at: datetime
-) -> QuerySet[PortalSession]:
+def open_session(account: Account, digest: str, at: datetime) -> QuerySet[PortalSession]:
     """The session with this digest, with its affiliate, unless it is over."""
     sessions = PortalSession.objects.of(account)
     sessions = sessions.select_related("affiliate", "viewed_by")
-    return sessions.filter(
-        token_hash=digest, expires_at__gt=at, affiliate__deleted_at=None
-    )
+    return sessions.filter(token_hash=digest, expires_at__gt=at, affiliate__deleted_at=None)
 
 
 def find_session(account: Account, token: str, *, at: datetime) -> PortalSession | None:
@@ -154,9 +150,7 @@ def enter_code(account: Account, token: str, *, code: str, at: datetime) -> str:
         return _create_session(use_link(link, at=at), at=at)
 
 
-def set_portal_password(
-    account: Account, token: str, *, password: str, at: datetime
-) -> str:
+def set_portal_password(account: Account, token: str, *, password: str, at: datetime) -> str:
     """Set the password with a link for that; return the token of a new session.
 
     All other sessions and links of the affiliate end. Raises `LinkExpired` and
@@ -282,8 +276,7 @@ def delete_expired_portal_rows(account: Account, *, at: datetime, dry_run: bool)
         unconfirmed.filter(created_at__lte=at - APPLICATION_LIFETIME), dry_run=dry_run
     )
     return deleted + sum(
-        delete_in_batches(rows.filter(expires_at__lte=at), dry_run=dry_run)
-        for rows in tables
+        delete_in_batches(rows.filter(expires_at__lte=at), dry_run=dry_run) for rows in tables
     )
 
 
@@ -315,9 +308,7 @@ def _hash_new_password(affiliate: Affiliate, password: str) -> str:
     return make_password(password)
 
 
-def _create_session(
-    affiliate: Affiliate, viewed_by: User | None = None, *, at: datetime
-) -> str:
+def _create_session(affiliate: Affiliate, viewed_by: User | None = None, *, at: datetime) -> str:
     lifetime = VIEW_LIFETIME if viewed_by else SESSION_LIFETIME
     if viewed_by is None:
         affiliate.update_row(signed_in_at=at)

@@ -192,9 +192,7 @@ def confirm_application(account: Account, token: str, *, at: datetime) -> str:
                     at=at,
                 )
             if recruiter := find_recruiter(account, data.get("recruiter", "")):
-                set_parent(
-                    account, affiliate_id=affiliate.slug, parent_id=recruiter, at=at
-                )
+                set_parent(account, affiliate_id=affiliate.slug, parent_id=recruiter, at=at)
             with act_as(affiliate):
                 _enroll(affiliate, program, at=at)
             mails = account.mails.filter(kind=APPLICATION_MAIL)

@@ -150,8 +150,6 @@ def _queue_mail(link: PortalLink, url: str, *, at: datetime) -> None:
         about=str(link.pk),
         subject=subject,
         text=text,
-        recipient=link.new_email
-        if link.purpose == LinkPurpose.ENTER_EMAIL
-        else affiliate.email,
+        recipient=link.new_email if link.purpose == LinkPurpose.ENTER_EMAIL else affiliate.email,
         at=at,
     )

@@ -58,9 +58,7 @@ SUBJECTS = {
 }
 TEXTS = {
     LinkPurpose.SIGN_IN: gettext_lazy("Sign in within 15 minutes at this address:"),
-    LinkPurpose.SET_PASSWORD: gettext_lazy(
-        "Set your password within 7 days at this address:"
-    ),
+    LinkPurpose.SET_PASSWORD: gettext_lazy("Set your password within 7 days at this address:"),
 }
 
 
@@ -111,9 +109,7 @@ def invite_affiliate(
     return PortalInvitation(affiliate, token, link.expires_at, is_mailed)
 
 
-def create_view_link(
-    account: Account, *, affiliate_id: str, viewed_by: User, at: datetime
-) -> str:
+def create_view_link(account: Account, *, affiliate_id: str, viewed_by: User, at: datetime) -> str:
     """Return the token of a link by which staff see the portal as an affiliate does.
 
     The audit log gets it. Raises `AffiliateNotFound`.
@@ -274,9 +270,7 @@ def _queue_link(
     )
 
 
-def get_link(
-    account: Account, token: str, *purposes: LinkPurpose, at: datetime
-) -> PortalLink:
+def get_link(account: Account, token: str, *purposes: LinkPurpose, at: datetime) -> PortalLink:
     """Return a link for one of these purposes; raise `LinkExpired`."""
     links = account.portal_links.select_related("affiliate", "account", "viewed_by")
     link: PortalLink | None = links.filter(

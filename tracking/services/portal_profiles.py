@@ -18,11 +18,7 @@ def set_language(affiliate: Affiliate, language: str) -> None:
     affiliate.update_row(language=language)
 
 
-def update_own_profile(
-    affiliate: Affiliate, *, changes: Mapping[str, Any], at: datetime
-) -> None:
+def update_own_profile(affiliate: Affiliate, *, changes: Mapping[str, Any], at: datetime) -> None:
     """Change name, company and address, and no other columns."""
     values = {name: changes[name] for name in OWN_COLUMNS & changes.keys()}
-    update_affiliate(
-        affiliate.account, affiliate_id=affiliate.slug, changes=values, at=at
-    )
+    update_affiliate(affiliate.account, affiliate_id=affiliate.slug, changes=values, at=at)

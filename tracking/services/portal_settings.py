@@ -47,11 +47,7 @@ def find_account_of_host(host: str) -> Account | None:
 
 def list_portals_with_host() -> list[PortalSettings]:
     """Return the settings of all accounts whose portal has a host of its own."""
-    rows = (
-        PortalSettings.objects.across_accounts()
-        .exclude(host=None)
-        .select_related("account")
-    )
+    rows = PortalSettings.objects.across_accounts().exclude(host=None).select_related("account")
     return list(rows.order_by("account__slug"))
 
 
@@ -89,9 +85,7 @@ def update_portal_settings(
         row = account.portal_settings.select_for_update(no_key=True).get()
         # A null of a column that came later is its false.
         fields = sorted(
-            it
-            for it, new in changes.items()
-            if ((old := getattr(row, it)) or new) and old != new
+            it for it, new in changes.items() if ((old := getattr(row, it)) or new) and old != new
         )
         if fields:
             row.update_row(**{name: changes[name] for name in fields})
@@ -101,9 +95,7 @@ def update_portal_settings(
     return row
 
 
-def set_portal_host(
-    account: Account, host: str | None, *, at: datetime
-) -> PortalSettings:
+def set_portal_host(account: Account, host: str | None, *, at: datetime) -> PortalSettings:
     """Give the portal a host of its own, or none. Only operators do.
 
     Raises `HostTaken`, and `InvalidSetting` for what is no host of this service.

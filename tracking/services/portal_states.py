@@ -21,12 +21,8 @@ class PortalState:
 def get_portal_state(affiliate: Affiliate) -> PortalState:
     """Return the state of an affiliate, by one statement."""
     account = affiliate.account
-    accepted = account.terms_acceptances.filter(affiliate=affiliate).order_by(
-        "-terms__version"
-    )
-    factors = account.portal_second_factors.filter(
-        affiliate=affiliate, confirmed_at__isnull=False
-    )
+    accepted = account.terms_acceptances.filter(affiliate=affiliate).order_by("-terms__version")
+    factors = account.portal_second_factors.filter(affiliate=affiliate, confirmed_at__isnull=False)
     row = account.affiliates.filter(pk=affiliate.pk).values_list(
         Exists(factors),
         Subquery(accepted.values("terms__version")[:1]),

@@ -20,9 +20,7 @@ from tracking.services.clicks import MAX_VISIT_URL_LENGTH, normalize_url
 MAX_COOKIE_TIME_DAYS = 365
 MAX_HOLD_DAYS = 180
 MAX_SHOP_HOSTS = 20
-SHOP_HOST = re.compile(
-    r"(?=.{1,253}\Z)[a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]{1,5})?", re.ASCII
-)
+SHOP_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]{1,5})?", re.ASCII)
 MAX_RECURRING = 100_000  # sales per customer, and days
 VALIDATED_COLUMNS = (
     *("title", "program_group", "landing_page", "cookie_time"),
@@ -54,9 +52,7 @@ def unarchive_program(account: Account, *, slug: str, at: datetime) -> Program:
     """Unarchive a program, which then accepts conversions again; idempotent."""
     program = get_program(account, slug)
     with transaction.atomic():
-        if program.update_row(
-            expected={"archived_at__isnull": False}, archived_at=None
-        ):
+        if program.update_row(expected={"archived_at__isnull": False}, archived_at=None):
             log_event(account, "program.unarchived", program, at=at)
     return program
 
@@ -72,11 +68,7 @@ def update_program(
         program = get_program(account, slug, lock=True)
         present = {name: getattr(program, name) for name in VALIDATED_COLUMNS}
         validate_program(present | dict(changes))
-        values = {
-            name: value
-            for name, value in changes.items()
-            if getattr(program, name) != value
-        }
+        values = {name: value for name, value in changes.items() if getattr(program, name) != value}
         if "currency" in values and has_conversions(account, program):
             raise CurrencyInUse
         if values:
@@ -102,9 +94,7 @@ def validate_program(values: Mapping[str, Any]) -> None:
     program_group = values.get("program_group", "")
     run_checks(
         lambda: validate_name("The title", values["title"], path="title"),
-        lambda: validate_length(
-            "The program group", program_group, path="program_group"
-        ),
+        lambda: validate_length("The program group", program_group, path="program_group"),
         *(partial(_validate_number, values, *number) for number in numbers),
         lambda: validate_hold_days(values["hold_days"]),
         lambda: _validate_landing_page(values["landing_page"]),
@@ -132,9 +122,7 @@ def _validate_shop_hosts(hosts: Sequence[str]) -> None:
         )
 
 
-def _validate_number(
-    values: Mapping[str, Any], setting: str, column: str, limit: int
-) -> None:
+def _validate_number(values: Mapping[str, Any], setting: str, column: str, limit: int) -> None:
     if not 1 <= values[column] <= limit:
         raise InvalidSetting(setting=setting, rule=f"1 to {limit:,}", path=column)
 

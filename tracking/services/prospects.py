@@ -94,9 +94,7 @@ def promote_winning_prospect(
     if prospect is None:
         return attribution
     return attribution.with_enrollment(
-        promote_prospect(
-            account, prospect=prospect, method=method, trust=attribution.trust, at=at
-        )
+        promote_prospect(account, prospect=prospect, method=method, trust=attribution.trust, at=at)
     )
 
 
@@ -159,15 +157,11 @@ def promote_prospect(
         program=program.slug,
         approved=approved,
     )
-    record_change(
-        account, "affiliate_prospect.promoted", prospect, at=at, method=str(method)
-    )
+    record_change(account, "affiliate_prospect.promoted", prospect, at=at, method=str(method))
     return enrollment
 
 
-def promote_prospect_manually(
-    account: Account, *, public_id: str, at: datetime
-) -> Enrollment:
+def promote_prospect_manually(account: Account, *, public_id: str, at: datetime) -> Enrollment:
     """Make a prospect an affiliate that is approved in its program, as staff decide.
 
     Raises `ProspectAlreadyPromoted`, and `ArchivedProgramReadOnly`.
@@ -178,9 +172,7 @@ def promote_prospect_manually(
         if prospect.promoted_at is not None:
             raise ProspectAlreadyPromoted
         ensure_not_archived(prospect.program)
-        return promote_prospect(
-            account, prospect=prospect, method=PromotionMethod.MANUAL, at=at
-        )
+        return promote_prospect(account, prospect=prospect, method=PromotionMethod.MANUAL, at=at)
 
 
 def delete_prospect(account: Account, *, public_id: str, at: datetime) -> None:

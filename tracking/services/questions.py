@@ -93,9 +93,7 @@ def answer_question(
 def close_question(account: Account, *, question_id: str, at: datetime) -> Question:
     """Close a question without an answer; raise as `answer_question` does."""
     with transaction.atomic():
-        question = _end_question(
-            account, question_id, state=QuestionState.CLOSED, answer="", at=at
-        )
+        question = _end_question(account, question_id, state=QuestionState.CLOSED, answer="", at=at)
         log_event(account, "question.closed", question, at=at)
     return question
 

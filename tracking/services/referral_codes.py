@@ -38,18 +38,14 @@ def find_code_owner(
     )
 
 
-def is_code_taken(
-    account: Account, code: str, *, besides: Enrollment | None = None
-) -> bool:
+def is_code_taken(account: Account, code: str, *, besides: Enrollment | None = None) -> bool:
     """Whether another enrollment or prospect has the code, or has used it before."""
     return find_code_owner(account, code, besides=besides) is not None or was_code_used(
         account, code, besides=besides
     )
 
 
-def was_code_used(
-    account: Account, code: str, *, besides: Enrollment | None = None
-) -> bool:
+def was_code_used(account: Account, code: str, *, besides: Enrollment | None = None) -> bool:
     """Whether another enrollment or prospect has given up the code after its use."""
     code = code.lower()
     if not is_former_id(account, REFERRAL_CODE, code):
@@ -119,18 +115,15 @@ def is_code_like_another(
 ) -> bool:
     """Whether a code, in any case, is or was that of another enrollment or prospect."""
     own = Q(enrollment=enrollment) if enrollment else Q(pk__in=[])
-    return any(
-        rows.exclude(own).exists() for rows in _list_like(account, code)
-    ) or was_code_used(account, code, besides=enrollment)
+    return any(rows.exclude(own).exists() for rows in _list_like(account, code)) or was_code_used(
+        account, code, besides=enrollment
+    )
 
 
 def _list_like(account: Account, code: str) -> list[QuerySet[Any]]:
     """The codes and aliases that differ from a code in case at most."""
     tables: list[Any] = [account.referral_codes, account.referral_code_aliases]
-    return [
-        table.alias(lowered=Lower("code")).filter(lowered=code.lower())
-        for table in tables
-    ]
+    return [table.alias(lowered=Lower("code")).filter(lowered=code.lower()) for table in tables]
 
 
 def create_referral_code(

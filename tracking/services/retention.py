@@ -26,9 +26,7 @@ def delete_expired_attempts(account: Account, *, at: datetime, dry_run: bool) ->
     return delete_in_batches(expired, dry_run=dry_run)
 
 
-def delete_expired_failed_page_calls(
-    account: Account, *, at: datetime, dry_run: bool
-) -> int:
+def delete_expired_failed_page_calls(account: Account, *, at: datetime, dry_run: bool) -> int:
     """Delete failed page calls older than `FAILED_PAGE_CALL_RETENTION`."""
     before = (at - FAILED_PAGE_CALL_RETENTION).date()
     expired = account.failed_page_calls.filter(day__lt=before)
@@ -52,9 +50,7 @@ def delete_refused_claims(account: Account, *, at: datetime, dry_run: bool) -> i
     The conversion keeps its own values, and the claim that was confirmed stays.
     """
     before = at - CLAIM_RETENTION
-    refused = account.conversion_claims.filter(
-        confirmed_at=None, decided_at__lte=before
-    )
+    refused = account.conversion_claims.filter(confirmed_at=None, decided_at__lte=before)
     return delete_in_batches(refused, dry_run=dry_run)
 
 
@@ -76,17 +72,13 @@ def anonymize_ip(address: str) -> str:
     return str(network.network_address)
 
 
-def _anonymize_rows(
-    rows: models.QuerySet[Any], *, before: datetime, dry_run: bool
-) -> int:
+def _anonymize_rows(rows: models.QuerySet[Any], *, before: datetime, dry_run: bool) -> int:
     """Anonymize in one pass from the newest row, by the index of the lists.
 
     Each batch is a transaction that locks its rows.
     """
     has_full_ip = Q(ip__isnull=False) & ~Q(ip__regex=NETWORK_ADDRESS_PATTERN)
-    expired = rows.filter(
-        has_full_ip | Q(user_agent__isnull=False), created_at__lte=before
-    )
+    expired = rows.filter(has_full_ip | Q(user_agent__isnull=False), created_at__lte=before)
     if dry_run:
         return expired.count()
     count, remaining = 0, expired.order_by("-created_at", "-id")

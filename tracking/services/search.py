@@ -55,9 +55,7 @@ def find_affiliates(account: Account, term: str) -> FoundRows:
             found, is_cut = _list_with_word(account, word, MAX_READ_SUFFIXES)
             with_word, has_more = set(found), has_more or is_cut
         pks = [pk for pk in pks if pk in with_word]
-    return FoundRows(
-        pks[:MAX_FOUND_AFFILIATES], has_more or len(pks) > MAX_FOUND_AFFILIATES
-    )
+    return FoundRows(pks[:MAX_FOUND_AFFILIATES], has_more or len(pks) > MAX_FOUND_AFFILIATES)
 
 
 def list_affiliates_by_text(account: Account, text: str, most: int) -> list[Affiliate]:
@@ -203,9 +201,7 @@ def find_orders(account: Account, term: str) -> FoundRows:
     if not pks and without_words != term:
         pks = _list_orders(account, without_words)
     if name := normalize_order_name(term):
-        named = account.shop_orders.filter(
-            name__begins_with=name, conversion__isnull=False
-        )
+        named = account.shop_orders.filter(name__begins_with=name, conversion__isnull=False)
         rows = named.order_by("name", "-id").values_list("conversion", flat=True)
         pks = list(dict.fromkeys([*pks, *rows[: MAX_FOUND_ORDERS + 1]]))
     return FoundRows(pks[:MAX_FOUND_ORDERS], len(pks) > MAX_FOUND_ORDERS)

@@ -107,9 +107,7 @@ def use_code(affiliate: Affiliate, *, code: str, at: datetime) -> None:
             if others is None:
                 raise WrongCode
             row.update_row(recovery_codes=others)
-            log_event(
-                affiliate.account, "affiliate.second_factor_code_used", affiliate, at=at
-            )
+            log_event(affiliate.account, "affiliate.second_factor_code_used", affiliate, at=at)
             return
         step = find_step(row.secret, code, at=at)
         if step is None or step <= row.last_step:
@@ -124,9 +122,7 @@ def remove_second_factor(affiliate: Affiliate, *, code: str, at: datetime) -> No
         delete_second_factor(affiliate.account, affiliate, at=at)
 
 
-def delete_second_factor(
-    account: Account, affiliate: Affiliate, *, at: datetime
-) -> None:
+def delete_second_factor(account: Account, affiliate: Affiliate, *, at: datetime) -> None:
     """Remove the second factor of an affiliate who lost it; the caller is trusted."""
     was_on = has_second_factor(affiliate)
     rows = account.portal_second_factors.filter(affiliate=affiliate)

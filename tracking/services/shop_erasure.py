@@ -35,9 +35,7 @@ def erase_shop_customer(account: Account, customer: Customer) -> int:
     """
     conversions = account.conversions.filter(customer=customer)
     orders = account.shop_orders.filter(conversion__in=conversions)
-    names = set(
-        orders.exclude(customer_key="").values_list("connection", "customer_key")
-    )
+    names = set(orders.exclude(customer_key="").values_list("connection", "customer_key"))
     for connection in account.connections.all():
         prefix = connection.settings.get("id_prefix", "")
         key = customer.customer_id.removeprefix(prefix)
@@ -89,8 +87,7 @@ def forget_codes(events: QuerySet[ShopEvent]) -> int:
 def _forget_codes(event: ShopEvent) -> None:
     beginning = UNKNOWN_CODES.partition("{")[0]
     event.result = [
-        NO_REFERRAL if sentence.startswith(beginning) else sentence
-        for sentence in event.result
+        NO_REFERRAL if sentence.startswith(beginning) else sentence for sentence in event.result
     ]
 
 
@@ -148,9 +145,7 @@ class _CodeSearch:
 
     def __init__(self, codes: Collection[str]) -> None:
         self.folded = {code.casefold() for code in codes if len(code) > 2}
-        self.texts = {
-            it for code in self.folded for it in (code, json.dumps(code)[1:-1])
-        }
+        self.texts = {it for code in self.folded for it in (code, json.dumps(code)[1:-1])}
         words = "|".join(map(re.escape, self.texts))
         self.pattern = re.compile(rf"(?<![\w-])({words})(?![\w-])")
 

@@ -64,9 +64,7 @@ def lock_table_upload(account: Account, upload: TableUpload) -> TableUpload:
     return found
 
 
-def finish_table_upload(
-    upload: TableUpload, table_import: TableImport, *, left_out: bytes
-) -> None:
+def finish_table_upload(upload: TableUpload, table_import: TableImport, *, left_out: bytes) -> None:
     """Keep of a file that was imported only the rows left out; empty: none."""
     content = pack_content(left_out) if left_out else ""
     upload.update_row(table_import=table_import, content=content)
@@ -79,9 +77,7 @@ def find_left_out(table_import: TableImport) -> bytes | None:
     return read_content(upload) if upload else None
 
 
-def delete_expired_table_uploads(
-    account: Account, *, at: datetime, dry_run: bool
-) -> int:
+def delete_expired_table_uploads(account: Account, *, at: datetime, dry_run: bool) -> int:
     """Delete the files that are older than `UPLOAD_RETENTION`."""
     expired = account.table_uploads.filter(created_at__lte=at - UPLOAD_RETENTION)
     return delete_in_batches(expired, dry_run=dry_run)

@@ -50,9 +50,7 @@ def record_visit(
     def store(keeps_texts: bool) -> DomainError | None:  # noqa: FBT001
         failure, click = None, None
         try:
-            click = record_page_click(
-                account, visit=visit, at=at, keeps_texts=keeps_texts
-            )
+            click = record_page_click(account, visit=visit, at=at, keeps_texts=keeps_texts)
         except DomainError as error:
             failure = error
             click = _find_click(account, previous_tracking_id)

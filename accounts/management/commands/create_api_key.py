@@ -43,6 +43,4 @@ class Command(AccountCommand):
         if name is not None:
             validate_name("The label", name)
         key, text = create_api_key(account, name=name or "", role=role, at=at)
-        self.write_result(
-            text, key=text, prefix=key.prefix, name=key.name, role=key.role
-        )
+        self.write_result(text, key=text, prefix=key.prefix, name=key.name, role=key.role)

@@ -12,8 +12,6 @@ class Command(AccountCommand):
         " be valid while a shop changes over."
     )
 
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
+    def run_for_account(self, account: Account, *, at: datetime, **options: Any) -> None:
         secret = create_signing_secret(account, at=at)
         self.write_result(secret.secret, secret=secret.secret, prefix=secret.prefix)

@@ -7,10 +7,7 @@ from accounts.services.webhooks import disable_webhook, get_webhook
 
 
 class Command(AccountCommand):
-    help = (
-        "Disable a webhook: pending deliveries wait,"
-        " new events are not recorded for it."
-    )
+    help = "Disable a webhook: pending deliveries wait, new events are not recorded for it."
     arguments = {"webhook": "the webhook ID, we_…"}
 
     def run_for_account(

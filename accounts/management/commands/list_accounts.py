@@ -19,8 +19,6 @@ class Command(JsonCommand):
 
     def run(self, *, at: datetime, **options: Any) -> None:
         rows = list(Account.objects.order_by("slug").values(*COLUMNS))
-        output = [
-            {KEYS.get(it, it): value for it, value in row.items()} for row in rows
-        ]
+        output = [{KEYS.get(it, it): value for it, value in row.items()} for row in rows]
         table = [tuple(row.values()) for row in rows]
         self.write_table(tuple(COLUMNS.values()), table, accounts=output)

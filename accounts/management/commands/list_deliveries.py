@@ -54,7 +54,6 @@ class Command(AccountCommand):
             for row in deliveries
         ]
         output = [
-            {JSON_KEYS.get(name, name): value for name, value in row.items()}
-            for row in deliveries
+            {JSON_KEYS.get(name, name): value for name, value in row.items()} for row in deliveries
         ]
         self.write_table(TITLES, rows, deliveries=output)

@@ -30,9 +30,7 @@ TITLES = (
 class Command(AccountCommand):
     help = "List the account's webhooks and its affiliates' postbacks, oldest first."
 
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
+    def run_for_account(self, account: Account, *, at: datetime, **options: Any) -> None:
         webhooks = list(account.webhook_endpoints.order_by("id").values(*COLUMNS))
         rows = [
             (
@@ -47,7 +45,5 @@ class Command(AccountCommand):
             )
             for webhook in webhooks
         ]
-        output = [
-            {"webhook": webhook.pop("public_id"), **webhook} for webhook in webhooks
-        ]
+        output = [{"webhook": webhook.pop("public_id"), **webhook} for webhook in webhooks]
         self.write_table(TITLES, rows, webhooks=output)

@@ -9,9 +9,7 @@ from accounts.services.accounts import lock_account
 class Command(AccountCommand):
     help = "Lock an account: tracking requests are rejected until it is unlocked."
 
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
+    def run_for_account(self, account: Account, *, at: datetime, **options: Any) -> None:
         lock_account(account, at=at)
         self.write_result(
             f"{account} is locked: tracking requests are refused",

@@ -24,9 +24,7 @@ class Command(AccountCommand):
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--role", choices=Role.values)
         what.add_argument("--deactivate", action="store_true", help="ends all sessions")
-        what.add_argument(
-            "--activate", action="store_true", help="prints a new password"
-        )
+        what.add_argument("--activate", action="store_true", help="prints a new password")
         what.add_argument(
             "--remove-second-factor",
             action="store_true",

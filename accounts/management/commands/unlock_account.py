@@ -9,8 +9,6 @@ from accounts.services.accounts import unlock_account
 class Command(AccountCommand):
     help = "Unlock an account: tracking requests are accepted again."
 
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
+    def run_for_account(self, account: Account, *, at: datetime, **options: Any) -> None:
         unlock_account(account, at=at)
         self.write_result(f"{account} is unlocked", account=account.slug, locked=False)

@@ -77,9 +77,7 @@ class EnrollmentRepresentation(Representation):
 
 
 @compiled
-def enrollment_by_affiliate(
-    account: Account, program: Program, affiliate_slug: str
-) -> Any:
+def enrollment_by_affiliate(account: Account, program: Program, affiliate_slug: str) -> Any:
     """The enrollment of an affiliate in a program, unless the affiliate is deleted."""
     rows = Enrollment.objects.of(account).not_deleted().filter(program=program)
     return EnrollmentRepresentation.select(rows.filter(affiliate__slug=affiliate_slug))

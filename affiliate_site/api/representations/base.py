@@ -277,9 +277,7 @@ class NestedList(Key):
 class Inline:
     """The keys of another representation, with the columns of a relation, if named."""
 
-    def __init__(
-        self, representation: type[Representation], relation: str = ""
-    ) -> None:
+    def __init__(self, representation: type[Representation], relation: str = "") -> None:
         self.representation = representation
         self.relation = relation
 
@@ -341,8 +339,7 @@ class Representation:
     def build_reader(cls, columns: Columns, prefix: str) -> Reader:
         """Return the function that makes the answer from a row."""
         readers = [
-            (name, key.build_reader(columns, prefix + key.prefix))
-            for name, key in cls.keys.items()
+            (name, key.build_reader(columns, prefix + key.prefix)) for name, key in cls.keys.items()
         ]
         return lambda row: {name: read(row) for name, read in readers}
 
@@ -350,8 +347,7 @@ class Representation:
     def represent_all(cls, rows: list[Row], account: Account) -> list[dict]:
         """Return the answers for rows, as dicts; loads their nested lists."""
         lists = [
-            nested.load(account, [row[parent] for row in rows])
-            for nested, parent in cls.lists
+            nested.load(account, [row[parent] for row in rows]) for nested, parent in cls.lists
         ]
         read = cls.read
         return [read((*row, lists, account)) for row in rows]

@@ -77,9 +77,7 @@ class NestedCommissionRepresentation(Representation):
     conversion_sub_amount = Amount("sub_amount", null=True, example=64.5)
     amount = Amount(example=6.45)
     commission_type = Text(example="standard")
-    approved = Boolean(
-        "status", ACCOUNT, function=get_approval, null=True, example=True
-    )
+    approved = Boolean("status", ACCOUNT, function=get_approval, null=True, example=True)
     affiliate = Nested(AffiliateSummaryRepresentation, "affiliate")
     kind = Choice(choices=CommissionKind.values, example="regular")
     currency = Text(example="EUR")
@@ -145,9 +143,7 @@ class ConversionRepresentation(Representation):
     )
     program = Nested(ProgramSummaryRepresentation, "program")
     affiliate = Nested(AffiliateSummaryRepresentation, "affiliate")
-    customer = Nested(
-        CustomerSummaryRepresentation, "customer", null=True, hidden_by="deleted_at"
-    )
+    customer = Nested(CustomerSummaryRepresentation, "customer", null=True, hidden_by="deleted_at")
     meta_data = TextMap(example={"channel": "web"})
     created_at = Time(example="2026-05-07T10:02:45+00:00")
     warnings = List(null=True)

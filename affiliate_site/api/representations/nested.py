@@ -74,9 +74,5 @@ class ReferralLinkRepresentation(Representation):
         function=build_referral_link,
         example="https://tea.example.net/?ref=n4k2x8p",
     )
-    asset_id = Text(
-        "asset__id", "asset__hex", function=build_numbered_id, example="3-5fd01a"
-    )
-    source_id = Text(
-        "source__id", "source__hex", function=build_numbered_id, example="41-9c27be"
-    )
+    asset_id = Text("asset__id", "asset__hex", function=build_numbered_id, example="3-5fd01a")
+    source_id = Text("source__id", "source__hex", function=build_numbered_id, example="41-9c27be")

@@ -116,9 +116,7 @@ class CommissionTypeRepresentation(Representation):
         example=True,
         help_text="whether parent affiliates earn commissions of this type",
     )
-    affiliate_group_overrides = NestedList(
-        GroupRateRepresentation, rates_of_commission_types
-    )
+    affiliate_group_overrides = NestedList(GroupRateRepresentation, rates_of_commission_types)
 
 
 def build_level_identifier(level: int) -> str:
@@ -156,7 +154,5 @@ class BonusRepresentation(Representation):
     goal = Amount(example=10)
     period = Choice(choices=BonusPeriod.values, example="month")
     type = Choice("kind", choices=RateKind.values, example="fixed")
-    amount = Amount(
-        "value", example=25, help_text="the reward: 5 is 5 % of the total, or 5 units"
-    )
+    amount = Amount("value", example=25, help_text="the reward: 5 is 5 % of the total, or 5 units")
     currency = Text("program__currency", example="EUR")

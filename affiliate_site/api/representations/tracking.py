@@ -103,9 +103,7 @@ class CustomerRepresentation(Representation):
     click = Nested(ClickSummaryRepresentation, "click", null=True)
     program = Nested(ProgramSummaryRepresentation, "program")
     affiliate = Nested(AffiliateSummaryRepresentation, "affiliate")
-    affiliate_meta_data = TextMap(
-        "click__meta_data", null=True, example={"subid1": "may-letter"}
-    )
+    affiliate_meta_data = TextMap("click__meta_data", null=True, example={"subid1": "may-letter"})
     meta_data = TextMap(example={"plan": "monthly"})
     warnings = List(null=True)
 

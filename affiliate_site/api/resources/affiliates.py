@@ -123,9 +123,7 @@ class AffiliateViewSet(TenantViewSet):
         """Update an affiliate; company and address are replaced as a whole."""
         get_affiliate(self.account, affiliate_id)
         changes = build_affiliate_changes(self.validate_body())
-        update_affiliate(
-            self.account, affiliate_id=affiliate_id, changes=changes, at=self.at
-        )
+        update_affiliate(self.account, affiliate_id=affiliate_id, changes=changes, at=self.at)
         return self.render_key(affiliate_id)
 
     def destroy(self, request, affiliate_id):

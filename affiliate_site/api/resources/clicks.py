@@ -58,9 +58,7 @@ class ClickFilterSet(BaseFilterSet):
 
 
 for name in ("meta_data[key]", "meta_data[value]"):
-    ClickFilterSet.base_filters[name] = TextFilter(
-        method=lambda rows, name, value: rows
-    )
+    ClickFilterSet.base_filters[name] = TextFilter(method=lambda rows, name, value: rows)
 
 
 class ClickViewSet(TenantViewSet):
@@ -87,9 +85,7 @@ class ClickViewSet(TenantViewSet):
         """Create a click; every call creates a new one."""
         if is_missing(self.body.get("referral_code")):
             require_parameters(self.body, "asset_id", "source_id")
-        click = record_click(
-            self.account, visit=build_visit(self.validate_body()), at=self.at
-        )
+        click = record_click(self.account, visit=build_visit(self.validate_body()), at=self.at)
         return self.render_row((click.public_id,))
 
     def retrieve(self, request, click_id):

@@ -96,9 +96,7 @@ class ConversionFilterSet(BaseFilterSet):
     def filter_by_pending(self, rows, name, value):
         if not value:
             return rows
-        pending = self.account.commissions.not_deleted().filter(
-            status=CommissionStatus.PENDING
-        )
+        pending = self.account.commissions.not_deleted().filter(status=CommissionStatus.PENDING)
         return rows.filter(pk__in=pending.values("conversion"))
 
 
@@ -211,9 +209,7 @@ class AddedCommissionViewSet(TenantViewSet):
         added = add_commissions(
             self.account,
             conversion_id=pk,
-            line_items=build_added_line_items(
-                items, is_array=isinstance(self.body, list)
-            ),
+            line_items=build_added_line_items(items, is_array=isinstance(self.body, list)),
             at=self.at,
         )
         pks = [commission.pk for commission in added]
@@ -244,8 +240,6 @@ def build_conversion_changes(data: dict) -> dict:
 def build_added_line_items(items: list[dict], *, is_array: bool) -> list[LineItem]:
     """Build the service's input from validated data."""
     return [
-        build_line_item(
-            item, "conversion_sub_amount", f"[{index}]." if is_array else ""
-        )
+        build_line_item(item, "conversion_sub_amount", f"[{index}]." if is_array else "")
         for index, item in enumerate(items)
     ]

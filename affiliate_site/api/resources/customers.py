@@ -109,9 +109,7 @@ class CustomerViewSet(BaseCustomerViewSet):
         """Create a customer and attribute it to an affiliate for its lifetime."""
         require_parameters(self.body, "customer_id")
         body, query = self.validate_body_and_query()
-        customer = create_customer(
-            self.account, data=build_customer_data(body | query), at=self.at
-        )
+        customer = create_customer(self.account, data=build_customer_data(body | query), at=self.at)
         return self.render_instance(customer)
 
     def retrieve(self, request, customer_id):

@@ -50,10 +50,7 @@ APPROVAL_VALUES = {"true": True, "false": False, "pending": None}
 APPROVAL_ALIASES = {
     "null": "pending",
     "pending": "pending",
-    **{
-        text: str(value).lower()
-        for text, value in QueryBooleanField.BOOLEAN_VALUES.items()
-    },
+    **{text: str(value).lower() for text, value in QueryBooleanField.BOOLEAN_VALUES.items()},
 }
 
 
@@ -68,9 +65,7 @@ class AffiliateReferenceInputSerializer(InputSerializer):
     def validate(self, attrs):
         attrs = super().validate(attrs)
         try:
-            data = EnrollmentData(
-                affiliate_id=attrs.get("id"), email=attrs.get("email")
-            )
+            data = EnrollmentData(affiliate_id=attrs.get("id"), email=attrs.get("email"))
             get_referenced_affiliate(self.context["account"], data)
         except UnknownReference as error:
             raise ValidationError({"id": FieldError(error.text).detail}) from None
@@ -162,9 +157,7 @@ class EnrollmentViewSet(TenantViewSet):
         data = build_enrollment_data(
             self.validate_body(), is_auto_approved=program.auto_approve_affiliates
         )
-        enrollment = create_enrollment(
-            self.account, program=program, data=data, at=self.at
-        )
+        enrollment = create_enrollment(self.account, program=program, data=data, at=self.at)
         if wants_welcome_mail(self.request):
             send_welcome_mail(self.account, enrollment.affiliate, at=self.at)
         return self.render_enrollment(enrollment)

@@ -58,18 +58,14 @@ class HierarchyViewSet(TenantViewSet):
         """Set the parent of an affiliate, which earns from later conversions."""
         get_affiliate(self.account, affiliate_id)
         body = self.validate_body()
-        return self.assign_parent(
-            affiliate_id, body.get("affiliate_id"), body.get("via")
-        )
+        return self.assign_parent(affiliate_id, body.get("affiliate_id"), body.get("via"))
 
     def remove_parent(self, request, affiliate_id):
         """Remove the parent of an affiliate, if any."""
         return self.assign_parent(affiliate_id, None)
 
     def assign_group(self, affiliate_id, group_id):
-        set_group(
-            self.account, affiliate_id=affiliate_id, group_id=group_id, at=self.at
-        )
+        set_group(self.account, affiliate_id=affiliate_id, group_id=group_id, at=self.at)
         return self.render_key(affiliate_id)
 
     def assign_parent(self, affiliate_id, parent_id, via=None):

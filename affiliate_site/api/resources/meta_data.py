@@ -129,9 +129,7 @@ class ConversionMetaDataViewSet(MetaDataViewSet):
     not_found_error = ConversionNotFound
 
     def get_rows(self, row_id):
-        return self.account.conversions.not_deleted().filter(
-            pk=parse_integer_id(row_id)
-        )
+        return self.account.conversions.not_deleted().filter(pk=parse_integer_id(row_id))
 
 
 class AffiliateMetaDataViewSet(MetaDataViewSet):

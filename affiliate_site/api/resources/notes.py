@@ -61,9 +61,7 @@ class NoteViewSet(TenantViewSet):
         affiliate = get_affiliate(self.account, affiliate_id)
         get_note(self.account, affiliate, note_id)
         text = self.validate_body().get("note")
-        update_note(
-            self.account, affiliate=affiliate, note_id=note_id, text=text, at=self.at
-        )
+        update_note(self.account, affiliate=affiliate, note_id=note_id, text=text, at=self.at)
         return self.render_note(affiliate, note_id)
 
     def destroy(self, request, affiliate_id, note_id):
@@ -74,7 +72,5 @@ class NoteViewSet(TenantViewSet):
 
     def render_note(self, affiliate, note_id):
         return self.render_row(
-            self.get_row(
-                note_by_public_id, NoteNotFound, affiliate=affiliate, public_id=note_id
-            )
+            self.get_row(note_by_public_id, NoteNotFound, affiliate=affiliate, public_id=note_id)
         )

@@ -112,9 +112,7 @@ class PaymentViewSet(TenantViewSet):
         affiliates = list_known_slugs(self.account, list_payee_ids(self.body))
         items = self.validate_body_items(known_affiliate_ids=affiliates)
         orders = build_payment_orders(items, is_array=isinstance(self.body, list))
-        payments = create_payments(
-            self.account, orders=orders, affiliates=affiliates, at=self.at
-        )
+        payments = create_payments(self.account, orders=orders, affiliates=affiliates, at=self.at)
         pks = [payment.pk for payment in payments]
         rows = PaymentRepresentation.rows_by_pk.all(account=self.account, pks=pks)
         return self.render_rows(rows)

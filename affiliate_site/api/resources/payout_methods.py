@@ -60,9 +60,7 @@ class PayoutMethodViewSet(TenantViewSet):
 
     def retrieve(self, request, affiliate_id, method):
         """Retrieve a payout method of an affiliate."""
-        return self.render_payout_method(
-            get_affiliate(self.account, affiliate_id), method
-        )
+        return self.render_payout_method(get_affiliate(self.account, affiliate_id), method)
 
     def update(self, request, affiliate_id, method):
         """Set a payout method or replace its details; the first one is primary."""

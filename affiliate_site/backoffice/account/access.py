@@ -122,9 +122,7 @@ class StaffUserAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             request.user,
             "Reset password",
             reset_password,
-            skip_reason=lambda row: (
-                "" if row.is_active else "inactive: activate it instead"
-            ),
+            skip_reason=lambda row: "" if row.is_active else "inactive: activate it instead",
         )
         return self._show_password_once(request, rows, admin_action)
 
@@ -183,6 +181,4 @@ def get_unmanageable_reason(row, user) -> str:
     """Why `user` cannot manage this staff user; empty if they can."""
     if row.account_id is None:
         return "operators are managed with manage.py"
-    return (
-        "you cannot change your own sign-in; ask another owner" if row == user else ""
-    )
+    return "you cannot change your own sign-in; ask another owner" if row == user else ""

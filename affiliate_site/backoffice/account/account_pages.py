@@ -34,9 +34,7 @@ class AccountSettingsForm(ServiceForm):
     customer_email_keys = forms.CharField(
         label="Metadata keys with the customer's e-mail address",
         required=False,
-        help_text=(
-            "Separated by commas, such as email. The first one that is set is searched."
-        ),
+        help_text=("Separated by commas, such as email. The first one that is set is searched."),
     )
     default_currency = forms.ChoiceField(
         label="Currency",
@@ -78,8 +76,7 @@ class AccountSettingsForm(ServiceForm):
     max_browser_amount = forms.IntegerField(
         label="Highest amount of an unsigned sale",
         help_text=(
-            "In units of the program's currency. A higher sale is listed under Failed"
-            " page calls."
+            "In units of the program's currency. A higher sale is listed under Failed page calls."
         ),
     )
     visitor_data_days = forms.IntegerField(
@@ -103,9 +100,7 @@ class AccountSettingsForm(ServiceForm):
     require_second_factor = forms.BooleanField(
         label="Require two-factor authentication",
         required=False,
-        help_text=(
-            "Staff without a device have to set one up before they see anything else."
-        ),
+        help_text=("Staff without a device have to set one up before they see anything else."),
     )
 
     fieldsets: FieldSets = (

@@ -136,9 +136,7 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
             rows = filter_for_user(Affiliate.objects.filter(slug=slug), request.user)
             found = Q(pk__in=[])
             for row in rows.select_related("account"):
-                found |= Q(
-                    find_of_affiliates(row.account, [row.pk]), account=row.account
-                )
+                found |= Q(find_of_affiliates(row.account, [row.pk]), account=row.account)
             return queryset.filter(found), False
         found = Q(subject=prefix + slug) | find_by_name(request.user, term)
         return queryset.filter(found), False
@@ -172,10 +170,7 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
             if isinstance(details[name], bool | None):
                 details[name] = APPROVAL_WORDS[details[name]]
         return format_key_values(
-            {
-                name: format_value(value, has_changes=has_changes)
-                for name, value in details.items()
-            }
+            {name: format_value(value, has_changes=has_changes) for name, value in details.items()}
         )
 
 

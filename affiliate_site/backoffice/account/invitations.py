@@ -40,9 +40,7 @@ class InvitationAdmin(ReadOnlyBackOfficeAdmin):
         admin_action = AdminAction(
             "Revoke invitations",
             is_dangerous=True,
-            perform=lambda row, at: revoke_invitation(
-                row.account, invitation_id=row.pk, at=at
-            ),
+            perform=lambda row, at: revoke_invitation(row.account, invitation_id=row.pk, at=at),
             skip_reason=lambda row: (
                 "already accepted"
                 if row.accepted_at

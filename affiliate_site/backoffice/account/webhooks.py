@@ -146,9 +146,7 @@ class WebhookEndpointAdmin(
     def rotate_selected(self, request, rows):
         admin_action = AdminAction(
             "Rotate secret (the old secret stays valid for 24 hours)",
-            perform=lambda row, at: (
-                rotate_secret(row.account, webhook=row.public_id, at=at).secret
-            ),
+            perform=lambda row, at: rotate_secret(row.account, webhook=row.public_id, at=at).secret,
             skip_reason=lambda row: "postbacks are not signed" if row.affiliate else "",
         )
         return show_secret_once(
@@ -174,9 +172,7 @@ class WebhookEndpointAdmin(
     def enable_selected(self, request, rows):
         admin_action = AdminAction(
             "Enable webhooks",
-            perform=lambda row, at: enable_webhook(
-                row.account, webhook=row.public_id, at=at
-            ),
+            perform=lambda row, at: enable_webhook(row.account, webhook=row.public_id, at=at),
             skip_reason=lambda row: "" if row.disabled_at else "already enabled",
         )
         return run_admin_action(self, request, rows, admin_action)
@@ -237,8 +233,6 @@ class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     def resend_selected(self, request, rows):
         admin_action = AdminAction(
             "Resend",
-            perform=lambda row, at: resend_delivery(
-                row.account, delivery_id=row.pk, at=at
-            ),
+            perform=lambda row, at: resend_delivery(row.account, delivery_id=row.pk, at=at),
         )
         return run_admin_action(self, request, rows, admin_action)

@@ -322,14 +322,8 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         if not self.has_view_permission(request):
             raise PermissionDenied
         text, account = request.GET.get("q", ""), request.user.account
-        found = (
-            list_affiliates_by_text(account, text, MAX_CANDIDATES)
-            if account and text
-            else []
-        )
-        return JsonResponse(
-            {"results": [(row.slug, format_person(row)) for row in found]}
-        )
+        found = list_affiliates_by_text(account, text, MAX_CANDIDATES) if account and text else []
+        return JsonResponse({"results": [(row.slug, format_person(row)) for row in found]})
 
     def get_columns(self, request):
         """Say what a search found an affiliate by, and what the statistics count."""
@@ -341,11 +335,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         if request.GET.get(EnrolledProgramFilter.parameter_name):
             titles[LAST_DAYS] = f"{titles.get(LAST_DAYS, LAST_DAYS)}, in the program"
             titles[BALANCE_TITLE] = f"{BALANCE_TITLE}, all programs"
-        return [
-            rename(each, titles)
-            for each in columns
-            if is_search or each is not FOUND_BY
-        ]
+        return [rename(each, titles) for each in columns if is_search or each is not FOUND_BY]
 
     def prepare_rows(self, request, rows):
         """Add the statistics; operators see them if all rows are of one account."""
@@ -364,15 +354,11 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
                 at=at,
             )
             enrollments = list_search_codes(account, rows)
-        found_by = list_hidden_matches(
-            rows, enrollments, request.GET.get(SEARCH_VAR, "")
-        )
+        found_by = list_hidden_matches(rows, enrollments, request.GET.get(SEARCH_VAR, ""))
         for row in rows:
             row.performance = performance.get(row.pk)
             row.found_by = found_by.get(row.pk, ())
-            row.approvals = [
-                approved for pk, approved, *_ in enrollments if pk == row.pk
-            ]
+            row.approvals = [approved for pk, approved, *_ in enrollments if pk == row.pk]
 
 
 @admin.register(Enrollment)
@@ -469,9 +455,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
 
     @action(description="Disapprove", permissions=["manage"])
     def disapprove_selected(self, request, rows):
-        return self._set_approval(
-            request, rows, "Disapprove affiliates", approved=False
-        )
+        return self._set_approval(request, rows, "Disapprove affiliates", approved=False)
 
     def _set_approval(self, request, rows, title, *, approved):
         admin_action = AdminAction(
@@ -485,9 +469,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
             ),
             is_dangerous=not approved,
             skip_reason=lambda row: (
-                f"already {APPROVAL_STATUSES[approved]}"
-                if row.approved is approved
-                else ""
+                f"already {APPROVAL_STATUSES[approved]}" if row.approved is approved else ""
             ),
         )
         return run_admin_action(self, request, rows, admin_action)

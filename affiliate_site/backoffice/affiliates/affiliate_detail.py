@@ -110,9 +110,7 @@ def build_affiliate_context(request, affiliate) -> dict:
     programs = list_program_cards(request.user, affiliate)
     amounts = {
         currency: each
-        for (_, currency), each in get_amounts_due(
-            account, [affiliate.pk], at=at
-        ).items()
+        for (_, currency), each in get_amounts_due(account, [affiliate.pk], at=at).items()
     }
     balances = {key: each.payable for key, each in amounts.items() if each.payable}
     has_hold = any(each.held_until is not None for each in amounts.values())
@@ -145,9 +143,7 @@ def build_affiliate_context(request, affiliate) -> dict:
         ],
         "pay_links": list_pay_links(request, affiliate, balances),
         "withheld": list_withheld(request.user, affiliate),
-        "obstacle": describe_obstacle(
-            affiliate, payout_context["payout_methods"], today
-        )
+        "obstacle": describe_obstacle(affiliate, payout_context["payout_methods"], today)
         if is_due
         else "",
         "cards": build_cards(affiliate, by_day, at),
@@ -163,10 +159,7 @@ def build_affiliate_context(request, affiliate) -> dict:
         "previous": previous,
         "next": following,
         "tab": tab,
-        "tabs": [
-            (title, f"?tab={name}#sections", name == tab)
-            for name, title in TABS.items()
-        ],
+        "tabs": [(title, f"?tab={name}#sections", name == tab) for name, title in TABS.items()],
         "programs": programs,
         "tab_template": f"admin/affiliates/tab_{tab}.html",
         **TAB_CONTEXTS[tab](request, affiliate),
@@ -346,9 +339,7 @@ def list_children(affiliate) -> list:
 def list_program_cards(user, affiliate) -> list[ProgramCard]:
     """The programs of the affiliate, the newest first, with their links."""
     rows = affiliate.account.enrollments.filter(affiliate=affiliate).newest_first()
-    enrollments = {
-        row.pk: row for row in rows.select_related("program", "account")[:MAX_PROGRAMS]
-    }
+    enrollments = {row.pk: row for row in rows.select_related("program", "account")[:MAX_PROGRAMS]}
     parts = rows.filter(pk__in=enrollments).with_link_parts()
     style = get_link_style(affiliate.account)
     codes = affiliate.account.referral_code_aliases.filter(enrollment__in=enrollments)
@@ -370,9 +361,7 @@ def list_program_cards(user, affiliate) -> list[ProgramCard]:
                 coupon=part["coupon__code"] or "",
                 links=build_links(part, style),
                 has_qr_codes=index < MAX_QR_CODES,
-                urls={
-                    page.name: url for page, url in list_page_links(user, enrollment)
-                },
+                urls={page.name: url for page, url in list_page_links(user, enrollment)},
             )
         )
     return cards

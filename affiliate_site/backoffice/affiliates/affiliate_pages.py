@@ -68,10 +68,7 @@ class RemoveAffiliatePage(AffiliatePage, RemovePage):
             " still be approved or disapproved.",
         ]
         if balances:
-            lines.append(
-                f"Balance due: {format_totals(balances)}. It stays and can still be"
-                " paid."
-            )
+            lines.append(f"Balance due: {format_totals(balances)}. It stays and can still be paid.")
         if children:
             lines.append(
                 f"Recruited affiliates: {children:,} lose their parent; from then on,"

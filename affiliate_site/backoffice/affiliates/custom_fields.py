@@ -72,9 +72,7 @@ class EditCustomFieldPage(FormPage):
 class RemoveCustomFieldPage(RemovePage):
     button = "Remove"
     permission = "tracking.delete_customfield"
-    explanation = (
-        "The field is no longer asked for. Answers that affiliates have given are kept."
-    )
+    explanation = "The field is no longer asked for. Answers that affiliates have given are kept."
     service = staticmethod(delete_custom_field)
     done_message = "The custom field was removed."
 

@@ -121,9 +121,7 @@ class EnrollmentForm(CodeOwnerForm):
 class NewEnrollmentForm(EnrollmentForm):
     """A searched affiliate in a program."""
 
-    affiliate = RowChoiceField(
-        "affiliates", search_field=Enrollment._meta.get_field("affiliate")
-    )
+    affiliate = RowChoiceField("affiliates", search_field=Enrollment._meta.get_field("affiliate"))
 
     field_order = ("affiliate", "program", "approval", "coupon")
 
@@ -196,9 +194,7 @@ class ApprovalPage(EnrollmentPage):
 
     @classmethod
     def is_offered(cls, enrollment):
-        return super().is_offered(enrollment) and enrollment.approved is not (
-            cls.approved
-        )
+        return super().is_offered(enrollment) and enrollment.approved is not (cls.approved)
 
     def get_values(self, form):
         return {"changes": {"approved": self.approved}}
@@ -236,9 +232,7 @@ class ResetEnrollmentPage(ApprovalPage):
     name = "reset"
     title = button = "Back to pending"
     done_message = "{result.affiliate} is pending in {row.program.title}."
-    explanation = (
-        "The affiliate waits for a decision again and earns nothing new until then."
-    )
+    explanation = "The affiliate waits for a decision again and earns nothing new until then."
 
 
 class CodesForm(CodeOwnerForm):
@@ -250,9 +244,7 @@ class CodesForm(CodeOwnerForm):
         required=False,
         help_text="1 to 64 characters. Empty: no coupon.",
     )
-    referral_code = forms.CharField(
-        help_text="3 to 64 letters, digits, dashes and underscores."
-    )
+    referral_code = forms.CharField(help_text="3 to 64 letters, digits, dashes and underscores.")
     aliases = LinesField(
         label="Further codes",
         required=False,

@@ -84,9 +84,7 @@ class NewAffiliateForm(CodeOwnerForm, LanguageForm):
                 self.fields[name].required = False
                 self.fields[name].widget.is_required = False
         details = self.fields["details"]  # of a method that exists, too
-        details.help_text = details.help_text.replace(
-            " They replace those of the method.", ""
-        )
+        details.help_text = details.help_text.replace(" They replace those of the method.", "")
         kind: Any = self.fields["kind"]
         kind.choices = [NO_CHOICE, *kind.choices]
 
@@ -164,8 +162,7 @@ class AddAffiliatePage(FormPage):
     title = button = "Create affiliate"
     permission = "tracking.add_affiliate"
     explanation = (
-        "Only the name is needed. What you leave out now can follow on the page of the"
-        " affiliate."
+        "Only the name is needed. What you leave out now can follow on the page of the affiliate."
     )
     form_class = NewAffiliateForm
     done_message = "{result.firstname} {result.lastname} was created."
@@ -174,9 +171,7 @@ class AddAffiliatePage(FormPage):
         """Create the affiliate with all parts that were filled in."""
         account, filled = self.account, form.filled
         person = build_person_data(form.values)
-        affiliate = create_affiliate(
-            account, data=person, password=form.password, at=at
-        )
+        affiliate = create_affiliate(account, data=person, password=form.password, at=at)
         if language := form.cleaned_data["language"]:
             set_language(affiliate, language)
         name: Any = {"affiliate_id": affiliate.slug, "at": at}

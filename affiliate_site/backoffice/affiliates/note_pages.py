@@ -34,9 +34,7 @@ class AddNotePage(AffiliatePage):
     done_message = "The note was saved."
 
     def save(self, form, at):
-        return create_note(
-            self.account, affiliate=self.row, text=form.values["note"], at=at
-        )
+        return create_note(self.account, affiliate=self.row, text=form.values["note"], at=at)
 
     def get_back_url(self):
         return get_tab_url(self.row.pk, "notes")

@@ -76,9 +76,7 @@ class PayoutMethodForm(ServiceForm):
     )
     iban = OptionalField(label="IBAN")
     bic = OptionalField(label="BIC", help_text="Within SEPA the IBAN is enough.")
-    account_number = OptionalField(
-        label="Account number", help_text="Of an account without IBAN."
-    )
+    account_number = OptionalField(label="Account number", help_text="Of an account without IBAN.")
     routing_number = OptionalField(
         label="Routing number",
         help_text="Or sort code, ABA number, bank code.",
@@ -165,9 +163,7 @@ class SetPayoutMethodPage(AffiliatePage):
         kind = self.request.POST.get("kind", opened)
         if kind not in PayoutMethodKind.values:
             return {}
-        method = affiliate.account.payout_methods.filter(
-            affiliate=affiliate, kind=kind
-        ).first()
+        method = affiliate.account.payout_methods.filter(affiliate=affiliate, kind=kind).first()
         if method is None and kind != opened:
             return {}  # a new one
         method = method or PayoutMethod(kind=kind)

@@ -142,9 +142,7 @@ def get_person_values(person) -> dict:
         values[f"address__{column}"] = getattr(person, column) or ""
     for definition in person.account.field_definitions.in_definition_order():
         value = person.custom_fields.get(definition.slug)
-        values[f"{CUSTOM_FIELD_PREFIX}{definition.slug}"] = parse_custom_value(
-            definition, value
-        )
+        values[f"{CUSTOM_FIELD_PREFIX}{definition.slug}"] = parse_custom_value(definition, value)
     return values
 
 
@@ -171,9 +169,7 @@ def build_custom_field(definition: CustomField, present) -> forms.Field:
     options = [str(option) for option in definition.options or ()]
     known = present if isinstance(present, list) else [present] if present else []
     choices = [
-        (option, option)
-        for option in dict.fromkeys([*options, *known])
-        if isinstance(option, str)
+        (option, option) for option in dict.fromkeys([*options, *known]) if isinstance(option, str)
     ]
     arguments: dict[str, Any] = {"label": definition.title, "required": False}
     if definition.type == FieldType.CHECKBOX:

@@ -32,8 +32,7 @@ def terms_view(model_admin, request, object_id: int):
     if affiliate is None:
         raise Http404
     texts = [
-        f"Version {row.label}, accepted on {format_datetime(row.accepted_at)}\n\n"
-        f"{row.text}\n"
+        f"Version {row.label}, accepted on {format_datetime(row.accepted_at)}\n\n{row.text}\n"
         for row in list_acceptances(affiliate)
     ]
     content = "\n\n".join(texts)

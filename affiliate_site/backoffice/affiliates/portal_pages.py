@@ -104,8 +104,7 @@ class PortalSettingsForm(ServiceForm):
         required=False,
         min_value=1,
         max_value=MAX_PAYOUT_DAY,
-        help_text=f"From 1 to {MAX_PAYOUT_DAY}. Empty: affiliates do not see when"
-        " payments come.",
+        help_text=f"From 1 to {MAX_PAYOUT_DAY}. Empty: affiliates do not see when payments come.",
     )
 
     fieldsets: FieldSets = (

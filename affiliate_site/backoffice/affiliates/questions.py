@@ -38,9 +38,7 @@ def link_sale(user, question) -> str:
     sale = question.conversion
     if sale is not None:
         return link_to(sale, sale.external_id)
-    since = question.order_id and explain_missing_sale(
-        question.affiliate, question.order_id
-    )
+    since = question.order_id and explain_missing_sale(question.affiliate, question.order_id)
     if since and since.conversion:
         link = link_to(since.conversion, since.conversion.external_id)
         return format_html("{}, recorded since", link)
@@ -99,9 +97,7 @@ class AnswerQuestionPage(QuestionPage):
     def list_alerts(self):
         if self.row.affiliate.email:
             return []
-        return [
-            "The affiliate has no e-mail address: only the portal shows the answer."
-        ]
+        return ["The affiliate has no e-mail address: only the portal shows the answer."]
 
     def save(self, form, at):
         return answer_question(
@@ -132,9 +128,7 @@ class QuestionAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
         "order_id",
         "day",
         "text",
-        build_status_column(
-            lambda question: question.get_state_display(), export="state"
-        ),
+        build_status_column(lambda question: question.get_state_display(), export="state"),
         "created_at",
         "answered_at",
     )

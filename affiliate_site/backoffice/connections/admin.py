@@ -174,9 +174,7 @@ class ShopEventAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         admin_action = AdminAction(
             "Process again",
             perform=lambda row, at: run_again(row, at=at),
-            skip_reason=lambda row: (
-                "" if ProcessAgainPage.is_offered(row) else "already done"
-            ),
+            skip_reason=lambda row: "" if ProcessAgainPage.is_offered(row) else "already done",
         )
         rows = rows.select_related("connection")
         return run_admin_action(self, request, rows, admin_action)

@@ -171,9 +171,7 @@ class PromotionCodesPage(FormPage):
 
     @classmethod
     def is_offered(cls, connection):
-        return connection.kind == ConnectionKind.STRIPE and CatchUpPage.is_offered(
-            connection
-        )
+        return connection.kind == ConnectionKind.STRIPE and CatchUpPage.is_offered(connection)
 
     def perform(self, form, at):
         """Do nothing yet: no transaction should wait for the shop."""

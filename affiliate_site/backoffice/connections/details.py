@@ -55,14 +55,11 @@ REFUSED = (
     "the signature did not match the secret, or was more than five minutes old. Compare"
     " the signing secret with the one that the shop shows."
 )
-NO_SIGNATURE = (
-    "Enter under “Mapping” how the shop signs what it sends: until then, it is refused."
-)
+NO_SIGNATURE = "Enter under “Mapping” how the shop signs what it sends: until then, it is refused."
 NO_SALE = "Enter under “Mapping” where a sale is: until then, events are only stored."
 NOT_AVAILABLE = "This kind of shop is not available here: what it sends is refused."
 MODE_TEXTS = {
-    ConnectionMode.LISTEN: "Events are stored with what they would do. They change"
-    " nothing.",
+    ConnectionMode.LISTEN: "Events are stored with what they would do. They change nothing.",
     ConnectionMode.LIVE: "Events create sales, refunds and customers.",
     ConnectionMode.OFF: "What the shop sends is refused.",
 }
@@ -211,18 +208,14 @@ def format_rule(rule) -> str:
 def list_numbers(connection: Connection) -> list[tuple[str, object]]:
     """How many events there were, and what became of them, with links to them."""
     since = timezone.now() - NUMBERS_AGE
-    rows = connection.account.shop_events.filter(
-        connection=connection, created_at__gte=since
-    )
+    rows = connection.account.shop_events.filter(connection=connection, created_at__gte=since)
     is_sale = Q(order__conversion__isnull=False, order__created_at__gte=since)
     counts = rows.aggregate(
         events=Count("pk"),
         sales=Count("order", filter=is_sale, distinct=True),
         **{state: Count("pk", filter=Q(state=state)) for state in COUNTED_STATES},
     )
-    list_url = build_changelist_url(
-        "tracking_shopevent", connection=connection.public_id
-    )
+    list_url = build_changelist_url("tracking_shopevent", connection=connection.public_id)
     link = '<a class="details-link" href="{}">{}</a>'
     of_state = '<a class="details-link" href="{}&amp;state__exact={}">{}</a>'
     return [
@@ -249,9 +242,7 @@ def build_refusals_sections(connection: Connection) -> list[Section]:
                 (
                     f"{row.day}",
                     row.get_reason_display(),
-                    f"{row.count} or more"
-                    if row.count == MAX_REFUSED_COUNT
-                    else f"{row.count}",
+                    f"{row.count} or more" if row.count == MAX_REFUSED_COUNT else f"{row.count}",
                     format_datetime(row.last_at),
                 )
                 for row in rows[:LISTED_EVENTS]

@@ -77,9 +77,7 @@ def hide_personal_values(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {
-        key: HIDDEN
-        if each and PERSONAL_KEY_PATTERN.search(key)
-        else hide_personal_values(each)
+        key: HIDDEN if each and PERSONAL_KEY_PATTERN.search(key) else hide_personal_values(each)
         for key, each in value.items()
     }
 

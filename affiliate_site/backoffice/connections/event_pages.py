@@ -162,9 +162,7 @@ class TryEventForm(SampleForm):
         return envelope.kind
 
 
-def preview_body(
-    connection: Connection, kind: str, body: str, *, at: datetime
-) -> OrderOutcome:
+def preview_body(connection: Connection, kind: str, body: str, *, at: datetime) -> OrderOutcome:
     """What an event would do; raises `DomainError` and `UNAVAILABLE_ERRORS`."""
     try:
         read = partial(read_event, kind=kind, body=body)

@@ -60,9 +60,7 @@ def build_text_field(label: str, help_text: str, length: int, **attributes: str)
 
 def build_path_field(label: str, help_text: str):
     """A path; browsers offer those of the sample."""
-    return build_text_field(
-        label, help_text, MAX_PATH_LENGTH, list=PATHS_ID, autocapitalize="none"
-    )
+    return build_text_field(label, help_text, MAX_PATH_LENGTH, list=PATHS_ID, autocapitalize="none")
 
 
 def build_expression_field(label: str, help_text: str):
@@ -141,9 +139,7 @@ class MappingForm(SampleForm):
         " equal bodies are one event.",
     )
     event__kind = build_expression_field("Kind", "Such as type. Shown in lists.")
-    event__time = build_path_field(
-        "Time", "Such as created. Without it, when the event arrived."
-    )
+    event__time = build_path_field("Time", "Such as created. Without it, when the event arrived.")
     sale__when = build_condition_field(
         "Conditions",
         "Such as type = order.paid, one per line; all must be met. A line may have"
@@ -168,8 +164,7 @@ class MappingForm(SampleForm):
     )
     sale__currency = build_expression_field(
         "Currency",
-        "Such as data.order.currency. If events do not have it, write it in quotes:"
-        ' "EUR"',
+        'Such as data.order.currency. If events do not have it, write it in quotes: "EUR"',
     )
     sale__unit = forms.ChoiceField(
         label="Unit of amounts",
@@ -199,8 +194,7 @@ class MappingForm(SampleForm):
     )
     sale__lines__items = build_path_field(
         "Lines",
-        "Such as data.items: a list. Only needed if products have commission types of"
-        " their own.",
+        "Such as data.items: a list. Only needed if products have commission types of their own.",
     )
     sale__lines__amount = build_text_field(
         "Amount of a line",

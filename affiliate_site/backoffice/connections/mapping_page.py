@@ -50,8 +50,7 @@ class MappingPage(PreviewPage):
         " happen before you save."
     )
     done_message = (
-        "The mapping was saved. It is for new events: process earlier ones again that"
-        " should count."
+        "The mapping was saved. It is for new events: process earlier ones again that should count."
     )
     preview = PREVIEW
     preview_button = "See what would happen"
@@ -112,9 +111,7 @@ def build_draft(connection: Connection, form: MappingForm) -> Connection:
 def list_event_facts(body: Body, mapping: Mapping[str, Any]) -> list[Fact]:
     """ID, kind and time of an event, or what is used instead."""
     paths = mapping.get("event", {})
-    key, kind = (
-        format_value(find_value(body, paths.get(name, ""))) for name in ("id", "kind")
-    )
+    key, kind = (format_value(find_value(body, paths.get(name, ""))) for name in ("id", "kind"))
     at = format_datetime(find_time(body, mapping), timespec="seconds")
     is_standard = mapping["signature"]["kind"] == "standard_webhooks"
     return [

@@ -17,8 +17,7 @@ CLICKS = (
 )
 LISTEN = "While this connection is set to “Listen only”, "
 THEN_LIVE = (
-    ": it appears below, with what it would do. When that is right, choose “Switch to"
-    " live”."
+    ": it appears below, with what it would do. When that is right, choose “Switch to live”."
 )
 TRY_IT = LISTEN + "make a purchase or send a test event from there" + THEN_LIVE
 TRY_IGNORED = TRY_IT + " From then on test events do nothing."
@@ -72,8 +71,7 @@ STEPS: dict[str, Sequence[str]] = {
         "Let it sign what it sends, or send a secret in a header.",
         ENTER_SECRET,
         "Under “Mapping”, enter how it signs.",
-        CLICKS
-        + " It fills hidden fields tap_vid, which the shop sends with the order.",
+        CLICKS + " It fills hidden fields tap_vid, which the shop sends with the order.",
         "Let the shop send a sale and a refund. They are stored, and do nothing yet.",
         "Under “Mapping”, enter where they have the order, the amount and the others.",
         TRY_COUNTED,
@@ -100,9 +98,7 @@ def list_steps(connection: Connection) -> list[str]:
 
 def render_steps(connection: Connection, *, is_folded: bool) -> SafeString:
     """The steps as HTML, folded once the shop reports."""
-    steps = format_html_join(
-        "", "<li>{}</li>", ((step,) for step in list_steps(connection))
-    )
+    steps = format_html_join("", "<li>{}</li>", ((step,) for step in list_steps(connection)))
     if not is_folded:
         return format_html('<ol class="connection-steps">{}</ol>', steps)
     return format_html(

@@ -73,9 +73,7 @@ STATUS = Case(
     default=Value("paid"),
 )
 REFUNDED, PARTLY_REFUNDED = "refunded", "partly refunded"
-REFUND_STATUS = Case(
-    When(is_full=True, then=Value(REFUNDED)), default=Value(PARTLY_REFUNDED)
-)
+REFUND_STATUS = Case(When(is_full=True, then=Value(REFUNDED)), default=Value(PARTLY_REFUNDED))
 WITHOUT_COMMISSION = (REFUNDED, PARTLY_REFUNDED, CommissionStatus.DISAPPROVED)
 
 
@@ -161,9 +159,7 @@ class ConversionAdmin(
         CONVERSION_ID,
         "external_id",
         AMOUNT,
-        ListColumn(
-            "status_labels", "Status", label_conversion, export=get_statuses_text
-        ),
+        ListColumn("status_labels", "Status", label_conversion, export=get_statuses_text),
         ListColumn(
             "commissions",
             "Commissions",

@@ -106,8 +106,7 @@ def list_amount_notes(conversion, commissions) -> list[str]:
     rows = [
         row
         for row in commissions
-        if row.kind == CommissionKind.REGULAR
-        and row.deleted_at in (None, conversion.deleted_at)
+        if row.kind == CommissionKind.REGULAR and row.deleted_at in (None, conversion.deleted_at)
     ]
     total = sum((row.sub_amount or ZERO for row in rows), ZERO)
     if not rows or total == conversion.amount:
@@ -120,12 +119,9 @@ def list_amount_notes(conversion, commissions) -> list[str]:
     if added:
         reasons.append("a commission was added")
     reason = "; ".join(reasons)
-    base, amount = (
-        format_money(each, conversion.currency) for each in (total, conversion.amount)
-    )
+    base, amount = (format_money(each, conversion.currency) for each in (total, conversion.amount))
     return [
-        f"The commissions are calculated from {base}, the sale is {amount}: {reason}."
-        " See History."
+        f"The commissions are calculated from {base}, the sale is {amount}: {reason}. See History."
     ]
 
 
@@ -185,19 +181,14 @@ def format_commission_status(commission) -> str:
 
 def format_source(source: str, groups: dict[str, str]) -> str:
     """Where a rate is from; groups by their titles, while they exist."""
-    return GROUP_SOURCE_PATTERN.sub(
-        lambda match: f"group {groups.get(match[1], match[1])}", source
-    )
+    return GROUP_SOURCE_PATTERN.sub(lambda match: f"group {groups.get(match[1], match[1])}", source)
 
 
 def list_calculation_notes(explained: dict[str, Any], commission) -> list[str]:
     """Why it began as it did, who was skipped, and its comment."""
     initial = explained["initial_status"]
     name = f"Commission {commission}"
-    notes = [
-        f"{name}: {initial['status']} at first, because"
-        f" {explain_initial_status(commission)}"
-    ]
+    notes = [f"{name}: {initial['status']} at first, because {explain_initial_status(commission)}"]
     notes += [
         f"{name}: level {skipped['level']} skipped {skipped['affiliate']},"
         f" {translate_reason(skipped['reason'])}"

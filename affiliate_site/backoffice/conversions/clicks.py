@@ -145,9 +145,7 @@ PROBLEMS = {
         "Report the amount in the program's currency, sign the call, or report the"
         " sale through the API.",
     ),
-    "bot": ClickProblem(
-        "A crawler or a preview followed an affiliate link, which is no click"
-    ),
+    "bot": ClickProblem("A crawler or a preview followed an affiliate link, which is no click"),
     "cookie_expired": ClickProblem("The click is older than the program's cookie time"),
     "expired_handover": ClickProblem(
         "The visitor came from another host of the shop by a link older than 2 minutes"
@@ -217,8 +215,7 @@ PROBLEMS = {
     ),
     "refused_handover": ClickProblem(
         "The visitor came from another host that no program names beside this one",
-        "Enter both hosts in the settings of one program, under Further hosts of the"
-        " shop.",
+        "Enter both hosts in the settings of one program, under Further hosts of the shop.",
     ),
     "too_many_conversion_attempts": ClickProblem(
         "The page was loaded again within 10 seconds of a failed call",
@@ -230,8 +227,7 @@ PROBLEMS = {
         " reports false ones.",
     ),
     "too_much_from_pages": ClickProblem(
-        "Pages have stored as much as they may today for the link, the affiliate or the"
-        " account",
+        "Pages have stored as much as they may today for the link, the affiliate or the account",
         "If you do not know the visitors or orders, someone makes them up: disapprove"
         " the affiliate. Orders that your server sends with a key have no such limit.",
     ),
@@ -241,8 +237,7 @@ PROBLEMS = {
         ' {currency: "EUR"}.',
     ),
     "unclear_currency": ClickProblem(
-        "The mark beside the amount stands for no currency of your programs, or for"
-        " several",
+        "The mark beside the amount stands for no currency of your programs, or for several",
         'Print the currency, too: {currency: "EUR"}, and the amount without a mark.',
     ),
     "unknown_coupon": ClickProblem("None of the coupons belongs to an affiliate"),
@@ -298,6 +293,4 @@ def format_last_sale(failure: FailedPageCall) -> str:
 
 def get_problem(reason: str) -> ClickProblem:
     """The texts of a reason; its code as text if it has none."""
-    return PROBLEMS.get(reason) or ClickProblem(
-        reason.replace("_", " ").capitalize(), ""
-    )
+    return PROBLEMS.get(reason) or ClickProblem(reason.replace("_", " ").capitalize(), "")

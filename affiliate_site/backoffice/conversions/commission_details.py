@@ -68,9 +68,7 @@ def get_commission_details(request, commission: Commission) -> Details:
         statuses = ["removed"]
     transfers = list(list_payment_transfers(commission))
     mark_unanswered([row.payment for row in transfers if row.payment])
-    payments = [
-        (row.created_at, describe_sending(row.payment), row.actor) for row in transfers
-    ]
+    payments = [(row.created_at, describe_sending(row.payment), row.actor) for row in transfers]
     conversion = commission.conversion
     return Details(
         headline=format_money(commission.amount, commission.currency),
@@ -84,13 +82,11 @@ def get_commission_details(request, commission: Commission) -> Details:
                     ("Conversion", link_to_sale(commission)),
                     (
                         "Sale",
-                        conversion
-                        and format_money(conversion.amount, conversion.currency),
+                        conversion and format_money(conversion.amount, conversion.currency),
                     ),
                     (
                         "Program",
-                        conversion
-                        and link_to(conversion.program, conversion.program.title),
+                        conversion and link_to(conversion.program, conversion.program.title),
                     ),
                     ("To check", describe_checks(commission)),
                     ("Type", f"{commission.name} ({commission.kind})"),
@@ -193,10 +189,7 @@ def build_payment_section(request, commission) -> Section:
             currency=commission.currency,
         ).first()
         balance = row.balance if row else ZERO
-        is_due = (
-            commission.status == CommissionStatus.APPROVED
-            and commission.deleted_at is None
-        )
+        is_due = commission.status == CommissionStatus.APPROVED and commission.deleted_at is None
         notes = [describe_earlier_payment(commission)]
         if is_due and balance < commission.amount:
             notes.append(COVERED_NOTE)

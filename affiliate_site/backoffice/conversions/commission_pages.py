@@ -45,10 +45,7 @@ def warn_of_payments(commissions) -> list[str]:
     links = format_html_join(
         ", ",
         "commission {} of {} by {}",
-        (
-            (each, format_money(each.amount, each.currency), link_to(each.payment))
-            for each in paid
-        ),
+        ((each, format_money(each.amount, each.currency), link_to(each.payment)) for each in paid),
     )
     if not links:
         return []
@@ -146,9 +143,7 @@ class EditCommissionPage(CommissionFormPage):
             "comment": commission.comment or "",
         }
         if commission.kind == CommissionKind.REGULAR:
-            initial["conversion_sub_amount"] = get_amount_initial(
-                commission.sub_amount, currency
-            )
+            initial["conversion_sub_amount"] = get_amount_initial(commission.sub_amount, currency)
         return initial
 
     def must_be_confirmed(self, form):

@@ -176,9 +176,7 @@ class CommissionAdmin(
             order="conversion__warnings",
             is_exported=False,
         ),
-        ListColumn(
-            "type", "Type", name_commission_type, order="name", is_exported=False
-        ),
+        ListColumn("type", "Type", name_commission_type, order="name", is_exported=False),
         ListColumn("kind", is_listed=False),
         ListColumn("name", is_listed=False),
         ListColumn(

@@ -213,9 +213,7 @@ def build_attribution_section(attribution, conversion, title="Attribution") -> S
     if winner["parameter"] == IMPORT:
         notes.append("Imported; attribution as the source decided.")
     if attribution["expired_by"]:
-        notes.append(
-            f"The cookie expired by {attribution['expired_by']}; its age was ignored."
-        )
+        notes.append(f"The cookie expired by {attribution['expired_by']}; its age was ignored.")
     rows = []
     for candidate in attribution["candidates"]:
         parameter = candidate["parameter"]

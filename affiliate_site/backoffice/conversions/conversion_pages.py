@@ -96,9 +96,7 @@ class ConversionForm(ReasonForm, OrderIdForm):
         help_text="Only with a new amount. If you switch this off, the commissions keep"
         " their amounts.",
     )
-    external_id = forms.CharField(
-        label="Order ID", required=False, max_length=MAX_ID_LENGTH
-    )
+    external_id = forms.CharField(label="Order ID", required=False, max_length=MAX_ID_LENGTH)
     meta_data = MetaDataField()
 
     def clean_external_id(self):
@@ -117,9 +115,7 @@ class ConversionPage(MoneyFormPage):
         return name_sale(self.row)
 
     def get_done_message(self, result):
-        return self.done_message.format(
-            sale=capfirst(name_sale(self.row)), result=result
-        )
+        return self.done_message.format(sale=capfirst(name_sale(self.row)), result=result)
 
     def lock_row(self, at):
         return lock_conversion(self.account, self.row.pk)
@@ -181,9 +177,7 @@ class EditConversionPage(ConversionPage):
         }
 
     def get_done_message(self, conversion):
-        amounts = (
-            format_money(it.amount, it.currency) for it in (self.row, conversion)
-        )
+        amounts = (format_money(it.amount, it.currency) for it in (self.row, conversion))
         change = format_change(*amounts)
         saved = f"{capfirst(name_sale(conversion))} was saved"
         return f"{saved}: amount {change}." if change else f"{saved}."

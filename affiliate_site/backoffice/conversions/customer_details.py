@@ -111,15 +111,11 @@ def list_conversion_entries(conversion, refunds) -> list[TimelineEntry]:
             text = format_html("a refund of {}, which was canceled", link)
         entries.append(TimelineEntry(refund.created_at, text))
     if conversion.deleted_at and conversion.deleted_at not in refunds:
-        entries.append(
-            TimelineEntry(conversion.deleted_at, format_html("removed {}", link))
-        )
+        entries.append(TimelineEntry(conversion.deleted_at, format_html("removed {}", link)))
     return entries
 
 
-def list_commission_entries(
-    commission, history, allocations, refunds
-) -> list[TimelineEntry]:
+def list_commission_entries(commission, history, allocations, refunds) -> list[TimelineEntry]:
     """The creation of a commission, its changes, its payments and its deletion."""
     link = render_link(commission, f"commission {commission.pk}")
     first, *_ = history
@@ -138,13 +134,9 @@ def list_commission_entries(
             changes.append("refunded" if is_refunded else str(state.status))
         if state.amount != previous.amount:
             changes.append(format_money(state.amount, commission.currency))
-        entries.append(
-            TimelineEntry(state.at, format_html("{} {}", link, ", ".join(changes)))
-        )
+        entries.append(TimelineEntry(state.at, format_html("{} {}", link, ", ".join(changes))))
     released_at = [
-        state.at
-        for previous, state in pairwise(history)
-        if state.status != previous.status
+        state.at for previous, state in pairwise(history) if state.status != previous.status
     ]
     if commission.deleted_at:
         released_at.append(commission.deleted_at)
@@ -167,9 +159,7 @@ def list_payment_entries(payment, commission_link, released_at) -> list[Timeline
     paid = format_html(text, commission_link, payment_link)
     entries = [TimelineEntry(payment.created_at, paid)]
     canceled_at = payment.canceled_at
-    if canceled_at and not any(
-        payment.created_at < at < canceled_at for at in released_at
-    ):
+    if canceled_at and not any(payment.created_at < at < canceled_at for at in released_at):
         canceled = format_html(
             "{} unpaid: payment {} was {}",
             commission_link,

@@ -95,9 +95,7 @@ class NewConversionForm(OrderIdForm):
         help_text="Empty: the only one that the affiliate is approved in.",
     )
     coupon = forms.CharField(required=False, max_length=MAX_ID_LENGTH)
-    click_id = forms.CharField(
-        label="Click ID", required=False, max_length=MAX_ID_LENGTH
-    )
+    click_id = forms.CharField(label="Click ID", required=False, max_length=MAX_ID_LENGTH)
     ignore_cookie_age = forms.BooleanField(
         label="Accept a click older than the cookie lifetime", required=False
     )
@@ -108,9 +106,7 @@ class NewConversionForm(OrderIdForm):
         help_text="Your own ID of the buyer. The affiliate of a known customer earns,"
         " whatever else is entered.",
     )
-    amount = DecimalField(
-        help_text="Without tax and shipping, if these earn no commission."
-    )
+    amount = DecimalField(help_text="Without tax and shipping, if these earn no commission.")
     currency = forms.ChoiceField(
         required=False,
         choices=lambda: [
@@ -169,11 +165,7 @@ class NewConversionForm(OrderIdForm):
 
     def clean(self):
         """Exactly one affiliate, coupon or click, unless the customer is known."""
-        sent = [
-            name
-            for name in ("affiliate", "coupon", "click_id")
-            if self.cleaned_data.get(name)
-        ]
+        sent = [name for name in ("affiliate", "coupon", "click_id") if self.cleaned_data.get(name)]
         if len(sent) > 1:
             labels = " and ".join(self.get_label(name) for name in sent)
             self.add_error(sent[-1], f"Enter one of these only: {labels}.")
@@ -193,9 +185,7 @@ class NewConversionForm(OrderIdForm):
             self.cleaned_data["program"] = programs[0]
             return
         titles = ", ".join(program.title for program in programs) or "none"
-        self.add_error(
-            "program", f"Choose the program; {affiliate} is approved in: {titles}."
-        )
+        self.add_error("program", f"Choose the program; {affiliate} is approved in: {titles}.")
 
     def add_domain_error(self, error):
         if not isinstance(error, AffiliateNotApproved):
@@ -206,9 +196,7 @@ class NewConversionForm(OrderIdForm):
     def build_body(self):
         """An affiliate in a program stands for its asset and source."""
         body = super().build_body()
-        affiliate, program = (
-            self.cleaned_data.get(name) for name in ("affiliate", "program")
-        )
+        affiliate, program = (self.cleaned_data.get(name) for name in ("affiliate", "program"))
         for name in ("affiliate", "program", "ignore_cookie_age"):
             body.pop(name, None)
         if affiliate is not None and program is not None:
@@ -228,9 +216,7 @@ def explain_approval(account, error: AffiliateNotApproved) -> str:
     program = account.programs.filter(slug=program_slug).first()
     if affiliate is None or program is None:
         return error.text
-    enrollment = account.enrollments.filter(
-        affiliate=affiliate, program=program
-    ).first()
+    enrollment = account.enrollments.filter(affiliate=affiliate, program=program).first()
     if enrollment is None:
         name, row, state, link = (
             "affiliate_program",
@@ -258,8 +244,7 @@ class AddConversionPage(MoneyFormPage):
     permission = "tracking.add_conversion"
     form_class = NewConversionForm
     explanation = (
-        "For sales that were not tracked. You see who earns what before anything is"
-        " stored."
+        "For sales that were not tracked. You see who earns what before anything is stored."
     )
 
     def get_initial(self):
@@ -276,9 +261,7 @@ class AddConversionPage(MoneyFormPage):
         """Attribute the sale as the API does."""
         ensure_not_locked(self.account)
         query = {"override_max_cookie_time": form.cleaned_data["ignore_cookie_age"]}
-        data = build_conversion_data(
-            form.validated | query, form.validated.get("external_id")
-        )
+        data = build_conversion_data(form.validated | query, form.validated.get("external_id"))
         conversion = create_conversion(self.account, data=data, at=at)
         commission_type = form.cleaned_data["commission_type"]
         if commission_type and commission_type.program_id != conversion.program_id:
@@ -295,9 +278,7 @@ class AddConversionPage(MoneyFormPage):
             ("Program", conversion.program.title),
             (
                 "Decided by",
-                TRACKING_SOURCE_TEXTS.get(
-                    conversion.tracking_source, conversion.tracking_source
-                ),
+                TRACKING_SOURCE_TEXTS.get(conversion.tracking_source, conversion.tracking_source),
             ),
             ("Coupon", form.cleaned_data["coupon"]),
             (

@@ -30,8 +30,7 @@ REPORTED_BY_PAGE = "Reported by a page"
 def list_review_labels(conversion) -> list[tuple[str, str]]:
     """Colours and texts of labels for what staff should check before they approve."""
     labels = [
-        ("danger", WARNING_LABELS.get(warning, ODD_OPTION))
-        for warning in conversion.warnings or ()
+        ("danger", WARNING_LABELS.get(warning, ODD_OPTION)) for warning in conversion.warnings or ()
     ]
     if conversion.claim_status == ClaimStatus.OPEN:
         labels.insert(0, ("warning", REPORTED_BY_PAGE))

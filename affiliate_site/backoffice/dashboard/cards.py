@@ -104,9 +104,7 @@ class DashboardCard:
         return keep_amounts_together(self.note)
 
 
-def build_cards(
-    cards, current: Totals, previous: Totals, period: Period
-) -> list[DashboardCard]:
+def build_cards(cards, current: Totals, previous: Totals, period: Period) -> list[DashboardCard]:
     """The cards that compare a period with the previous one."""
     return [
         build_card(
@@ -121,9 +119,7 @@ def build_cards(
     ]
 
 
-def build_funnel(
-    current: Totals, previous: Totals, period: Period
-) -> list[DashboardCard]:
+def build_funnel(current: Totals, previous: Totals, period: Period) -> list[DashboardCard]:
     """Clicks, customers and conversions, each with its percentage of the clicks."""
     clicks = current.clicks
     percentages = [
@@ -137,9 +133,7 @@ def build_funnel(
     ]
 
 
-def build_cost_ratio_card(
-    current: Totals, previous: Totals, period: Period
-) -> DashboardCard:
+def build_cost_ratio_card(current: Totals, previous: Totals, period: Period) -> DashboardCard:
     """Which part of the revenue the commissions are, for each currency."""
     ratios, before = current.cost_ratios, previous.cost_ratios
     return DashboardCard(
@@ -155,9 +149,7 @@ def format_ratios(ratios: Sums) -> str:
     """`5.4 %`, or `5.4 % EUR, 6.1 % USD`; a dash without revenue."""
     if len(ratios) < 2:
         return format_percentage(next(iter(ratios.values()), None))
-    return ", ".join(
-        f"{format_percentage(ratio)} {currency}" for currency, ratio in ratios.items()
-    )
+    return ", ".join(f"{format_percentage(ratio)} {currency}" for currency, ratio in ratios.items())
 
 
 def build_card(
@@ -205,9 +197,7 @@ def build_cards_of_today(account, pending: Sums) -> list[DashboardCard]:
     ]
 
 
-def build_attention_cards(
-    user, to_review: ToReview, *, at: datetime
-) -> list[DashboardCard]:
+def build_attention_cards(user, to_review: ToReview, *, at: datetime) -> list[DashboardCard]:
     """What staff have to do, with links to the lists; nothing that is zero."""
     account = user.account
     pending_note: str = format_totals(to_review.sums)
@@ -296,9 +286,7 @@ def format_number(number: Number) -> str:
     return f"{number:,}" if isinstance(number, int) else format_percentage(number)
 
 
-def list_changes(
-    current: Number, previous: Number, meaning: int, unit: str
-) -> Iterator[Change]:
+def list_changes(current: Number, previous: Number, meaning: int, unit: str) -> Iterator[Change]:
     """How much a number changed; of amounts, that of each currency."""
     now, before = (
         number if isinstance(number, Mapping) else {"": number or 0}

@@ -132,9 +132,7 @@ def build_options(unit: str) -> dict[str, Any]:
         "maintainAspectRatio": False,
         "interaction": {"mode": "index", "intersect": False},
         "elements": {"line": {"borderWidth": 2}, "point": {"radius": 0}},
-        "plugins": {
-            "legend": {"position": "bottom", "labels": {"boxHeight": 1, "boxWidth": 24}}
-        },
+        "plugins": {"legend": {"position": "bottom", "labels": {"boxHeight": 1, "boxWidth": 24}}},
         "scales": {
             "x": {
                 "ticks": {

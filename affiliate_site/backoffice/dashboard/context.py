@@ -223,9 +223,7 @@ def list_rankings(
         (
             text,
             "?"
-            + urlencode(
-                {"from": period.first, "to": period.last, RANKING_VAR: currency}
-            )
+            + urlencode({"from": period.first, "to": period.last, RANKING_VAR: currency})
             + "#top-affiliates",
             currency == ranked_by,
         )
@@ -264,9 +262,7 @@ def list_top_affiliates(
             format_totals(totals[affiliate_id].earned),
             totals_before.get(affiliate_id, AffiliateTotals()),
             url=reverse("admin:tracking_affiliate_change", args=[affiliate_id]),
-            conversions_url=build_list_url(
-                "conversions", period, affiliate_id=affiliate_id
-            ),
+            conversions_url=build_list_url("conversions", period, affiliate_id=affiliate_id),
             commissions_url=build_list_url(
                 "commissions", period, affiliate=found[affiliate_id].slug
             ),

@@ -26,9 +26,7 @@ def build_list_url(name: str, period: Period, **of: object) -> str:
     return build_changelist_url(model_name, period, **of, **filters)
 
 
-def build_changelist_url(
-    model_name: str, period: Period | None = None, **filters
-) -> str:
+def build_changelist_url(model_name: str, period: Period | None = None, **filters) -> str:
     """The URL of a list with these filters, limited to the period."""
     if period is not None:
         filters |= {"from": period.first, "to": period.last}

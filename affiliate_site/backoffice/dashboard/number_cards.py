@@ -21,14 +21,11 @@ class NumberCard:
     sparkline: Sparkline | None = None
 
 
-def build_number_cards(
-    by_day: dict[date, Totals], period: Period, **of: Any
-) -> list[NumberCard]:
+def build_number_cards(by_day: dict[date, Totals], period: Period, **of: Any) -> list[NumberCard]:
     """Clicks, conversions, revenue and commissions; `of` filters the lists of rows."""
     total = add_totals(by_day.values())
     clicks_url, conversions_url, commissions_url = (
-        build_list_url(name, period, **of)
-        for name in ("clicks", "conversions", "commissions")
+        build_list_url(name, period, **of) for name in ("clicks", "conversions", "commissions")
     )
     return [
         build_count_card("Clicks", total.clicks, clicks_url, by_day),
@@ -48,10 +45,7 @@ def build_number_cards(
 
 def build_count_card(title: str, total: int, url: str, by_day) -> NumberCard:
     """The card of a number of rows."""
-    values = [
-        (day.isoformat(), getattr(totals, title.lower()))
-        for day, totals in by_day.items()
-    ]
+    values = [(day.isoformat(), getattr(totals, title.lower())) for day, totals in by_day.items()]
     return NumberCard(title, f"{total:,}", url, build_sparkline(title, values))
 
 
@@ -65,6 +59,4 @@ def build_amount_card(title: str, total, url: str, by_day, get_amounts) -> Numbe
             for day, totals in by_day.items()
         ]
         sparkline = build_sparkline(f"{title} in {currency}", values)
-    return NumberCard(
-        title, keep_amounts_together(format_totals(total)), url, sparkline
-    )
+    return NumberCard(title, keep_amounts_together(format_totals(total)), url, sparkline)

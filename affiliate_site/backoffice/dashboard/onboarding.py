@@ -140,9 +140,7 @@ def get_onboarding(request) -> Onboarding:
         | Q(Exists(account.commissions.all()))
         | Q(Exists(account.payments.all()))
     )
-    values: dict[str, Any] = {
-        f"has_{name}": condition for name, condition in done.items()
-    }
+    values: dict[str, Any] = {f"has_{name}": condition for name, condition in done.items()}
     programs = account.programs.order_by("id").values("pk")
     values["program_pk"] = Subquery(programs[:1])
     rows: QuerySet[Any, Any] = Account.objects.values(**values)

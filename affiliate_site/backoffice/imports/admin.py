@@ -101,9 +101,7 @@ class TableUploadAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         return upload.file_name
 
     def find_neighbors(self, upload):
-        return find_neighbors(
-            upload, upload.account.table_uploads.filter(table_import=None)
-        )
+        return find_neighbors(upload, upload.account.table_uploads.filter(table_import=None))
 
     def get_details(self, request, upload):
         facts = [

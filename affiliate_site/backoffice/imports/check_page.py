@@ -130,9 +130,7 @@ class CheckPage(FormPage):
         """Store the rows, if they still do what the page said."""
         upload = lock_table_upload(self.account, self.row)
         lock_hierarchy(self.account)  # as the import does: nothing changes meanwhile
-        importer = load_importer(
-            upload, at=at, only_good=ONLY_GOOD in self.request.POST
-        )
+        importer = load_importer(upload, at=at, only_good=ONLY_GOOD in self.request.POST)
         promised = importer.preview()
         outcome = digest_outcome(upload, promised)
         if form.data.get("outcome", outcome) != outcome:
@@ -204,14 +202,10 @@ def get_result_url(upload) -> str:
 
 
 def digest_outcome(upload, report: TableReport) -> str:
-    return digest_text(
-        [upload.settings, *((it.number, it.outcome) for it in report.rows)]
-    )
+    return digest_text([upload.settings, *((it.number, it.outcome) for it in report.rows)])
 
 
-def list_problem_sections(
-    importer: TableImporter, problems: list[Problem]
-) -> list[Section]:
+def list_problem_sections(importer: TableImporter, problems: list[Problem]) -> list[Section]:
     """What is wrong, by kind and by row."""
     if not problems:
         return []

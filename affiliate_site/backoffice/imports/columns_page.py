@@ -267,14 +267,10 @@ class ColumnsForm(ServiceForm):
 
 def join_dates(answers: Mapping[str, str]) -> str:
     """The styles of dates that were answered, with spaces between them."""
-    return " ".join(
-        it for name, it in answers.items() if name.startswith("dates") and it
-    )
+    return " ".join(it for name, it in answers.items() if name.startswith("dates") and it)
 
 
-def build_question(
-    label: str, choices, answer: str, error: str = NO_ANSWER
-) -> forms.ChoiceField:
+def build_question(label: str, choices, answer: str, error: str = NO_ANSWER) -> forms.ChoiceField:
     """A question that has to be answered, unless there is only one answer."""
     choices = list(choices)
     is_open = len(choices) > 1
@@ -294,9 +290,7 @@ def build_answer_field(question: ImportQuestion, stored: UploadSettings) -> form
     answer = stored.answers.get(name) or question.suggestion
     if not question.options:
         errors = {"required": CHECK_ANSWER}
-        return forms.DateField(
-            label=question.text, initial=answer, error_messages=errors
-        )
+        return forms.DateField(label=question.text, initial=answer, error_messages=errors)
     styles = {"decimal": [stored.decimal]}.get(name, stored.dates.split())
     is_style = name == "decimal" or name.startswith("dates")
     if is_style:

@@ -142,9 +142,7 @@ def count_made(table_import: TableImport) -> list[tuple[str, str]]:
     rows = account.imported_objects.filter(source=table_import.source)
     counts = Counter(rows.values_list("kind", flat=True))
     return [
-        (name_kind(table_import, kind), f"{counts[kind]:,}")
-        for kind in RELATIONS
-        if kind in counts
+        (name_kind(table_import, kind), f"{counts[kind]:,}") for kind in RELATIONS if kind in counts
     ]
 
 
@@ -212,11 +210,7 @@ def list_made(table_import: TableImport) -> Sequence[Section]:
             columns=(
                 Column("ID or row"),
                 Column("Here"),
-                *(
-                    (Column("Affiliate"), Column("Amount", is_amount=True))
-                    if people
-                    else ()
-                ),
+                *((Column("Affiliate"), Column("Amount", is_amount=True)) if people else ()),
             ),
             rows=[
                 (

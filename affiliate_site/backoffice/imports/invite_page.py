@@ -52,9 +52,7 @@ class InvitationsForm(ServiceForm):
         shown = {it.pk: it for it in self.listed}
         if self.is_bound:
             widget = forms.CheckboxSelectMultiple()
-            entries = (
-                widget.value_from_datadict(self.data, self.files, "affiliates") or ()
-            )
+            entries = widget.value_from_datadict(self.data, self.files, "affiliates") or ()
             sent = list(map(parse_integer_id, entries))
             made = list_made_affiliates(self.row)
             shown |= made.in_bulk([it for it in sent[:MAX_INVITED] if it])
@@ -64,8 +62,7 @@ class InvitationsForm(ServiceForm):
             "affiliates": forms.MultipleChoiceField(
                 label="Affiliates",
                 choices=[
-                    (str(pk), describe(it, is_approved=pk in approved))
-                    for pk, it in shown.items()
+                    (str(pk), describe(it, is_approved=pk in approved)) for pk, it in shown.items()
                 ],
                 initial=[str(it.pk) for it in self.listed],  # all are ticked
             )
@@ -115,9 +112,7 @@ class InviteImportedPage(FormPage):
     def list_alerts(self):
         url = reverse("admin:portal_settings")
         return [
-            format_html(SETTINGS_LINK, it.text, url)
-            if isinstance(it, PortalOff)
-            else f"{it.text}."
+            format_html(SETTINGS_LINK, it.text, url) if isinstance(it, PortalOff) else f"{it.text}."
             for it in self.obstacles
         ]
 
@@ -140,9 +135,7 @@ class InviteImportedPage(FormPage):
         ]
         lines = (
             ("" if number else " open", name, *mail)
-            for number, ((_, name), mail) in enumerate(
-                zip(settings.LANGUAGES, mails, strict=True)
-            )
+            for number, ((_, name), mail) in enumerate(zip(settings.LANGUAGES, mails, strict=True))
         )
         return [Section("The mail", lines=format_html_join("", MAIL_TEMPLATE, lines))]
 

@@ -52,9 +52,7 @@ class UndoImportPage(RemovePage):
         named = "; ".join(self.obstacles[:MAX_OBSTACLES])
         more = len(self.obstacles) - MAX_OBSTACLES
         rest = f"; and {more:,} more" if more > 0 else ""
-        return [
-            f"It cannot be undone any more, because of what came after: {named}{rest}."
-        ]
+        return [f"It cannot be undone any more, because of what came after: {named}{rest}."]
 
     def list_sections(self):
         if self.obstacles:

@@ -116,9 +116,7 @@ class UploadTablePage(FormPage):
                     (
                         f"{number}. {KINDS[name].label}",
                         text,
-                        format_html(
-                            LINK_TEMPLATE, reverse(TEMPLATE_URL, args=[name]), "CSV"
-                        ),
+                        format_html(LINK_TEMPLATE, reverse(TEMPLATE_URL, args=[name]), "CSV"),
                     )
                     for number, (name, text) in enumerate(ORDER.items(), 1)
                 ],
@@ -150,9 +148,7 @@ def template_view(request, kind: str) -> HttpResponse:
         raise PermissionDenied
     if kind not in KINDS:
         raise Http404
-    return build_csv_response(
-        build_template(request.user.account, KINDS[kind]), f"{kind}.csv"
-    )
+    return build_csv_response(build_template(request.user.account, KINDS[kind]), f"{kind}.csv")
 
 
 def build_csv_response(text: str, file_name: str) -> HttpResponse:

@@ -97,9 +97,7 @@ AMOUNT = ListColumn(
     export=AmountSource(),
 )
 # What a payment or line keeps of its amount for the tax office.
-TAX_WITHHELD = ListColumn(
-    "tax_withheld", "Withholding tax", export="tax_withheld", is_listed=False
-)
+TAX_WITHHELD = ListColumn("tax_withheld", "Withholding tax", export="tax_withheld", is_listed=False)
 DELETED_AT = ListColumn("deleted_at", is_listed=False)
 
 

@@ -134,9 +134,7 @@ class ActiveFilter(DateFilter):
 
 def find_active_period(request) -> Period | None:
     """The days of `ActiveFilter`, if both are set; raises `BadRequest`."""
-    first, last = (
-        parse_filter_day(request.GET.get(f"active_{it}")) for it in ("from", "to")
-    )
+    first, last = (parse_filter_day(request.GET.get(f"active_{it}")) for it in ("from", "to"))
     if not (first and last):
         return None
     period = Period(*sorted((first.date(), last.date())))

@@ -49,10 +49,7 @@ def export_csv(model_admin, request) -> StreamingHttpResponse:
     return StreamingHttpResponse(
         chain(
             [BYTE_ORDER_MARK, titles],
-            (
-                "".join(map(format_csv_line, split_by_currency(cells, chunk)))
-                for chunk in chunks
-            ),
+            ("".join(map(format_csv_line, split_by_currency(cells, chunk))) for chunk in chunks),
         ),
         content_type="text/csv; charset=utf-8",
         headers={
@@ -144,9 +141,7 @@ def build_cell(model, title: str, source) -> Cell:
     return Cell(title, (source,))
 
 
-def iterate_chunks(
-    model_admin, request, cells: Sequence[Cell], rows
-) -> Iterator[list[tuple]]:
+def iterate_chunks(model_admin, request, cells: Sequence[Cell], rows) -> Iterator[list[tuple]]:
     """The lines of a file, in chunks that may each come from a replica.
 
     Only the ids are read at once, in the order of the list: the database would sort and

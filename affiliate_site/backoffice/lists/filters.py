@@ -140,9 +140,7 @@ class YesNoFilter(ColumnFilter):
         return [("1", "Yes"), ("0", "No")]
 
 
-FieldListFilter.register(
-    lambda field: bool(field.flatchoices), ColumnFilter, take_priority=True
-)
+FieldListFilter.register(lambda field: bool(field.flatchoices), ColumnFilter, take_priority=True)
 FieldListFilter.register(
     lambda field: isinstance(field, BooleanField), YesNoFilter, take_priority=True
 )
@@ -385,9 +383,7 @@ def load_choices(request) -> dict[str, list]:
             programs.order_by()
             .values_list(Value("program"), "slug", "pk", "title", "currency")
             .union(
-                groups.order_by().values_list(
-                    Value("group"), "public_id", "pk", "title", Value("")
-                )
+                groups.order_by().values_list(Value("group"), "public_id", "pk", "title", Value(""))
             )
         )
         choices: dict[str, list] = defaultdict(list)

@@ -71,9 +71,7 @@ class SavedViewsMixin(admin.ModelAdmin):
         return self._change_views(
             request,
             normalize_query(QueryDict(request.POST.get("query", ""))),
-            lambda account: delete_saved_view(
-                account, user=request.user, view_id=view_id
-            ),
+            lambda account: delete_saved_view(account, user=request.user, view_id=view_id),
         )
 
     def _change_views(self, request, query, change):

@@ -38,9 +38,7 @@ class OrderSearchMixin(TenantAdmin):
         found = find_orders(account, term) if account else FoundRows([])
         if not found.pks:
             return matches
-        match = SearchMatch.of_rows(
-            self.order_column, found.pks, is_limited=found.has_more
-        )
+        match = SearchMatch.of_rows(self.order_column, found.pks, is_limited=found.has_more)
         return [*matches, match]
 
 
@@ -60,20 +58,14 @@ class AffiliateSearchMixin(TenantAdmin):
         found = find_affiliates(account, term)
         is_of_one = self.affiliate_column == "pk" or "affiliate" in request.GET
         if found.pks and not is_of_one:
-            request.coupon_owner, request.coupon_choice = self.describe_coupon(
-                account, term
-            )
+            request.coupon_owner, request.coupon_choice = self.describe_coupon(account, term)
         # The fields of the affiliate itself are all found by parts.
         matches = (
-            []
-            if self.affiliate_column == "pk"
-            else super().list_search_matches(request, term)
+            [] if self.affiliate_column == "pk" else super().list_search_matches(request, term)
         )
         if not found.pks:
             return matches
-        match = SearchMatch.of_rows(
-            self.affiliate_column, found.pks, is_limited=found.has_more
-        )
+        match = SearchMatch.of_rows(self.affiliate_column, found.pks, is_limited=found.has_more)
         return [*matches, match]
 
     def describe_coupon(self, account, term) -> tuple[str, str]:

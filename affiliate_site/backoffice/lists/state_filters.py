@@ -104,9 +104,7 @@ class AcceptedTermsFilter(StateFilter):
         newer = PortalTerms.objects.filter(
             account=OuterRef("account"), version__gt=OuterRef("terms__version")
         )
-        rows = TermsAcceptance.objects.filter(
-            account=OuterRef("account"), affiliate=OuterRef("pk")
-        )
+        rows = TermsAcceptance.objects.filter(account=OuterRef("account"), affiliate=OuterRef("pk"))
         has_current = Exists(rows.filter(~Exists(newer)))
         if self.value() == "current":
             return queryset.filter(has_current)

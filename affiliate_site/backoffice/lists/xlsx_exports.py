@@ -73,8 +73,7 @@ def create_workbook_file(model_admin, request):
     cells, rows, name = prepare_export(model_admin, request)
     if rows.order_by().values("pk")[MAX_ROWS : MAX_ROWS + 1]:
         raise ExportTooLarge(
-            f"Excel exports hold at most {MAX_ROWS:,} rows. Filter the list, or export"
-            " as CSV."
+            f"Excel exports hold at most {MAX_ROWS:,} rows. Filter the list, or export as CSV."
         )
     chunks = iterate_chunks(model_admin, request, cells, rows)
     lines = islice(chain.from_iterable(chunks), MAX_ROWS)

@@ -142,9 +142,7 @@ def get_end_of_hold(row) -> datetime | None:
     return row.amounts_due.held_until
 
 
-NAME = ListColumn(
-    "name", "Name", export=lambda row: get_full_name(row.affiliate), is_listed=False
-)
+NAME = ListColumn("name", "Name", export=lambda row: get_full_name(row.affiliate), is_listed=False)
 PARTS = (
     ListColumn(
         "amount_due",
@@ -201,9 +199,7 @@ class PayoutRunLinkMixin(ModelAdmin):
             if page.has_add_permission(request)
             else []
         )
-        return super().changelist_view(
-            request, {"list_links": list_links, **(extra_context or {})}
-        )
+        return super().changelist_view(request, {"list_links": list_links, **(extra_context or {})})
 
 
 def build_payments_url(since: datetime, before: datetime) -> str:
@@ -258,15 +254,11 @@ class BalanceAdmin(
     def get_queryset(self, request):
         rows = super().get_queryset(request).filter(kind=LedgerAccountType.PAYABLE)
         names = ("account", "affiliate", "currency")
-        same = WithheldBalance.objects.filter(
-            **{name: OuterRef(name) for name in names}
-        )
+        same = WithheldBalance.objects.filter(**{name: OuterRef(name) for name in names})
         settings = PayoutSettings.objects.filter(
             account=OuterRef("account"), requires_documents=True
         )
-        rows = rows.annotate(
-            is_withheld=Exists(same), requires_documents=Exists(settings)
-        )
+        rows = rows.annotate(is_withheld=Exists(same), requires_documents=Exists(settings))
         return annotate_minimum(rows)
 
     def format_sums(self, rows):
@@ -275,9 +267,7 @@ class BalanceAdmin(
         text, number = super().format_sums(rows)
         is_overpaid = ExpressionWrapper(Q(balance__lt=0), BooleanField())
         parts = rows.order_by().annotate(is_overpaid=is_overpaid)
-        sums = parts.values_list("is_overpaid", "currency").annotate(
-            ExactSum("balance")
-        )
+        sums = parts.values_list("is_overpaid", "currency").annotate(ExactSum("balance"))
         totals: dict[bool, dict[str, Decimal]] = {False: {}, True: {}}
         for is_negative, currency, total in sums.exclude(balance=0):
             totals[is_negative][currency] = total
@@ -421,25 +411,17 @@ class PaymentAdmin(
             amount_field="amount",
             columns=AFFILIATE_COLUMN,
         )
-        return run_admin_action(
-            self, request, rows.select_related("affiliate"), admin_action
-        )
+        return run_admin_action(self, request, rows.select_related("affiliate"), admin_action)
 
 
 @admin.register(PayoutMinimum)
-class PayoutMinimumAdmin(
-    AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
-):
+class PayoutMinimumAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     columns = (
         ListColumn(
             "applies_to",
             "Applies to",
-            lambda row: (
-                format_affiliate(row.affiliate) if row.affiliate else "all affiliates"
-            ),
-            export=lambda row: (
-                row.affiliate.slug if row.affiliate else "all affiliates"
-            ),
+            lambda row: format_affiliate(row.affiliate) if row.affiliate else "all affiliates",
+            export=lambda row: row.affiliate.slug if row.affiliate else "all affiliates",
         ),
         replace(AMOUNT, title="Minimum"),
     )
@@ -483,8 +465,7 @@ class PayoutMethodAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOffic
             *list_method_facts(method, request.user),
             (
                 "Details changed on",
-                method.details_changed_at
-                and format_datetime(method.details_changed_at),
+                method.details_changed_at and format_datetime(method.details_changed_at),
             ),
             ("On hold", method.on_hold_reason),
         ]

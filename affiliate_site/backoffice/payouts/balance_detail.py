@@ -101,10 +101,7 @@ def build_sum_section(ledger_account, balance, unpaid_total) -> Section:
         ],
         notes=notes,
         columns=(Column("Part"), Column("Amount", is_amount=True)),
-        rows=[
-            (title, format_money(amount, ledger_account.currency))
-            for title, amount in parts
-        ],
+        rows=[(title, format_money(amount, ledger_account.currency)) for title, amount in parts],
     )
 
 
@@ -188,9 +185,7 @@ def build_payments_section(ledger_account) -> Section:
 
 def build_list_url(model_name: str, ledger_account, **filters: Any) -> str:
     affiliate, currency = ledger_account.affiliate.slug, ledger_account.currency
-    return build_changelist_url(
-        model_name, affiliate=affiliate, currency=currency, **filters
-    )
+    return build_changelist_url(model_name, affiliate=affiliate, currency=currency, **filters)
 
 
 def link_to_more(url: str, number: int) -> str:

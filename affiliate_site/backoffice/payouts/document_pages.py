@@ -41,9 +41,7 @@ def list_taxed_countries() -> list[tuple[str, str]]:
 
 def build_kind_field() -> forms.TypedChoiceField:
     """As what an affiliate sells."""
-    return forms.TypedChoiceField(
-        label="Kind", choices=SupplierKind.choices, coerce=SupplierKind
-    )
+    return forms.TypedChoiceField(label="Kind", choices=SupplierKind.choices, coerce=SupplierKind)
 
 
 class SelfBillingForm(ServiceForm):
@@ -178,9 +176,7 @@ class SetTaxDataPage(AffiliatePage):
     name = "tax"
     title = "Set tax data"
     permission = "payouts.change_taxdata"
-    explanation = (
-        "Documents also show the name and address of the affiliate, as they are then."
-    )
+    explanation = "Documents also show the name and address of the affiliate, as they are then."
     form_class = TaxDataForm
     service = staticmethod(set_tax_data)
     done_message = "The tax data of {row} were saved."
@@ -219,8 +215,7 @@ class IssueDocumentsPage(FormPage):
         ready = [each.payment for each in self.unbilled if each.problem is None]
         rest = count_unbilled(self.account) - len(self.unbilled)
         return format_html(
-            "{}.{} Those of a payout run get a document when they are settled, others"
-            " only here.",
+            "{}.{} Those of a payout run get a document when they are settled, others only here.",
             describe_payments(f"{len(ready):,} can be billed now", ready)
             if ready
             else "No payment can be billed now",

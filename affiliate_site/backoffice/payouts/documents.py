@@ -183,21 +183,15 @@ class TaxRuleAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         ListColumn(
             "country_name",
             "Country",
-            lambda row: (
-                OTHER_COUNTRIES.get(row.country) or get_country_name(row.country)
-            ),
+            lambda row: OTHER_COUNTRIES.get(row.country) or get_country_name(row.country),
             export="country",
         ),
-        ListColumn(
-            "vat", "VAT", lambda row: f"{row.rate.normalize():f} %", export="rate"
-        ),
+        ListColumn("vat", "VAT", lambda row: f"{row.rate.normalize():f} %", export="rate"),
         ListColumn(
             "withholding",
             "Withholding tax",
             lambda row: (
-                f"{row.withholding_rate.normalize():f} %"
-                if row.withholding_rate
-                else EMPTY_VALUE
+                f"{row.withholding_rate.normalize():f} %" if row.withholding_rate else EMPTY_VALUE
             ),
             export="withholding_rate",
         ),

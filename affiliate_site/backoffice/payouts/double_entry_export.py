@@ -102,9 +102,7 @@ def export_entries(account: Account, start, end, columns) -> StreamingHttpRespon
         chain([BYTE_ORDER_MARK, titles], chunks),
         content_type=CONTENT_TYPES["csv"],
         headers={
-            "Content-Disposition": (
-                f'attachment; filename="double-entry-{start}-to-{end}.csv"'
-            )
+            "Content-Disposition": (f'attachment; filename="double-entry-{start}-to-{end}.csv"')
         },
     )
 

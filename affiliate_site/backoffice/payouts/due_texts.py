@@ -29,9 +29,7 @@ def add_amounts_due(rows: Sequence[Any], *, at: datetime) -> None:
     accounts = {row.account_id: row for row in rows}
     for pk, first in accounts.items():
         of_account = [row for row in rows if row.account_id == pk]
-        amounts = get_amounts_due(
-            first.account, [row.affiliate_id for row in of_account], at=at
-        )
+        amounts = get_amounts_due(first.account, [row.affiliate_id for row in of_account], at=at)
         for row in of_account:
             key = (row.affiliate_id, row.currency)
             row.amounts_due = amounts.get(key, AmountsDue())

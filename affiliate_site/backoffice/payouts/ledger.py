@@ -174,8 +174,7 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
                 "list_note": f"{format_ledger_note(account)} {NUMBERS_NOTE}",
                 "list_button": ("Check now", reverse("admin:check_ledger")),
                 "list_links": [
-                    (title, reverse(f"admin:{name}"))
-                    for name, title in REPORT_TITLES.items()
+                    (title, reverse(f"admin:{name}")) for name, title in REPORT_TITLES.items()
                 ],
             }
             if account

@@ -141,10 +141,7 @@ class SetOwnMinimumPage(AffiliatePage):
 
 def list_own_minimums(affiliate) -> list[str]:
     minimums = get_minimums(affiliate.account, [affiliate.pk]).of_affiliates
-    return [
-        format_money(amount, currency)
-        for (_, currency), amount in sorted(minimums.items())
-    ]
+    return [format_money(amount, currency) for (_, currency), amount in sorted(minimums.items())]
 
 
 def describe_minimum(ledger_account, amounts: AmountsDue) -> str:

@@ -15,9 +15,7 @@ from payouts.services.payout_settings import (
 class PayerSettingsForm(ServiceForm):
     """The account that money leaves, and who confirms."""
 
-    payer_name = forms.CharField(
-        label="Name", max_length=70, help_text="As your bank knows it."
-    )
+    payer_name = forms.CharField(label="Name", max_length=70, help_text="As your bank knows it.")
     payer_iban = forms.CharField(label="IBAN", max_length=42)
     payer_bic = forms.CharField(
         label="BIC",
@@ -27,9 +25,7 @@ class PayerSettingsForm(ServiceForm):
     )
     payer_street = forms.CharField(label="Street", max_length=70, required=False)
     payer_building = forms.CharField(label="Number", max_length=16, required=False)
-    payer_postal_code = forms.CharField(
-        label="Postal code", max_length=16, required=False
-    )
+    payer_postal_code = forms.CharField(label="Postal code", max_length=16, required=False)
     payer_city = forms.CharField(label="City", max_length=35, required=False)
     payer_country = forms.ChoiceField(
         label="Country", required=False, choices=lambda: list_countries("—")

@@ -77,9 +77,7 @@ def get_payment_details(request, payment) -> Details:
                     *(list_line_facts(line) if line else []),
                     (
                         "Documents",
-                        format_html_join(
-                            ", ", "{}", ((link_to(each),) for each in documents)
-                        ),
+                        format_html_join(", ", "{}", ((link_to(each),) for each in documents)),
                     ),
                     ("Mail", describe_mail(payment, line)),
                 ],

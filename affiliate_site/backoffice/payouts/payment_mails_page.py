@@ -15,9 +15,7 @@ from payouts.services.payment_mails import (
 )
 from payouts.services.payout_settings import get_payout_settings
 
-NO_MAIL_SERVER = (
-    "No mail is sent until your operator sets EMAIL_URL and DEFAULT_FROM_EMAIL."
-)
+NO_MAIL_SERVER = "No mail is sent until your operator sets EMAIL_URL and DEFAULT_FROM_EMAIL."
 
 
 class PaymentMailsForm(ServiceForm):
@@ -61,9 +59,7 @@ class PaymentMailsPage(PayerSettingsPage):
 
     def get_unlocked_initial(self, account):
         values = super().get_unlocked_initial(account)
-        defaults = {
-            name: text for name, text in DEFAULT_TEXTS.items() if not values[name]
-        }
+        defaults = {name: text for name, text in DEFAULT_TEXTS.items() if not values[name]}
         return values | defaults
 
     def save(self, form, at):

@@ -130,9 +130,7 @@ def build_names_section(names) -> Section:
     more = len(names) - MAX_LISTED_NAMES
     return Section(
         "Names in bank files",
-        notes=["Banks take letters without accents.", f"{more:,} more."][
-            : 2 if more > 0 else 1
-        ],
+        notes=["Banks take letters without accents.", f"{more:,} more."][: 2 if more > 0 else 1],
         columns=(Column("Payment"), Column("Name"), Column("Written as")),
         rows=[
             (link_to(line.payment), name, written)

@@ -197,9 +197,7 @@ def describe_unbilled(run) -> str:
     """Whom of a run no document bills, and why; empty if there is nobody."""
     unbilled = list_unbilled(run.account, run_ids=[run.pk], limit=MAX_LISTED + 1)
     names = [
-        f"{it.payment.affiliate} ({it.problem.label})"
-        for it in unbilled[:MAX_LISTED]
-        if it.problem
+        f"{it.payment.affiliate} ({it.problem.label})" for it in unbilled[:MAX_LISTED] if it.problem
     ]
     more = " and more" if len(unbilled) > MAX_LISTED else ""
     return f"Without a document: {'; '.join(names)}{more}." if names else ""
@@ -207,9 +205,7 @@ def describe_unbilled(run) -> str:
 
 def count_outcomes(applied: AppliedResults) -> Counter[str]:
     """How many payments there are of each kind."""
-    counts = Counter(
-        {title: len(getattr(applied, name)) for name, title in OUTCOMES.items()}
-    )
+    counts = Counter({title: len(getattr(applied, name)) for name, title in OUTCOMES.items()})
     counts["Applied before"] = applied.already_applied
     return counts
 
@@ -220,8 +216,7 @@ def find_affiliates(account, applied: AppliedResults) -> dict[str, Any]:
     shown = [it.payment for it in chain.from_iterable(tables)]
     payments = account.payments.filter(public_id__in=shown)
     return {
-        payment.public_id: payment.affiliate
-        for payment in payments.select_related("affiliate")
+        payment.public_id: payment.affiliate for payment in payments.select_related("affiliate")
     }
 
 
@@ -244,9 +239,7 @@ def build_section(title: str, reported, affiliates) -> Section:
                 format_affiliate(affiliates[it.payment])
                 if it.payment in affiliates
                 else EMPTY_VALUE,
-                EMPTY_VALUE
-                if it.amount is None
-                else format_money(it.amount, it.currency or "EUR"),
+                EMPTY_VALUE if it.amount is None else format_money(it.amount, it.currency or "EUR"),
                 it.reference or EMPTY_VALUE,
                 it.reason or EMPTY_VALUE,
             )

@@ -26,9 +26,7 @@ from payouts.services.run_states import find_payments_in
 
 NO_PAYOUT_METHOD = "no payout method"
 DETAIL_LABELS = {
-    name: name.replace("_", " ").capitalize()
-    for names in DETAIL_NAMES.values()
-    for name in names
+    name: name.replace("_", " ").capitalize() for names in DETAIL_NAMES.values() for name in names
 } | {"iban": "IBAN", "bic": "BIC", "email": "E-mail", "recipient": "Recipient ID"}
 DETAIL_PATTERN = re.compile(rf"(^|, )({'|'.join(DETAIL_LABELS)})(?=: )")
 COUNTRY_PATTERN = re.compile("(?<=country: )[A-Z]{2}(?=, |$)")
@@ -72,9 +70,7 @@ def format_payout_method(method: PayoutMethod, user) -> str:
     """`Bank account (IBAN: SI56 1910 0000 0123 438)`, or `Bank account (SI56…3438)`."""
     is_whole = can_see_accounts(user)
     masked = mask_details(method.kind, method.details)
-    return join_method(
-        method.get_kind_display(), method.details_text if is_whole else masked
-    )
+    return join_method(method.get_kind_display(), method.details_text if is_whole else masked)
 
 
 def list_method_facts(method: PayoutMethod, user) -> list[tuple[str, str]]:
@@ -126,9 +122,7 @@ def find_incomplete(rows: Sequence[Any]) -> dict[int, str]:
     primary keys of the affiliates of these rows."""
     found: set[int] = set()
     for account in {row.account for row in rows if row.requires_documents}:
-        affiliates = {
-            row.affiliate_id: row.affiliate for row in rows if row.account == account
-        }
+        affiliates = {row.affiliate_id: row.affiliate for row in rows if row.account == account}
         day = account.get_day(timezone.now())
         found |= find_document_problems(account, affiliates.values(), day=day).keys()
     return dict.fromkeys(found, LeftOutReason.DOCUMENT_INCOMPLETE)
@@ -169,7 +163,5 @@ def describe_withholding(row) -> str:
     """`3.00 EUR withholding tax, 17.00 EUR to pay` of a line or payment; else empty."""
     if row.tax_withheld is None:
         return ""
-    tax, net = (
-        format_money(it, row.currency) for it in (row.tax_withheld, row.net_amount)
-    )
+    tax, net = (format_money(it, row.currency) for it in (row.tax_withheld, row.net_amount))
     return f"{tax} withholding tax, {net} to pay"

@@ -156,9 +156,7 @@ def trial_balance_view(model_admin, request):
         REPORT_TITLES["trial_balance"],
         form,
         sections=[build_trial_section(*item) for item in sums.items()],
-        note=(
-            f"Credits minus debits of all ledger entries. Days of {account.time_zone}."
-        ),
+        note=(f"Credits minus debits of all ledger entries. Days of {account.time_zone}."),
     )
 
 
@@ -170,10 +168,7 @@ def build_trial_section(currency: str, sums) -> Section:
         currency,
         notes=[BALANCED if not total else "The sum is not zero: check the ledger."],
         columns=(Column("Ledger account"), Column("Balance", is_amount=True)),
-        rows=[
-            (name, format_money(amount, currency))
-            for name, amount in [*rows, ("Sum", total)]
-        ],
+        rows=[(name, format_money(amount, currency)) for name, amount in [*rows, ("Sum", total)]],
     )
 
 
@@ -189,9 +184,7 @@ def closing_view(model_admin, request):
         REPORT_TITLES["closing"],
         form,
         sections=[build_closing_section(*item) for item in closings.items()],
-        note=(
-            f"What is owed to all affiliates. Days of {account.time_zone}. {COUNTED_BY}"
-        ),
+        note=(f"What is owed to all affiliates. Days of {account.time_zone}. {COUNTED_BY}"),
     )
 
 

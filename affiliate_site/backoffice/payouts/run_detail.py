@@ -92,9 +92,7 @@ def describe_paid_totals(totals: PaidTotals) -> str:
     """`177.79 EUR of 275.05 EUR, 97.26 EUR came back`; the total if nothing did."""
     if not totals.returned:
         return format_totals(totals.total)
-    paid, total, returned = map(
-        format_totals, (totals.paid, totals.total, totals.returned)
-    )
+    paid, total, returned = map(format_totals, (totals.paid, totals.total, totals.returned))
     return f"{paid} of {total}: {returned} came back"
 
 
@@ -144,9 +142,7 @@ def build_left_out_sections(request, run) -> list[Section]:
     totals = rows.order_by("reason", "currency").values_list("reason", "currency")
     summary: dict[str, dict] = {}
     numbers: dict[str, int] = {}
-    for reason, currency, number, total in totals.annotate(
-        Count("pk"), ExactSum("amount")
-    ):
+    for reason, currency, number, total in totals.annotate(Count("pk"), ExactSum("amount")):
         summary.setdefault(reason, {})[currency] = total
         numbers[reason] = numbers.get(reason, 0) + number
     return [
@@ -187,9 +183,7 @@ def build_left_out_section(request, run, reason, number, totals) -> Section:
             )
             for line in lines
         ],
-        lines=format_html(LINK_TEMPLATE, more_url, f"and {more:,} more")
-        if more > 0
-        else "",
+        lines=format_html(LINK_TEMPLATE, more_url, f"and {more:,} more") if more > 0 else "",
     )
 
 
@@ -207,10 +201,7 @@ def explain_left_out(user, run, reason, lines) -> dict[int, str]:
         if run.state != PayoutRunState.DRAFT:
             return {line.pk: line.note for line in lines}
         add_withheld_texts(lines, user)
-        return {
-            line.pk: capfirst(line.withheld_text) or "No longer withheld"
-            for line in lines
-        }
+        return {line.pk: capfirst(line.withheld_text) or "No longer withheld" for line in lines}
     if reason == LeftOutReason.BELOW_MINIMUM and run.state == PayoutRunState.DRAFT:
         return {
             line.pk: f"The minimum is {format_money(minimum, line.currency)}"

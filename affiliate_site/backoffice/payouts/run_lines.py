@@ -51,18 +51,14 @@ def build_lines_section(request, run) -> Section:
     affiliates = [line.affiliate_id for line in page.rows]
     changed = {
         method.affiliate_id: f"method changed {describe_age(method)}"
-        for method in (
-            list_changed_methods(run.account, affiliates) if is_draft else ()
-        )
+        for method in (list_changed_methods(run.account, affiliates) if is_draft else ())
     }
     texts = describe_receivers(run, page.rows) if is_draft else {}
     rests, note = find_rests(run, affiliates), describe_rests(run)
 
     def link_to_step(line):
         if can_change:
-            return format_html(
-                LINK_TEMPLATE, build_line_url(TakeOutPage, line), TakeOutPage.title
-            )
+            return format_html(LINK_TEMPLATE, build_line_url(TakeOutPage, line), TakeOutPage.title)
         return "" if is_draft else PayoutLineState(line.state).label.capitalize()
 
     return Section(
@@ -142,8 +138,7 @@ def filter_rests(run):
     rows = account.commissions.filter(Exists(paid.filter(**of_balance)))
     if programs := run.basis["programs"]:
         rows = rows.filter(
-            Q(conversion__program__slug__in=programs)
-            | Q(bonus__program__slug__in=programs)
+            Q(conversion__program__slug__in=programs) | Q(bonus__program__slug__in=programs)
         )
     if run.confirmed_at is not None:
         at = max(at, timezone.now())
@@ -158,9 +153,7 @@ def find_rests(run, affiliates) -> dict[tuple[int, str], str]:
     return {
         (affiliate, currency): f"and {format_money(total, currency)} on hold until"
         f" {format_datetime(until)}"
-        for affiliate, currency, total, until in totals.annotate(
-            ExactSum("amount"), Max("due_at")
-        )
+        for affiliate, currency, total, until in totals.annotate(ExactSum("amount"), Max("due_at"))
     }
 
 

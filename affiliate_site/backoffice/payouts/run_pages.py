@@ -66,9 +66,7 @@ class PayoutRunForm(ServiceForm):
         decimal_places=4,
         help_text="In each currency. Empty: the minimums of the account.",
     )
-    note = forms.CharField(
-        required=False, max_length=MAX_NOTE_LENGTH, help_text="For staff."
-    )
+    note = forms.CharField(required=False, max_length=MAX_NOTE_LENGTH, help_text="For staff.")
 
     def build_fields(self):
         account = self.account
@@ -93,9 +91,7 @@ class PayoutRunForm(ServiceForm):
         values = dict(self.cleaned_data)
         minimum = values.pop("minimum")
         if minimum is not None:
-            currencies = values.get("currencies") or list_payable_currencies(
-                self.account
-            )
+            currencies = values.get("currencies") or list_payable_currencies(self.account)
             values["minimums"] = dict.fromkeys(currencies, minimum)
         return values
 

@@ -65,9 +65,7 @@ def list_failures(run) -> list[str]:
     columns = rows.order_by("state", "currency").values_list("state", "currency")
     totals: dict[str, dict] = {}
     numbers: Counter[str] = Counter()
-    for state, currency, number, total in columns.annotate(
-        Count("pk"), ExactSum("amount")
-    ):
+    for state, currency, number, total in columns.annotate(Count("pk"), ExactSum("amount")):
         totals.setdefault(state, {})[currency] = total
         numbers[state] += number
     failures = [
@@ -78,9 +76,7 @@ def list_failures(run) -> list[str]:
             "were" if numbers[state] > 1 else "was",
             state.label.lower(),
             format_totals(totals[state]),
-            format_html(
-                ALERT_LINK, build_lines_url(run, state__exact=state), "Show which"
-            ),
+            format_html(ALERT_LINK, build_lines_url(run, state__exact=state), "Show which"),
         )
         for state in map(PayoutLineState, FAILED)
         if state in totals
@@ -91,9 +87,7 @@ def list_failures(run) -> list[str]:
 def list_held_method_alerts(run, lines) -> list[str]:
     """Whose payout methods the next run leaves out, of payments that came back."""
     returned = lines.filter(state=PayoutLineState.RETURNED)
-    methods = run.account.payout_methods.filter(
-        affiliate__in=returned.values("affiliate")
-    )
+    methods = run.account.payout_methods.filter(affiliate__in=returned.values("affiliate"))
     rows = methods.exclude(on_hold_reason="").select_related("affiliate")
     found = list(rows.order_by("affiliate_id", "kind")[: MAX_NAMED + 1])
     if not found:
@@ -161,8 +155,7 @@ def warn_of_missing_documents(run) -> list[str]:
     for line, text in list_lines_without_document(run, at=timezone.now()):
         by_problem.setdefault(text, []).append(str(line.affiliate))
     return [
-        f"Without a document: {name_some(names)}. {text}."
-        for text, names in by_problem.items()
+        f"Without a document: {name_some(names)}. {text}." for text, names in by_problem.items()
     ]
 
 

@@ -102,9 +102,7 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         by_run = {run.pk: run for run in rows}
         for run in rows:
             run.line_count, run.totals = 0, PaidTotals(Amounts(), Amounts())
-        for pk, currency, state, number, total in sums.annotate(
-            Count("pk"), ExactSum("amount")
-        ):
+        for pk, currency, state, number, total in sums.annotate(Count("pk"), ExactSum("amount")):
             by_run[pk].line_count += number
             by_run[pk].totals.total.add(currency, total)
             if state in FAILED:
@@ -169,9 +167,7 @@ class PayoutLineAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
         *(AffiliateFilter, CurrencyFilter),
     )
     amount_column = "amount"
-    left_out_of_sums = (
-        ("left out", ("state", "reason"), ~Q(state__in=LEFT_OUT_STATES)),
-    )
+    left_out_of_sums = (("left out", ("state", "reason"), ~Q(state__in=LEFT_OUT_STATES)),)
     ordering = ("-run", "-affiliate", "-currency")
     row_pages = LINE_PAGES
 

@@ -14,8 +14,7 @@ from payouts.services.statements import CurrencyStatement, Statement
 
 OPENING, CLOSING = "Balance at the start", "Balance at the end"
 TOTALS_NOTE = (
-    f"Totals: the statement has more than {MAX_LINES:,} lines. All lines are in its CSV"
-    " file."
+    f"Totals: the statement has more than {MAX_LINES:,} lines. All lines are in its CSV file."
 )
 CELLS = (
     *(Cell(title, ()) for title in ("Date", "What", "Order ID", "Payment")),
@@ -41,9 +40,7 @@ def list_rows(
     yield statement.end, CLOSING, "", "", currency.closing
 
 
-def build_sections(
-    statement: Statement, *, has_links: bool, period: int = 0
-) -> list[Section]:
+def build_sections(statement: Statement, *, has_links: bool, period: int = 0) -> list[Section]:
     """The lines of each currency as a table; with `period`, their totals."""
     return [
         Section(
@@ -59,9 +56,7 @@ def build_sections(
                     else []
                 ),
             ],
-            columns=[
-                Column(cell.title, is_amount=cell.is_amount) for cell in CELLS[:-1]
-            ],
+            columns=[Column(cell.title, is_amount=cell.is_amount) for cell in CELLS[:-1]],
             rows=[
                 (f"{day}", *texts, format_money(amount, each.currency))
                 for day, *texts, amount in list_table_rows(
@@ -111,9 +106,7 @@ def render_pdf(statement: Statement) -> bytes:
         "account": statement.affiliate.account,
         "person": format_person(statement.affiliate),
         "statement": statement,
-        "sections": build_sections(
-            statement, has_links=False, period=choose_period(statement)
-        ),
+        "sections": build_sections(statement, has_links=False, period=choose_period(statement)),
     }
     return write_pdf("statements/statement.html", context)
 

@@ -25,9 +25,7 @@ def find_withheld_texts(user, **conditions: Any) -> dict[BalanceKey, str]:
         if "@" not in who:
             who = f"{who[:1].lower()}{who[1:]}"  # an operator
         text = f"withheld by {who} since {format_day(row.created_at)}"
-        texts[row.affiliate_id, row.currency] = (
-            f"{text}: {row.reason}" if row.reason else text
-        )
+        texts[row.affiliate_id, row.currency] = f"{text}: {row.reason}" if row.reason else text
     return texts
 
 

@@ -64,10 +64,7 @@ class RateTable:
 
     @property
     def titled_rows(self) -> list[tuple[list[tuple[str, Any]], Any]]:
-        return [
-            (list(zip(self.headings, cells, strict=True)), links)
-            for cells, links in self.rows
-        ]
+        return [(list(zip(self.headings, cells, strict=True)), links) for cells, links in self.rows]
 
 
 @admin.register(Program)

@@ -53,9 +53,7 @@ class NewCreativeForm(ServiceForm):
         widget=MULTI_LINE({"rows": 4}),
         help_text="Instead of an image: text that affiliates copy with their link.",
     )
-    announce = forms.BooleanField(
-        label="Tell the program's affiliates by e-mail", required=False
-    )
+    announce = forms.BooleanField(label="Tell the program's affiliates by e-mail", required=False)
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -70,9 +68,7 @@ class NewCreativeForm(ServiceForm):
         if not file:
             return None
         try:
-            return creative_images.encode_image(
-                file.read(creative_images.MAX_BYTES + 1)
-            )
+            return creative_images.encode_image(file.read(creative_images.MAX_BYTES + 1))
         except InvalidSetting as error:
             raise forms.ValidationError(error.text) from None
 

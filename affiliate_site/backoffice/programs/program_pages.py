@@ -209,10 +209,7 @@ class EditProgramPage(ProgramPage, EditPage):
     """Change the settings of a program."""
 
     title = "Edit settings"
-    explanation = (
-        "New settings count for sales from now on; earlier commissions stay as they"
-        " are."
-    )
+    explanation = "New settings count for sales from now on; earlier commissions stay as they are."
     form_class = ProgramForm
     service = staticmethod(update_program)
     done_message = "The settings were saved."

@@ -27,9 +27,7 @@ class RateForm(ServiceForm):
     """A percentage, or an amount in the program's currency."""
 
     kind = forms.ChoiceField(label="Commission", choices=RATE_CHOICES)
-    value = DecimalField(
-        label="Rate", help_text="10 is 10 percent, or 10 units of the currency."
-    )
+    value = DecimalField(label="Rate", help_text="10 is 10 percent, or 10 units of the currency.")
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -100,13 +98,9 @@ class NewGroupRateForm(RateForm):
 class BonusForm(TitledRateForm):
     """What a bonus asks for and pays."""
 
-    kind = forms.ChoiceField(
-        label="Commission", choices=RATE_CHOICES, initial=RateKind.FIXED
-    )
+    kind = forms.ChoiceField(label="Commission", choices=RATE_CHOICES, initial=RateKind.FIXED)
     goal_type = forms.ChoiceField(label="Goal", choices=GOAL_CHOICES)
-    goal = DecimalField(
-        label="At least", help_text="Conversions, or their amount in the currency."
-    )
+    goal = DecimalField(label="At least", help_text="Conversions, or their amount in the currency.")
     period = forms.ChoiceField(
         label="Within", choices=PERIOD_CHOICES, help_text="Calendar periods in UTC."
     )

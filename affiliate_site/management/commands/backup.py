@@ -30,9 +30,7 @@ class Command(JsonCommand):
     def add_arguments(self, parser):
         super().add_arguments(parser)
         parser.add_argument("file", nargs="?", type=Path, metavar="FILE")
-        parser.add_argument(
-            "--force", action="store_true", help="replace FILE if it exists"
-        )
+        parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
         parser.add_argument(
             "--keep",
             type=parse_days,

@@ -28,9 +28,7 @@ class Command(AccountCommand):
             metavar="FILE",
             help="set the key that reads from the shop; - reads standard input",
         )
-        parser.add_argument(
-            "--shop-url", metavar="URL", help="set the address of the shop"
-        )
+        parser.add_argument("--shop-url", metavar="URL", help="set the address of the shop")
 
     def run_for_account(
         self,

@@ -36,8 +36,7 @@ class Command(AccountCommand):
         if not accepts_unpaid and not account.deletions.exists():
             ensure_all_paid(account)
         due = [
-            f"{format_decimal(amount)} {currency}"
-            for currency, amount in get_due(account).items()
+            f"{format_decimal(amount)} {currency}" for currency, amount in get_due(account).items()
         ]
         owed = f"Owed to affiliates: {', '.join(due)}" if due else "Nobody is owed."
         if not is_dry_run and not options["yes"]:

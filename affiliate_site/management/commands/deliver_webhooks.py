@@ -29,9 +29,7 @@ class Command(JsonCommand):
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
-        parser.add_argument(
-            "--once", action="store_true", help="send what is due now, then exit"
-        )
+        parser.add_argument("--once", action="store_true", help="send what is due now, then exit")
 
     def run(self, *, at, once=False, **options):
         if self.as_json and not once:
@@ -138,10 +136,7 @@ def format_delivery(delivery, result) -> str:
 @contextmanager
 def stop_on_signals(worker):
     """Stop the worker on SIGTERM and SIGINT; restore the handlers afterwards."""
-    previous = {
-        name: signal.signal(name, worker.stop)
-        for name in (signal.SIGTERM, signal.SIGINT)
-    }
+    previous = {name: signal.signal(name, worker.stop) for name in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:

@@ -33,9 +33,7 @@ class Command(JsonCommand):
         self.write_result(
             "\n".join(format_finding(name, found) for name, found in findings.items()),
             ok=is_ok,
-            checks=[
-                {"name": name, **asdict(finding)} for name, finding in findings.items()
-            ],
+            checks=[{"name": name, **asdict(finding)} for name, finding in findings.items()],
         )
         if not is_ok:
             sys.exit(1)

@@ -16,8 +16,7 @@ from affiliate_site.moving.switching import (
 )
 
 NOT_SWITCHED = (
-    "Not switched: mend what was left out or differs, and run it again; or add"
-    " --accept-problems."
+    "Not switched: mend what was left out or differs, and run it again; or add --accept-problems."
 )
 REASONS = {KEPT_OURS: "changed there", WORKED_HERE: "worked here"}
 
@@ -46,9 +45,7 @@ class Command(AccountCommand):
             type=Path,
             help="of export_account; - is standard input",
         )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="read everything, store nothing"
-        )
+        parser.add_argument("--dry-run", action="store_true", help="read everything, store nothing")
         parser.add_argument(
             "--mirror",
             action="store_true",

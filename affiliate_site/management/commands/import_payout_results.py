@@ -27,9 +27,7 @@ class Command(AccountCommand):
             type=Path,
             help="pain.002, camt.053/054 or CSV; - is standard input",
         )
-        parser.add_argument(
-            "--run", metavar="RUN", help="refuse answers about other payments"
-        )
+        parser.add_argument("--run", metavar="RUN", help="refuse answers about other payments")
         parser.add_argument(
             "--format", choices=RESULT_FORMATS, default=AUTO, help="auto by default"
         )

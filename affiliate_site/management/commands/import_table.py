@@ -64,26 +64,21 @@ class Command(AccountCommand):
             default=[],
             help="how dates are written (repeatable, if in several styles)",
         )
-        parser.add_argument(
-            "--decimal", choices=NUMBER_STYLES, help="of numbers: the decimal mark"
-        )
+        parser.add_argument("--decimal", choices=NUMBER_STYLES, help="of numbers: the decimal mark")
         parser.add_argument(
             "--answer",
             action="append",
             default=[],
             type=parse_answer,
             metavar="PAIR",
-            help="QUESTION=ANSWER, as units=cents or value:status:hold=pending"
-            " (repeatable)",
+            help="QUESTION=ANSWER, as units=cents or value:status:hold=pending (repeatable)",
         )
         parser.add_argument("--dry-run", action="store_true", help="store nothing")
         parser.add_argument(
             "--only-good", action="store_true", help="store the rows without a problem"
         )
 
-    def run_for_account(
-        self, account, *, at, kind="", file=None, template=False, **options
-    ):
+    def run_for_account(self, account, *, at, kind="", file=None, template=False, **options):
         kind = KINDS[kind]
         if template:
             self.stdout.write(build_template(account, kind), ending="")
@@ -140,8 +135,7 @@ class Command(AccountCommand):
             name = question.name.partition(":")[0]
             option = f"--{name}" if name in STYLES else f"--answer '{question.name}=…'"
             lines.append(
-                f"{option} is needed: {question.example!r} in {question.column} can be"
-                f" {readings}"
+                f"{option} is needed: {question.example!r} in {question.column} can be {readings}"
             )
         lines += [f"{name}: {count:,}" for name, count in report.counts.items()]
         if stored:

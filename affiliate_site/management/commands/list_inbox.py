@@ -14,9 +14,7 @@ class Command(AccountCommand):
         parser.add_argument("--state", choices=ShopEventState.values)
         add_limit_argument(parser, DEFAULT_LIMIT)
 
-    def run_for_account(
-        self, account, *, at, connection=None, state=None, limit=0, **options
-    ):
+    def run_for_account(self, account, *, at, connection=None, state=None, limit=0, **options):
         rows = account.shop_events.select_related("connection", "order")
         if connection:
             rows = rows.filter(connection=get_connection(account, connection))

@@ -54,9 +54,7 @@ class Command(AccountCommand):
             metavar="EUR=50",
             help="over the minimum of the account",
         )
-        parser.add_argument(
-            "--program", action="append", default=[], metavar="P", help="its slug"
-        )
+        parser.add_argument("--program", action="append", default=[], metavar="P", help="its slug")
         parser.add_argument("--method", action="append", default=[], choices=METHODS)
         parser.add_argument("--dry-run", action="store_true", help="store nothing")
         what = parser.add_mutually_exclusive_group()
@@ -82,9 +80,7 @@ class Command(AccountCommand):
                 if is_kept and write_file:
                     planned = plan_files(run, formats=formats)
                     files = [write(it, run, write_file, at=at) for it in planned]
-                    in_files = {
-                        str(it.payment) for each in planned for it in each.lines
-                    }
+                    in_files = {str(it.payment) for each in planned for it in each.lines}
                     not_in_files = [it for it in paid if it["payment"] not in in_files]
                     record_export(run, at=at)
                     run.refresh_from_db()
@@ -144,16 +140,12 @@ class Command(AccountCommand):
 
 def ensure_fitting(options):
     """Refuse options that say nothing about what is asked for."""
-    if options["run"] and (
-        options["minimum"] or options["program"] or options["method"]
-    ):
+    if options["run"] and (options["minimum"] or options["program"] or options["method"]):
         text = "--minimum, --program and --method choose what a new run pays"
         raise CommandError(f"{text}; --run has it already", returncode=2)
     if options["discard"] and (options["export"] or not options["run"]):
         raise CommandError("--discard needs --run, and no --export", returncode=2)
-    if options["export"] and not (
-        options["confirm"] or options["run"] or options["dry_run"]
-    ):
+    if options["export"] and not (options["confirm"] or options["run"] or options["dry_run"]):
         raise CommandError("--export needs --confirm or --run", returncode=2)
 
 
@@ -182,9 +174,7 @@ def list_lines(account, run):
             tax = row["tax_withheld"]
             withheld = {} if tax is None else {"tax_withheld": tax}
             paid.append(
-                line
-                | {"method": row["method"], "payment": row["payment__public_id"]}
-                | withheld
+                line | {"method": row["method"], "payment": row["payment__public_id"]} | withheld
             )
     return paid, left_out
 
@@ -223,8 +213,7 @@ def describe(result, *, is_dry_run: bool) -> str:
         for line in result["left_out"]
     ]
     texts += [
-        f"{file['path']}: {file['lines']} lines, {file['control_sum']}"
-        f" {file['currency']}"
+        f"{file['path']}: {file['lines']} lines, {file['control_sum']} {file['currency']}"
         for file in result["files"]
     ]
     texts += [

@@ -38,9 +38,7 @@ class Command(JsonCommand):
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
-        parser.add_argument(
-            "--dry-run", action="store_true", help="count the rows, change nothing"
-        )
+        parser.add_argument("--dry-run", action="store_true", help="count the rows, change nothing")
 
     def run(self, *, at, dry_run=False, **options):
         accounts = list_accounts()

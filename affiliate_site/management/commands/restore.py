@@ -22,9 +22,7 @@ class Command(JsonCommand):
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
-        parser.add_argument(
-            "file", type=Path, metavar="FILE", help="- is standard input"
-        )
+        parser.add_argument("file", type=Path, metavar="FILE", help="- is standard input")
         parser.add_argument(
             "--force",
             action="store_true",

@@ -8,12 +8,8 @@ class Command(AccountCommand):
     def add_arguments(self, parser):
         super().add_arguments(parser)
         group = parser.add_mutually_exclusive_group(required=True)
-        group.add_argument(
-            "host", nargs="?", metavar="HOST", help="such as partners.example.com"
-        )
-        group.add_argument(
-            "--none", action="store_true", help="the host of the service instead"
-        )
+        group.add_argument("host", nargs="?", metavar="HOST", help="such as partners.example.com")
+        group.add_argument("--none", action="store_true", help="the host of the service instead")
 
     def run_for_account(self, account, *, at, host=None, **options):
         settings = set_portal_host(account, host, at=at)

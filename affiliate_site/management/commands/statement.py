@@ -47,12 +47,8 @@ class Command(AccountCommand):
             raise CommandError(NO_PDF)
         if file_format in BINARY_FORMATS and output is None:
             raise CommandError(f"{file_format.upper()} needs --output FILE.")
-        affiliate = get_or_raise(
-            account.affiliates, AffiliateNotFound, slug=options["affiliate"]
-        )
-        statement = get_statement(
-            account, affiliate, start=options["start"], end=options["end"]
-        )
+        affiliate = get_or_raise(account.affiliates, AffiliateNotFound, slug=options["affiliate"])
+        statement = get_statement(account, affiliate, start=options["start"], end=options["end"])
         result = serialize_statement(account, statement)
         text = serialize_exact_json(result)
         content = text if file_format == "json" else RENDERERS[file_format](statement)

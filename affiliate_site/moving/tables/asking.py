@@ -77,9 +77,7 @@ def ask(
     )
 
 
-def is_open(
-    question: ImportQuestion, styles: Styles, answers: Mapping[str, str]
-) -> bool:
+def is_open(question: ImportQuestion, styles: Styles, answers: Mapping[str, str]) -> bool:
     """Return whether rows cannot be stored before somebody answers the question."""
     if not question.is_needed or question.suggestion:
         return False

@@ -65,9 +65,7 @@ def resolve_references(
                 row.add_problem(column.name, f"unknown_{column.type}", text)
 
 
-def check_affiliates(
-    imports: ImportMap, rows: list[Row], answers: Mapping[str, str]
-) -> None:
+def check_affiliates(imports: ImportMap, rows: list[Row], answers: Mapping[str, str]) -> None:
     """IDs, addresses, codes, payout methods and parents."""
     account = imports.account
     for row in rows:
@@ -80,9 +78,7 @@ def check_affiliates(
     check_custom_fields(account, rows)
     for row in list_good(rows):
         row.values["key"] = row.values.get("id") or fold_email(row.values["email"])
-    find_duplicates(
-        rows, ("key", "program"), ("id", "email"), code="duplicate_affiliate"
-    )
+    find_duplicates(rows, ("key", "program"), ("id", "email"), code="duplicate_affiliate")
     find_known_affiliates(imports, rows)
     check_codes(account, rows)
     check_parents(imports, rows)
@@ -204,9 +200,7 @@ def check_codes(account: Account, rows: list[Row]) -> None:
     check_unique(rows, columns, codes)
 
 
-def check_unique(
-    rows: list[Row], columns: Mapping[str, str], tables: Sequence[Any]
-) -> None:
+def check_unique(rows: list[Row], columns: Mapping[str, str], tables: Sequence[Any]) -> None:
     """Refuse codes of these columns that the tables or earlier rows have."""
     wanted = [
         (row, column, code)
@@ -282,9 +276,7 @@ def find_fault_above(row: Row) -> str:
     return ""
 
 
-def check_customers(
-    imports: ImportMap, rows: list[Row], answers: Mapping[str, str]
-) -> None:
+def check_customers(imports: ImportMap, rows: list[Row], answers: Mapping[str, str]) -> None:
     """Customers are known by the shop's ID."""
     find_duplicates(rows, ("customer_id",))
     refuse_erased(imports, rows, ("customer_id",))
@@ -297,9 +289,7 @@ def check_customers(
         row.is_known = row.values["customer_id"] in known
 
 
-def check_conversions(
-    imports: ImportMap, rows: list[Row], answers: Mapping[str, str]
-) -> None:
+def check_conversions(imports: ImportMap, rows: list[Row], answers: Mapping[str, str]) -> None:
     """Sales are known by their external ID, else by what they are."""
     for row in list_good(rows):
         decide_status(row)
@@ -320,8 +310,7 @@ def check_conversions(
     pks = {imports.get("payment", row.body["payment"]["id"], "") for row in paid}
     columns = ("public_id", "affiliate__slug", "currency")
     owners = {
-        key: owner
-        for _, key, *owner in look_up(imports.account.payments, "pk", pks, *columns)
+        key: owner for _, key, *owner in look_up(imports.account.payments, "pk", pks, *columns)
     }
     for row in paid:
         name = row.body["payment"]["id"]
@@ -329,9 +318,7 @@ def check_conversions(
             row.add_problem("payment", "affiliate_of_payment", name)
 
 
-def check_payments(
-    imports: ImportMap, rows: list[Row], answers: Mapping[str, str]
-) -> None:
+def check_payments(imports: ImportMap, rows: list[Row], answers: Mapping[str, str]) -> None:
     """Payments are known by their ID, else by what they are."""
     choose_new_people(imports, rows)
     for row in list_good(rows):
@@ -342,9 +329,7 @@ def check_payments(
     find_known_sales(rows, "id", known, imports.account.payments.not_canceled())
 
 
-def find_known_sales(
-    rows: list[Row], name: str, known: Container[str], nameless: Any
-) -> None:
+def find_known_sales(rows: list[Row], name: str, known: Container[str], nameless: Any) -> None:
     """Find rows that the account has: by ID, or of one affiliate, amount and second."""
     find_duplicates(rows, (name,))
     good = list_good(rows)
@@ -399,9 +384,7 @@ def join_balances(rows: list[Row], *, can_add: bool) -> None:
                 row.add_problem("affiliate", "duplicate_balance", other.number)
 
 
-def check_opening_balances(
-    imports: ImportMap, rows: list[Row], answers: Mapping[str, str]
-) -> None:
+def check_opening_balances(imports: ImportMap, rows: list[Row], answers: Mapping[str, str]) -> None:
     """An affiliate has one opening balance in a currency.
 
     Several rows of one are added up in the first, or all of them are problems.
@@ -412,10 +395,7 @@ def check_opening_balances(
             row.add_problem("amount", "zero_amount")
     join_balances(rows, can_add=answers.get("twice") == ADD_UP)
     good = list_good(rows)
-    pks = {
-        row.number: imports.find("affiliate", row.body["affiliate_id"]) or 0
-        for row in good
-    }
+    pks = {row.number: imports.find("affiliate", row.body["affiliate_id"]) or 0 for row in good}
     known = sum_opening_balances(imports.account, set(pks.values()))
     for row in good:
         amount = known.get((pks[row.number], row.body["currency"]))

@@ -26,9 +26,7 @@ MAX_ROWS = 100_000
 MAX_COLUMNS = 200
 MAX_HEADER_LENGTH = 100_000
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-GUESSED_ENCODING_NOTE = (
-    "The text is not UTF-8; it was read as Windows-1252. Check the accents."
-)
+GUESSED_ENCODING_NOTE = "The text is not UTF-8; it was read as Windows-1252. Check the accents."
 QUOTED_TEXT = re.compile(r'"[^"]*"')
 ZIP_START, OLD_EXCEL_START = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 BYTE_ORDER_MARKS = {
@@ -84,9 +82,7 @@ class ReadTable:
 def read_table(data: bytes, file_name: str) -> ReadTable:
     """Read a CSV or XLSX file; raise `UnreadableTable` with what to do about it."""
     if len(data) > MAX_FILE_BYTES:
-        raise refuse(
-            f"{file_name} has more than {MAX_FILE_BYTES // 2**20} MB: split it."
-        )
+        raise refuse(f"{file_name} has more than {MAX_FILE_BYTES // 2**20} MB: split it.")
     if data.startswith(OLD_EXCEL_START):
         raise refuse(
             f"{file_name} is an old or encrypted Excel file: save it as .xlsx without"
@@ -132,9 +128,7 @@ def read_csv(data: bytes, file_name: str) -> ReadTable:
 
 def decode(data: bytes, file_name: str) -> tuple[str, str, list[str]]:
     """Return the text, its encoding and notes."""
-    encoding = next(
-        (name for mark, name in BYTE_ORDER_MARKS.items() if data.startswith(mark)), ""
-    )
+    encoding = next((name for mark, name in BYTE_ORDER_MARKS.items() if data.startswith(mark)), "")
     notes = []
     try:
         text = data.decode(encoding or "utf-8")
@@ -148,9 +142,7 @@ def decode(data: bytes, file_name: str) -> tuple[str, str, list[str]]:
         try:
             text = data.decode(encoding)
         except UnicodeDecodeError:
-            raise refuse(
-                f"{file_name} is no table: save it as CSV UTF-8 or .xlsx."
-            ) from None
+            raise refuse(f"{file_name} is no table: save it as CSV UTF-8 or .xlsx.") from None
     if "\x00" in text:
         raise refuse(f"{file_name} is no table: save it as CSV UTF-8 or .xlsx.")
     return text, encoding or "utf-8", notes
@@ -190,9 +182,7 @@ def read_xlsx(data: bytes, file_name: str) -> ReadTable:
     except XLSX_ERRORS as error:
         if isinstance(error, UnreadableTable):
             raise
-        raise refuse(
-            f"{file_name} cannot be read as .xlsx: save it again, or as CSV."
-        ) from error
+        raise refuse(f"{file_name} cannot be read as .xlsx: save it again, or as CSV.") from error
     if others:
         names = ", ".join(others)
         table.notes.append(f"Only the first sheet was read, not: {names}.")
@@ -230,9 +220,7 @@ def iterate_sheet(
     if has_formulas:
         formulas = iterate(data_only=False)
         next(formulas)
-    for number, (cells, sources) in enumerate(
-        zip_longest(values, formulas, fillvalue=()), 1
-    ):
+    for number, (cells, sources) in enumerate(zip_longest(values, formulas, fillvalue=()), 1):
         row = [convert_xlsx_cell(cell) for cell in cells]
         for index, source in enumerate(sources):
             if source.data_type == "f" and index < len(row) and row[index] is None:
@@ -281,8 +269,7 @@ def build_table(
     if len(filled) > MAX_ROWS or filled[-1][0] > MAX_ROWS + 9:
         raise refuse(f"{file_name} has more than {MAX_ROWS:,} rows: split it.")
     found = [
-        build_row(number, cells, len(header), width if is_csv else None)
-        for number, cells in filled
+        build_row(number, cells, len(header), width if is_csv else None) for number, cells in filled
     ]
     return ReadTable(header, found, notes=notes)
 
@@ -312,9 +299,7 @@ def read_header(cells: Sequence[Cell], file_name: str) -> list[str]:
     return names
 
 
-def build_row(
-    number: int, cells: list[Cell], columns: int, width: int | None
-) -> TableRow:
+def build_row(number: int, cells: list[Cell], columns: int, width: int | None) -> TableRow:
     """Return a row as long as the header.
 
     A row of a CSV file with another number of cells than the header has (`width`) is

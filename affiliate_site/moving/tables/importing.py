@@ -131,10 +131,7 @@ class TableImporter:
     def describe_settings(self) -> dict[str, dict[str, str]]:
         """Return how the table is read, as `TableImport.settings` keeps it."""
         given = {**asdict(self.styles), **self.answers}
-        answers = {
-            it.name: str(given.get(it.name) or it.suggestion)
-            for it in self.ask().questions
-        }
+        answers = {it.name: str(given.get(it.name) or it.suggestion) for it in self.ask().questions}
         answers |= {name: it for name, it in given.items() if it}
         return {
             "columns": dict(self.mapping),
@@ -153,9 +150,7 @@ class TableImporter:
             if answer and question.options and answer not in question.options:
                 options = ", ".join(question.options)
                 raise UnknownAnswer(name=question.name, answer=answer, options=options)
-        return [
-            it for it in answered.questions if is_open(it, self.styles, self.answers)
-        ]
+        return [it for it in answered.questions if is_open(it, self.styles, self.answers)]
 
     def preview(self) -> TableReport:
         """Say what would happen to each row; nothing is written, nor locked."""
@@ -190,9 +185,7 @@ class TableImporter:
                 return report
             created, known, not_stored = (counts[name] for name in OUTCOMES)
             table_import.update_row(created=created, known=known, not_stored=not_stored)
-            log_event(
-                self.account, "table_import.stored", table_import, at=self.at, **counts
-            )
+            log_event(self.account, "table_import.stored", table_import, at=self.at, **counts)
         report.table_import = table_import
         return report
 
@@ -209,9 +202,7 @@ class TableImporter:
             is_in_cents=self.answers.get("units") == CENTS,
         )
         header = self.table.header
-        rows = read_rows(
-            self.sources, header, self.kind, self.mapping, self.defaults, reading
-        )
+        rows = read_rows(self.sources, header, self.kind, self.mapping, self.defaults, reading)
         check_rows(self.kind, imports, rows, self.answers)
         unused = [it for it in header if it not in self.mapping.values()]
         if unused:
@@ -230,9 +221,7 @@ class TableImporter:
         if self.kind.name == "opening_balances":
             stored = [row for row in good if not row.problems]
             for row, transfer in zip(stored, ledger.written, strict=True):
-                imports.remember(
-                    "opening_balance", f"row {row.number}", transfer, row.body
-                )
+                imports.remember("opening_balance", f"row {row.number}", transfer, row.body)
             imports.write_page()
         if self.kind.name == "affiliates":
             for row in list_good(rows):

@@ -33,9 +33,7 @@ class PortalOff(Conflict):
 class NoMailServer(Conflict):
     """Nobody would get the mail."""
 
-    message = (
-        "No mail can be sent until your operator sets EMAIL_URL and DEFAULT_FROM_EMAIL"
-    )
+    message = "No mail can be sent until your operator sets EMAIL_URL and DEFAULT_FROM_EMAIL"
 
 
 def list_obstacles(account: Account) -> list[Conflict]:

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from payouts.payout_details import DETAIL_NAMES
 
-DETAIL_COLUMNS = tuple(
-    dict.fromkeys(n for names in DETAIL_NAMES.values() for n in names)
-)
+DETAIL_COLUMNS = tuple(dict.fromkeys(n for names in DETAIL_NAMES.values() for n in names))
 DETAIL_LABELS = {"iban": "IBAN", "bic": "BIC"}
 DETAIL_SYNONYMS = {
     "email": ("paypal email", "paypal e mail", "paypal"),
@@ -98,9 +96,7 @@ CURRENCY = Column(
     synonyms=("amount currency", "commission currency", "balance due currency"),
     example="EUR",
 )
-AMOUNT = Column(
-    *("amount", "Amount", "amount", "amount"), is_required=True, example="99.90"
-)
+AMOUNT = Column(*("amount", "Amount", "amount", "amount"), is_required=True, example="99.90")
 REMOVED = Column(
     *("removed_at", "Removed", "removed_at", "removed"),
     synonyms=(
@@ -358,6 +354,5 @@ OPENING_BALANCES = TableKind(
     ),
 )
 KINDS = {
-    kind.name: kind
-    for kind in (AFFILIATES, CUSTOMERS, CONVERSIONS, PAYMENTS, OPENING_BALANCES)
+    kind.name: kind for kind in (AFFILIATES, CUSTOMERS, CONVERSIONS, PAYMENTS, OPENING_BALANCES)
 }

@@ -26,12 +26,10 @@ HEADERS = {
         "further_codes": "weitere codes, alte codes, anciens codes, códigos antiguos",
         "link": "partnerlink, empfehlungslink, lien, lien de parrainage, enlace",
         "coupon": "gutschein, gutscheincode, rabattcode, code promo, cupón",
-        "payout_method": "auszahlungsart, zahlungsart, mode de paiement,"
-        " método de pago",
+        "payout_method": "auszahlungsart, zahlungsart, mode de paiement, método de pago",
         "affiliate": "affilié, afiliado, partner id, partnernummer, partner code,"
         " partnercode, partenaire, code partenaire, code affilié, código de afiliado",
-        "customer_id": "kunde, kundennummer, client, numéro de client, cliente,"
-        " número de cliente",
+        "customer_id": "kunde, kundennummer, client, numéro de client, cliente, número de cliente",
         "external_id": "bestellnummer, bestellung, auftragsnummer, rechnungsnummer,"
         " commande, numéro de commande, numéro de facture, pedido, número de pedido,"
         " número de factura",

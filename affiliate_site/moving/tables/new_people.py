@@ -37,9 +37,7 @@ def choose_ids(account: Account, rows: list[Row]) -> None:
                 names = (row.values.get("email", "").partition("@")[0], "")
             base = source_id or create_slug_base(*names)
             numbers = chain([""], count(2))
-            chosen[key] = next(
-                slug for it in numbers if (slug := f"{base}{it}") not in taken
-            )
+            chosen[key] = next(slug for it in numbers if (slug := f"{base}{it}") not in taken)
             taken.add(chosen[key])
         row.values["slug"] = chosen[key]
         row.body["id"] = source_id or chosen[key]

@@ -31,9 +31,7 @@ def list_notes(kind: str, imports: ImportMap, rows: list[Row]) -> list[str]:
     return notes + list_notes_of_months(imports, new)
 
 
-def list_notes_of_totals(
-    rows: Sequence[TableRow], read: Sequence[TableRow]
-) -> list[str]:
+def list_notes_of_totals(rows: Sequence[TableRow], read: Sequence[TableRow]) -> list[str]:
     numbers = {row.number for row in read}
     left = [f"{row.number}" for row in rows if row.number not in numbers]
     return [f"Lines of totals are left out: row {name_some(left)}."] if left else []
@@ -44,9 +42,7 @@ def list_notes_of_months(imports: ImportMap, new: list[Row]) -> list[str]:
     dated = [
         (
             imports.find("affiliate", slug) or 0,
-            read_time(
-                row.body, "date" if "date" in row.body else "created_at", imports.at
-            ),
+            read_time(row.body, "date" if "date" in row.body else "created_at", imports.at),
         )
         for row in new
         if (slug := find_earner(row.body))
@@ -103,20 +99,12 @@ def list_notes_of_sales(imports: ImportMap, new: list[Row]) -> list[str]:
 def describe_new_people(new: list[Row]) -> list[str]:
     """Who is created with the rows."""
     people = {
-        it.person.body["id"]: it.person.label or it.person.body["id"]
-        for it in new
-        if it.person
+        it.person.body["id"]: it.person.label or it.person.body["id"] for it in new if it.person
     }
     customers = {
-        it.values["new_customer"]["customer_id"]
-        for it in new
-        if it.values.get("new_customer")
+        it.values["new_customer"]["customer_id"] for it in new if it.values.get("new_customer")
     }
-    notes = (
-        [f"Affiliates who are created: {name_some([*people.values()])}."]
-        if people
-        else []
-    )
+    notes = [f"Affiliates who are created: {name_some([*people.values()])}."] if people else []
     if customers:
         notes.append(f"Customers who are created: {len(customers):,}.")
     return notes
@@ -145,9 +133,7 @@ def describe_paid(account: Account, new: list[Row]) -> list[str]:
 
 def list_notes_of_affiliates(imports: ImportMap, new: list[Row]) -> list[str]:
     """Whose old links die."""
-    names = [
-        it.label for it in new if "program" in it.values and not it.values.get("code")
-    ]
+    names = [it.label for it in new if "program" in it.values and not it.values.get("code")]
     if not names:
         return []
     return [
@@ -214,9 +200,7 @@ def list_small_payments(imports: ImportMap, new: list[Row]) -> list[str]:
     columns = ("public_id", "amount", "currency")
     texts = [
         f"{name} ({format_decimal(amount)} of {format_decimal(sums[pk])} {currency})"
-        for pk, name, amount, currency in look_up(
-            account.payments, "pk", sums, *columns
-        )
+        for pk, name, amount, currency in look_up(account.payments, "pk", sums, *columns)
         if amount < sums[pk]
     ]
     if not texts:

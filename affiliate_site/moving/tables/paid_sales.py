@@ -66,9 +66,7 @@ def needs_payment(row: Row) -> bool:
 def choose_days(account: Account, rows: list[Row], day: str) -> None:
     """Give paid sales without a day of payment this one, else that of the latest."""
     open_rows = [
-        row
-        for row in list_good(rows)
-        if needs_payment(row) and not row.values.get("paid_at")
+        row for row in list_good(rows) if needs_payment(row) and not row.values.get("paid_at")
     ]
     times = [it.values["created_at"] for it in open_rows if it.values.get("created_at")]
     latest = max(map(datetime.fromisoformat, times), default=None)

@@ -18,12 +18,10 @@ SENTENCES = {
     "date_out_of_range": "The date {value} lies in the future or before 1990.",
     "duplicate_address": "Row {value} has the same address, but not the same ID:"
     " correct one of the rows.",
-    "duplicate_affiliate": "The same affiliate is in row {value}: remove one of the"
-    " rows.",
+    "duplicate_affiliate": "The same affiliate is in row {value}: remove one of the rows.",
     "duplicate_balance": "The same affiliate and currency are in row {value}: add the"
     " amounts up in one of the rows.",
-    "duplicate_row": "The same is in row {value}: remove one of the rows, or give each"
-    " its own ID.",
+    "duplicate_row": "The same is in row {value}: remove one of the rows, or give each its own ID.",
     "email_in_use": "The affiliate {value} has this address: correct the address, or"
     " edit that affiliate and leave out the row.",
     "example_row": "This is the example of the template: remove the row.",
@@ -38,8 +36,7 @@ SENTENCES = {
     " list of columns offers that.",
     "negative_amount": "The amount {value} is negative.",
     "not_storable": "The row cannot be stored: {value}",
-    "other_currency": "The amount is marked {value}, which is not the currency of the"
-    " row.",
+    "other_currency": "The amount is marked {value}, which is not the currency of the row.",
     "other_email": "The affiliate of this ID has the address {value}: correct the"
     " address, or give a new affiliate another ID.",
     "other_opening_balance": "The affiliate has the opening balance {value} already:"
@@ -73,8 +70,7 @@ SENTENCES = {
     "unknown_payout_method": "{value} is not a payout method: use paypal, bank,"
     " wire_transfer, wise or other.",
     "unknown_program": "No program has the ID or title {value}: create it first.",
-    "unknown_row_kind": "{value} is no kind of row that is known: use sale, or take out"
-    " the row.",
+    "unknown_row_kind": "{value} is no kind of row that is known: use sale, or take out the row.",
     "unknown_tier": "{value} is not the tier of a sale, which is 1: take out the row.",
     "unknown_status": "{value} is not the status of a commission: use approved,"
     " pending, disapproved or paid.",

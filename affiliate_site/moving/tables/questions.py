@@ -45,9 +45,7 @@ IGNORE, CREATE, ADD_UP = "ignore", "create", "add_up"
 CENTS, WHOLE = "cents", "whole"
 # The columns that an unread column about money may be, by the kind of table.
 MONEY_COLUMNS = {
-    "conversions": (
-        *("status", "approved", "paid", "paid_at", "payment", "row_kind", "tier"),
-    ),
+    "conversions": (*("status", "approved", "paid", "paid_at", "payment", "row_kind", "tier"),),
     "payments": ("status",),
     "opening_balances": (),
 }
@@ -62,8 +60,7 @@ TEXTS = {
     "value": "“{example}” in “{column}” means",
     "affiliates": "Nobody here is named {example} in “{column}”. What about them?",
     "twice": "{example} in “{column}” is there several times. What about such rows?",
-    "paid_on": "Sales are paid, and the file does not say when. Their payments have the"
-    " day",
+    "paid_on": "Sales are paid, and the file does not say when. Their payments have the day",
 }
 
 
@@ -147,8 +144,7 @@ def ask_about_units(
         is_doubted = median(main) > 10 * median(known)
     else:
         is_doubted = (
-            max(values) >= MIN_DOUBTED["amount"]
-            or len(set(values)) >= MIN_DOUBTED["values"]
+            max(values) >= MIN_DOUBTED["amount"] or len(set(values)) >= MIN_DOUBTED["values"]
         )
     if is_doubted:
         header = amounts[0].header
@@ -203,9 +199,7 @@ def ask_about_columns(
 def can_hold(column: Column, cells: Sequence[Cell]) -> bool:
     """Return whether cells may be those of a column: of days, and only of days, if it
     holds them. Numbers may be times or IDs."""
-    shapes = {
-        "iso" if isinstance(cell, datetime) else find_shape(str(cell)) for cell in cells
-    }
+    shapes = {"iso" if isinstance(cell, datetime) else find_shape(str(cell)) for cell in cells}
     if shapes & EPOCHS:
         return True
     return shapes != {""} if column.type == "date" else "" in shapes
@@ -229,10 +223,7 @@ def ask_about_words(columns: Sequence[FileColumn]) -> Iterator[ImportQuestion]:
             continue
         words = dict.fromkeys(map(fold_word, it.texts))
         unknown = [word for word in words if word not in WORDS[kind]]
-        if (
-            not 0 < len(unknown) <= MAX_WORDS
-            or max(map(len, unknown)) > MAX_WORD_LENGTH
-        ):
+        if not 0 < len(unknown) <= MAX_WORDS or max(map(len, unknown)) > MAX_WORD_LENGTH:
             continue
         for word in unknown:
             yield ImportQuestion(
@@ -244,9 +235,7 @@ def ask_about_words(columns: Sequence[FileColumn]) -> Iterator[ImportQuestion]:
             )
 
 
-def ask_about_programs(
-    account: Account, columns: Sequence[FileColumn]
-) -> Iterator[ImportQuestion]:
+def ask_about_programs(account: Account, columns: Sequence[FileColumn]) -> Iterator[ImportQuestion]:
     """Ask which programs names stand for that no program has; the only one is
     suggested."""
     for it in columns:
@@ -263,9 +252,7 @@ def ask_about_programs(
         only = next(iter(titles)) if len(titles) == 1 else ""
         for word in unknown:
             name = f"value:{it.column.name}:{fold_word(word)}"
-            yield ImportQuestion(
-                name, it.header, word, dict(options), only, is_needed=False
-            )
+            yield ImportQuestion(name, it.header, word, dict(options), only, is_needed=False)
 
 
 def ask_about_affiliates(
@@ -352,9 +339,7 @@ def to_day(at: datetime) -> str:
     return at.date().isoformat()
 
 
-def is_paid(
-    name: str, cells: Mapping[str, Cell], words: Mapping[tuple[str, str], str]
-) -> bool:
+def is_paid(name: str, cells: Mapping[str, Cell], words: Mapping[tuple[str, str], str]) -> bool:
     """Return whether the cell of a column says that the sale is paid."""
     cell = cells.get(name)
     if cell is None:

@@ -10,9 +10,7 @@ from tracking.models.imports import TABLE_SOURCE_PREFIX
 from tracking.services.imports import ImportMap
 
 
-def look_up(
-    rows: Any, column: str, texts: Iterable[Any], *values: str
-) -> list[tuple[Any, ...]]:
+def look_up(rows: Any, column: str, texts: Iterable[Any], *values: str) -> list[tuple[Any, ...]]:
     found = []
     for batch in split_into_batches(sorted(set(texts))):
         matching = rows.filter(**{f"{column}__in": batch})
@@ -40,9 +38,7 @@ def find_affiliates(account: Account, texts: Collection[str]) -> dict[str, Any]:
     return found
 
 
-def find_affiliates_by_id(
-    account: Account, texts: Collection[str]
-) -> dict[str, tuple[int, str]]:
+def find_affiliates_by_id(account: Account, texts: Collection[str]) -> dict[str, tuple[int, str]]:
     """Map IDs, here or in earlier tables, to (primary key, ID here)."""
     people = account.affiliates.not_deleted()
     elsewhere = find_imported(account, "affiliate", texts)
@@ -63,13 +59,9 @@ def find_affiliates_by_email(
     return {it: emails[key] for it, key in folded.items() if key in emails}
 
 
-def find_imported(
-    account: Account, kind: str, texts: Collection[str]
-) -> dict[str, int]:
+def find_imported(account: Account, kind: str, texts: Collection[str]) -> dict[str, int]:
     """Map the IDs of earlier tables to primary keys."""
-    rows = account.imported_objects.filter(
-        kind=kind, source__startswith=TABLE_SOURCE_PREFIX
-    )
+    rows = account.imported_objects.filter(kind=kind, source__startswith=TABLE_SOURCE_PREFIX)
     return dict(look_up(rows, "source_id", texts, "local_id"))
 
 
@@ -87,9 +79,7 @@ def find_customers(account: Account, texts: Collection[str]) -> dict[str, Any]:
     rows = account.customers.not_deleted()
     columns = ("pk", "customer_id")
     found = {key: value for key, *value in look_up(rows, "public_id", texts, *columns)}
-    return found | {
-        key: value for key, *value in look_up(rows, "customer_id", texts, *columns)
-    }
+    return found | {key: value for key, *value in look_up(rows, "customer_id", texts, *columns)}
 
 
 def find_payments(account: Account, texts: Collection[str]) -> dict[str, Any]:
@@ -99,8 +89,7 @@ def find_payments(account: Account, texts: Collection[str]) -> dict[str, Any]:
     names = dict(look_up(rows, "pk", elsewhere.values(), "public_id"))
     found = {text: [pk, names[pk]] for text, pk in elsewhere.items() if pk in names}
     return found | {
-        key: value
-        for key, *value in look_up(rows, "public_id", texts, "pk", "public_id")
+        key: value for key, *value in look_up(rows, "public_id", texts, "pk", "public_id")
     }
 
 
@@ -109,9 +98,7 @@ def find_groups(account: Account, texts: Collection[str]) -> dict[str, Any]:
     rows = account.affiliate_groups
     columns = ("pk", "public_id")
     found = {key: value for key, *value in look_up(rows, "title", texts, *columns)}
-    return found | {
-        key: value for key, *value in look_up(rows, "public_id", texts, *columns)
-    }
+    return found | {key: value for key, *value in look_up(rows, "public_id", texts, *columns)}
 
 
 FINDERS: dict[str, Callable[[Account, Collection[str]], dict[str, Any]]] = {

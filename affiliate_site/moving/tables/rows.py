@@ -62,9 +62,7 @@ class Row:
 
     def set(self, path: str, value: Any) -> None:
         """Set a value in the body; the path has dots. A key of meta data may, too."""
-        *parents, name = path.split(
-            ".", 1 if path.startswith(("meta", "custom")) else -1
-        )
+        *parents, name = path.split(".", 1 if path.startswith(("meta", "custom")) else -1)
         target = self.body
         for parent in parents:
             target = target.setdefault(parent, {})
@@ -92,14 +90,11 @@ def read_rows(
     headers = labels | dict(mapping)
     indexes = {name: header.index(it) for name, it in mapping.items()}
     names = [*mapping, *(name for name in defaults if name not in mapping)]
-    columns = [
-        (column, indexes.get(it)) for it in names if (column := kind.find_column(it))
-    ]
+    columns = [(column, indexes.get(it)) for it in names if (column := kind.find_column(it))]
     required = [column.name for column in kind.columns if column.is_required]
     utc = replace(reading, zone=UTC)
     readings = {
-        name: utc if it.casefold().endswith("(utc)") else reading
-        for name, it in mapping.items()
+        name: utc if it.casefold().endswith("(utc)") else reading for name, it in mapping.items()
     }
 
     def read_row(source: TableRow) -> Row:

@@ -40,9 +40,7 @@ def store_affiliate(imports: ImportMap, row: Row, ledger: LedgerSession) -> None
                 "affiliate": {"id": key},
                 "approved": body.get("approved"),
                 "applied_at": body.get("created_at"),
-                "referral_link": {
-                    "link": "?" + urlencode({"ref": body.get("code", "")})
-                },
+                "referral_link": {"link": "?" + urlencode({"ref": body.get("code", "")})},
                 "coupon": body.get("coupon"),
                 "referral_codes": body.get("referral_codes"),
             },
@@ -55,9 +53,7 @@ def store_group(imports: ImportMap, body: dict[str, Any]) -> None:
     """Create the group of an affiliate if no group has this ID or title."""
     name = body.get("affiliate_group_id")
     if name and imports.find("group", name) is None:
-        group = people.import_group(
-            imports, {"id": generate_public_id("ag"), "title": name}
-        )
+        group = people.import_group(imports, {"id": generate_public_id("ag"), "title": name})
         imports.remember("group", name, group, body)
 
 

@@ -52,9 +52,7 @@ def choose_dates(
             is_mixed |= len({shape for shape, _ in own if shape}) > 1
             for shape, text in own:
                 if shape:
-                    shapes.setdefault(ALIKE.get(shape, shape), []).append(
-                        (it.header, text)
-                    )
+                    shapes.setdefault(ALIKE.get(shape, shape), []).append((it.header, text))
     chosen, questions = (answers or "").split(), []
     for shape, cells in shapes.items():
         alike = list_alike(shape)

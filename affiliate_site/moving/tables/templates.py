@@ -9,8 +9,6 @@ def build_template(account: Account, kind: TableKind) -> str:
     """Return a CSV file with a header and a row of examples, to be replaced."""
     cells = {column.label: column.example for column in kind.columns}
     if "custom" in kind.prefixes:
-        titles = account.field_definitions.order_by("pk").values_list(
-            "title", flat=True
-        )
+        titles = account.field_definitions.order_by("pk").values_list("title", flat=True)
         cells |= {f"custom:{title}": "" for title in titles}
     return BYTE_ORDER_MARK + format_csv_line(cells) + format_csv_line(cells.values())

@@ -75,9 +75,7 @@ class TableImportBuiltUpon(Conflict):
     message = "Import {id} cannot be undone: {obstacles}"
 
 
-def get_table_import(
-    account: Account, public_id: str, *, lock: bool = False
-) -> TableImport:
+def get_table_import(account: Account, public_id: str, *, lock: bool = False) -> TableImport:
     """Return an import; raise `TableImportNotFound`."""
     error = TableImportNotFound(id=public_id)
     rows = account.table_imports
@@ -85,9 +83,7 @@ def get_table_import(
     return found
 
 
-def undo_table_import(
-    account: Account, *, public_id: str, at: datetime
-) -> dict[str, int]:
+def undo_table_import(account: Account, *, public_id: str, at: datetime) -> dict[str, int]:
     """Remove all that an import made; return the numbers of rows by kind.
 
     Sales are deleted, payments canceled and opening balances taken back, which only
@@ -102,9 +98,7 @@ def undo_table_import(
             if table_import.undone_at is not None:
                 raise TableImportUndone(id=public_id)
             made = load_rows(account, table_import)
-            obstacles = list(
-                islice(iterate_obstacles(account, table_import, made), MAX_OBSTACLES)
-            )
+            obstacles = list(islice(iterate_obstacles(account, table_import, made), MAX_OBSTACLES))
             if obstacles:
                 texts = "; ".join(obstacles)
                 raise TableImportBuiltUpon(id=public_id, obstacles=texts)
@@ -149,9 +143,7 @@ def load_rows(account: Account, table_import: TableImport) -> Made:
     return made
 
 
-def iterate_obstacles(
-    account: Account, table_import: TableImport, made: Made
-) -> Iterator[str]:
+def iterate_obstacles(account: Account, table_import: TableImport, made: Made) -> Iterator[str]:
     """Say what was built on these rows, and what has changed them since."""
     for relation, column, kind in DEPENDENTS:
         rows = getattr(account, relation).select_related(column)
@@ -205,9 +197,7 @@ def iterate_people_in_use(account: Account, made: Made) -> Iterator[str]:
         (row.debit.affiliate_id or row.credit.affiliate_id, row.currency)
         for row in made.get("opening_balance", {}).values()
     }
-    for (pk, currency), amount in sum_opening_balances(
-        account, set(affiliates)
-    ).items():
+    for (pk, currency), amount in sum_opening_balances(account, set(affiliates)).items():
         if amount and (pk, currency) not in own_balances:
             yield f"{describe(affiliates[pk])} has an opening balance in {currency}"
 
@@ -225,9 +215,7 @@ def lock_rows(account: Account, made: Made, *, at: datetime) -> None:
     """
     customers = made.get("customer", {})
     pks = set(made.get("conversion", {}))
-    pks |= {
-        row.pk for row in list_where(account.conversions.all(), "customer", customers)
-    }
+    pks |= {row.pk for row in list_where(account.conversions.all(), "customer", customers)}
     for relation, own in (
         ("affiliates", set(made.get("affiliate", {}))),
         ("customers", set(customers)),
@@ -237,9 +225,7 @@ def lock_rows(account: Account, made: Made, *, at: datetime) -> None:
             rows = getattr(account, relation).filter(pk__in=batch).order_by("pk")
             list(rows.select_for_update(no_key=True).values_list("pk"))
     keys = {row.balance_key for row in made.get("commission", {}).values()}
-    keys |= {
-        (row.affiliate_id, row.currency) for row in made.get("payment", {}).values()
-    }
+    keys |= {(row.affiliate_id, row.currency) for row in made.get("payment", {}).values()}
     for row in made.get("opening_balance", {}).values():
         affiliate_id = row.debit.affiliate_id or row.credit.affiliate_id
         keys.add((affiliate_id, row.currency))
@@ -298,9 +284,7 @@ def find_people_with_history(account: Account, pks: Iterable[int]) -> set[int]:
     return found
 
 
-def delete_where(
-    account: Account, relation: str, column: str, pks: Sequence[int]
-) -> None:
+def delete_where(account: Account, relation: str, column: str, pks: Sequence[int]) -> None:
     """Delete the rows whose column is one of these primary keys."""
     for batch in split_into_batches(pks):
         getattr(account, relation).filter(**{f"{column}__in": batch}).delete()

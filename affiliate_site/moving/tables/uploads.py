@@ -50,9 +50,7 @@ class UploadSettings:
     answers: Mapping[str, str] = field(default_factory=dict)
 
 
-def guess_settings(
-    kind: TableKind, table: ReadTable, system_name: str
-) -> UploadSettings:
+def guess_settings(kind: TableKind, table: ReadTable, system_name: str) -> UploadSettings:
     """Return the settings that a page begins with."""
     system = SYSTEMS.get(system_name)
     mapping = guess_mapping(kind, table.header, system)
@@ -96,8 +94,7 @@ def decode_again(table: ReadTable, encoding: str) -> ReadTable:
         return list(map(decode_cell, cells))
 
     rows = [
-        row._replace(cells=decode_cells(row.cells), raw=decode_cells(row.raw))
-        for row in table.rows
+        row._replace(cells=decode_cells(row.cells), raw=decode_cells(row.raw)) for row in table.rows
     ]
     notes = [note for note in table.notes if note != GUESSED_ENCODING_NOTE]
     header = list(map(decode, table.header))

@@ -97,9 +97,7 @@ class Reading:
     is_in_cents: bool = False
 
 
-def find_styles(
-    cells: Sequence[str], read: Callable[[str, str], Any], styles: Sequence[str]
-):
+def find_styles(cells: Sequence[str], read: Callable[[str, str], Any], styles: Sequence[str]):
     """Return the only style of these cells, and the styles to ask about.
 
     A cell that no style can read says nothing. The style is found if each other cell
@@ -208,9 +206,7 @@ def read_text(cell: Cell, reading: Reading) -> str:
     if isinstance(cell, datetime):
         return cell.isoformat()
     text = str(cell)
-    if any(
-        ord(character) < ord(" ") and character not in "\t\r\n" for character in text
-    ):
+    if any(ord(character) < ord(" ") and character not in "\t\r\n" for character in text):
         raise ImportProblem("control_character", "", text)
     return text
 

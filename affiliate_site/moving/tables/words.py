@@ -11,9 +11,7 @@ LEAVE_OUT = "leave_out"  # an answer: the rows with this word are problems
 
 def name_each(values: Mapping[Any, str]) -> dict[str, Any]:
     """Return the values by their words, which commas separate."""
-    return {
-        word: value for value, words in values.items() for word in words.split(", ")
-    }
+    return {word: value for value, words in values.items() for word in words.split(", ")}
 
 
 # By the types of columns: the words whose meaning is not asked about.
@@ -22,8 +20,7 @@ WORDS: dict[str, dict[str, Any]] = {
         {
             True: "approved, active, accepted, true, yes, 1, a",
             None: "pending, new, waiting, p",
-            False: "disapproved, declined, rejected, blocked, d, inactive, disabled,"
-            " false, no, 0",
+            False: "disapproved, declined, rejected, blocked, d, inactive, disabled, false, no, 0",
         }
     ),
     "status": name_each(
@@ -44,8 +41,7 @@ WORDS: dict[str, dict[str, Any]] = {
         {
             True: "paid, completed, complete, sent, settled, succeeded, success, done,"
             " arrived, in transit",
-            False: "canceled, cancelled, failed, returned, rejected, pending, draft,"
-            " unpaid",
+            False: "canceled, cancelled, failed, returned, rejected, pending, draft, unpaid",
         }
     ),
     "row_kind": name_each({"sale": "sale, s, action, a, lead, recurring, u"}),

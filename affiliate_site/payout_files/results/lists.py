@@ -110,9 +110,7 @@ LISTS = {
 DETECTED = ("csv", "paypal", "wise")  # in this order: Wise's titles are not its own
 
 
-def read_list(
-    content: bytes, encoding: str, list_format: ListFormat | None
-) -> list[PayoutResult]:
+def read_list(content: bytes, encoding: str, list_format: ListFormat | None) -> list[PayoutResult]:
     """Return the answers of a list of this format, or of the first that fits."""
     header = content[:MAX_HEADER_BYTES].decode(encoding, "ignore").partition("\n")[0]
     separator = max(SEPARATORS, key=header.count)
@@ -162,8 +160,7 @@ def iterate_rows(
             continue
         if len(row) <= max(positions.values()):
             raise InvalidResultsFile(
-                reason=f"Row {number} has {len(row)} of {width} columns: the"
-                " file may be incomplete"
+                reason=f"Row {number} has {len(row)} of {width} columns: the file may be incomplete"
             )
         values = {column: row[at].strip() for column, at in positions.items()}
         name = find_payment_id(values["name"])
@@ -180,14 +177,11 @@ def read_rows(rows: list[Row], list_format: ListFormat) -> list[PayoutResult]:
         values.get("amount", "").startswith("-") for _, values in rows
     )
     return [
-        read_row(*row, list_format, is_day_first=is_day_first, is_signed=is_signed)
-        for row in rows
+        read_row(*row, list_format, is_day_first=is_day_first, is_signed=is_signed) for row in rows
     ]
 
 
-def has_come_back(
-    values: dict[str, str], list_format: ListFormat, *, is_signed: bool
-) -> bool:
+def has_come_back(values: dict[str, str], list_format: ListFormat, *, is_signed: bool) -> bool:
     """Whether a row is money that was received, in a list where what is sent is below
     zero, or by its kind."""
     amount = values.get("amount", "")
@@ -210,9 +204,7 @@ def read_row(
     reason = values.get("reason", "")
     if state is None and not list_format.is_statement:
         words = ", ".join(filter(None, list_format.states))
-        raise InvalidResultsFile(
-            reason=f"“{word[:50]}” in row {number} is no state: use {words}"
-        )
+        raise InvalidResultsFile(reason=f"“{word[:50]}” in row {number} is no state: use {words}")
     if state != SETTLED and not reason and list_format.is_statement:
         reason = f"status {values['state']}"
     if state == SETTLED and has_come_back(values, list_format, is_signed=is_signed):

@@ -56,9 +56,7 @@ def ensure_few_answers(results: list[PayoutResult]) -> None:
 def shorten_texts(result: PayoutResult) -> PayoutResult:
     """Bound what a page or column holds of an answer: many may share a long text."""
     names = ("name", "currency", "reference", "reason")
-    return replace(
-        result, **{name: getattr(result, name)[:MAX_TEXT_LENGTH] for name in names}
-    )
+    return replace(result, **{name: getattr(result, name)[:MAX_TEXT_LENGTH] for name in names})
 
 
 def read_content(content: bytes, format_name: str) -> list[PayoutResult]:

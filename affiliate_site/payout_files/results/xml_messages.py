@@ -343,9 +343,7 @@ def read_entry(element: Element) -> Iterator[PayoutResult]:
         amount, currency = find_amount(element, "Amt")
         count = find_text(batch, "NbOfTxs")
         result = build_result(entry, batch, match[1], amount, currency, is_named=True)
-        yield replace(
-            result, is_message=True, count=int(count) if count.isdecimal() else None
-        )
+        yield replace(result, is_message=True, count=int(count) if count.isdecimal() else None)
 
 
 def read_detail(entry: Entry, detail: Element, count: int) -> PayoutResult | None:

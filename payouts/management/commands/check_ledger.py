@@ -107,8 +107,7 @@ def _serialize_discrepancy(discrepancy: Discrepancy) -> dict[str, str]:
 
 def _render_summary(report: ReconciliationReport) -> str:
     lines = [
-        f"{row.invariant} {row.account}: {row.row}: stored {row.stored},"
-        f" computed {row.computed}"
+        f"{row.invariant} {row.account}: {row.row}: stored {row.stored}, computed {row.computed}"
         for row in report.discrepancies
     ]
     if not lines:

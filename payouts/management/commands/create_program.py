@@ -32,9 +32,7 @@ class Command(AccountCommand):
         parser.add_argument("--auto-approve-affiliates", action="store_true")
         parser.add_argument("--auto-approve-commissions", action="store_true")
 
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
+    def run_for_account(self, account: Account, *, at: datetime, **options: Any) -> None:
         settings = ProgramSettings(
             title=options["title"],
             currency=options["currency"],
@@ -44,9 +42,7 @@ class Command(AccountCommand):
             auto_approve_commissions=options["auto_approve_commissions"],
             **_get_rate(options),
         )
-        program = create_program(
-            account, slug=options["program"], settings=settings, at=at
-        )
+        program = create_program(account, slug=options["program"], settings=settings, at=at)
         self.write_result(
             program.slug,
             program=program.slug,

@@ -27,9 +27,7 @@ class Command(AccountCommand):
         how.add_argument("--dry-run", action="store_true", help="erase nothing")
         how.add_argument("--yes", action="store_true", help="do not ask")
 
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
+    def run_for_account(self, account: Account, *, at: datetime, **options: Any) -> None:
         is_dry_run: bool = options["dry_run"]
         if not is_dry_run and not options["yes"]:
             confirm(options["id"])

@@ -24,9 +24,7 @@ class Command(AccountCommand):
             help="attribute and calculate again; exit 1 when anything differs",
         )
 
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
+    def run_for_account(self, account: Account, *, at: datetime, **options: Any) -> None:
         conversion_id = find_conversion_id(account, options["conversion"])
         explanation = explain_conversion(account, conversion_id=conversion_id)
         verify: bool = options["verify"]

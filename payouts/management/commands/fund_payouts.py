@@ -15,18 +15,10 @@ class Command(AccountCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument(
-            "amount", metavar="AMOUNT", type=parse_amount_argument, help="above 0"
-        )
+        parser.add_argument("amount", metavar="AMOUNT", type=parse_amount_argument, help="above 0")
         parser.add_argument("currency", metavar="CURRENCY", help="ISO 4217, e.g. EUR")
 
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
+    def run_for_account(self, account: Account, *, at: datetime, **options: Any) -> None:
         added: Decimal = options["amount"]
-        currency, balance = fund_payouts(
-            account, amount=added, currency=options["currency"], at=at
-        )
-        self.write_result(
-            format_amount(balance, currency), currency=currency, balance=balance
-        )
+        currency, balance = fund_payouts(account, amount=added, currency=options["currency"], at=at)
+        self.write_result(format_amount(balance, currency), currency=currency, balance=balance)

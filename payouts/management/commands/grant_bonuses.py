@@ -14,15 +14,11 @@ from tracking.money import format_amount
 
 
 class Command(JsonCommand):
-    help = (
-        "Grant the bonuses of finished periods. Running it again grants nothing twice."
-    )
+    help = "Grant the bonuses of finished periods. Running it again grants nothing twice."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument(
-            "account", nargs="?", metavar="ACCOUNT", help="only this account"
-        )
+        parser.add_argument("account", nargs="?", metavar="ACCOUNT", help="only this account")
 
     def run(self, *, at: datetime, account: str | None = None, **options: Any) -> None:
         accounts = [get_account(account)] if account else list_accounts()
@@ -41,13 +37,9 @@ class Command(JsonCommand):
                 for commission in run.granted:
                     totals[commission.currency] += commission.amount
         lines = [f"{granted} bonuses"]
-        lines += [
-            format_amount(totals[currency], currency) for currency in sorted(totals)
-        ]
+        lines += [format_amount(totals[currency], currency) for currency in sorted(totals)]
         if put_back:
-            lines.append(
-                f"put back to pending: commissions {', '.join(map(str, put_back))}"
-            )
+            lines.append(f"put back to pending: commissions {', '.join(map(str, put_back))}")
         self.write_result(
             "\n".join(lines),
             granted=granted,

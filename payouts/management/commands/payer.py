@@ -28,9 +28,7 @@ class Command(AccountCommand):
             help=f"one of {', '.join(PAYER_COLUMNS)} (repeatable)",
         )
 
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
+    def run_for_account(self, account: Account, *, at: datetime, **options: Any) -> None:
         payer = build_payer(get_payout_settings(account))
         if options["set"]:
             payer |= dict(options["set"])  # an address is checked as a whole

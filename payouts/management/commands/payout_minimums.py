@@ -15,16 +15,12 @@ class Command(AccountCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument(
-            "--affiliate", metavar="ID", help="the minimum of this affiliate alone"
-        )
+        parser.add_argument("--affiliate", metavar="ID", help="the minimum of this affiliate alone")
         what = parser.add_mutually_exclusive_group()
         what.add_argument("--set", type=parse_currency_amount, metavar="EUR=50")
         what.add_argument("--remove", metavar="EUR")
 
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
+    def run_for_account(self, account: Account, *, at: datetime, **options: Any) -> None:
         affiliate = options["affiliate"]
         if options["set"]:
             currency, amount = options["set"]
@@ -47,9 +43,6 @@ class Command(AccountCommand):
         ]
         self.write_table(
             ("Affiliate", "Currency", "Minimum"),
-            [
-                (row["affiliate"] or "all", row["currency"], row["amount"])
-                for row in rows
-            ],
+            [(row["affiliate"] or "all", row["currency"], row["amount"]) for row in rows],
             minimums=rows,
         )

@@ -19,14 +19,10 @@ class Command(AccountCommand):
             help="no longer withhold this balance, then list the others",
         )
 
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
+    def run_for_account(self, account: Account, *, at: datetime, **options: Any) -> None:
         if options["lift"]:
             slug, _, currency = options["lift"].rpartition("=")
-            lift_withheld_balance(
-                account, affiliate_id=slug, currency=currency.upper(), at=at
-            )
+            lift_withheld_balance(account, affiliate_id=slug, currency=currency.upper(), at=at)
         columns = ("affiliate__slug", "currency", "reason", "created_by", "created_at")
         rows = account.withheld_balances.order_by("affiliate", "currency")
         withheld = [

@@ -25,9 +25,7 @@ def anna(account):
 
 
 def create_user(account):
-    return create_staff_user(
-        account, email=EMAIL, role=Role.OWNER, password=None, at=NOW
-    )[0]
+    return create_staff_user(account, email=EMAIL, role=Role.OWNER, password=None, at=NOW)[0]
 
 
 def has_new_password(user):
@@ -43,9 +41,7 @@ def test_sets_the_password_of_the_only_user_with_an_address(account, anna):
     assert account.audit_log.filter(kind="staff.password_changed").count() == 1
 
 
-def test_asks_for_the_account_of_an_address_that_has_several(
-    account, anna, other_account
-):
+def test_asks_for_the_account_of_an_address_that_has_several(account, anna, other_account):
     other = create_user(other_account)
     operator = User.objects.create_superuser(email=EMAIL)
 

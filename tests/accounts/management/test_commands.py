@@ -168,9 +168,7 @@ def test_creates_no_key_with_a_label_that_is_too_long(account):
 @pytest.fixture
 def keys(account):
     older, _ = create_api_key(account, name="old shop", role="viewer", at=NOW)
-    newer, _ = create_api_key(
-        account, name="new shop", role="owner", at=NOW + timedelta(days=1)
-    )
+    newer, _ = create_api_key(account, name="new shop", role="owner", at=NOW + timedelta(days=1))
     older.update_row(last_used_at=NOW, revoked_at=NOW + timedelta(hours=1))
     return newer, older
 
@@ -203,9 +201,7 @@ def test_lists_keys_as_json_newest_first(keys):
 def test_lists_keys_in_a_table_without_color(keys):
     titles, *rows = run_command("list_api_keys", "harbor").splitlines()
 
-    assert titles.split() == [
-        *("Prefix", "Label", "Role", "Created", "Last", "used", "Revoked")
-    ]
+    assert titles.split() == [*("Prefix", "Label", "Role", "Created", "Last", "used", "Revoked")]
     assert [row.split()[0] for row in rows] == [key.prefix for key in keys]
     assert "\x1b" not in "".join(rows)
     assert "old shop" in rows[1]
@@ -276,9 +272,7 @@ def test_does_not_revoke_a_key_of_another_account(account, other_account):
 
 
 def test_rejects_an_unknown_prefix(account):
-    assert "aff_live_zzz" in run_failing_command(
-        "revoke_api_key", "harbor", "aff_live_zzz"
-    )
+    assert "aff_live_zzz" in run_failing_command("revoke_api_key", "harbor", "aff_live_zzz")
 
 
 # Rules for all commands

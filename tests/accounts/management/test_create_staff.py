@@ -22,9 +22,7 @@ def set_stdin(monkeypatch):
 
 
 def test_prints_the_address_and_a_generated_password(account):
-    output = run_command(
-        "create_staff", "harbor", EMAIL, "--role", "owner"
-    ).splitlines()
+    output = run_command("create_staff", "harbor", EMAIL, "--role", "owner").splitlines()
 
     user = account.staff.get()
     assert output[0] == EMAIL
@@ -35,9 +33,7 @@ def test_prints_the_address_and_a_generated_password(account):
 def test_reads_a_password_line_and_prints_only_the_address(account, set_stdin):
     set_stdin("lamps-at-sea-7\nand more\n")
 
-    output = run_command(
-        "create_staff", "harbor", EMAIL, "--role", "owner", "--password-stdin"
-    )
+    output = run_command("create_staff", "harbor", EMAIL, "--role", "owner", "--password-stdin")
 
     assert output == f"{EMAIL}\n"
     assert account.staff.get().check_password("lamps-at-sea-7")
@@ -48,9 +44,7 @@ def test_prints_json(account, set_stdin, from_stdin):
     set_stdin("lamps-at-sea-7\n")
     option = ["--password-stdin"] if from_stdin else []
 
-    output = run_json_command(
-        "create_staff", "harbor", EMAIL, "--role", "finance", *option
-    )
+    output = run_json_command("create_staff", "harbor", EMAIL, "--role", "finance", *option)
 
     password = output.pop("password")
     assert output == {"email": EMAIL, "account": "harbor", "role": "finance"}

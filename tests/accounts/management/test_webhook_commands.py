@@ -125,9 +125,7 @@ def test_prints_only_the_rotated_secret(account, webhook):
     assert set(again) == {"webhook", "secret", "both_sign_until"}
 
 
-@pytest.mark.parametrize(
-    "command", ["disable_webhook", "enable_webhook", "rotate_webhook_secret"]
-)
+@pytest.mark.parametrize("command", ["disable_webhook", "enable_webhook", "rotate_webhook_secret"])
 def test_rejects_a_webhook_of_another_account(other_account, webhook, command):
     assert run_failing_command(command, other_account.slug, webhook) == (
         f"Webhook '{webhook}' not found"
@@ -163,9 +161,7 @@ def test_lists_and_resends_deliveries(account, webhook):
         "delivered_at": "2026-03-04T09:15:27+00:00",
         "due_at": None,
     }
-    assert run_json_command("list_deliveries", "harbor", webhook, "--failed") == {
-        "deliveries": []
-    }
+    assert run_json_command("list_deliveries", "harbor", webhook, "--failed") == {"deliveries": []}
 
     text = run_command("resend_delivery", "harbor", str(delivery.pk))
     assert text == f"Delivery {delivery.pk} is sent again\n"

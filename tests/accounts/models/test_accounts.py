@@ -13,9 +13,7 @@ ONE_DEFAULT = {"unique_fields": ("account", "program"), "condition_sql": "is_def
 
 
 def make_key(account, *, prefix="aff_live_abc", digest="a" * 64, **values):
-    return ApiKey(
-        account=account, prefix=prefix, digest=digest, created_at=NOW, **values
-    )
+    return ApiKey(account=account, prefix=prefix, digest=digest, created_at=NOW, **values)
 
 
 def make_commission_type(program, *, identifier="standard", is_default=True):
@@ -30,9 +28,7 @@ def make_commission_type(program, *, identifier="standard", is_default=True):
     )
 
 
-def test_updates_a_row_by_one_statement_restricted_to_the_account(
-    program, capture_queries
-):
+def test_updates_a_row_by_one_statement_restricted_to_the_account(program, capture_queries):
     with capture_queries() as queries:
         is_updated = program.update_row(title="Harbour", cookie_time=30)
 
@@ -102,9 +98,7 @@ def test_inserts_a_row_and_sets_its_primary_key(account):
 
 def test_inserts_by_one_statement_with_the_account(account, capture_queries):
     with capture_queries() as queries:
-        account.api_keys.insert_or_ignore(
-            make_key(account), unique_fields=("account", "prefix")
-        )
+        account.api_keys.insert_or_ignore(make_key(account), unique_fields=("account", "prefix"))
 
     assert len(queries) == 1
     assert '"account_id"' in queries[0]["sql"].partition("VALUES")[0]
@@ -130,14 +124,10 @@ def test_a_conflict_does_not_break_the_transaction(account):
 
 
 def test_inserts_the_same_values_for_another_account(account, other_account):
-    account.api_keys.insert_or_ignore(
-        make_key(account), unique_fields=("account", "prefix")
-    )
+    account.api_keys.insert_or_ignore(make_key(account), unique_fields=("account", "prefix"))
     key = make_key(other_account, digest="b" * 64)
 
-    assert other_account.api_keys.insert_or_ignore(
-        key, unique_fields=("account", "prefix")
-    )
+    assert other_account.api_keys.insert_or_ignore(key, unique_fields=("account", "prefix"))
 
 
 def test_fails_on_any_other_unique_constraint(account):

@@ -58,9 +58,7 @@ def make_events(account, webhook):
 
     def make(count=1):
         for number in range(count):
-            record_change(
-                account, "customer.created", account, at=NOW + number * SECOND
-            )
+            record_change(account, "customer.created", account, at=NOW + number * SECOND)
         return list(account.deliveries.order_by("id"))
 
     return make
@@ -112,9 +110,7 @@ def test_records_a_success(webhook, make_events):
     make_events()
     (delivery,) = claim_due(webhook)
 
-    record_delivery_result(
-        delivery, DeliveryResult(status=200, response_body="Thanks"), at=NOW
-    )
+    record_delivery_result(delivery, DeliveryResult(status=200, response_body="Thanks"), at=NOW)
 
     stored = reload(delivery)
     assert (stored.attempts, stored.status) == (1, 200)
@@ -212,9 +208,7 @@ def test_does_not_resend_to_a_disabled_webhook(account, webhook, make_events):
     with pytest.raises(WebhookDisabled) as error:
         resend_delivery(account, delivery_id=delivery.pk, at=NOW)
 
-    assert str(error.value) == (
-        f"The webhook '{webhook.public_id}' is disabled: enable it first"
-    )
+    assert str(error.value) == (f"The webhook '{webhook.public_id}' is disabled: enable it first")
 
 
 def test_does_not_resend_a_delivery_of_another_account(other_account, make_events):
@@ -224,9 +218,7 @@ def test_does_not_resend_a_delivery_of_another_account(other_account, make_event
         resend_delivery(other_account, delivery_id=delivery.pk, at=NOW)
 
 
-def test_lists_the_deliveries_of_a_webhook(
-    account, other_account, webhook, make_events
-):
+def test_lists_the_deliveries_of_a_webhook(account, other_account, webhook, make_events):
     first, second = make_events(2)
     attempt_delivery(first, FAILURE)
 

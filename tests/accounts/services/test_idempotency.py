@@ -46,9 +46,7 @@ def test_the_first_request_claims_the_key(account):
 
 
 @pytest.mark.parametrize("look_up", [find_stored_response, claim_key])
-def test_returns_the_stored_response_of_the_same_request(
-    account, completed_request, look_up
-):
+def test_returns_the_stored_response_of_the_same_request(account, completed_request, look_up):
     found = look_up(account, **REQUEST, at=NOW + DAY - MICROSECOND)
 
     row, is_claimed = found if look_up is claim_key else (found, False)
@@ -65,14 +63,10 @@ def test_rejects_the_key_of_another_request(account, completed_request, look_up)
     with pytest.raises(IdempotencyKeyReused):
         look_up(account, **OTHER_REQUEST, at=NOW + DAY - MICROSECOND)
 
-    assert list_stored_keys(account) == [
-        ("pay-march", "a" * 64, 200, b'[{"amount":20}]')
-    ]
+    assert list_stored_keys(account) == [("pay-march", "a" * 64, 200, b'[{"amount":20}]')]
 
 
-@pytest.mark.parametrize(
-    "request_sent", [REQUEST, OTHER_REQUEST], ids=["same", "other"]
-)
+@pytest.mark.parametrize("request_sent", [REQUEST, OTHER_REQUEST], ids=["same", "other"])
 @pytest.mark.parametrize("age", [DAY, 2 * DAY], ids=["24 hours", "48 hours"])
 def test_a_key_expires_24_hours_after_the_first_request(
     account, completed_request, request_sent, age
@@ -84,9 +78,7 @@ def test_a_key_expires_24_hours_after_the_first_request(
 
     assert is_claimed is True
     assert row.created_at == at
-    assert list_stored_keys(account) == [
-        ("pay-march", request_sent["fingerprint"], None, None)
-    ]
+    assert list_stored_keys(account) == [("pay-march", request_sent["fingerprint"], None, None)]
 
 
 def test_a_replay_does_not_extend_the_24_hours(account, completed_request):
@@ -101,9 +93,7 @@ def test_keys_are_separate_per_account(account, other_account, completed_request
     _, is_claimed = claim_key(other_account, **OTHER_REQUEST, at=NOW)
 
     assert is_claimed is True
-    assert list_stored_keys(account) == [
-        ("pay-march", "a" * 64, 200, b'[{"amount":20}]')
-    ]
+    assert list_stored_keys(account) == [("pay-march", "a" * 64, 200, b'[{"amount":20}]')]
 
 
 def test_does_not_delete_an_expired_key_of_another_account(

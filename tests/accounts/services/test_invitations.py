@@ -36,9 +36,7 @@ HOUR = timedelta(hours=1)
 
 
 def make_owner(account, email="owner@harbor.example.org", role=Role.OWNER):
-    return create_staff_user(
-        account, email=email, role=role, password=PASSWORD, at=NOW
-    )[0]
+    return create_staff_user(account, email=email, role=role, password=PASSWORD, at=NOW)[0]
 
 
 @pytest.fixture

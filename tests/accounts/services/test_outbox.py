@@ -29,9 +29,7 @@ def render_names(settings):
 
 def render(account, subjects):
     return [
-        EventPayload(
-            f'"{subject}"'.encode(), affiliate="mina", macros={"currency": "a b"}
-        )
+        EventPayload(f'"{subject}"'.encode(), affiliate="mina", macros={"currency": "a b"})
         for subject in subjects
     ]
 
@@ -72,13 +70,9 @@ def test_an_event_has_one_id_for_all_endpoints(account):
 def test_the_payload_row_can_differ_from_the_subject(account):
     create_webhook(account, url=URL, at=NOW)
 
-    record_change(
-        account, "affiliate.approved", account, at=NOW, payload_row=account.plan
-    )
+    record_change(account, "affiliate.approved", account, at=NOW, payload_row=account.plan)
 
-    assert list_delivered_bodies(account) == [
-        (URL, "affiliate.approved", b'"enterprise"')
-    ]
+    assert list_delivered_bodies(account) == [(URL, "affiliate.approved", b'"enterprise"')]
     assert account.audit_log.last().subject == "account:harbor"
 
 
@@ -120,9 +114,7 @@ def test_publishes_nothing_within_a_scope(account):
     assert list_delivered_bodies(account) == []
 
     record_change(account, "customer.deleted", account, at=NOW)
-    assert [kind for _, kind, *_ in list_delivered_bodies(account)] == [
-        "customer.deleted"
-    ]
+    assert [kind for _, kind, *_ in list_delivered_bodies(account)] == ["customer.deleted"]
 
 
 def test_deliveries_are_rolled_back_with_the_change(account):
@@ -152,9 +144,7 @@ def test_renders_nothing_without_subscribers(account, settings):
 
 
 def test_publishes_to_the_postbacks_of_the_affiliate_only(account):
-    create_postback_endpoint(
-        account, affiliate="mina", url=f"{URL}?w=${{currency}}", at=NOW
-    )
+    create_postback_endpoint(account, affiliate="mina", url=f"{URL}?w=${{currency}}", at=NOW)
     create_postback_endpoint(account, affiliate="odette", url=URL, at=NOW)
     create_postback_endpoint(
         account, affiliate="mina", url=URL, events=["customer.updated"], at=NOW
@@ -202,23 +192,17 @@ def test_fills_in_macros(url, expected):
 )
 def test_bounds_the_address(url, values, expected):
     """Postbacks that were created before the limits are called all the same."""
-    filled = fill_macros(url, values | {"conversion.commissions": "[]"}).replace(
-        "%5B%5D", "[]"
-    )
+    filled = fill_macros(url, values | {"conversion.commissions": "[]"}).replace("%5B%5D", "[]")
 
     assert filled == (expected or "/" + "x" * 8000 + "/" + "x" * 8000 + "//")
 
 
-@pytest.mark.parametrize(
-    "url", ["${currency}" * 21, "${conversion.commissions}" * 2, "${}" * 300]
-)
+@pytest.mark.parametrize("url", ["${currency}" * 21, "${conversion.commissions}" * 2, "${}" * 300])
 def test_refuses_addresses_that_could_become_too_long(account, url):
     with pytest.raises(TooManyMacros) as error:
         create_postback_endpoint(account, affiliate="mina", url=f"{URL}?{url}", at=NOW)
 
-    assert "at most 20 are possible, and ${conversion.commissions} only once" in str(
-        error.value
-    )
+    assert "at most 20 are possible, and ${conversion.commissions} only once" in str(error.value)
     assert not account.webhook_endpoints.exists()
     allowed = "${currency}" * 19 + "${conversion.commissions}"
     create_postback_endpoint(account, affiliate="mina", url=f"{URL}?{allowed}", at=NOW)

@@ -75,9 +75,7 @@ def test_the_end_of_a_window_is_in_utc():
 
 
 def test_counts_within_a_window_with_a_fixed_end():
-    usages = [
-        count_request("subject", LIMIT, at=NOW + n * MINUTE / 5) for n in range(5)
-    ]
+    usages = [count_request("subject", LIMIT, at=NOW + n * MINUTE / 5) for n in range(5)]
 
     assert [as_tuple(usage) for usage in usages] == [
         (1, 2, False),
@@ -136,9 +134,7 @@ def test_counts_each_subject_separately():
     ids=["whole second", "just over", "almost the next"],
 )
 def test_rounds_the_reset_up_to_a_whole_second(microseconds, reset):
-    usage = count_request(
-        "subject", LIMIT, at=NOW + timedelta(microseconds=microseconds)
-    )
+    usage = count_request("subject", LIMIT, at=NOW + timedelta(microseconds=microseconds))
 
     assert usage.reset_timestamp == reset
 
@@ -161,9 +157,7 @@ def test_stores_one_row_per_subject():
 
 def test_opens_a_window_unless_one_is_running():
     assert open_window("subject", hits=1, window=MINUTE, at=NOW)
-    assert not open_window(
-        "subject", hits=1, window=MINUTE, at=NOW + MINUTE - MICROSECOND
-    )
+    assert not open_window("subject", hits=1, window=MINUTE, at=NOW + MINUTE - MICROSECOND)
     assert open_window("subject", hits=7, window=MINUTE, at=NOW + MINUTE)
     assert RateWindow.objects.get(subject="subject").hits == 7
 

@@ -162,18 +162,17 @@ def test_answers_as_the_database_does(
 
     assert by_redis == by_database
     assert [status for status, *_ in by_redis] == [200, 200, 429, 429]
-    assert [
-        b - a for a, b in zip(redis_statements, database_statements, strict=True)
-    ] == [1, 1, 1, 1]
+    assert [b - a for a, b in zip(redis_statements, database_statements, strict=True)] == [
+        1,
+        1,
+        1,
+        1,
+    ]
 
 
-def test_counts_in_the_database_while_redis_is_away(
-    db, server, use_redis, settings, monkeypatch
-):
+def test_counts_in_the_database_while_redis_is_away(db, server, use_redis, settings, monkeypatch):
     fallbacks, logged = [], []
-    monkeypatch.setattr(
-        metrics, "count_rate_limit_fallback", lambda: fallbacks.append(1)
-    )
+    monkeypatch.setattr(metrics, "count_rate_limit_fallback", lambda: fallbacks.append(1))
     settings.RATE_LIMIT_FALLBACK_COUNTER = (
         "affiliate_site.operations.metrics.count_rate_limit_fallback"
     )

@@ -29,9 +29,7 @@ BOUNDARY = pytest.mark.parametrize(
 
 @BOUNDARY
 def test_deletes_rate_windows_after_a_day(db, age, is_deleted):
-    window = RateWindow.objects.create(
-        subject="key", started_at=NOW - DAY - age, hits=1
-    )
+    window = RateWindow.objects.create(subject="key", started_at=NOW - DAY - age, hits=1)
 
     delete_expired_rate_windows(at=NOW, dry_run=False)
 
@@ -51,9 +49,7 @@ def test_deletes_idempotency_keys_after_24_hours(account, age, is_deleted):
 
 @BOUNDARY
 def test_deletes_sessions_when_they_expire(db, age, is_deleted):
-    session = Session.objects.create(
-        session_key="s", session_data="", expire_date=NOW - age
-    )
+    session = Session.objects.create(session_key="s", session_data="", expire_date=NOW - age)
 
     delete_expired_sessions(at=NOW, dry_run=False)
 
@@ -64,9 +60,7 @@ def test_deletes_sessions_when_they_expire(db, age, is_deleted):
 @pytest.mark.parametrize("column", ["attempted_at", "disabled_at", "created_at"])
 def test_deletes_deliveries_after_30_days(account, column, age, is_deleted):
     """All times of a delivery that is not due any more are older, except one."""
-    times = dict.fromkeys(
-        ("attempted_at", "disabled_at", "created_at"), NOW - 2 * MONTH
-    )
+    times = dict.fromkeys(("attempted_at", "disabled_at", "created_at"), NOW - 2 * MONTH)
     times[column] = NOW - MONTH - age
     endpoint = create_webhook(account, url="https://hooks.example.net/", at=NOW)
     if column == "disabled_at":

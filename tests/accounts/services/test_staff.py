@@ -65,9 +65,7 @@ def test_rejects_a_duplicate_address_in_any_case(account, email):
     assert User.objects.count() == 1
 
 
-def test_an_address_may_belong_to_a_user_of_each_account(
-    account, other_account, operator
-):
+def test_an_address_may_belong_to_a_user_of_each_account(account, other_account, operator):
     """Neither does an account learn of users elsewhere, nor can it block them."""
     for email in (EMAIL, operator.email):
         user, _ = make_user(account, email=email)
@@ -338,9 +336,7 @@ def test_a_former_owner_cannot_reset_passwords_or_create_users(account):
     with pytest.raises(NotAccountOwner):
         reset_password(account, email="first@harbor.example.org", by=second, at=NOW)
     with pytest.raises(NotAccountOwner):
-        create_staff_user(
-            account, email=EMAIL, role=Role.OWNER, password=None, by=second, at=NOW
-        )
+        create_staff_user(account, email=EMAIL, role=Role.OWNER, password=None, by=second, at=NOW)
 
     assert account.staff.get(email="first@harbor.example.org").password == password
     assert account.staff.count() == 2

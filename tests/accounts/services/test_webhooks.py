@@ -124,9 +124,7 @@ def test_both_secrets_sign_for_24_hours(account, webhook):
 
 def test_disabling_and_enabling_are_idempotent(account, webhook):
     disable_webhook(webhook, at=NOW)
-    disable_webhook(
-        get_webhook(account, webhook.public_id), at=NOW + timedelta(hours=1)
-    )
+    disable_webhook(get_webhook(account, webhook.public_id), at=NOW + timedelta(hours=1))
 
     stored = get_webhook(account, webhook.public_id)
     assert (stored.disabled_at, stored.disabled_because) == (NOW, "by hand")
@@ -214,9 +212,7 @@ def test_changes_url_and_events_and_keeps_the_secret(account, webhook):
 def test_new_events_do_not_end_the_pause_after_failures(account, webhook):
     webhook.update_row(failing_since=NOW, backoff_until=NOW)
 
-    update_webhook(
-        account, webhook=webhook.public_id, url=URL, events=["payment.created"], at=NOW
-    )
+    update_webhook(account, webhook=webhook.public_id, url=URL, events=["payment.created"], at=NOW)
 
     assert account.webhook_endpoints.get().failing_since == NOW
 
@@ -254,9 +250,7 @@ def test_changes_follow_the_rules_of_new_webhooks(account, webhook, values, erro
     assert (stored.url, stored.events) == (URL, [])
 
 
-def test_changes_no_postback_and_no_webhook_of_another_account(
-    account, other_account, webhook
-):
+def test_changes_no_postback_and_no_webhook_of_another_account(account, other_account, webhook):
     postback = create_postback_endpoint(account, affiliate="mina", url=POSTBACK, at=NOW)
     values = {"url": f"{URL}/new", "events": [], "at": NOW}
 

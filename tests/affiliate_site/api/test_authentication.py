@@ -74,9 +74,7 @@ def test_treats_a_blank_key_as_missing(client, db, header, blank):
 
 WRONG = {
     "unknown": lambda key: UNKNOWN,
-    "one character different": lambda key: (
-        key[:20] + ("a" if key[20] != "a" else "b") + key[21:]
-    ),
+    "one character different": lambda key: key[:20] + ("a" if key[20] != "a" else "b") + key[21:],
     "other case": str.swapcase,
     "too short": lambda key: key[:-1],
     "too long": lambda key: key + "0",
@@ -105,9 +103,7 @@ WRONG = {
 @pytest.mark.parametrize("spoil", WRONG.values(), ids=WRONG)
 @pytest.mark.parametrize("header", ["X-Api-Key", "Api-Key"])
 @pytest.mark.parametrize("accept", ["text/html", "application/json"])
-def test_rejects_every_wrong_key_with_the_same_response(
-    client, key, header, accept, spoil
-):
+def test_rejects_every_wrong_key_with_the_same_response(client, key, header, accept, spoil):
     response = client.get(PATH, headers={header: spoil(key), "Accept": accept})
 
     assert response.status_code == 401
@@ -132,21 +128,15 @@ def test_rejects_a_revoked_key_on_the_next_request(client, account, key):
 def test_responses_to_revoked_and_unknown_keys_are_identical(client, account, key):
     revoke_api_key(account, prefix=key[:12], at=NOW)
 
-    revoked, unknown = (
-        client.get(PATH, headers={"X-Api-Key": value}) for value in (key, UNKNOWN)
-    )
+    revoked, unknown = (client.get(PATH, headers={"X-Api-Key": value}) for value in (key, UNKNOWN))
 
     assert revoked.status_code == unknown.status_code
     assert revoked.content == unknown.content
     assert set(revoked.headers) == set(unknown.headers)
 
 
-@pytest.mark.parametrize(
-    "spoiled", ["one character different", "too long", "latin-1 bytes"]
-)
-def test_rejects_a_typo_without_querying_the_key_table(
-    client, key, capture_queries, spoiled
-):
+@pytest.mark.parametrize("spoiled", ["one character different", "too long", "latin-1 bytes"])
+def test_rejects_a_typo_without_querying_the_key_table(client, key, capture_queries, spoiled):
     with capture_queries() as queries:
         client.get(PATH, headers={"X-Api-Key": WRONG[spoiled](key)})
 

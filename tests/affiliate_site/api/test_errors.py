@@ -78,9 +78,7 @@ def test_lists_one_error():
 
 
 def test_includes_the_template_of_the_message():
-    error = FieldError(
-        "This value is too long, {{ limit }} characters at most.", limit=64
-    )
+    error = FieldError("This value is too long, {{ limit }} characters at most.", limit=64)
 
     assert list_flat_errors({"meta_data": {"[plan-of-the-year]": error.detail}}) == [
         {
@@ -220,9 +218,7 @@ def test_returns_the_errors_of_a_body(api):
     assert response.json() == {
         "errors": [
             build_field_error("name", "Missing mandatory parameter(s)"),
-            build_field_error(
-                "note", "This value should be of type {{ type }}.", "string"
-            ),
+            build_field_error("note", "This value should be of type {{ type }}.", "string"),
         ]
     }
 
@@ -231,9 +227,7 @@ def test_returns_an_invalid_body_without_a_path(api):
     response = api.post("/dummies/", "[]")
 
     assert response.status_code == 400
-    assert response.json() == {
-        "errors": [{"message": "Request body was not valid JSON"}]
-    }
+    assert response.json() == {"errors": [{"message": "Request body was not valid JSON"}]}
 
 
 def test_covers_every_client_error_of_the_dummy_endpoints():

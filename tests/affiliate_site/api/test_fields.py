@@ -205,9 +205,7 @@ def test_rejects_a_value(field, value, template, words, path):
 def test_lists_every_error_of_meta_data():
     sent = {"a&b": "v", "plan": None, "fine": "v", "long": "v" * 256}
 
-    errors = list_validation_errors(
-        make_serializer(note=MetaDataField()), {"note": sent}
-    )
+    errors = list_validation_errors(make_serializer(note=MetaDataField()), {"note": sent})
 
     assert errors == [
         build_field_error("note[a&b]", NOT_ALLOWED),
@@ -216,9 +214,7 @@ def test_lists_every_error_of_meta_data():
     ]
 
 
-@pytest.mark.parametrize(
-    ("limit", "length"), [(255, 256), (64, 65), (1000, 1001)], ids=str
-)
+@pytest.mark.parametrize(("limit", "length"), [(255, 256), (64, 65), (1000, 1001)], ids=str)
 @pytest.mark.parametrize("letter", ["x", "é", "🙂", " x"])
 def test_limits_the_characters_of_text(limit, length, letter):
     serializer_class = make_serializer(note=TextField(max_length=limit))
@@ -280,9 +276,7 @@ def test_rejects_an_amount_that_cannot_be_stored(exact, currency, template):
     with pytest.raises(ValidationError) as raised:
         clean_amount(Decimal(exact), currency)
 
-    assert list(flatten_errors(raised.value.detail)) == [
-        build_field_error("", template)
-    ]
+    assert list(flatten_errors(raised.value.detail)) == [build_field_error("", template)]
 
 
 # Objects
@@ -329,16 +323,12 @@ def test_treats_null_as_not_sent(name):
 
 
 def test_accepts_null_for_a_field_that_allows_it():
-    assert validate_body(DummyConversionSerializer, {"comment": None}) == {
-        "comment": None
-    }
+    assert validate_body(DummyConversionSerializer, {"comment": None}) == {"comment": None}
 
 
 def test_treats_an_empty_object_as_not_sent():
     assert validate_body(DummyConversionSerializer, {"place": {}}) == {}
-    assert validate_body(DummyConversionSerializer, {"meta_data": {}}) == {
-        "meta_data": {}
-    }
+    assert validate_body(DummyConversionSerializer, {"meta_data": {}}) == {"meta_data": {}}
 
 
 @pytest.mark.parametrize(
@@ -380,8 +370,7 @@ def test_lists_errors_in_the_order_of_the_fields():
     }
 
     paths = [
-        error["property_path"]
-        for error in list_validation_errors(DummyConversionSerializer, body)
+        error["property_path"] for error in list_validation_errors(DummyConversionSerializer, body)
     ]
     assert paths == [
         "tracking_id",
@@ -423,9 +412,7 @@ class DummyLineItemSerializer(InputSerializer):
 
 
 class DummyLineItemsSerializer(InputSerializer):
-    commissions = ObjectListField(
-        child=DummyLineItemSerializer(), max_items=3, required=False
-    )
+    commissions = ObjectListField(child=DummyLineItemSerializer(), max_items=3, required=False)
 
 
 def test_keeps_the_order_of_a_list():
@@ -452,20 +439,13 @@ def test_keeps_the_order_of_a_list():
         ),
         (
             [{"sub_amount": 1}] * 4,
-            [
-                build_field_error(
-                    "commissions", "This list holds {{ limit }} items at most.", 3
-                )
-            ],
+            [build_field_error("commissions", "This list holds {{ limit }} items at most.", 3)],
         ),
     ],
     ids=lambda value: repr(value)[:30],
 )
 def test_rejects_a_list_with_the_path_of_the_item(sent, errors):
-    assert (
-        list_validation_errors(DummyLineItemsSerializer, {"commissions": sent})
-        == errors
-    )
+    assert list_validation_errors(DummyLineItemsSerializer, {"commissions": sent}) == errors
 
 
 # Fields as declarations

@@ -185,9 +185,7 @@ def test_rejects_other_values_of_a_boolean(api, value):
 
     assert response.status_code == 400
     assert response.json() == {
-        "errors": [
-            build_field_error("recurring", "This value should be true or false.")
-        ]
+        "errors": [build_field_error("recurring", "This value should be true or false.")]
     }
 
 

@@ -133,9 +133,7 @@ def test_replays_the_response_without_effect(account, api, case):
 def test_creates_a_payment_for_each_key(account, api, scenario):
     keys = ["pay-march", "PAY-MARCH", "~", "k" * 255, '"{}" /?=;,', "pay march"]
 
-    responses = [
-        api.post("/payments/", PAYMENT, **{"Idempotency-Key": key}) for key in keys
-    ]
+    responses = [api.post("/payments/", PAYMENT, **{"Idempotency-Key": key}) for key in keys]
 
     assert all(is_processed(response) for response in responses)
     assert account.payments.count() == len(keys)
@@ -183,9 +181,7 @@ NOTES = "/affiliates/minakessler/notes/"
         pytest.param("/pb/cus/c/", '{"note": "Hello"}', id="postback"),
     ],
 )
-def test_rejects_the_key_of_another_request(
-    account, scenario, idempotent_client, path, body
-):
+def test_rejects_the_key_of_another_request(account, scenario, idempotent_client, path, body):
     scenario.create_enrolled_affiliate("Odette", "Varga")
     first = idempotent_client.post(NOTES, '{"note": "Hello"}')
 
@@ -216,9 +212,7 @@ def test_replays_an_equivalent_request(account, idempotent_client, path, headers
     assert account.payments.count() == 1
 
 
-def test_api_keys_of_an_account_share_idempotency_keys(
-    account, idempotent_client, make_key
-):
+def test_api_keys_of_an_account_share_idempotency_keys(account, idempotent_client, make_key):
     first = idempotent_client.post("/payments/", PAYMENT)
 
     second = IdempotentClient(make_key(account)).post("/payments/", PAYMENT)
@@ -227,9 +221,7 @@ def test_api_keys_of_an_account_share_idempotency_keys(
     assert second.content == first.content
 
 
-def test_accounts_have_separate_idempotency_keys(
-    idempotent_client, other_account, other_api
-):
+def test_accounts_have_separate_idempotency_keys(idempotent_client, other_account, other_api):
     ProgramScenario(other_account, prefix="zz-marker-")
     other_payment = {
         "affiliate_id": "zzmarkerminakessler",
@@ -254,9 +246,7 @@ def test_accounts_have_separate_idempotency_keys(
     ("path", "body", "status"),
     [
         pytest.param("/payments/", PAYMENT | {"amount": 0}, 400, id="field"),
-        pytest.param(
-            "/payments/", PAYMENT | {"affiliate_id": "x"}, 400, id="reference"
-        ),
+        pytest.param("/payments/", PAYMENT | {"affiliate_id": "x"}, 400, id="reference"),
         pytest.param("/payments/", [PAYMENT, {}], 400, id="second-of-an-array"),
         pytest.param("/payments/", "{", 400, id="no-JSON"),
         pytest.param("/affiliates/", {"firstname": "Mina"}, 400, id="before-claiming"),
@@ -319,9 +309,7 @@ def test_accepts_another_request_with_an_expired_key(account, idempotent_client)
 
 
 def test_stores_nothing_if_any_statement_fails(account, api, idempotent_client):
-    non_raising_client = IdempotentClient(
-        api.key, Client(raise_request_exception=False)
-    )
+    non_raising_client = IdempotentClient(api.key, Client(raise_request_exception=False))
     non_raising_client.get("/programs/")  # records the last use of the key now
     before = snapshot_account_data(account)
     statement, statuses = 0, []
@@ -373,9 +361,7 @@ def test_checks_the_key_after_the_request(
 
 @pytest.mark.parametrize("key", ["pay-march", "é"], ids=["used", "invalid"])
 def test_checks_the_key_after_the_rate_limit(idempotent_client, monkeypatch, key):
-    monkeypatch.setitem(
-        PaymentViewSet.throttle_rate, "create", RateLimit(1, minutes=15)
-    )
+    monkeypatch.setitem(PaymentViewSet.throttle_rate, "create", RateLimit(1, minutes=15))
     first = idempotent_client.post("/payments/", PAYMENT)
 
     second = idempotent_client.post("/payments/", PAYMENT, **{"Idempotency-Key": key})
@@ -425,9 +411,7 @@ def test_checks_the_key_before_the_body_and_its_objects(
     assert account.conversion_attempts.count() == 0
 
 
-def test_replays_the_response_after_changes_of_the_account(
-    account, scenario, idempotent_client
-):
+def test_replays_the_response_after_changes_of_the_account(account, scenario, idempotent_client):
     click = {"referral_code": scenario.mina.code}
     first = idempotent_client.post("/clicks/", click)
     lock_account(account)
@@ -476,9 +460,7 @@ def test_a_replay_is_no_duplicate(account, api, idempotent_client, conversion, p
 
 
 @pytest.mark.parametrize("path", ["/conversions/", "/pb/con/c/"])
-def test_replays_ignore_the_retry_interval(
-    account, api, idempotent_client, conversion, path
-):
+def test_replays_ignore_the_retry_interval(account, api, idempotent_client, conversion, path):
     first = idempotent_client.post(path, conversion)
     api.delete(f"/conversions/{get_json(first)['id']}/")
     failed = api.post(path, conversion | {"coupon": "unknown"})
@@ -496,9 +478,7 @@ def test_replays_ignore_the_retry_interval(
 
 
 @pytest.mark.parametrize("path", ["/conversions/", "/pb/con/c/"])
-def test_records_a_failed_conversion_with_a_key(
-    account, idempotent_client, conversion, path
-):
+def test_records_a_failed_conversion_with_a_key(account, idempotent_client, conversion, path):
     failed = idempotent_client.post(path, conversion | {"coupon": "unknown"})
     retried = idempotent_client.post(path, conversion | {"coupon": "unknown"})
 
@@ -518,9 +498,7 @@ PERSON = {"firstname": "Odette", "lastname": "Varga"}
     [({}, 16), ({"password": "correct horse"}, 0)],
     ids=["generated", "sent"],
 )
-def test_returns_a_password_once_and_stores_none(
-    account, idempotent_client, sent, length
-):
+def test_returns_a_password_once_and_stores_none(account, idempotent_client, sent, length):
     first = idempotent_client.post("/affiliates/", PERSON | sent)
 
     second = idempotent_client.post("/affiliates/", PERSON | sent)
@@ -563,9 +541,7 @@ def test_hashes_a_password_outside_the_transaction_and_not_for_a_replay(
     [
         pytest.param("GET", "/payments/", None, id="GET"),
         pytest.param("HEAD", "/payments/", None, id="HEAD"),
-        pytest.param(
-            "PATCH", "/affiliates/minakessler/", {"lastname": "K"}, id="PATCH"
-        ),
+        pytest.param("PATCH", "/affiliates/minakessler/", {"lastname": "K"}, id="PATCH"),
         pytest.param("PUT", "/affiliates/minakessler/meta-data/", {"a": "b"}, id="PUT"),
         pytest.param("DELETE", "/affiliates/minakessler/group/", None, id="DELETE"),
         pytest.param("GET", "/pb/cus/u/?customer_id=c-1", None, id="GET-postback"),
@@ -610,9 +586,7 @@ def lock_key_elsewhere(account, key):
 def test_returns_in_progress_if_the_first_request_takes_too_long(committed_db, path):
     account = AccountFactory(slug=f"race-{uuid4().hex[:12]}", plan__name="enterprise")
     shop = ProgramScenario(account)
-    _, key = create_api_key(
-        account, name="race", role=Role.OWNER, at=CONVERSION_CREATED_AT
-    )
+    _, key = create_api_key(account, name="race", role=Role.OWNER, at=CONVERSION_CREATED_AT)
     client = IdempotentClient(key)
     client.get("/programs/")  # records the last use of the key now
     body = {"referral_code": shop.mina.code, "external_id": "order-1"}

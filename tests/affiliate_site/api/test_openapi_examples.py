@@ -41,9 +41,7 @@ def get_serializer_class(component_name):
     return list_subclasses(serializers.Serializer)[f"{component_name}Serializer"]
 
 
-INPUTS = [
-    name for name in EXAMPLES if issubclass(get_serializer_class(name), InputSerializer)
-]
+INPUTS = [name for name in EXAMPLES if issubclass(get_serializer_class(name), InputSerializer)]
 
 
 @pytest.mark.parametrize("name", BODIES)

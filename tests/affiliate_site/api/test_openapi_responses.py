@@ -16,9 +16,7 @@ from tracking.services.hierarchy import create_group
 from tracking.services.notes import create_note
 from tracking.services.prospects import ProspectData, create_prospect
 
-DOCUMENT = json.loads(
-    (Path(__file__).resolve().parents[3] / "openapi.json").read_text()
-)
+DOCUMENT = json.loads((Path(__file__).resolve().parents[3] / "openapi.json").read_text())
 
 
 @pytest.fixture
@@ -27,9 +25,7 @@ def scenario(account):
     shop = ProgramScenario(account)
     click = shop.create_click()
     shop.create_customer("acct-1", click_id=str(click.public_id))
-    conversion = shop.create_conversion(
-        "49.90", "200", customer_id="acct-1", external_id="order-1"
-    )
+    conversion = shop.create_conversion("49.90", "200", customer_id="acct-1", external_id="order-1")
     first = account.commissions.filter(conversion=conversion).order_by("id")[0]
     approve_commission(account, commission_id=first.pk, at=CONVERSION_CREATED_AT)
     mina = shop.mina.affiliate
@@ -38,9 +34,7 @@ def scenario(account):
         orders=[PaymentOrder(mina.slug, Decimal(5), "EUR")],
         at=CONVERSION_CREATED_AT,
     )
-    note = create_note(
-        account, affiliate=mina, text="Calls on Mondays", at=CONVERSION_CREATED_AT
-    )
+    note = create_note(account, affiliate=mina, text="Calls on Mondays", at=CONVERSION_CREATED_AT)
     group = create_group(account, title="Gold", at=CONVERSION_CREATED_AT)
     prospect = create_prospect(
         account,

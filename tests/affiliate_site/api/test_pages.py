@@ -32,12 +32,8 @@ def programs(account):
 
 
 def list_slugs(account, rows, offset=0, limit=25):
-    page = pages.load_page(
-        ProgramRepresentation, rows, account, offset=offset, limit=limit
-    )
-    return [
-        answer["id"] for answer in ProgramRepresentation.represent_all(page, account)
-    ]
+    page = pages.load_page(ProgramRepresentation, rows, account, offset=offset, limit=limit)
+    return [answer["id"] for answer in ProgramRepresentation.represent_all(page, account)]
 
 
 def test_counts_the_rows_of_the_list(account, other_account, programs):
@@ -77,9 +73,7 @@ def test_values_are_those_of_each_call(account, other_account, programs, page_qu
     assert page_queries.cache_info().currsize == 1
 
 
-def test_conditions_without_a_value_are_part_of_the_sql(
-    account, programs, page_queries
-):
+def test_conditions_without_a_value_are_part_of_the_sql(account, programs, page_queries):
     rows = account.programs.newest_first()
 
     assert list_slugs(account, rows.filter(recurring=True)) == ["p-0", "p-2", "p-4"]
@@ -97,9 +91,7 @@ def test_conditions_without_a_value_are_part_of_the_sql(
         {"account__slug": "x"},
     ],
 )
-def test_compiles_other_conditions_each_time(
-    account, programs, page_queries, conditions
-):
+def test_compiles_other_conditions_each_time(account, programs, page_queries, conditions):
     rows = account.programs.newest_first().filter(**conditions)
 
     assert list_slugs(account, rows) == [program.slug for program in rows.distinct()]

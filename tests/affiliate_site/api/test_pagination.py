@@ -16,18 +16,14 @@ BASE = "http://testserver/1.6/programs/"
 
 def build_link_header(base=BASE, kept="", **pages):
     """Return the expected header, with its entries in this order."""
-    return ", ".join(
-        f'<{base}?{kept}page={page}>; rel="{rel}"' for rel, page in pages.items()
-    )
+    return ", ".join(f'<{base}?{kept}page={page}>; rel="{rel}"' for rel, page in pages.items())
 
 
 @pytest.fixture
 def programs(account):
     """80 programs, newest first: four pages, with five rows on the last."""
     return [
-        ProgramFactory(
-            account=account, slug=f"p-{n:02}", created_at=NOW - timedelta(days=n)
-        )
+        ProgramFactory(account=account, slug=f"p-{n:02}", created_at=NOW - timedelta(days=n))
         for n in range(80)
     ]
 
@@ -108,9 +104,7 @@ def test_returns_every_row_by_following_next(api, programs):
 
 
 def test_breaks_ties_by_id_descending(api, account):
-    earlier, later, last = (
-        ProgramFactory(account=account, created_at=NOW) for _ in range(3)
-    )
+    earlier, later, last = (ProgramFactory(account=account, created_at=NOW) for _ in range(3))
 
     assert slugs(api.get("/programs/")) == [last.slug, later.slug, earlier.slug]
 
@@ -182,9 +176,7 @@ def test_links_use_the_requested_host_and_port(api, settings):
 def test_links_use_the_scheme_of_a_trusted_proxy(api, settings):
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
-    response = api.get(
-        "/programs/", **{"Host": "testserver", "X-Forwarded-Proto": "https"}
-    )
+    response = api.get("/programs/", **{"Host": "testserver", "X-Forwarded-Proto": "https"})
 
     assert response["Link"] == build_link_header(
         "https://testserver/1.6/programs/", last=1, first=1
@@ -265,9 +257,7 @@ FILTERS = [
 
 
 @pytest.mark.parametrize("name", ["clicks", "conversions", "customers"])
-def test_stored_row_counts_change_no_answer(
-    api, scenario, account, monkeypatch, subtests, name
-):
+def test_stored_row_counts_change_no_answer(api, scenario, account, monkeypatch, subtests, name):
     for n in range(27):
         at = NOW - timedelta(days=n % 7, minutes=n)
         scenario.create_click(at=at)

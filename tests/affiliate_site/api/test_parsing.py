@@ -23,9 +23,7 @@ INVALID_BODY = {"errors": [{"message": "Request body was not valid JSON"}]}
 def build_post_request(body, content_type="application/json", **headers):
     if isinstance(body, str):
         body = body.encode()
-    return RequestFactory().generic(
-        "POST", "/", body, content_type=content_type, headers=headers
-    )
+    return RequestFactory().generic("POST", "/", body, content_type=content_type, headers=headers)
 
 
 def is_rejected(response):
@@ -325,9 +323,7 @@ def test_rejects_a_compressed_body(api, encoding):
 
 @pytest.mark.parametrize("body", ["[]", '[{"a": 1}]', "{}", "[1]", "[null]"])
 def test_parses_an_array_where_one_is_allowed(body):
-    assert parse_json_body(build_post_request(body), allow_array=True) == json.loads(
-        body
-    )
+    assert parse_json_body(build_post_request(body), allow_array=True) == json.loads(body)
 
 
 @pytest.mark.parametrize("body", ["", "null", "1", '"a"', "true", "[", "[NaN]"])
@@ -336,9 +332,7 @@ def test_rejects_other_types_where_an_array_is_allowed(body):
         parse_json_body(build_post_request(body), allow_array=True)
 
 
-@pytest.mark.parametrize(
-    ("levels", "is_invalid"), [(32, False), (33, True)], ids=["32", "33"]
-)
+@pytest.mark.parametrize(("levels", "is_invalid"), [(32, False), (33, True)], ids=["32", "33"])
 def test_counts_the_outermost_array_as_a_level(levels, is_invalid):
     request = build_post_request(nest(levels, "[", "]"))
 
@@ -363,9 +357,7 @@ def test_accepts_a_body_of_one_mebibyte(api):
 
 @pytest.mark.parametrize("content_type", ["application/json", FORM, MULTIPART])
 def test_rejects_a_body_above_one_mebibyte(api, content_type):
-    response = api.post(
-        "/dummies/", build_padded_body(MIB + 1), content_type=content_type
-    )
+    response = api.post("/dummies/", build_padded_body(MIB + 1), content_type=content_type)
 
     assert response.status_code == 413
     assert response["Content-Type"] == "application/json"

@@ -73,13 +73,9 @@ def test_applies_a_new_plan_to_the_next_request(api, account, set_plan):
 # Roles
 
 
-@pytest.mark.parametrize(
-    ("method", "path"), [("POST", "/dummies/"), ("DELETE", "/dummies/lamp/")]
-)
+@pytest.mark.parametrize(("method", "path"), [("POST", "/dummies/"), ("DELETE", "/dummies/lamp/")])
 @pytest.mark.parametrize("body", [None, "no JSON", {"name": "lamp"}], ids=repr)
-def test_forbids_viewers_to_write_without_reading_the_body(
-    request_as, method, path, body
-):
+def test_forbids_viewers_to_write_without_reading_the_body(request_as, method, path, body):
     assert_forbidden(request_as(method, path, body, role="viewer"))
 
 
@@ -94,16 +90,12 @@ def test_403_is_always_json(account, make_key, set_plan, accept):
 
 
 def list_models():
-    return [
-        model for app in TENANT_APPS for model in apps.get_app_config(app).get_models()
-    ]
+    return [model for app in TENANT_APPS for model in apps.get_app_config(app).get_models()]
 
 
 @pytest.mark.parametrize("role", Role.values)
 def test_every_role_may_view_everything(role):
-    assert {
-        get_permission_name("view", model) for model in list_models()
-    } <= get_permissions(role)
+    assert {get_permission_name("view", model) for model in list_models()} <= get_permissions(role)
 
 
 def test_viewers_may_only_view():
@@ -114,9 +106,7 @@ def test_viewers_may_only_view():
 
 def test_owners_may_do_everything():
     assert get_permissions("owner") == {
-        get_permission_name(operation, model)
-        for model in list_models()
-        for operation in OPERATIONS
+        get_permission_name(operation, model) for model in list_models() for operation in OPERATIONS
     }
 
 

@@ -48,9 +48,7 @@ def test_renders_an_amount_exactly(amount, text):
 def test_rendered_amount_parses_to_the_same_number(amount):
     rendered = serialize_exact_json([Decimal(amount)])
 
-    assert json.loads(rendered, parse_float=Decimal, parse_int=Decimal) == [
-        Decimal(amount)
-    ]
+    assert json.loads(rendered, parse_float=Decimal, parse_int=Decimal) == [Decimal(amount)]
 
 
 @pytest.mark.parametrize(
@@ -74,21 +72,15 @@ def test_renders_a_timestamp_in_utc_with_seconds(moment):
     ],
 )
 def test_renders_timestamps_in_one_format(moment, text):
-    assert json.loads(serialize_exact_json({"created_at": moment})) == {
-        "created_at": text
-    }
+    assert json.loads(serialize_exact_json({"created_at": moment})) == {"created_at": text}
 
 
 def test_renders_a_timestamp_of_another_time_zone_correctly():
     other_zone = timezone(timedelta(hours=2))
 
-    rendered = json.loads(
-        serialize_exact_json(datetime(2026, 3, 4, 11, 15, 27, tzinfo=other_zone))
-    )
+    rendered = json.loads(serialize_exact_json(datetime(2026, 3, 4, 11, 15, 27, tzinfo=other_zone)))
 
-    assert datetime.fromisoformat(rendered) == datetime(
-        2026, 3, 4, 9, 15, 27, tzinfo=UTC
-    )
+    assert datetime.fromisoformat(rendered) == datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -127,10 +119,7 @@ def test_selects_the_only_parser_and_renderer():
     negotiation = JSONContentNegotiation()
 
     assert negotiation.select_parser(None, ["only"]) == "only"
-    assert (
-        negotiation.select_renderer(None, [ExactJSONRenderer()])[1]
-        == "application/json"
-    )
+    assert negotiation.select_renderer(None, [ExactJSONRenderer()])[1] == "application/json"
 
 
 def test_content_type_has_no_charset(api, program):

@@ -111,9 +111,7 @@ def test_describes_every_property_parameter_and_response(document):
     ]
     for operation_name, operation in list_operations(document).items():
         described = operation.get("parameters", []) + [
-            response
-            for response in operation["responses"].values()
-            if "$ref" not in response
+            response for response in operation["responses"].values() if "$ref" not in response
         ]
         missing += [
             f"{operation_name} {value.get('name', 'response')}"
@@ -157,11 +155,7 @@ def test_patterns_have_a_type(document):
 
 def test_names_licence_server_tags_and_webhooks(document):
     tags = {tag["name"] for tag in document["tags"] if tag["description"]}
-    used = {
-        tag
-        for operation in list_operations(document).values()
-        for tag in operation["tags"]
-    }
+    used = {tag for operation in list_operations(document).values() for tag in operation["tags"]}
 
     assert document["info"]["license"] == {"name": "MIT", "identifier": "MIT"}
     assert document["servers"] == [{"url": "/", "description": "This installation"}]
@@ -177,9 +171,7 @@ def test_describes_both_error_bodies(document):
 
 
 def test_describes_every_property_of_a_program(document):
-    response = document["paths"]["/1.6/programs/{program_id}/"]["get"]["responses"][
-        "200"
-    ]
+    response = document["paths"]["/1.6/programs/{program_id}/"]["get"]["responses"]["200"]
     name = response["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
     schema = document["components"]["schemas"][name]
 

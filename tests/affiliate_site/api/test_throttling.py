@@ -84,9 +84,7 @@ def test_counts_endpoints_separately(api, clock, path):
 
 
 def test_counts_all_objects_of_an_endpoint_together(api, clock):
-    statuses = [
-        api.get(f"/dummies/{name}/").status_code for name in ("a", "b", "c", "d")
-    ]
+    statuses = [api.get(f"/dummies/{name}/").status_code for name in ("a", "b", "c", "d")]
 
     assert statuses == [200, 200, 200, 429]
 
@@ -104,8 +102,7 @@ def test_counts_every_url_of_an_endpoint_together(api, clock, path):
 
 def test_counts_head_as_get(api, clock):
     rates = [
-        get_rate_headers(api.request(method, "/dummies/"))
-        for method in ("HEAD", "GET", "HEAD")
+        get_rate_headers(api.request(method, "/dummies/")) for method in ("HEAD", "GET", "HEAD")
     ]
 
     assert rates == [("3", "2", RESET), ("3", "1", RESET), ("3", "0", RESET)]
@@ -161,9 +158,7 @@ def test_operations_without_a_rate_are_unlimited(api, clock):
     responses = [api.post("/dummies/", {"name": "lamp"}) for _ in range(5)]
 
     assert {response.status_code for response in responses} == {200}
-    assert {get_rate_headers(response) for response in responses} == {
-        (None, None, None)
-    }
+    assert {get_rate_headers(response) for response in responses} == {(None, None, None)}
 
 
 def test_invalid_body_of_another_operation_does_not_count(api, clock):

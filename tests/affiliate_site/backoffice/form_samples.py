@@ -132,9 +132,7 @@ def create_rows(account, api, marker: str) -> SampleAccount:
     asked = QuestionData(marker, account.get_day(now), text=marker)
     ask_question(affiliate, data=asked, at=now)
     for each in account.affiliates.all():
-        account.portal_second_factors.create(
-            affiliate=each, secret="A" * 32, confirmed_at=now
-        )
+        account.portal_second_factors.create(affiliate=each, secret="A" * 32, confirmed_at=now)
     create_imports(account, marker)
     owner, _ = create_staff_user(
         account,
@@ -143,9 +141,7 @@ def create_rows(account, api, marker: str) -> SampleAccount:
         password=None,
         at=now,
     )
-    create_invitation(
-        account, email=f"{marker}-2@example.org", role=Role.VIEWER, by=owner, at=now
-    )
+    create_invitation(account, email=f"{marker}-2@example.org", role=Role.VIEWER, by=owner, at=now)
     account.field_definitions.create(slug=marker, title=marker, type="text")
     create_rates(account, marker)
     texts = {"title": marker, "text": marker}
@@ -158,13 +154,9 @@ def create_rows(account, api, marker: str) -> SampleAccount:
     create_run(account, Paid(slug=sample.affiliate)).update_row(note=marker)
     payer = {f"payer_{name}": text for name, text in PAYER.items()}
     update_payout_settings(account, changes=payer | {"payer_name": marker}, at=now)
-    record_failed_page_call(
-        account, reason=marker, page=f"https://{marker}.example/", at=now
-    )
+    record_failed_page_call(account, reason=marker, page=f"https://{marker}.example/", at=now)
     create_document(account, marker)
-    post_opening_balance(
-        account, affiliate_id=slug, currency="USD", amount=Decimal(5), at=now
-    )
+    post_opening_balance(account, affiliate_id=slug, currency="USD", amount=Decimal(5), at=now)
     account.withheld_balances.create(
         affiliate=account.affiliates.get(slug=slug),
         currency="USD",
@@ -179,12 +171,8 @@ def create_rows(account, api, marker: str) -> SampleAccount:
 def create_shop(account, marker: str) -> Connection:
     """Connect a shop with an event that failed and one that earned nobody anything."""
     now = timezone.now()
-    shop = create_connection(
-        account, kind="stripe", name=marker, secret=f"whsec_{marker}", at=now
-    )
-    set_connection_secret(
-        account, connection_id=shop.public_id, secret=f"whsec_{marker}-2", at=now
-    )
+    shop = create_connection(account, kind="stripe", name=marker, secret=f"whsec_{marker}", at=now)
+    set_connection_secret(account, connection_id=shop.public_id, secret=f"whsec_{marker}-2", at=now)
     for state in (ShopEventState.NO_REFERRAL, ShopEventState.FAILED):
         body = json.dumps({"id": marker, "customer_email": f"{marker}@example.org"})
         envelope = Envelope(f"{marker}-{state}", "invoice.paid", now, body)
@@ -213,9 +201,7 @@ def create_document(account, marker: str) -> None:
     settings = {"documents_from": today, "document_prefix": f"{marker}-"[:16]}
     payer = {f"payer_{name}": text for name, text in PAYER.items()}
     update_payout_settings(account, changes=payer | settings, at=now)
-    set_tax_rule(
-        account, kind=SupplierKind.PRIVATE, rate=Decimal(0), sentence=marker, at=now
-    )
+    set_tax_rule(account, kind=SupplierKind.PRIVATE, rate=Decimal(0), sentence=marker, at=now)
     affiliate = list_unbilled(account, limit=1)[0].payment.affiliate
     affiliate.update_row(firstname=marker, address=marker, city=marker, country="SI")
     tax_data = {"kind": SupplierKind.PRIVATE, "country": "SI", "consented_on": today}
@@ -226,9 +212,7 @@ def create_document(account, marker: str) -> None:
 def create_payout_run(account, marker: str) -> None:
     """Create a draft with lines to pay, and those of what is withheld."""
     today = timezone.now()
-    payable = account.ledger_accounts.filter(
-        kind=LedgerAccountType.PAYABLE, balance__gt=0
-    )
+    payable = account.ledger_accounts.filter(kind=LedgerAccountType.PAYABLE, balance__gt=0)
     for balance in payable:
         account.payout_methods.get_or_create(
             affiliate=balance.affiliate,
@@ -243,9 +227,7 @@ def create_payout_run(account, marker: str) -> None:
 def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
     """Create the same, and rows in the states that `is_offered` of the pages asks."""
     sample = create_rows(account, api, marker)
-    update_portal_settings(
-        account, changes={"is_on": True, "terms": "Be fair."}, at=timezone.now()
-    )
+    update_portal_settings(account, changes={"is_on": True, "terms": "Be fair."}, at=timezone.now())
     slug = f"{marker}-archived"
     call_command(
         "create_program",
@@ -283,9 +265,7 @@ def create_rows_for_all_pages(account, api, marker: str) -> SampleAccount:
         secret="A" * 32,
         confirmed_at=timezone.now(),
     )
-    shop = create_connection(
-        account, kind="stripe", mode=ConnectionMode.LIVE, at=timezone.now()
-    )
+    shop = create_connection(account, kind="stripe", mode=ConnectionMode.LIVE, at=timezone.now())
     name = shop.public_id
     set_source_key(account, connection_id=name, key="rk_live_12", at=timezone.now())
     create_connection(account, kind="other", name=marker, at=timezone.now())
@@ -356,9 +336,7 @@ class AnswersFile(SimpleUploadedFile):
 
 def find_other(conversion):
     """Another affiliate who may earn the conversion."""
-    rows = conversion.account.enrollments.filter(
-        program=conversion.program, approved=True
-    )
+    rows = conversion.account.enrollments.filter(program=conversion.program, approved=True)
     return rows.exclude(affiliate=conversion.affiliate).first().affiliate
 
 
@@ -387,9 +365,7 @@ class PageCase:
     def call(self, user, data=None, *, row=None):
         """Call the page without the middleware; the response is not rendered."""
         factory, row = RequestFactory(), row or self.row
-        request = (
-            factory.get(self.url) if data is None else factory.post(self.url, data)
-        )
+        request = factory.get(self.url) if data is None else factory.post(self.url, data)
         request.user = User.objects.select_related("account").get(pk=user.pk)
         request.session = SessionStore()
         request._messages = CookieStorage(request)
@@ -459,9 +435,7 @@ def list_pages() -> list[tuple[type[FormPage], Any]]:
 def list_rows(model, account):
     """The rows of an account that the page of the model shows."""
     rows = model._base_manager.filter(account=account).order_by("pk")
-    return (
-        rows.filter(kind=LedgerAccountType.PAYABLE) if model is LedgerAccount else rows
-    )
+    return rows.filter(kind=LedgerAccountType.PAYABLE) if model is LedgerAccount else rows
 
 
 def list_cases(account) -> list[PageCase]:

@@ -49,9 +49,7 @@ def upload(client, account):
     def send(kind, data, *, system="", name="table.csv"):
         content = data.encode() if isinstance(data, str) else data
         file = SimpleUploadedFile(name, content)
-        response = client.post(
-            reverse(ADD), {"kind": kind, "system": system, "file": file}
-        )
+        response = client.post(reverse(ADD), {"kind": kind, "system": system, "file": file})
         assert response.status_code == 302, response.context["form"].errors
         found = account.table_uploads.latest("pk")
         assert response.url == url_of(found, "columns")

@@ -79,9 +79,7 @@ def test_sets_replaces_and_removes_the_logo(account, staff_client):
     client, sizes = staff_client(), []
     for size in ((8, 4), (90, 80)):
         file = SimpleUploadedFile("l.png", make_image(size=size))
-        assert (
-            client.post(URL, get_form(client, URL) | {"logo": file}).status_code == 302
-        )
+        assert client.post(URL, get_form(client, URL) | {"logo": file}).status_code == 302
         image = bytes(account.logos.get().image)
         assert Image.open(BytesIO(image)).size == size
         sizes.append(f"image/png, {len(image)} bytes")

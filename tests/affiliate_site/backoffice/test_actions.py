@@ -88,9 +88,7 @@ def test_approves_commissions(staff_client, commissions, account):
         f"Skipped: {third}: already approved",
     ]
     assert set(account.commissions.values_list("status", flat=True)) == {"approved"}
-    assert get_payable_balances_by_slug(account) == {
-        "minakessler": {"EUR": pytest.approx(37.5)}
-    }
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": pytest.approx(37.5)}}
     actors = account.audit_log.filter(kind="commission.updated").values_list("actor")
     assert (account.staff.get().actor_name,) in set(actors)
 
@@ -102,9 +100,7 @@ def list_hidden_fields(response):
         "action": context["action"],
         "_selected_action": [row.pk for row, _ in context["rows"]],
         "confirmed": "yes",
-        "confirmed_amounts": " ".join(
-            f"{row.pk}:{token}" for row, token in context["rows"]
-        ),
+        "confirmed_amounts": " ".join(f"{row.pk}:{token}" for row, token in context["rows"]),
     }
 
 
@@ -155,9 +151,7 @@ def test_confirmation_lists_rows_with_reasons_and_balances(
     assert account.commissions.get(pk=third.pk).payment is not None
 
 
-def test_a_row_whose_status_changed_is_skipped(
-    staff_client, scenario, commissions, account
-):
+def test_a_row_whose_status_changed_is_skipped(staff_client, scenario, commissions, account):
     first, *_ = commissions
     client = staff_client()
     shown = post_action(client, "disapprove_selected", [first])
@@ -183,14 +177,10 @@ def test_an_approval_can_be_undone(staff_client, scenario, commissions, account)
     assert text.startswith("Put back to pending: 2 done. Total: ")
     statuses = account.commissions.order_by("id").values_list("status", flat=True)
     assert list(statuses) == ["pending", "pending", "approved"]
-    assert get_payable_balances_by_slug(account) == {
-        "minakessler": {"EUR": pytest.approx(12.5)}
-    }
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": pytest.approx(12.5)}}
 
 
-def test_the_page_after_an_action_leads_back_to_the_filtered_list(
-    staff_client, commissions
-):
+def test_the_page_after_an_action_leads_back_to_the_filtered_list(staff_client, commissions):
     client, url = staff_client(), get_list_url(commissions)
     filtered = f"{url}?status__exact=pending&currency=EUR"
     form = {"action": "approve_selected", "_selected_action": [commissions[0].pk]}
@@ -209,9 +199,7 @@ def test_the_page_after_an_action_leads_back_to_the_filtered_list(
     assert client.post(filtered, reopen).url == filtered
 
 
-def test_an_undo_leaves_out_what_was_paid_meanwhile(
-    staff_client, scenario, commissions, account
-):
+def test_an_undo_leaves_out_what_was_paid_meanwhile(staff_client, scenario, commissions, account):
     client, url = staff_client(), get_list_url(commissions)
     done = submit_confirmation(client, "approve_selected", commissions)
     scenario.pay("37.50")
@@ -236,9 +224,7 @@ def test_a_final_approval_cannot_be_undone(staff_client, scenario, account):
     assert messages == [f"Skipped: {commission}: an approved commission is final"]
 
 
-@pytest.mark.parametrize(
-    "action", ["approve_selected", "disapprove_selected", "reopen_selected"]
-)
+@pytest.mark.parametrize("action", ["approve_selected", "disapprove_selected", "reopen_selected"])
 def test_leaves_out_what_changes_while_the_action_runs(
     staff_client, commissions, account, monkeypatch, action
 ):
@@ -251,9 +237,7 @@ def test_leaves_out_what_changes_while_the_action_runs(
         parts = partition(selected_rows, admin_action, confirmed_amounts)
         if confirmed_amounts:
             changes = {"amount": Decimal(7)}
-            update_commission(
-                account, commission_id=rows[0].pk, changes=changes, at=NOW
-            )
+            update_commission(account, commission_id=rows[0].pk, changes=changes, at=NOW)
         return parts
 
     monkeypatch.setattr(actions, "partition_rows", change_after_comparing)
@@ -343,9 +327,7 @@ def test_cancels_a_payment_once(staff_client, commissions, account):
     assert cancel("returned") == ["Cancel payments: 1 done. Total: 12.50 EUR."]
     assert cancel("again") == [f"Skipped: {payments[0]}: already canceled"]
     assert account.payments.get().cancel_reason == "returned"
-    assert get_payable_balances_by_slug(account) == {
-        "minakessler": {"EUR": pytest.approx(12.5)}
-    }
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": pytest.approx(12.5)}}
 
 
 def test_approves_and_disapproves_an_application(staff_client, scenario, account):
@@ -405,9 +387,7 @@ def test_offers_an_action_only_to_permitted_roles(
         response = client.get(reverse(f"admin:{page}_changelist"))
         form = response.context.get("action_form")
         offered = dict(form.fields["action"].choices) if form else {}
-        for action, roles in [
-            item[1:] for item in PERMITTED_ACTIONS if item[0] == page
-        ]:
+        for action, roles in [item[1:] for item in PERMITTED_ACTIONS if item[0] == page]:
             with subtests.test(page=page, action=action):
                 assert (action in offered) is (role in roles)
 
@@ -466,9 +446,7 @@ def test_a_new_key_reads_unless_another_role_is_chosen(staff_client):
     assert form.get_initial_for_field(form.fields["role"], "role") == "viewer"
 
 
-@pytest.mark.parametrize(
-    "model", ["apikey", "signingsecret", "user", "webhookendpoint"]
-)
+@pytest.mark.parametrize("model", ["apikey", "signingsecret", "user", "webhookendpoint"])
 def test_forms_that_show_a_secret_have_one_button(staff_client, model):
     page = staff_client().get(reverse(f"admin:accounts_{model}_add")).content.decode()
 
@@ -559,15 +537,11 @@ def test_shows_the_error_of_a_duplicate_webhook(staff_client, account):
     ]
 
 
-def test_limits_the_number_of_selected_rows(
-    staff_client, scenario, account, monkeypatch
-):
+def test_limits_the_number_of_selected_rows(staff_client, scenario, account, monkeypatch):
     """Django accepts a limited number of form fields, one for each selected row."""
     assert settings.DATA_UPLOAD_MAX_NUMBER_FIELDS > MAX_ROWS + 10
     monkeypatch.setattr(actions, "MAX_ROWS", 2)
-    commissions = [
-        scenario.get_commission(scenario.create_conversion("10")) for _ in range(3)
-    ]
+    commissions = [scenario.get_commission(scenario.create_conversion("10")) for _ in range(3)]
 
     messages = confirm_action(staff_client(), "approve_selected", commissions)
 
@@ -575,9 +549,7 @@ def test_limits_the_number_of_selected_rows(
     assert not account.commissions.filter(status="approved").exists()
 
 
-def test_skips_rows_on_a_database_timeout(
-    staff_client, commissions, account, monkeypatch
-):
+def test_skips_rows_on_a_database_timeout(staff_client, commissions, account, monkeypatch):
     def fail(*_, **__):
         raise OperationalError("canceling statement due to lock timeout")
 
@@ -590,9 +562,7 @@ def test_skips_rows_on_a_database_timeout(
     ]
 
 
-def test_hides_no_database_error_that_needs_a_repair(
-    staff_client, commissions, monkeypatch
-):
+def test_hides_no_database_error_that_needs_a_repair(staff_client, commissions, monkeypatch):
     def fail(*_, **__):
         raise OperationalError("FATAL: out of memory")
 

@@ -102,9 +102,7 @@ def test_each_balance_has_its_form_to_pay(account, staff_client, scenario, mina)
 def test_shows_its_opening_balances(account, staff_client, scenario, mina):
     key = {"affiliate_id": mina.slug, "at": NOW}
     post_opening_balance(account, currency="EUR", amount=Decimal(50), **key)
-    transfer = post_opening_balance(
-        account, currency="USD", amount=Decimal("-7.5"), **key
-    )
+    transfer = post_opening_balance(account, currency="USD", amount=Decimal("-7.5"), **key)
     other = scenario.create_enrolled_affiliate("Nils", "Berg")
     post_opening_balance(
         account, affiliate_id=other.slug, currency="EUR", amount=Decimal(9), at=NOW
@@ -193,9 +191,7 @@ def test_each_tab_shows_its_rows(account, staff_client, scenario, mina):
 
 def test_activity_reads_as_sentences(account, staff_client, scenario, mina):
     odette = scenario.create_enrolled_affiliate("Odette", "Varga")
-    account.levels.create(
-        program=scenario.program, level=2, title="Parent", kind="fixed", value=1
-    )
+    account.levels.create(program=scenario.program, level=2, title="Parent", kind="fixed", value=1)
     group = create_group(account, title="Top affiliates", at=NOW)
     client = staff_client("manager")
     enrollment = scenario.mina.enrollment
@@ -246,9 +242,7 @@ def test_pages_long_tabs(account, staff_client, scenario, mina):
 
 
 def test_leads_to_the_neighbors(account, staff_client):
-    first, second, third = (
-        AffiliateFactory(account=account, created_at=NOW) for _ in range(3)
-    )
+    first, second, third = (AffiliateFactory(account=account, created_at=NOW) for _ in range(3))
     removed = AffiliateFactory(account=account, created_at=NOW, deleted_at=NOW)
     client = staff_client()
 
@@ -290,13 +284,9 @@ def test_takes_a_limited_number_of_statements(
 
 def test_decides_right_there(account, staff_client, scenario, mina):
     scenario.mina.enrollment.update_row(approved=None)
-    url = reverse(
-        "admin:tracking_enrollment_approve", args=[scenario.mina.enrollment.pk]
-    )
+    url = reverse("admin:tracking_enrollment_approve", args=[scenario.mina.enrollment.pk])
     client = staff_client("manager")
-    assert f'<form method="post" action="{url}">' in (
-        client.get(page_url(mina)).content.decode()
-    )
+    assert f'<form method="post" action="{url}">' in (client.get(page_url(mina)).content.decode())
 
     response = client.post(url, follow=True)
 
@@ -304,9 +294,7 @@ def test_decides_right_there(account, staff_client, scenario, mina):
     assert response.redirect_chain == [(f"{page_url(mina)}?tab=programs", 302)]
 
 
-def test_viewers_see_no_buttons_and_managers_cannot_pay(
-    account, staff_client, scenario, mina
-):
+def test_viewers_see_no_buttons_and_managers_cannot_pay(account, staff_client, scenario, mina):
     commission = scenario.get_commission(scenario.create_conversion("200"))
     scenario.approve(commission, at=NOW)
 
@@ -322,9 +310,7 @@ def test_viewers_see_no_buttons_and_managers_cannot_pay(
     }
 
 
-def test_removed_affiliates_can_only_be_exported_and_erased(
-    account, staff_client, mina
-):
+def test_removed_affiliates_can_only_be_exported_and_erased(account, staff_client, mina):
     mina.update_row(deleted_at=NOW)
 
     context = staff_client().get(page_url(mina)).context

@@ -60,9 +60,7 @@ def fields(account):
 
 @pytest.fixture
 def hana(account):
-    return AffiliateFactory(
-        account=account, slug="hanakim", firstname="Hana", lastname="Kim"
-    )
+    return AffiliateFactory(account=account, slug="hanakim", firstname="Hana", lastname="Kim")
 
 
 def test_creates_an_affiliate_and_shows_its_password_once(account, staff_client):
@@ -355,9 +353,7 @@ def test_keeps_meta_data_that_lines_cannot_hold(staff_client, hana):
 def test_refuses_to_overwrite_what_another_user_saved(account, staff_client, hana):
     client, url = staff_client(), page_url("edit", hana)
     sent = get_form_values(client, url) | {"lastname": "Mine"}
-    update_affiliate(
-        account, affiliate_id=hana.slug, changes={"lastname": "Theirs"}, at=NOW
-    )
+    update_affiliate(account, affiliate_id=hana.slug, changes={"lastname": "Theirs"}, at=NOW)
 
     response = client.post(url, sent)
 

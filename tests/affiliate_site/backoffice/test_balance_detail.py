@@ -50,8 +50,7 @@ def open_balance(client, account):
     assert response.status_code == 200
     details = response.context["details"]
     sections = [
-        [[str(cell) for cell in row] for row in section.rows]
-        for section in details.sections
+        [[str(cell) for cell in row] for row in section.rows] for section in details.sections
     ]
     return details, sections, response.content.decode()
 
@@ -106,9 +105,7 @@ def test_explains_a_negative_balance(staff_client, account, commissions, pay):
     assert payments[0][2:] == ["60.00 EUR", "40.00 EUR"]
 
 
-def test_explains_a_payment_whose_predecessor_was_canceled(
-    staff_client, account, commissions, pay
-):
+def test_explains_a_payment_whose_predecessor_was_canceled(staff_client, account, commissions, pay):
     """5 EUR were left over by the first payment; the second one needed them."""
     first = pay("15")
     pay("15")

@@ -25,9 +25,7 @@ def url_of(shop, page="change"):
 @pytest.fixture
 def shop(account):
     shop = create_connection(account, kind="stripe", at=CONVERSION_CREATED_AT)
-    return set_source_key(
-        account, connection_id=shop.public_id, key=KEY, at=CONVERSION_CREATED_AT
-    )
+    return set_source_key(account, connection_id=shop.public_id, key=KEY, at=CONVERSION_CREATED_AT)
 
 
 @pytest.fixture
@@ -83,9 +81,7 @@ def test_refuses_the_address_of_another_host_beside_its_field(staff_client, acco
     shop = create_connection(account, kind="shopify", at=CONVERSION_CREATED_AT)
     entries = {"key": "shpat_1234", "shop_url": "https://lamps.example"}
     form = post(staff_client(), shop, "key", **entries).context["form"]
-    assert form.errors == {
-        "shop_url": ["Enter the address that ends with .myshopify.com."]
-    }
+    assert form.errors == {"shop_url": ["Enter the address that ends with .myshopify.com."]}
 
 
 @pytest.mark.parametrize("kind", ["paddle", "other"])

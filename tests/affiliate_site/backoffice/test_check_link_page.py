@@ -54,9 +54,7 @@ def test_says_for_whom_a_link_counts(check, scenario, text):
         source=mina.source_id,
     )
 
-    assert check(text) == [
-        f"A visit counts for {mina.affiliate} in {scenario.program.title}."
-    ]
+    assert check(text) == [f"A visit counts for {mina.affiliate} in {scenario.program.title}."]
 
 
 def test_says_why_a_link_does_not_count(check, scenario, other_account):
@@ -93,9 +91,7 @@ def test_says_whose_visit_a_tracking_id_names(check, scenario):
     assert check(vid)[0].startswith(unknown)
     click = scenario.create_click()
     click.update_row(created_at=timezone.now() - timedelta(days=2))
-    scenario.account.visitors.create(
-        tracking_id=vid, click=click, created_at=timezone.now()
-    )
+    scenario.account.visitors.create(tracking_id=vid, click=click, created_at=timezone.now())
 
     (visit,) = check(vid)
     assert visit.startswith(f"This visitor came by a link of {scenario.mina.affiliate}")

@@ -70,9 +70,7 @@ def test_the_commission_of_a_contested_sale_says_what_to_check(
     url = reverse("admin:payouts_commission_approve", args=[commission.pk])
     page = client.post(url).content.decode()
     assert "confirm one of the claims first." in page
-    assert (
-        f'Two visitors claim this sale: <a class="underline" href="{claims}">' in page
-    )
+    assert f'Two visitors claim this sale: <a class="underline" href="{claims}">' in page
 
 
 def test_a_claim_shows_the_click_behind_it(staff_client, account, scenario, contested):
@@ -126,9 +124,9 @@ def test_confirms_a_claim_on_its_page(staff_client, account, scenario, contested
 
     assert contested.reload().affiliate == scenario.odette.affiliate
     assert url not in open_page(client, f"{CLAIMS}_change", claim.pk)
-    page = client.get(
-        reverse("admin:tracking_conversion_change", args=[contested.pk])
-    ).context["details"]
+    page = client.get(reverse("admin:tracking_conversion_change", args=[contested.pk])).context[
+        "details"
+    ]
     assert list(page.labels) == [("pending", "warning")]
     sections = {section.title: section for section in page.sections}
     reporter = dict(sections["Sale"].facts)["Reported by"]
@@ -142,9 +140,7 @@ def test_confirms_a_claim_on_its_page(staff_client, account, scenario, contested
     ] == [("minakessler", "Rejected"), ("odettevarga", "Confirmed")]
 
 
-def test_lists_the_other_claims_of_the_order(
-    staff_client, account, scenario, contested
-):
+def test_lists_the_other_claims_of_the_order(staff_client, account, scenario, contested):
     first, second = account.conversion_claims.order_by("pk")
     client = staff_client(role=Role.VIEWER)
 
@@ -243,9 +239,7 @@ def test_a_third_secret_is_refused_until_one_is_revoked(staff_client, account):
     assert account.signing_secrets.filter(revoked_at=None).count() == 2
 
 
-def test_comment_of_a_page_does_not_look_like_one_of_staff(
-    staff_client, account, scenario
-):
+def test_comment_of_a_page_does_not_look_like_one_of_staff(staff_client, account, scenario):
     body = {"account": account.slug, "referral_code": scenario.mina.code}
     item = {"sub_amount": 5, "comment": "Checked, please approve"}
     body |= {"vid": post("click", body).json()["vid"], "commissions": [item]}

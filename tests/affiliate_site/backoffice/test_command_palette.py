@@ -21,8 +21,7 @@ from tests.sample_account import SampleAccount
 from tracking.services.account_settings import update_customer_email_keys
 
 EXACT_COLUMNS = [
-    f"{search_field.model.__name__}.{search_field.column}"
-    for search_field in SEARCH_FIELDS
+    f"{search_field.model.__name__}.{search_field.column}" for search_field in SEARCH_FIELDS
 ]
 COLUMNS = [
     *(*EXACT_COLUMNS, "Affiliate.slug"),
@@ -107,9 +106,7 @@ def test_finds_nothing_of_another_account(staff_client, rows, foreign_rows, subt
             assert "zz-marker" not in response.content.decode()
 
 
-def test_finds_programs_by_title_and_commissions_by_id(
-    staff_client, scenario, other_account
-):
+def test_finds_programs_by_title_and_commissions_by_id(staff_client, scenario, other_account):
     other = ProgramScenario(other_account, prefix="zz-marker-", email=None)
     foreign = other.get_commission(other.create_conversion("20"))
     commission = scenario.get_commission(scenario.create_conversion("20"))
@@ -251,9 +248,7 @@ def test_says_amount_day_and_affiliate_of_rows(staff_client, scenario):
     ):
         (found,) = search_palette(client, term).context["results"]
         assert found.title == title
-        assert found.description.startswith(
-            f"{description}, Mina Kessler (minakessler)"
-        )
+        assert found.description.startswith(f"{description}, Mina Kessler (minakessler)")
         assert found.description.endswith(", removed") == (term == "qzx-1")
 
 

@@ -78,9 +78,7 @@ def test_corrects_an_amount_after_showing_what_moves(staff_client, account, conv
     assert account.commissions.get().amount == Decimal("15.05")
 
 
-def test_an_amount_can_change_without_the_commissions(
-    staff_client, account, conversion
-):
+def test_an_amount_can_change_without_the_commissions(staff_client, account, conversion):
     client, url = staff_client(), page_url(conversion, "edit")
     sent = get_entries(client, url) | {"amount": "150"}
     del sent["should_recalculate"]
@@ -141,9 +139,7 @@ def test_says_that_a_commission_is_paid_and_what_moves_in_the_end(
 def test_corrects_order_id_and_metadata(staff_client, account, conversion):
     client, url = staff_client(), page_url(conversion, "edit")
 
-    _, response = submit(
-        client, url, external_id="order-2", meta_data="plan: gold\r\nseats: 3"
-    )
+    _, response = submit(client, url, external_id="order-2", meta_data="plan: gold\r\nseats: 3")
 
     assert response.status_code == 302
     stored = account.conversions.get()
@@ -152,9 +148,7 @@ def test_corrects_order_id_and_metadata(staff_client, account, conversion):
     assert get_entries(client, url)["meta_data"] == stored.meta_data
 
 
-def test_a_new_order_id_leaves_the_commissions_alone(
-    staff_client, account, conversion, commission
-):
+def test_a_new_order_id_leaves_the_commissions_alone(staff_client, account, conversion, commission):
     """Even if their amounts were set by hand, and recalculating is switched on."""
     client = staff_client()
     submit_and_confirm(client, page_url(commission, "edit"), amount="12.34")
@@ -335,16 +329,12 @@ def test_final_commissions_refuse_the_removal(staff_client, account, scenario):
     client = staff_client()
 
     form = client.post(page_url(commission, "approve")).context["form"]
-    assert form.non_field_errors() == [
-        "The payout balance does not cover this commission."
-    ]
+    assert form.non_field_errors() == ["The payout balance does not cover this commission."]
     assert "effects" in client.post(url, {"reason": "A test."}).context
     type(account).objects.filter(pk=account.pk).update(uses_payouts=False)
 
 
-def test_warns_if_the_commission_that_a_level_follows_is_pending(
-    staff_client, account, scenario
-):
+def test_warns_if_the_commission_that_a_level_follows_is_pending(staff_client, account, scenario):
     scenario.create_level(2, "3")
     parent = scenario.create_enrolled_affiliate("Odette", "Varga").affiliate
     set_parent(account, affiliate_id="minakessler", parent_id=parent.slug, at=NOW)
@@ -375,9 +365,7 @@ def test_warns_if_the_commission_that_a_level_follows_is_pending(
 NEW = {"amount": "80", "external_id": "order-9", "customer_id": "anna"}
 
 
-def test_adds_a_conversion_of_an_affiliate_in_a_program(
-    staff_client, account, scenario
-):
+def test_adds_a_conversion_of_an_affiliate_in_a_program(staff_client, account, scenario):
     client = staff_client("manager")
     entries = NEW | {
         "affiliate": scenario.mina.affiliate.pk,
@@ -401,9 +389,7 @@ def test_adds_a_conversion_of_an_affiliate_in_a_program(
     assert entry.actor == account.staff.get().actor_name
 
 
-def test_says_if_another_affiliate_earns_than_the_chosen_one(
-    staff_client, account, scenario
-):
+def test_says_if_another_affiliate_earns_than_the_chosen_one(staff_client, account, scenario):
     scenario.create_customer("anna")
     odette = scenario.create_enrolled_affiliate("Odette", "Varga")
     entries = NEW | {
@@ -453,9 +439,7 @@ def test_adds_a_conversion_by_other_parameters(staff_client, account, scenario, 
 
 
 @pytest.mark.parametrize("page", ["add", "edit", "affiliate"])
-def test_preview_names_a_parent_who_earns_nothing(
-    staff_client, account, scenario, page
-):
+def test_preview_names_a_parent_who_earns_nothing(staff_client, account, scenario, page):
     odette = scenario.create_enrolled_affiliate("Odette", "Varga", approved=None)
     hana = scenario.create_enrolled_affiliate("Hana", "Kim")
     rate = {"kind": "percentage", "value": Decimal(5)}
@@ -480,9 +464,7 @@ def test_preview_names_a_parent_who_earns_nothing(
 
 
 @pytest.mark.parametrize(("others", "found"), [([], True), (["mina10"], False)])
-def test_finds_a_coupon_in_another_case_as_pages_do(
-    staff_client, account, scenario, others, found
-):
+def test_finds_a_coupon_in_another_case_as_pages_do(staff_client, account, scenario, others, found):
     account.coupons.update(code="MINA10")
     for code in others:
         odette = scenario.create_enrolled_affiliate("Odette", "Varga")
@@ -505,9 +487,7 @@ def test_a_commission_type_must_be_one_of_the_program(staff_client, account, sce
 
     foreign = account.commission_types.get(program=other.program)
     refused = client.post(ADD_URL, entries | {"commission_type": foreign.pk})
-    assert "Harbor Lamp Partners" in str(
-        refused.context["form"].errors["commission_type"]
-    )
+    assert "Harbor Lamp Partners" in str(refused.context["form"].errors["commission_type"])
     entries["commission_type"] = accessories.pk
     confirm(client, ADD_URL, entries, client.post(ADD_URL, entries))
     assert account.commissions.get().amount == 4
@@ -564,9 +544,7 @@ def test_refuses_a_bad_new_conversion(staff_client, account, scenario, subtests)
             assert snapshot_account(account) == before
 
 
-def test_takes_the_only_program_that_the_affiliate_is_approved_in(
-    staff_client, account, scenario
-):
+def test_takes_the_only_program_that_the_affiliate_is_approved_in(staff_client, account, scenario):
     ProgramScenario(account, slug="other", email=None, prefix="o-")
     EnrollmentFactory(account=account, affiliate=scenario.mina.affiliate, approved=None)
     client = staff_client()
@@ -582,13 +560,9 @@ def test_takes_the_only_program_that_the_affiliate_is_approved_in(
     ("approved", "titles"),
     [(True, "Harbor Lamp Partners, Zebra Lamps"), (False, "none")],
 )
-def test_names_the_programs_to_choose_among(
-    staff_client, account, scenario, approved, titles
-):
+def test_names_the_programs_to_choose_among(staff_client, account, scenario, approved, titles):
     program = ProgramFactory(account=account, title="Zebra Lamps")
-    EnrollmentFactory(
-        account=account, affiliate=scenario.mina.affiliate, program=program
-    )
+    EnrollmentFactory(account=account, affiliate=scenario.mina.affiliate, program=program)
     account.enrollments.update(approved=approved)
     entries = {"amount": "80", "affiliate": scenario.mina.affiliate.pk}
 
@@ -599,9 +573,7 @@ def test_names_the_programs_to_choose_among(
     ]
 
 
-def test_says_how_a_commission_is_calculated_before_it_is_stored(
-    staff_client, account, scenario
-):
+def test_says_how_a_commission_is_calculated_before_it_is_stored(staff_client, account, scenario):
     fixed = scenario.create_commission_type("accessories", "5", kind="fixed")
     parent = scenario.create_enrolled_affiliate("Odette", "Varga").affiliate
     scenario.create_level(2, "3")
@@ -677,9 +649,7 @@ def test_leads_to_the_approval_that_a_sale_lacks(
     assert f'href="/admin/tracking/enrollment/{enrollment.pk}/approve/"' in text
 
 
-def test_leads_to_the_program_that_an_affiliate_is_not_in(
-    staff_client, account, scenario
-):
+def test_leads_to_the_program_that_an_affiliate_is_not_in(staff_client, account, scenario):
     other = ProgramScenario(account, slug="other", email=None, prefix="o-")
     affiliate = scenario.mina.affiliate
     entries = {"affiliate": affiliate.pk, "program": other.program.pk}
@@ -725,14 +695,10 @@ def test_adds_a_commission(staff_client, account, scenario, conversion):
         ({"comment": "x" * 1001}, "comment"),
     ],
 )
-def test_refuses_a_bad_new_commission(
-    staff_client, account, conversion, changed, field
-):
+def test_refuses_a_bad_new_commission(staff_client, account, conversion, changed, field):
     entries = {"conversion_sub_amount": "30"} | changed
 
-    _, response = submit(
-        staff_client(), page_url(conversion, "add-commission"), **entries
-    )
+    _, response = submit(staff_client(), page_url(conversion, "add-commission"), **entries)
 
     assert field in response.context["form"].errors
     assert account.commissions.count() == 1
@@ -788,9 +754,7 @@ def test_approves_disapproves_and_reopens(staff_client, account, commission):
 
     submit_and_confirm(client, page_url(commission, "approve"))
     assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": 20}}
-    submit_and_confirm(
-        client, page_url(commission, "disapprove"), reason="Ordered by himself"
-    )
+    submit_and_confirm(client, page_url(commission, "disapprove"), reason="Ordered by himself")
     stored = account.commissions.get()
     assert (stored.status, stored.comment) == (
         "disapproved",

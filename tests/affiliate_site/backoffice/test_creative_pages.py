@@ -86,8 +86,7 @@ def test_other_roles_only_look(staff_client, scenario, account, role):
         (
             "banner.png",
             b"<svg xmlns='http://www.w3.org/2000/svg'/>",
-            "The image must be a PNG, JPEG, GIF or WebP; an SVG can hold scripts:"
-            " export it as PNG",
+            "The image must be a PNG, JPEG, GIF or WebP; an SVG can hold scripts: export it as PNG",
         ),
         (
             "banner.png",
@@ -99,9 +98,7 @@ def test_other_roles_only_look(staff_client, scenario, account, role):
         ("banner.png", b"", "The submitted file is empty."),
     ],
 )
-def test_refuses_other_files(
-    staff_client, scenario, account, creatives_dir, name, content, error
-):
+def test_refuses_other_files(staff_client, scenario, account, creatives_dir, name, content, error):
     shown = add(staff_client(), scenario, image=make_upload(name, content))
     assert shown["image"] == [error]
     assert account.creatives.count() == 0
@@ -120,9 +117,7 @@ def test_answers_a_file_of_five_megabytes(staff_client, scenario, account):
     assert account.creatives.count() == 0
 
 
-def test_keeps_no_file_of_a_form_that_is_refused(
-    staff_client, scenario, account, creatives_dir
-):
+def test_keeps_no_file_of_a_form_that_is_refused(staff_client, scenario, account, creatives_dir):
     shown = add(staff_client(), scenario, image=make_upload(), text="Lamps")
     assert shown["text"] == ["The creative must be an image or a text, not both"]
     assert list_files(creatives_dir) == []

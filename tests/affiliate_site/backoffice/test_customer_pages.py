@@ -36,9 +36,7 @@ def test_corrects_a_customer(staff_client, account, customer):
         ({"meta_data": "\n".join(f"k{n}: 1" for n in range(11))}, "meta_data", "10"),
     ],
 )
-def test_refuses_bad_entries(
-    staff_client, account, scenario, customer, changed, field, text
-):
+def test_refuses_bad_entries(staff_client, account, scenario, customer, changed, field, text):
     scenario.create_customer("taken")
 
     _, response = submit(staff_client(), page_url(customer, "edit"), **changed)

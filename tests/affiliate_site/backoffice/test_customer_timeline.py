@@ -57,24 +57,15 @@ def test_shows_all_events_in_order(staff_client, scenario, conversion, account):
     commission = scenario.get_commission(conversion)
     number = commission.pk
     approve_commission(account, commission_id=number, at=CONVERSION_CREATED_AT + HOUR)
-    disapprove_commission(
-        account, commission_id=number, at=CONVERSION_CREATED_AT + 2 * HOUR
-    )
-    approve_commission(
-        account, commission_id=number, at=CONVERSION_CREATED_AT + 3 * HOUR
-    )
+    disapprove_commission(account, commission_id=number, at=CONVERSION_CREATED_AT + 2 * HOUR)
+    approve_commission(account, commission_id=number, at=CONVERSION_CREATED_AT + 3 * HOUR)
     first = make_payment(scenario, "20", CONVERSION_CREATED_AT + 4 * HOUR)
-    cancel_payment(
-        account, payment_id=first.public_id, at=CONVERSION_CREATED_AT + 5 * HOUR
-    )
+    cancel_payment(account, payment_id=first.public_id, at=CONVERSION_CREATED_AT + 5 * HOUR)
     second = make_payment(scenario, "20", CONVERSION_CREATED_AT + 6 * HOUR)
 
     lines = list_timeline_texts(staff_client(role=Role.VIEWER), conversion.customer)
 
-    at = [
-        f"{CONVERSION_CREATED_AT + hours * HOUR:%Y-%m-%d %H:%M:%S} UTC"
-        for hours in range(7)
-    ]
+    at = [f"{CONVERSION_CREATED_AT + hours * HOUR:%Y-%m-%d %H:%M:%S} UTC" for hours in range(7)]
     status_lines = [line for line in lines if "this customer" in line]
     assert [line for line in lines if line not in status_lines] == [
         f"{CLICK_CREATED_AT:%Y-%m-%d %H:%M:%S} UTC click https://shop.example.net/lamps?a=1&b=2",
@@ -118,18 +109,12 @@ def test_a_refund_does_not_read_as_a_disapproval(staff_client, scenario, account
     ]
 
 
-def test_shows_no_cancellation_after_a_status_change(
-    staff_client, scenario, conversion, account
-):
+def test_shows_no_cancellation_after_a_status_change(staff_client, scenario, conversion, account):
     number = scenario.get_commission(conversion).pk
     approve_commission(account, commission_id=number, at=CONVERSION_CREATED_AT + HOUR)
     make_payment(scenario, "20", CONVERSION_CREATED_AT + 2 * HOUR)
-    disapprove_commission(
-        account, commission_id=number, at=CONVERSION_CREATED_AT + 3 * HOUR
-    )
-    approve_commission(
-        account, commission_id=number, at=CONVERSION_CREATED_AT + 4 * HOUR
-    )
+    disapprove_commission(account, commission_id=number, at=CONVERSION_CREATED_AT + 3 * HOUR)
+    approve_commission(account, commission_id=number, at=CONVERSION_CREATED_AT + 4 * HOUR)
     make_payment(scenario, "20", CONVERSION_CREATED_AT + 5 * HOUR)
 
     lines = list_timeline_texts(staff_client(), conversion.customer)
@@ -145,12 +130,8 @@ def test_shows_no_cancellation_of_a_released_commission(
     number = scenario.get_commission(conversion).pk
     approve_commission(account, commission_id=number, at=CONVERSION_CREATED_AT + HOUR)
     payment = make_payment(scenario, "20", CONVERSION_CREATED_AT + 2 * HOUR)
-    disapprove_commission(
-        account, commission_id=number, at=CONVERSION_CREATED_AT + 3 * HOUR
-    )
-    cancel_payment(
-        account, payment_id=payment.public_id, at=CONVERSION_CREATED_AT + 4 * HOUR
-    )
+    disapprove_commission(account, commission_id=number, at=CONVERSION_CREATED_AT + 3 * HOUR)
+    cancel_payment(account, payment_id=payment.public_id, at=CONVERSION_CREATED_AT + 4 * HOUR)
 
     lines = list_timeline_texts(staff_client(), conversion.customer)
 
@@ -159,17 +140,11 @@ def test_shows_no_cancellation_of_a_released_commission(
     assert lines[-1].endswith(" disapproved")
 
 
-def test_shows_no_cancellation_after_a_deletion(
-    staff_client, scenario, conversion, account
-):
-    scenario.approve(
-        scenario.get_commission(conversion), at=CONVERSION_CREATED_AT + HOUR
-    )
+def test_shows_no_cancellation_after_a_deletion(staff_client, scenario, conversion, account):
+    scenario.approve(scenario.get_commission(conversion), at=CONVERSION_CREATED_AT + HOUR)
     payment = make_payment(scenario, "20", CONVERSION_CREATED_AT + 2 * HOUR)
     scenario.delete(conversion, at=CONVERSION_CREATED_AT + 3 * HOUR)
-    cancel_payment(
-        account, payment_id=payment.public_id, at=CONVERSION_CREATED_AT + 4 * HOUR
-    )
+    cancel_payment(account, payment_id=payment.public_id, at=CONVERSION_CREATED_AT + 4 * HOUR)
 
     lines = list_timeline_texts(staff_client(), conversion.customer)
 
@@ -283,14 +258,10 @@ def test_query_count_does_not_depend_on_the_number_of_conversions(
     assert len(after) == len(before) <= 15
 
 
-def test_limits_the_number_of_conversions(
-    staff_client, scenario, conversion, monkeypatch
-):
+def test_limits_the_number_of_conversions(staff_client, scenario, conversion, monkeypatch):
     monkeypatch.setattr(customer_details, "MAX_CONVERSIONS", 2)
     later = [
-        scenario.create_conversion(
-            "50", customer_id="anna", at=CONVERSION_CREATED_AT + HOUR
-        )
+        scenario.create_conversion("50", customer_id="anna", at=CONVERSION_CREATED_AT + HOUR)
         for _ in range(2)
     ]
 
@@ -301,9 +272,7 @@ def test_limits_the_number_of_conversions(
     assert all(f"conversion {other.pk} 50.00 EUR" in str(lines) for other in later)
 
 
-def test_shows_nothing_of_another_account(
-    staff_client, scenario, conversion, other_account
-):
+def test_shows_nothing_of_another_account(staff_client, scenario, conversion, other_account):
     """Row IDs are unique across accounts; the audit log belongs to one account."""
     foreign = ProgramScenario(other_account, prefix="zz-marker-", email=None)
     customer = foreign.create_conversion("10", customer_id="anna").customer

@@ -154,9 +154,7 @@ def test_takes_the_days_of_a_period_that_are_meant(first, last, expected):
         ("0001-01-01", "0001-01-02", "The start date is too early."),
     ],
 )
-def test_shows_the_error_of_an_invalid_period(
-    staff_client, scenario, first, last, error
-):
+def test_shows_the_error_of_an_invalid_period(staff_client, scenario, first, last, error):
     response = staff_client().get("/admin/", {"from": first, "to": last})
 
     assert error in response.content.decode()
@@ -195,9 +193,7 @@ def test_links_to_rows_that_add_up(staff_client, scenario):
         assert len(rows) == count
 
 
-def test_active_affiliates_are_listed_with_the_numbers_of_the_period(
-    staff_client, scenario
-):
+def test_active_affiliates_are_listed_with_the_numbers_of_the_period(staff_client, scenario):
     """Also those beyond the ten of the dashboard, and without a sale."""
     today = timezone.now()
     for number in range(12):
@@ -219,9 +215,7 @@ def test_active_affiliates_are_listed_with_the_numbers_of_the_period(
     assert client.get(too_long).status_code == 400
 
 
-def test_counts_removed_conversions_and_calls_more_of_them_worse(
-    staff_client, scenario, account
-):
+def test_counts_removed_conversions_and_calls_more_of_them_worse(staff_client, scenario, account):
     now = timezone.now()
     removed_at = [now, now, now - timedelta(days=35), now - timedelta(days=70)]
     for at in removed_at:
@@ -233,9 +227,7 @@ def test_counts_removed_conversions_and_calls_more_of_them_worse(
     card = get_cards_by_title(client.get("/admin/"))["Removed conversions"]
 
     assert (card.value, card.previous_value) == ("2", "1")
-    assert [(change.text, change.tone) for change in card.changes] == [
-        ("+100 %", "worse")
-    ]
+    assert [(change.text, change.tone) for change in card.changes] == [("+100 %", "worse")]
     assert len(client.get(card.url).context["cl"].result_list) == 2
 
 
@@ -386,9 +378,7 @@ def test_shows_the_chart_as_a_table(staff_client, scenario):
     start = page.index("dashboard-table mb-4")
     table = page[start : page.index("</details>", start)]
     cells = [re.sub("<[^>]+>", " ", row).split() for row in table.split("<tr>")]
-    rows = [
-        cell[1:] for cell in cells if cell and re.match(r"\d{4}-\d\d-\d\d$", cell[0])
-    ]
+    rows = [cell[1:] for cell in cells if cell and re.match(r"\d{4}-\d\d-\d\d$", cell[0])]
     assert len(rows) == 30
     assert Counter(map(" ".join, rows)) == {
         "0 0 0 0": 28,
@@ -432,9 +422,7 @@ def test_ranks_affiliates_by_commissions_of_a_currency(staff_client, scenario):
 
     def rank(by):
         response = client.get("/admin/", {"top": by})
-        current = [
-            text for text, _, is_current in response.context["rankings"] if is_current
-        ]
+        current = [text for text, _, is_current in response.context["rankings"] if is_current]
         ranked = response.context["top_affiliates"]
         return current, [(each.slug, each.commissions) for each in ranked]
 
@@ -447,9 +435,7 @@ def test_ranks_affiliates_by_commissions_of_a_currency(staff_client, scenario):
 
 
 @pytest.mark.usefixtures("at_noon")
-def test_query_count_does_not_depend_on_the_number_of_rows(
-    staff_client, scenario, capture_queries
-):
+def test_query_count_does_not_depend_on_the_number_of_rows(staff_client, scenario, capture_queries):
     client = staff_client()
     client.get("/admin/")  # stores the statistics of past days
     with capture_queries() as before:
@@ -479,9 +465,7 @@ def test_shows_the_last_ledger_check(staff_client, scenario, account, other_acco
     )
     run_command("check_ledger", "--note")
     note, needs_attention = get_ledger_state()
-    assert re.fullmatch(
-        r"Ledger balanced, last checked \d{4}-\d\d-\d\d \d\d:\d\d UTC\.", note
-    )
+    assert re.fullmatch(r"Ledger balanced, last checked \d{4}-\d\d-\d\d \d\d:\d\d UTC\.", note)
     assert not needs_attention
 
     account.ledger_accounts.filter(kind="pending").update(balance=1)
@@ -507,9 +491,7 @@ def test_shows_only_what_needs_attention(staff_client, scenario, account):
     assert get_titles() == ["Pending commissions"]
     update_portal_settings(account, changes={"is_on": True}, at=timezone.now())
     assert get_titles() == ["Pending commissions", "Open questions"]
-    answer_question(
-        account, question_id=question.public_id, answer="Yes.", at=timezone.now()
-    )
+    answer_question(account, question_id=question.public_id, answer="Yes.", at=timezone.now())
     odette = scenario.create_enrolled_affiliate("Odette", "Varga", approved=None)
     assert get_titles() == ["Affiliate applications", "Pending commissions"]
     scenario.set_approval(odette, True, at=timezone.now())

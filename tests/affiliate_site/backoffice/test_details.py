@@ -38,9 +38,7 @@ def conversion(scenario):
     parameters = TrackingParameters(
         coupon=scenario.mina.coupon, click_id=str(click.public_id), customer_id="anna"
     )
-    return scenario.create_conversion(
-        "100.92", parameters=parameters, external_id="order-1"
-    )
+    return scenario.create_conversion("100.92", parameters=parameters, external_id="order-1")
 
 
 @pytest.fixture
@@ -109,18 +107,12 @@ def test_history_names_who_did_it(staff_client, account, conversion, commission)
 
     _, sections, page = get_details(client, commission)
 
-    (entry,) = [
-        row
-        for row in sections["History"].rows
-        if row[1] == "Disapproved this commission"
-    ]
+    (entry,) = [row for row in sections["History"].rows if row[1] == "Disapproved this commission"]
     assert entry[2] == account.staff.get().email
     assert "Disapproved: Own order" in page
 
 
-def test_history_names_who_moved_the_money(
-    staff_client, account, conversion, commission
-):
+def test_history_names_who_moved_the_money(staff_client, account, conversion, commission):
     client = staff_client()
     with use_actor(account.staff.get().actor_name):
         approve_commission(account, commission_id=commission.pk, at=LATER)
@@ -130,8 +122,7 @@ def test_history_names_who_moved_the_money(
     for row in (conversion, commission):
         _, sections, page = get_details(client, row)
         history = {
-            strip_tags(text).split(" (")[0]: who
-            for _, text, who in sections["History"].rows
+            strip_tags(text).split(" (")[0]: who for _, text, who in sections["History"].rows
         }
         assert history["10.09 EUR: Not earned → Pending"] == "The system"
         assert history["10.09 EUR: Pending → Balance due"] == "owner@harbor.example.org"
@@ -153,9 +144,7 @@ def test_history_names_who_paid(staff_client, account, conversion, commission):
     assert history[-1] == (f"Paid by {payment}", "owner@harbor.example.org")
 
 
-def test_shows_corrections_and_removals(
-    staff_client, scenario, account, conversion, commission
-):
+def test_shows_corrections_and_removals(staff_client, scenario, account, conversion, commission):
     client = staff_client()
     scenario.change_amount(conversion, 50, at=LATER)
     _, sections, _ = get_details(client, conversion)
@@ -298,9 +287,7 @@ def test_says_that_nothing_was_paid_for_a_commission_of_zero(
 
 
 @pytest.mark.parametrize("is_missed", [False, True])
-def test_says_whether_the_goal_of_a_bonus_is_met(
-    staff_client, account, scenario, is_missed
-):
+def test_says_whether_the_goal_of_a_bonus_is_met(staff_client, account, scenario, is_missed):
     scenario.program.update_row(auto_approve_commissions=True)
     scenario.create_bonus(goal="2", value="50")
     scenario.create_conversion("200")
@@ -328,9 +315,7 @@ def test_says_whether_the_goal_of_a_bonus_is_met(
     assert (str(bonus.amount) in found) == is_missed
 
 
-def test_says_before_an_approval_that_a_goal_is_no_longer_met(
-    staff_client, account, scenario
-):
+def test_says_before_an_approval_that_a_goal_is_no_longer_met(staff_client, account, scenario):
     scenario.program.update_row(auto_approve_commissions=True)
     scenario.create_bonus(goal="300", goal_type="conversion_amount", value="50")
     sale = scenario.create_conversion("300")
@@ -361,9 +346,7 @@ def test_says_who_reported_a_sale(staff_client, account, scenario):
     assert dict(sections["Sale"].facts)["Reported by"] == "owner@harbor.example.org"
 
 
-def test_leads_to_the_neighbors_of_the_own_account(
-    staff_client, other_account, scenario
-):
+def test_leads_to_the_neighbors_of_the_own_account(staff_client, other_account, scenario):
     first, second, third = (
         scenario.create_conversion("10", at=CONVERSION_CREATED_AT) for _ in range(3)
     )
@@ -375,9 +358,9 @@ def test_leads_to_the_neighbors_of_the_own_account(
         ("Newer", page_url(third, "change")),
         ("Older", page_url(first, "change")),
     ]
-    assert staff_client("viewer").get(page_url(third, "change")).context[
-        "neighbors"
-    ] == [("Older", page_url(second, "change"))]
+    assert staff_client("viewer").get(page_url(third, "change")).context["neighbors"] == [
+        ("Older", page_url(second, "change"))
+    ]
 
     filters = "?_changelist_filters=currency%3DEUR%26p%3D2"  # of the page's list
     response = client.get(page_url(first, "change") + filters)
@@ -385,9 +368,7 @@ def test_leads_to_the_neighbors_of_the_own_account(
     assert newer == ("Newer", page_url(second, "change") + filters)
 
 
-def test_says_why_less_is_due_than_an_unpaid_commission(
-    staff_client, account, commission
-):
+def test_says_why_less_is_due_than_an_unpaid_commission(staff_client, account, commission):
     """A payment that was left over counts toward the commission."""
     client, note = staff_client(), "earlier payments left something over"
     approve_commission(account, commission_id=commission.pk, at=LATER)
@@ -409,18 +390,14 @@ def test_says_why_the_commissions_are_not_of_the_amount_of_the_sale(
     staff_client, scenario, account, conversion
 ):
     client = staff_client()
-    line_items = build_added_line_items(
-        [{"conversion_sub_amount": Decimal(40)}], is_array=False
-    )
+    line_items = build_added_line_items([{"conversion_sub_amount": Decimal(40)}], is_array=False)
 
     def get_note():
         (note,) = get_details(client, conversion)[1]["Calculation"].notes
         return note
 
     scenario.change_amount(conversion, 50, at=LATER)
-    add_commissions(
-        account, conversion_id=conversion.pk, line_items=line_items, at=LATER
-    )
+    add_commissions(account, conversion_id=conversion.pk, line_items=line_items, at=LATER)
     assert get_note() == (
         "The commissions are calculated from 90.00 EUR, the sale is 50.00 EUR: a"
         " commission was added. See History."
@@ -564,9 +541,7 @@ def test_says_which_cap_was_reached_and_by_which_sales(staff_client, scenario):
     orders = [
         scenario.create_conversion(
             "10",
-            parameters=TrackingParameters(
-                coupon=scenario.mina.coupon, customer_id="anna"
-            ),
+            parameters=TrackingParameters(coupon=scenario.mina.coupon, customer_id="anna"),
             external_id=f"order-{number}",
             at=CONVERSION_CREATED_AT + timedelta(hours=number),
         )

@@ -28,9 +28,7 @@ def commission(shop, click):
 
 
 def test_the_page_of_the_sale_says_what_the_dispute_means(staff_client, commission):
-    page = read(
-        staff_client().get(url_of("tracking_conversion", commission.conversion))
-    )
+    page = read(staff_client().get(url_of("tracking_conversion", commission.conversion)))
     assert "Disputed" in page
     assert "until then nobody can approve a commission." in page
 
@@ -44,9 +42,7 @@ def test_the_form_refuses_to_approve(staff_client, commission):
     client = staff_client()
     text = "The shop has an open dispute about this sale: wait until it ends."
     assert text in read(client.get(url_of("payouts_commission", commission, "approve")))
-    assert text in read(
-        client.post(url_of("payouts_commission", commission, "approve"))
-    )
+    assert text in read(client.post(url_of("payouts_commission", commission, "approve")))
     assert commission.reload().status == "pending"
 
 

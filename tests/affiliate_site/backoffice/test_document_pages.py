@@ -104,9 +104,7 @@ def test_finance_bills_a_payment_from_nothing(staff_client, scenario, account, r
         ("document_prefix", "x" * 17, "at most 16 characters"),
     ],
 )
-def test_refuses_settings_beside_the_field(
-    staff_client, account, name, entered, message
-):
+def test_refuses_settings_beside_the_field(staff_client, account, name, entered, message):
     switch_on(account)
     response = post(staff_client(), reverse("admin:self_billing"), **{name: entered})
     assert message in " ".join(response.context["form"].errors[name])
@@ -145,9 +143,7 @@ def test_the_payment_leads_to_its_documents(staff_client, document):
 
 def test_canceling_says_what_the_bank_and_the_document_say(staff_client, document):
     client, url = staff_client(), page_url(document.payment, "cancel")
-    assert "The bank says that this payment arrived on 2026-04-08" in get_page(
-        client, url
-    )
+    assert "The bank says that this payment arrived on 2026-04-08" in get_page(client, url)
     _, shown = submit(client, url, reason="It came back")
     facts = dict(shown.context["effect_facts"])
     assert facts["Document"] == f"{document} gets a correction"
@@ -188,9 +184,7 @@ def test_the_file_names_both_sides(document, monkeypatch):
 
 
 @pytest.mark.parametrize(("opening", "shown"), [("7", True), (None, False)])
-def test_the_file_says_what_was_an_opening_balance(
-    document, monkeypatch, opening, shown
-):
+def test_the_file_says_what_was_an_opening_balance(document, monkeypatch, opening, shown):
     monkeypatch.setattr(document_files, "write_pdf", render_to_string)
     document.opening = opening and Decimal(opening)
 
@@ -226,9 +220,7 @@ def test_exports_documents(staff_client, document):
     assert len(header) == len(rows[0])
 
 
-def test_shows_and_sends_nothing_of_another_account(
-    staff_client, other_account, document
-):
+def test_shows_and_sends_nothing_of_another_account(staff_client, other_account, document):
     other = ProgramScenario(other_account, prefix="zz-marker-")
     Affiliate.objects.filter(account=other_account).update(
         address="Ring 1", city="Wien", country="AT"
@@ -245,9 +237,7 @@ def test_shows_and_sends_nothing_of_another_account(
         reverse("admin:document_pdf", args=[theirs.pk]),
     ):
         assert client.get(url).status_code in {302, 404}
-    assert theirs.payment.public_id not in get_page(
-        client, reverse(f"{LIST}_changelist")
-    )
+    assert theirs.payment.public_id not in get_page(client, reverse(f"{LIST}_changelist"))
 
 
 @pytest.mark.parametrize("role", ["viewer", "manager"])

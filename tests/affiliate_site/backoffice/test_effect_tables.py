@@ -32,9 +32,7 @@ def build_transfer(debit, credit, amount, affiliate="mina", currency="EUR"):
             [("expense", "payable", 15)],
             id="the difference of a correction",
         ),
-        pytest.param(
-            [("pending", "payable", 5), ("payable", "pending", 5)], [], id="nothing"
-        ),
+        pytest.param([("pending", "payable", 5), ("payable", "pending", 5)], [], id="nothing"),
         pytest.param(
             [("expense", "pending", 5), ("expense", "payable", 3)],
             [("expense", "pending", 5), ("expense", "payable", 3)],

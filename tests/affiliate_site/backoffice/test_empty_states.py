@@ -132,9 +132,7 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
                 assert CLEAR not in page
 
 
-@pytest.mark.parametrize(
-    ("role", "can_add"), [(Role.OWNER, True), (Role.VIEWER, False)]
-)
+@pytest.mark.parametrize(("role", "can_add"), [(Role.OWNER, True), (Role.VIEWER, False)])
 def test_shows_an_add_button_only_if_permitted(staff_client, role, can_add):
     page = get_changelist(staff_client(role=role), WebhookEndpoint)
 
@@ -150,9 +148,7 @@ def test_says_what_a_search_without_results_looks_for(staff_client):
     assert "Nothing matches “&lt;nobody&gt;”. Search by name, e-mail, company" in page
 
 
-@pytest.mark.parametrize(
-    ("role", "can_import"), [(Role.OWNER, True), (Role.MANAGER, False)]
-)
+@pytest.mark.parametrize(("role", "can_import"), [(Role.OWNER, True), (Role.MANAGER, False)])
 def test_leads_owners_to_the_import_of_a_table(staff_client, role, can_import):
     page = get_changelist(staff_client(role=role), Conversion)
 

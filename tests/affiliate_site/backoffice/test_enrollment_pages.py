@@ -79,9 +79,7 @@ def test_adds_a_searched_affiliate_to_a_program(account, staff_client, program, 
     assert "already in this program" in str(again.context["form"].errors["affiliate"])
 
 
-def test_offers_programs_that_the_affiliate_can_enter(
-    account, staff_client, program, enrollment
-):
+def test_offers_programs_that_the_affiliate_can_enter(account, staff_client, program, enrollment):
     archived = ProgramFactory(account=account, slug="archived")
     archive_program(account, slug="archived", at=NOW)
     free = ProgramFactory(account=account)
@@ -150,9 +148,7 @@ def test_shows_a_refusal_beside_its_field(
         ("reset", True, None, "enrollment.reset_to_pending"),
     ],
 )
-def test_decides_about_an_affiliate(
-    account, staff_client, enrollment, name, before, after, kind
-):
+def test_decides_about_an_affiliate(account, staff_client, enrollment, name, before, after, kind):
     enrollment.update_row(approved=before)
     client, url = staff_client("manager"), page_url(name, enrollment)
     assert client.get(url).status_code == 200

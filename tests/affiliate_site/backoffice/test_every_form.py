@@ -147,8 +147,7 @@ ALWAYS_REFUSED = {"NUL", "1,000,000 characters"}
 def shared(shared_rows):
     """Two accounts with rows for all pages, the users of one, and the cases."""
     account, other = (
-        AccountFactory(slug=slug, plan__name="enterprise")
-        for slug in ("harbor", MARKER)
+        AccountFactory(slug=slug, plan__name="enterprise") for slug in ("harbor", MARKER)
     )
     for each in (account, other):
         _, key = create_api_key(each, name="test", role=Role.OWNER, at=timezone.now())
@@ -212,9 +211,7 @@ def submit(shared, db):
         return answer
 
     def answer_for_shop(url, **_arguments):
-        nothing = (
-            b'{"data": [], "has_more": false}' if "api.stripe.com" in url else b"[]"
-        )
+        nothing = b'{"data": [], "has_more": false}' if "api.stripe.com" in url else b"[]"
         return FetchedResponse(200, {}, nothing)
 
     with (
@@ -531,9 +528,7 @@ def test_shows_errors_on_the_rendered_page(shared, db):
         errors = response.context["form"].errors
         html = response.content.decode()
         unseen = [
-            name
-            for name in names
-            if name not in errors or escape(errors[name][0]) not in html
+            name for name in names if name not in errors or escape(errors[name][0]) not in html
         ]
         if response.status_code != 200 or unseen:
             problems.append((case.name, response.status_code, unseen))
@@ -577,9 +572,7 @@ def test_two_people_do_not_overwrite_each_other(shared, submit):
 
 
 @pytest.mark.parametrize("version", [None, "a b", "%00=1"])
-def test_saves_nothing_if_it_is_unknown_which_values_were_shown(
-    shared, submit, version
-):
+def test_saves_nothing_if_it_is_unknown_which_values_were_shown(shared, submit, version):
     """Of each page that starts with values, but those that make a new object."""
     problems, compared = [], 0
     for case in shared.cases:
@@ -605,9 +598,7 @@ def test_recognizes_fields_that_were_not_touched(shared):
         context = case.call(shared.owner).context_data
         form, version = context["form"], context["version"]
         values = case.get_values(shared.owner)
-        sent = type(form)(
-            values, account=form.account, row=form.row, initial=form.initial
-        )
+        sent = type(form)(values, account=form.account, row=form.row, initial=form.initial)
         problems += [
             (case.name, name, form.initial[name], sent[name].value())
             for name, digest in read_version(version).items()

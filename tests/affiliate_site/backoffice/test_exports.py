@@ -39,9 +39,7 @@ def export_csv(client, page, **filters):
     return list(csv.reader(io.StringIO(text)))
 
 
-def test_chunks_of_long_lists_may_come_from_a_replica(
-    scenario, staff_client, monkeypatch
-):
+def test_chunks_of_long_lists_may_come_from_a_replica(scenario, staff_client, monkeypatch):
     conversion = scenario.create_conversion("100")
     aliases = []
 
@@ -101,9 +99,7 @@ def test_escapes_formulas(value, text):
         ({}, "2026-03-04"),
     ],
 )
-def test_names_a_file_after_the_list_and_its_days(
-    staff_client, time_machine, query, name
-):
+def test_names_a_file_after_the_list_and_its_days(staff_client, time_machine, query, name):
     time_machine.move_to(NOW)
     client = staff_client()
     for kind, extension in (("export", "csv"), ("export_xlsx", "xlsx")):
@@ -194,9 +190,7 @@ def test_exports_the_rows_of_the_list(staff_client, scenario):
     ]
 
 
-def test_exports_all_pages_in_the_order_of_the_list(
-    staff_client, scenario, monkeypatch
-):
+def test_exports_all_pages_in_the_order_of_the_list(staff_client, scenario, monkeypatch):
     monkeypatch.setattr(exports, "CHUNK_SIZE", 20)
     for number in range(55):
         scenario.create_conversion("10", external_id=f"order-{number}")
@@ -215,9 +209,7 @@ def test_applies_filters(staff_client, scenario, account):
     assert len(export_csv(client, "payouts_commission", status__exact="approved")) == 1
 
 
-def test_exports_nothing_of_another_account(
-    staff_client, scenario, other_account, subtests
-):
+def test_exports_nothing_of_another_account(staff_client, scenario, other_account, subtests):
     foreign = ProgramScenario(other_account, prefix="zz-marker-", email=None)
     foreign.create_conversion("10", customer_id="zz-marker", external_id="zz-marker")
 
@@ -311,9 +303,7 @@ def test_commissions_have_the_program_and_the_hold_of_the_page(
     assert {line["Program"] for line in lines} == {scenario.program.slug}
 
 
-def test_says_the_currency_of_balances_once(
-    staff_client, scenario, commission, time_machine
-):
+def test_says_the_currency_of_balances_once(staff_client, scenario, commission, time_machine):
     """With its parts, as on the page."""
     time_machine.move_to(NOW)
     scenario.approve(commission, at=NOW)
@@ -332,9 +322,7 @@ def test_says_the_currency_of_balances_once(
     assert "Currency" not in lines[0]
 
 
-def test_names_authors_of_notes_and_whom_minimums_apply_to(
-    staff_client, account, scenario
-):
+def test_names_authors_of_notes_and_whom_minimums_apply_to(staff_client, account, scenario):
     client = staff_client()
     mina = scenario.mina.affiliate
     create_note(account, affiliate=mina, text="Met at a fair.", at=NOW)
@@ -370,8 +358,7 @@ def test_leaves_cells_without_a_value_empty(staff_client, scenario):
 def test_conversions_have_statuses_and_commissions(staff_client, scenario):
     """Without what was disapproved."""
     approved, pending, removed, refused = (
-        scenario.create_conversion(amount, amount)
-        for amount in ("100", "50", "30", "20")
+        scenario.create_conversion(amount, amount) for amount in ("100", "50", "30", "20")
     )
     for commission in scenario.account.commissions.all():
         if commission.conversion == approved:

@@ -33,9 +33,7 @@ def test_shows_reason_page_count_and_advice(staff_client, account):
     record(account, "invalid_amount")
     record(account, "invalid_amount")
 
-    page = unescape(
-        staff_client(role="viewer").get(reverse(CHANGELIST)).content.decode()
-    )
+    page = unescape(staff_client(role="viewer").get(reverse(CHANGELIST)).content.decode())
 
     problem = PROBLEMS["invalid_amount"]
     for text in (
@@ -50,9 +48,7 @@ def test_shows_reason_page_count_and_advice(staff_client, account):
 
 
 def test_escapes_the_page(staff_client, account):
-    record(
-        account, "invalid_amount", "https://shop.example.net/<script>alert(1)</script>"
-    )
+    record(account, "invalid_amount", "https://shop.example.net/<script>alert(1)</script>")
 
     page = staff_client().get(reverse(CHANGELIST)).content.decode()
 
@@ -63,9 +59,7 @@ def test_escapes_the_page(staff_client, account):
 def test_shows_a_reason_without_a_text_in_words(staff_client, account):
     record(account, "foreign_currency", "")
 
-    assert (
-        "Foreign currency" in staff_client().get(reverse(CHANGELIST)).content.decode()
-    )
+    assert "Foreign currency" in staff_client().get(reverse(CHANGELIST)).content.decode()
 
 
 def test_exports_reasons_in_words(staff_client, account):

@@ -23,9 +23,7 @@ WHOLE_DAY = {
 LATER = {"created_at__gte": f"{NEXT_DAY}T09:16:00Z"}
 MINA = "Mina Kessler (minakessler)"
 BEACON = "b-Harbor Lamp Partners (b-beacon)"
-FILTERED_LISTS = [
-    model for model, page in admin.site._registry.items() if page.list_filter
-]
+FILTERED_LISTS = [model for model, page in admin.site._registry.items() if page.list_filter]
 
 
 @pytest.fixture
@@ -120,9 +118,7 @@ def paid(scenario, sales):
     return commission
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [("True", "Not paid"), ("False", "Paid or sent")]
-)
+@pytest.mark.parametrize(("value", "text"), [("True", "Not paid"), ("False", "Paid or sent")])
 def test_filters_commissions_by_their_payment(client, account, paid, value, text):
     response = open_list(client, "payouts_commission", payment__isnull=value)
 
@@ -153,10 +149,7 @@ def test_filters_the_ledger_by_an_affiliate(client, scenario, paid):
     for affiliate, number in (("minakessler", 3), ("odettevarga", 1), ("none", 0)):
         response = open_list(client, "payouts_transfer", affiliate=affiliate)
         assert len(list_ids(response)) == number
-    assert (
-        "The nightly check has not run yet; an operator sets it up."
-        in response.content.decode()
-    )
+    assert "The nightly check has not run yet; an operator sets it up." in response.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -372,9 +365,7 @@ def test_filters_show_nothing_of_another_account(client, scenario, other_account
 
 
 @pytest.mark.engine_independent
-def test_filtered_lists_take_at_most_15_statements(
-    client, scenario, capture_queries, subtests
-):
+def test_filtered_lists_take_at_most_15_statements(client, scenario, capture_queries, subtests):
     scenario.create_conversion("10")
     client.get("/admin/")  # stores the statistics of past days
     values = {

@@ -79,9 +79,7 @@ def test_pays_what_rewardful_has_paid_once_a_day(account, program, move_in):
     people = {"value:status:suspicious": "pending"}
     page = move_in("affiliates", REWARDFUL_PEOPLE, system="rewardful", **people)
     assert "Without a referral code: u-3." in read(page)
-    codes = account.referral_codes.exclude(
-        enrollment__affiliate__email="cleo@x.example"
-    )
+    codes = account.referral_codes.exclude(enrollment__affiliate__email="cleo@x.example")
     assert sorted(codes.values_list("code", flat=True)) == ["ada-1", "ben-2"]
 
     page = move_in("conversions", REWARDFUL, system="rewardful", affiliates="create")
@@ -193,12 +191,8 @@ def test_a_kind_of_row_is_not_left_unread_by_chance(account, program, client, up
     assert list(form.errors) == ["column:rtype", "column:tier"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "expected"), [("opening_balances", "15"), ("payments", "-15")]
-)
-def test_creates_whom_balances_and_payments_name(
-    account, program, client, move_in, kind, expected
-):
+@pytest.mark.parametrize(("kind", "expected"), [("opening_balances", "15"), ("payments", "-15")])
+def test_creates_whom_balances_and_payments_name(account, program, client, move_in, kind, expected):
     rows = "Partner;Amount;Currency;Date\nada@x.example;10;EUR;2026-03-01\n"
     rows += "Ada@x.example;5;EUR;2026-03-02\nbo;7,5;EUR;2026-03-03\n"
     twice = {"twice": "add_up"} if kind == "opening_balances" else {}
@@ -255,9 +249,7 @@ tx-4,2026-03-07T03:39:00Z,ps_1,148755,EUR,29751,declined,
 
 
 @pytest.mark.parametrize("system", ["partnerstack", ""])
-def test_asks_whether_amounts_are_cents(
-    account, program, client, upload, move_in, system
-):
+def test_asks_whether_amounts_are_cents(account, program, client, upload, move_in, system):
     found = upload("conversions", PARTNERSTACK, system=system)
     url = url_of(found, "columns")
     units = client.get(url).context["form"]["units"]
@@ -310,17 +302,13 @@ def test_reads_a_spreadsheet_in_german(account, program, client, upload, move_in
         "value:status:offen": "pending",
         "value:status:storniert": "disapproved",
     }
-    page = move_in(
-        "conversions", EXCEL.encode("cp1252"), affiliates="create", encoding="cp1252"
-    )
+    page = move_in("conversions", EXCEL.encode("cp1252"), affiliates="create", encoding="cp1252")
     assert "Lines of totals are left out: row 7." in read(page)
     assert sum_by_state(account) == {
         "ex-ada": amounts(paid="282.74", pending="6.51", refused="24.73"),
         "ex-ben": amounts(paid="116.87", owed="216.41"),
     }
-    days = account.conversions.order_by("external_id").values_list(
-        "created_at", flat=True
-    )
+    days = account.conversions.order_by("external_id").values_list("created_at", flat=True)
     assert [f"{at:%F}" for at in days] == [f"2026-03-0{day}" for day in (1, 3, 5, 7, 9)]
     codes = account.referral_codes.values_list("code", flat=True)
     assert sorted(codes) == ["ex-ada", "ex-ben"]
@@ -353,9 +341,7 @@ def test_lets_the_last_balance_of_somebody_not_win(
     assert_ledger_consistent(account)
 
 
-def test_stops_at_columns_about_money_that_nobody_reads(
-    account, program, client, upload, move_in
-):
+def test_stops_at_columns_about_money_that_nobody_reads(account, program, client, upload, move_in):
     text = "Order,Affiliate,Amount,Commission,Created,Provision bezahlt,Payout state\n"
     text += "1,ada,10.00,1.00,2026-03-01,x,old\n2,ada,20.00,2.00,2026-03-02,n,old\n"
     found = upload("conversions", text)
@@ -379,9 +365,7 @@ def test_stops_at_columns_about_money_that_nobody_reads(
     assert sum_by_state(account) == {"ada": amounts(paid="1", pending="2")}
 
 
-def test_refuses_rows_that_contradict_themselves(
-    client, account, program, upload, choose
-):
+def test_refuses_rows_that_contradict_themselves(client, account, program, upload, choose):
     text = "Order,Affiliate,Amount,Commission,Created,Status,Paid,Day of payment\n"
     text += "1,ada,10 EUR,1,2026-03-01,paid,no,\n2,ada,20,2,2026-03-02,pending,yes,\n"
     text += "3,ada,30,3,2026-03-03,approved,no,2026-04-01\n4,ada,$40,4,2026-03-04,,,\n"

@@ -37,9 +37,7 @@ def test_creates_a_program(account, staff_client):
         True,
     )
     assert str(account.commission_types.get().value) == "12.5000"
-    assert response.redirect_chain == [
-        (f"/admin/tracking/program/{program.pk}/change/", 302)
-    ]
+    assert response.redirect_chain == [(f"/admin/tracking/program/{program.pk}/change/", 302)]
     assert "Program Summer sale was created." in response.content.decode()
 
 

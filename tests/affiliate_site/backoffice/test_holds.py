@@ -61,15 +61,11 @@ def read(client, url, **query):
 
 
 def get_due(commission):
-    amounts = get_amounts_due(
-        commission.account, [commission.affiliate_id], at=timezone.now()
-    )
+    amounts = get_amounts_due(commission.account, [commission.affiliate_id], at=timezone.now())
     return amounts[commission.affiliate_id, "EUR"].due
 
 
-def test_balances_say_what_is_due_on_hold_and_pending(
-    staff_client, account, held, until
-):
+def test_balances_say_what_is_due_on_hold_and_pending(staff_client, account, held, until):
     client = staff_client("viewer")
 
     page = read(client, reverse("admin:payouts_ledgeraccount_changelist"))
@@ -107,9 +103,12 @@ def test_exports_have_what_the_list_of_balances_shows(staff_client, account, hel
     set_minimum(account, amount=Decimal(50), currency="EUR", at=timezone.now())
     line = dict(zip(*export_csv(staff_client(), "payouts_ledgeraccount"), strict=True))
 
-    assert [
-        line[title] for title in ("Balance due", "Due now", "On hold", "Pending")
-    ] == ["60", "40", "20", "10"]
+    assert [line[title] for title in ("Balance due", "Due now", "On hold", "Pending")] == [
+        "60",
+        "40",
+        "20",
+        "10",
+    ]
     assert line["On hold until (UTC)"].startswith(f"{held.due_at:%Y-%m-%dT%H:%M}")
     assert line["Why not paid"] == (
         "not paid by runs: no payout method; below the minimum of 50.00 EUR"
@@ -130,9 +129,7 @@ def test_an_affiliate_has_the_same_amounts(staff_client, scenario, held, until):
     ]
     assert until in dict(parts)["On hold"]
     assert ("Pending", "10.00 EUR") in parts
-    assert (
-        context["obstacle"] == "Payout runs leave the affiliate out: no payout method."
-    )
+    assert context["obstacle"] == "Payout runs leave the affiliate out: no payout method."
 
 
 def test_a_commission_says_why_it_is_not_due(staff_client, held):
@@ -191,9 +188,7 @@ def test_releases_selected_commissions_that_are_on_hold(staff_client, account, h
     confirmed = {
         "confirmed": "1",
         "reason": REASON,
-        "confirmed_amounts": " ".join(
-            f"{row.pk}:{text}" for row, text in page.context["rows"]
-        ),
+        "confirmed_amounts": " ".join(f"{row.pk}:{text}" for row, text in page.context["rows"]),
     }
 
     response = client.post(url, selected | confirmed, follow=True)

@@ -119,9 +119,7 @@ def test_a_link_ends_after_48_hours(account, token, clock):
     ],
     ids=str,
 )
-def test_shows_a_refused_password_beside_the_field(
-    account, token, changed, field, text
-):
+def test_shows_a_refused_password_beside_the_field(account, token, changed, field, text):
     response = accept(token, **changed)
 
     assert response.status_code == 200
@@ -170,9 +168,7 @@ def test_requires_a_csrf_token(token):
     assert accept(token, client).status_code == 403
 
 
-def test_says_when_the_mail_was_not_sent(
-    staff_client, account, monkeypatch, captured_log
-):
+def test_says_when_the_mail_was_not_sent(staff_client, account, monkeypatch, captured_log):
     def refuse(*args):
         raise SMTPRecipientsRefused({EMAIL: (550, b"unknown")})
 

@@ -61,8 +61,6 @@ def test_names_the_fields_of_a_page(staff_client, scenario):
 
 
 def test_labels_name_fields_that_exist():
-    names = {
-        field.name for model in admin.site._registry for field in model._meta.fields
-    }
+    names = {field.name for model in admin.site._registry for field in model._meta.fields}
 
     assert set(FIELD_LABELS) <= names

@@ -27,9 +27,7 @@ def entries(scenario):
     )
     first = scenario.create_conversion("10")
     other.create_conversion("20", at=CONVERSION_CREATED_AT + timedelta(hours=1))
-    scenario.approve(
-        scenario.get_commission(first), at=CONVERSION_CREATED_AT + timedelta(days=5)
-    )
+    scenario.approve(scenario.get_commission(first), at=CONVERSION_CREATED_AT + timedelta(days=5))
     return list(scenario.account.transfers.order_by("id"))
 
 
@@ -55,9 +53,7 @@ def test_filters_the_ledger(staff_client, account, entries, query, found):
 
     changelist, page = open_ledger(staff_client("viewer"), **query)
 
-    assert [row.pk for row in changelist.result_list] == [
-        entries[number].pk for number in found
-    ]
+    assert [row.pk for row in changelist.result_list] == [entries[number].pk for number in found]
     assert "Total" not in page  # of what is earned, approved and paid: no amount at all
     assert re.findall(r"[?&]o=-?([0-9]+)", page) in ([], ["7"])  # by time only
     commission = entries[0].commission
@@ -97,9 +93,7 @@ def test_says_that_ids_may_skip_numbers(staff_client, account, other_account, en
 
 def check_now(client):
     """Press the button; the one message that the ledger shows."""
-    (message,) = client.post(reverse("admin:check_ledger"), follow=True).context[
-        "messages"
-    ]
+    (message,) = client.post(reverse("admin:check_ledger"), follow=True).context["messages"]
     return str(message)
 
 
@@ -136,9 +130,7 @@ def test_names_the_discrepancies(staff_client, account, scenario, entries):
     assert account.discrepancy_count > 0
 
 
-def test_leaves_a_long_ledger_to_the_nightly_check(
-    staff_client, account, entries, monkeypatch
-):
+def test_leaves_a_long_ledger_to_the_nightly_check(staff_client, account, entries, monkeypatch):
     monkeypatch.setattr(reconciliation, "MAX_CHECKED_TRANSFERS", 2)
 
     assert "too many to check" in check_now(staff_client())

@@ -41,9 +41,7 @@ def list_copyable_links(page):
 
 def render_svg_path(link):
     """The SVG path of a QR code."""
-    return re.search(
-        r'stroke="#000" d="([^"]+)"', qr_codes.render_inline_svg(link)
-    ).group(1)
+    return re.search(r'stroke="#000" d="([^"]+)"', qr_codes.render_inline_svg(link)).group(1)
 
 
 def build_both_links(affiliate, page="https://shop.example.net/"):
@@ -64,9 +62,7 @@ def test_shows_the_links_of_a_program_affiliate(staff_client, scenario):
     assert "backoffice/copy" in page
 
 
-def test_shows_the_links_of_all_programs_of_an_affiliate(
-    staff_client, scenario, account
-):
+def test_shows_the_links_of_all_programs_of_an_affiliate(staff_client, scenario, account):
     second = ProgramScenario(account, slug="spring", email=None, title="Spring")
     enrolled = second.enroll(scenario.mina.affiliate, approved=None)
 
@@ -79,9 +75,7 @@ def test_shows_the_links_of_all_programs_of_an_affiliate(
 
 
 def test_escapes_referral_codes(staff_client, scenario, account):
-    account.referral_codes.filter(enrollment=scenario.mina.enrollment).update(
-        code='<b>"&amp;'
-    )
+    account.referral_codes.filter(enrollment=scenario.mina.enrollment).update(code='<b>"&amp;')
 
     page = get_page(staff_client(), scenario.mina.enrollment)
 
@@ -91,9 +85,7 @@ def test_escapes_referral_codes(staff_client, scenario, account):
 
 
 def test_explains_missing_links(staff_client, scenario, account):
-    affiliate = account.affiliates.create(
-        slug="lone", firstname="Lone", lastname="Wolf"
-    )
+    affiliate = account.affiliates.create(slug="lone", firstname="Lone", lastname="Wolf")
     client = staff_client()
 
     assert "Not in any program yet" in get_page(client, affiliate)
@@ -107,9 +99,7 @@ def test_query_count_does_not_depend_on_the_number_of_programs(
 ):
     shop = ProgramScenario(account)
     for count in range(1, number):
-        ProgramScenario(account, slug=f"program-{count}", email=None).enroll(
-            shop.mina.affiliate
-        )
+        ProgramScenario(account, slug=f"program-{count}", email=None).enroll(shop.mina.affiliate)
     client = staff_client()
 
     with capture_queries() as queries:
@@ -140,9 +130,7 @@ def test_downloads_a_qr_code(staff_client, scenario):
 
 
 def test_downloads_no_qr_code_of_another_account(staff_client, scenario, other_account):
-    foreign = ProgramScenario(
-        other_account, prefix="zz-marker-", email=None
-    ).mina.enrollment
+    foreign = ProgramScenario(other_account, prefix="zz-marker-", email=None).mina.enrollment
     client = staff_client()
 
     for number, kind in (
@@ -162,9 +150,7 @@ def test_shows_no_qr_code_of_a_link_that_is_too_long(staff_client, scenario, acc
     page = get_page(client, scenario.mina.enrollment)
 
     assert page.count("too long for a QR code") == 2
-    assert (
-        ".svg" not in page.partition("backoffice-links")[2].partition("</section>")[0]
-    )
+    assert ".svg" not in page.partition("backoffice-links")[2].partition("</section>")[0]
     for kind in ("referral", "asset"):
         number = scenario.mina.enrollment.pk
         url = reverse("admin:tracking_enrollment_qr", args=[number, kind])
@@ -184,9 +170,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"picture"
 LOGO_URL = f"data:image/png;base64,{b64encode(PNG).decode()}"
 
 
-def test_qr_codes_have_the_color_and_the_logo_of_the_account(
-    staff_client, scenario, account
-):
+def test_qr_codes_have_the_color_and_the_logo_of_the_account(staff_client, scenario, account):
     update_account_settings(account, changes={"link_color": "#14532d"}, at=NOW)
     set_logo(account, image=PNG, at=NOW)
     client, enrollment = staff_client(role=Role.VIEWER), scenario.mina.enrollment

@@ -23,9 +23,7 @@ IGNORED = "too many to sort so"
 @pytest.fixture
 def sales(scenario):
     return [
-        scenario.create_conversion(
-            amount, at=CONVERSION_CREATED_AT + timedelta(minutes=number)
-        )
+        scenario.create_conversion(amount, at=CONVERSION_CREATED_AT + timedelta(minutes=number))
         for number, amount in enumerate(("20", "10", "30"))
     ]
 

@@ -144,14 +144,10 @@ def test_takes_at_most_15_statements(staff_client, account, api, capture_queries
 
     with patch.object(TenantAdmin, "list_per_page", 2):
         for model, page in admin.site._registry.items():
-            url = reverse(
-                f"admin:{model._meta.label_lower.replace('.', '_')}_changelist"
-            )
+            url = reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist")
             accepted = {
                 name: filters[name]
-                for name in (
-                    getattr(each, "parameter_name", "") for each in page.list_filter
-                )
+                for name in (getattr(each, "parameter_name", "") for each in page.list_filter)
                 if name in filters
             }
             client.get(url)  # stores the statistics of past days

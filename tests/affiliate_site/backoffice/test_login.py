@@ -26,9 +26,7 @@ def owner(account):
     )[0]
 
 
-def sign_in(
-    client, email=EMAIL, password=PASSWORD, address="203.0.113.7", account="harbor"
-):
+def sign_in(client, email=EMAIL, password=PASSWORD, address="203.0.113.7", account="harbor"):
     form = {"account": account, "username": email, "password": password}
     return client.post(LOGIN, form, REMOTE_ADDR=address)
 
@@ -104,9 +102,7 @@ def test_the_account_decides_who_signs_in(owner, namesakes):
     for number, (account, user) in enumerate(users.items()):
         for name, password in passwords.items():
             client = Client()
-            response = sign_in(
-                client, EMAIL, password, f"198.51.100.{number}", account=account
-            )
+            response = sign_in(client, EMAIL, password, f"198.51.100.{number}", account=account)
             assert response.status_code == (302 if name == account else 200)
             signed_in = client.session.get("_auth_user_id")
             assert signed_in == (str(user.pk) if name == account else None)

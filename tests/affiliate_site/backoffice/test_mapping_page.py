@@ -75,10 +75,7 @@ def preview(client, shop, **entries):
     sections = response.context["page"].list_sections()
     notes = [note for section in sections for note in section.notes]
     facts = {
-        name: str(value)
-        for section in sections
-        for name, value in section.facts
-        if name != "State"
+        name: str(value) for section in sections for name, value in section.facts if name != "State"
     }
     return notes, facts, response.context["form"].errors
 
@@ -190,9 +187,7 @@ def test_leaves_out_what_a_kind_of_signature_does_not_use(kind):
     assert build_mapping(values) == {"signature": used}
 
 
-def test_shows_the_sale_that_would_result_before_it_is_saved(
-    client, scenario, shop, sale
-):
+def test_shows_the_sale_that_would_result_before_it_is_saved(client, scenario, shop, sale):
     deliver(shop, sale)
     before = snapshot_account(scenario.account)
     notes, facts, errors = preview(client, shop, **ENTRIES)
@@ -226,9 +221,7 @@ def test_shows_what_is_used_where_a_mapping_has_no_paths(client, shop, sale):
     assert facts["Event ID"] == "none: equal bodies are one event"
     assert (facts["Kind"], facts["Time"]) == ("event", "when it arrives")
     assert (facts["Amount"], facts["Paid"]) == ("5.00 EUR", "5.00 EUR")
-    _, facts, _ = preview(
-        client, shop, body=body, signature__kind="standard_webhooks", **entries
-    )
+    _, facts, _ = preview(client, shop, body=body, signature__kind="standard_webhooks", **entries)
     assert facts["Event ID"] == "the header webhook-id or svix-id"
 
 

@@ -74,9 +74,7 @@ def test_steps_tick_themselves_off(staff_client, account):
     assert list_done(client) == expected
     assert TITLE in client.get("/admin/").content.decode()
 
-    create_staff_user(
-        account, email="b@example.org", role=Role.VIEWER, password=None, at=now
-    )
+    create_staff_user(account, email="b@example.org", role=Role.VIEWER, password=None, at=now)
     assert len(list_done(client)) == 9
     assert TITLE not in client.get("/admin/").content.decode()
 
@@ -142,9 +140,7 @@ def test_the_snippet_is_that_of_the_account(staff_client, account, settings):
     assert f'tap("create", "{account.slug}");' in snippet
 
 
-def test_dismissing_hides_the_checklist_for_the_account(
-    staff_client, account, other_account
-):
+def test_dismissing_hides_the_checklist_for_the_account(staff_client, account, other_account):
     url = reverse("admin:dismiss_onboarding")
     owner = staff_client()
 

@@ -42,9 +42,7 @@ def test_takes_an_opening_balance_back(staff_client, account, transfer):
     assert get_payable_balances_by_slug(account) == {}
     assert url not in client.get(entry).content.decode()
     again = client.get(url, follow=True)
-    assert list_messages(again) == [
-        "Take back opening balance: not possible in this state."
-    ]
+    assert list_messages(again) == ["Take back opening balance: not possible in this state."]
 
 
 def test_only_opening_balances_can_be_taken_back(staff_client, scenario):

@@ -55,9 +55,7 @@ def test_begins_with_the_usual_text_and_stores_none_of_it(staff_client, account,
     assert page.context["form"].initial.items() >= DEFAULT_TEXTS.items()
     assert get_preview(page)[0] == f"{account.name} paid you {EXAMPLE['amount']}"
     assert NO_MAIL_SERVER not in page.content.decode()
-    response = client.post(
-        url, get_form(client, url) | {"mails_payments": "on"}, follow=True
-    )
+    response = client.post(url, get_form(client, url) | {"mails_payments": "on"}, follow=True)
     assert list_messages(response) == ["The settings were saved."]
     settings = get_payout_settings(account)
     assert (settings.mails_payments, settings.mail_subject, settings.mail_text) == (
@@ -122,9 +120,7 @@ def test_changes_the_own_account_only(staff_client, other_account, url):
 def get_mail_fact(client, payment):
     (details,) = [
         section.facts
-        for section in client.get(page_url(payment, "change"))
-        .context["details"]
-        .sections
+        for section in client.get(page_url(payment, "change")).context["details"].sections
         if section.title == "Payment"
     ]
     return dict(details)["Mail"]
@@ -139,9 +135,7 @@ def test_a_payment_says_what_became_of_its_mail(staff_client, account, url, paym
     mail = claim_mail(account, due_before=later)
     assert get_mail_fact(client, payment).startswith("Not sent: it is being sent, or")
     record_mail_result(mail, MailResult("450 <b>busy", can_retry=True), at=at)
-    assert get_mail_fact(client, payment).startswith(
-        "Not sent yet: 450 <b>busy; next attempt on 2"
-    )
+    assert get_mail_fact(client, payment).startswith("Not sent yet: 450 <b>busy; next attempt on 2")
     assert b"<b>busy" not in client.get(page_url(payment, "change")).content
     mail.update_row(due_at=None)
     assert get_mail_fact(client, payment) == "Not sent: 450 <b>busy"
@@ -173,9 +167,7 @@ def test_a_payment_says_why_there_is_no_mail(
     assert get_mail_fact(client, payment) == no_server
 
 
-def test_shows_no_mail_of_another_account(
-    staff_client, account, other_account, url, payment
-):
+def test_shows_no_mail_of_another_account(staff_client, account, other_account, url, payment):
     """Not even of a payment with the same ID."""
     other = ProgramScenario(other_account, prefix="zz-marker-")
     run = create_run(other_account, Paid("7", slug=other.mina.slug))

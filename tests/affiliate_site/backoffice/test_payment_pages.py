@@ -63,9 +63,7 @@ def test_pays_a_balance_and_cancels_the_payment(staff_client, account, balance):
     assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": 20}}
 
 
-def test_pays_more_than_is_due_only_after_a_box_is_ticked(
-    staff_client, account, balance
-):
+def test_pays_more_than_is_due_only_after_a_box_is_ticked(staff_client, account, balance):
     client, url = staff_client(), page_url(balance, "pay")
     sent, shown = submit(client, url, amount="25")
 
@@ -113,9 +111,7 @@ def test_says_where_to_pay_and_what_a_partial_payment_pays(
     assert not account.payments.exists()
 
 
-def test_exports_and_confirmations_say_where_to_pay(
-    staff_client, account, scenario, balance
-):
+def test_exports_and_confirmations_say_where_to_pay(staff_client, account, scenario, balance):
     client = staff_client()
     balances = "/admin/payouts/ledgeraccount/"
     text = "Bank account (IBAN: SI56 1910)"
@@ -177,9 +173,7 @@ def test_two_clerks_do_not_pay_twice(staff_client, account, scenario, balance):
 
 
 @pytest.mark.engine_independent
-@pytest.mark.parametrize(
-    "amount", ["-1", "0", "0.001", "", "9" * 14, "9" * 400, "NaN", "abc"]
-)
+@pytest.mark.parametrize("amount", ["-1", "0", "0.001", "", "9" * 14, "9" * 400, "NaN", "abc"])
 def test_refuses_a_bad_amount(staff_client, account, balance, amount):
     _, response = submit(staff_client(), page_url(balance, "pay"), amount=amount)
 
@@ -187,9 +181,7 @@ def test_refuses_a_bad_amount(staff_client, account, balance, amount):
     assert not account.payments.exists()
 
 
-def test_the_back_button_does_not_pay_the_next_balance(
-    staff_client, account, scenario, balance
-):
+def test_the_back_button_does_not_pay_the_next_balance(staff_client, account, scenario, balance):
     client, url = staff_client(), page_url(balance, "pay")
     sent, shown = submit(client, url)
     confirm(client, url, sent, shown)
@@ -207,9 +199,7 @@ def test_pays_what_is_due_and_says_what_a_run_would_not_pay(
     scenario.program.update_row(hold_days=30)
     sale = scenario.create_conversion("300", at=timezone.now())
     scenario.approve(scenario.get_commission(sale), at=timezone.now())
-    update_payout_settings(
-        account, changes={"requires_second_person": True}, at=timezone.now()
-    )
+    update_payout_settings(account, changes={"requires_second_person": True}, at=timezone.now())
     account.payout_methods.create(
         affiliate=scenario.mina.affiliate,
         kind="paypal",

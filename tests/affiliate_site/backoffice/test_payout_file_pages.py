@@ -84,9 +84,7 @@ def test_lists_files_and_names(staff_client, run):
     assert f"{run}-pain001-bank-EUR.xml" in page
     assert "50.00 EUR" in page
     third = get_lines(run)[2].payment
-    assert (
-        f"{third} is not in a bank file but in a list: SEPA pays in EUR only." in page
-    )
+    assert f"{third} is not in a bank file but in a list: SEPA pays in EUR only." in page
     assert "Mina Keßler" in page
     assert "Mina Kessler" in page
     page = get_page(staff_client("viewer"), run)
@@ -96,9 +94,7 @@ def test_lists_files_and_names(staff_client, run):
 
 def test_says_in_one_line_what_no_bank_file_can_have(staff_client, account, run):
     details = get_lines(run)[2].receiver["details"]
-    others = create_run(
-        account, *(Paid("1", it, details=details) for it in ("USD", "GBP"))
-    )
+    others = create_run(account, *(Paid("1", it, details=details) for it in ("USD", "GBP")))
 
     page = get_page(staff_client(), others)
 
@@ -127,9 +123,7 @@ def test_downloads_a_file_and_records_it(staff_client, account, run):
         f'"{get_lines(run)[0].payment}","20.00"',
     ]
     assert client.post(url, {"file": "xlsx"}).content.startswith(b"PK")
-    rest = client.post(
-        url, {"file": f"{run}-rest-csv-bank-USD.csv", "columns": ["currency"]}
-    )
+    rest = client.post(url, {"file": f"{run}-rest-csv-bank-USD.csv", "columns": ["currency"]})
     assert rest.content == b'"currency"\r\n"USD"\r\n'
     assert "file" in client.post(url, {"file": "none"}).context["form"].errors
 
@@ -257,9 +251,7 @@ def test_says_what_failed_and_what_is_next(staff_client, account, run):
     client = staff_client()
     assert list_alerts(client, run) == []
     first, second, third = get_lines(run)
-    account.payout_methods.create(
-        affiliate=second.affiliate, kind="bank", is_primary=True
-    )
+    account.payout_methods.create(affiliate=second.affiliate, kind="bank", is_primary=True)
     answers = [(first, "settled,R1,,"), (second, "failed,,,AC04")]
     apply(client, run, upload(client, run, *answers))
     cancel_payment(account, payment_id=third.payment.public_id, at=timezone.now())
@@ -267,10 +259,8 @@ def test_says_what_failed_and_what_is_next(staff_client, account, run):
     assert list_alerts(client, run) == [
         "1 of 3 payments was refused or returned: 30.00 EUR, due again for the next"
         " payout run. Show which",
-        "1 of 3 payments was canceled: 5.00 USD, due again for the next payout run."
-        " Show which",
-        "Correct these payout methods first, or mark them as looked at: Bank account"
-        " of nilsberg.",
+        "1 of 3 payments was canceled: 5.00 USD, due again for the next payout run. Show which",
+        "Correct these payout methods first, or mark them as looked at: Bank account of nilsberg.",
     ]
     text = "20.00 EUR, 0.00 USD of 50.00 EUR, 5.00 USD: 30.00 EUR, 5.00 USD came back"
     assert f'<strong class="text-important">{text}</strong>' in get_page(client, run)
@@ -314,11 +304,7 @@ def test_names_what_is_wrong_with_a_file(staff_client, run, other_run, monkeypat
     client, url = staff_client(), page_url(run, "results")
 
     def find_error(**entries):
-        [error] = (
-            client.post(url, {"format": "auto", **entries})
-            .context["form"]
-            .errors["file"]
-        )
+        [error] = client.post(url, {"format": "auto", **entries}).context["form"].errors["file"]
         return error
 
     def send(content):
@@ -415,9 +401,7 @@ def test_only_an_owner_decides_who_confirms(staff_client, account):
     assert account.payout_settings.get().requires_second_person
 
 
-def test_finance_does_not_undo_what_an_owner_decides_meanwhile(
-    staff_client, account, monkeypatch
-):
+def test_finance_does_not_undo_what_an_owner_decides_meanwhile(staff_client, account, monkeypatch):
     """The field that finance cannot change was read before the settings are locked."""
     update = payer_settings_page.update_payout_settings
 
@@ -425,9 +409,7 @@ def test_finance_does_not_undo_what_an_owner_decides_meanwhile(
         update(account, changes={"requires_second_person": True}, at=arguments["at"])
         return update(account, **arguments)
 
-    monkeypatch.setattr(
-        payer_settings_page, "update_payout_settings", update_after_owner
-    )
+    monkeypatch.setattr(payer_settings_page, "update_payout_settings", update_after_owner)
     payer = {f"payer_{name}": text for name, text in PAYER.items()}
     client, url = staff_client("finance"), reverse("admin:payer_settings")
     response = client.post(url, payer | get_version(client, url))

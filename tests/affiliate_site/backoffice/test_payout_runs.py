@@ -165,9 +165,7 @@ def test_marks_methods_that_changed_lately(staff_client, scenario, days, text):
     assert alerts == ([expected] if text else [])
 
 
-def test_names_few_of_many_methods_that_changed_lately(
-    staff_client, scenario, monkeypatch
-):
+def test_names_few_of_many_methods_that_changed_lately(staff_client, scenario, monkeypatch):
     monkeypatch.setattr(run_parts, "MAX_NAMED", 0)
     now = timezone.now()
     scenario.account.payout_methods.update(details_changed_at=now)
@@ -260,9 +258,7 @@ def test_a_draft_names_who_cannot_be_in_a_file(staff_client, scenario):
     )
 
 
-def test_a_draft_names_whose_document_no_font_prints(
-    staff_client, scenario, monkeypatch
-):
+def test_a_draft_names_whose_document_no_font_prints(staff_client, scenario, monkeypatch):
     use_latin_fonts(monkeypatch)
     scenario.mina.affiliate.update_row(lastname="李")
     switch_on(scenario.account)
@@ -287,9 +283,7 @@ def test_takes_out_and_puts_back(staff_client, scenario):
 
     page = client.post(url, {"reason": "Asked to wait"}, follow=True)
 
-    assert page.request["PATH_INFO"] == reverse(
-        "admin:payouts_payoutrun_change", args=[run.pk]
-    )
+    assert page.request["PATH_INFO"] == reverse("admin:payouts_payoutrun_change", args=[run.pk])
     section = get_section(page.content.decode(), "Left out: withheld by staff")
     assert "Mina Kessler minakessler 20.00 EUR PayPal Withheld by owner@" in section
     assert f"since {timezone.localdate()}: Asked to wait Put back" in section
@@ -373,11 +367,8 @@ def test_says_that_another_person_has_to_confirm(staff_client, scenario):
 def test_warns_of_another_draft_that_pays_the_same(staff_client, scenario):
     other, run = draft(scenario.account), draft(scenario.account)
 
-    assert list_alerts(
-        staff_client().get(build_url(run, "confirm")).content.decode()
-    ) == [
-        f"{other} is a draft, too, and pays 2 of these balances: only one of both can"
-        " be confirmed."
+    assert list_alerts(staff_client().get(build_url(run, "confirm")).content.decode()) == [
+        f"{other} is a draft, too, and pays 2 of these balances: only one of both can be confirmed."
     ]
 
 
@@ -507,9 +498,7 @@ def test_lists_link_to_a_new_run(staff_client, scenario, name):
     assert re.search(rf'<a href="{ADD}"', page.content.decode())
 
 
-def test_shows_and_changes_nothing_of_another_account(
-    staff_client, scenario, other_account
-):
+def test_shows_and_changes_nothing_of_another_account(staff_client, scenario, other_account):
     theirs = ProgramScenario(other_account, prefix="zz-marker-", email=None)
     theirs.create_commission_type("all", 100)
     earn(theirs, "77")
@@ -538,9 +527,7 @@ def test_shows_no_account_of_an_affiliate(staff_client, scenario):
         client.get(reverse("admin:payouts_payoutline_export")),
     ]
 
-    texts = [
-        page if isinstance(page, str) else page.getvalue().decode() for page in pages
-    ]
+    texts = [page if isinstance(page, str) else page.getvalue().decode() for page in pages]
     assert not any("notes.example.org" in text for text in texts)
     assert "20" in texts[1]
 

@@ -64,9 +64,7 @@ def list_kinds(account):
 class TestNotes:
     def test_writes_changes_and_deletes_a_note(self, account, staff_client, hana):
         client = staff_client("manager")
-        response = client.post(
-            page_url("affiliate", "note", hana), {"note": "Prefers calls"}
-        )
+        response = client.post(page_url("affiliate", "note", hana), {"note": "Prefers calls"})
         note = account.notes.get()
         assert (note.affiliate, note.note) == (hana, "Prefers calls")
         assert response["Location"].endswith(f"/{hana.pk}/change/?tab=notes")
@@ -81,14 +79,10 @@ class TestNotes:
         assert "Prefers mail" in page
         client.post(url)
         assert not account.notes.exists()
-        assert list_kinds(account)[-3:] == [
-            *("note.created", "note.updated", "note.deleted")
-        ]
+        assert list_kinds(account)[-3:] == [*("note.created", "note.updated", "note.deleted")]
 
     def test_shows_who_wrote_a_note(self, account, staff_client, hana):
-        staff_client("manager").post(
-            page_url("affiliate", "note", hana), {"note": "Prefers calls"}
-        )
+        staff_client("manager").post(page_url("affiliate", "note", hana), {"note": "Prefers calls"})
         create_note(account, affiliate=hana, text="Imported", at=NOW)
         client = staff_client("viewer")
 
@@ -103,12 +97,8 @@ class TestNotes:
     @pytest.mark.parametrize(
         ("text", "error"), [("", "required"), (" ", "required"), ("x" * 5001, "5000")]
     )
-    def test_refuses_empty_and_long_notes(
-        self, account, staff_client, hana, text, error
-    ):
-        response = staff_client().post(
-            page_url("affiliate", "note", hana), {"note": text}
-        )
+    def test_refuses_empty_and_long_notes(self, account, staff_client, hana, text, error):
+        response = staff_client().post(page_url("affiliate", "note", hana), {"note": text})
 
         assert error in str(response.context["form"].errors["note"])
         assert not account.notes.exists()
@@ -167,9 +157,7 @@ class TestPayoutMethods:
             ),
         ],
     )
-    def test_refuses_beside_the_field(
-        self, account, staff_client, hana, sent, field, error
-    ):
+    def test_refuses_beside_the_field(self, account, staff_client, hana, sent, field, error):
         response = staff_client().post(page_url("affiliate", "payout", hana), sent)
 
         assert error in str(response.context["form"].errors[field])
@@ -186,9 +174,7 @@ class TestPayoutMethods:
         )
 
     @pytest.mark.parametrize("role", ["manager", "owner"])
-    def test_keeps_what_a_client_of_the_api_has_set(
-        self, account, staff_client, hana, role
-    ):
+    def test_keeps_what_a_client_of_the_api_has_set(self, account, staff_client, hana, role):
         self.set_bank(account, hana, {"IBAN": "SI56"})
         client, url = staff_client(role), page_url("affiliate", "payout", hana)
         sent = get_form_values(client, f"{url}?kind=bank")
@@ -217,14 +203,10 @@ class TestPayoutMethods:
 
         client.post(f"{url}?kind=bank", sent | {"iban": "DE89370400440532013000"})
 
-        assert account.payout_methods.get().details == {
-            "iban": "DE89370400440532013000"
-        }
+        assert account.payout_methods.get().details == {"iban": "DE89370400440532013000"}
 
     @pytest.mark.parametrize("role", ["manager", "finance"])
-    def test_does_not_overwrite_a_change_of_somebody_else(
-        self, account, staff_client, hana, role
-    ):
+    def test_does_not_overwrite_a_change_of_somebody_else(self, account, staff_client, hana, role):
         self.set_bank(account, hana, {"iban": IBAN})
         client, url = staff_client(role), page_url("affiliate", "payout", hana)
         sent = get_form_values(client, f"{url}?kind=bank")
@@ -241,9 +223,7 @@ class TestPayoutMethods:
 
         text = str(response.context["form"].non_field_errors())
         assert "Somebody changed this while the page was open" in text
-        assert account.payout_methods.get().details == {
-            "iban": "DE89370400440532013000"
-        }
+        assert account.payout_methods.get().details == {"iban": "DE89370400440532013000"}
 
     def test_names_the_country_of_a_bank(self, account, staff_client, hana):
         values = {"bic": "CHASUS33", "account_number": "123456", "country": "US"}
@@ -254,9 +234,7 @@ class TestPayoutMethods:
         assert "Country: United States" in page
 
     @pytest.mark.parametrize("role", ["viewer", "manager", "finance", "owner"])
-    def test_shows_accounts_whole_to_those_who_pay(
-        self, account, staff_client, scenario, role
-    ):
+    def test_shows_accounts_whole_to_those_who_pay(self, account, staff_client, scenario, role):
         mina = scenario.mina.affiliate
         method = self.set_bank(account, mina, {"iban": IBAN})
         payment = scenario.pay(5, at=NOW)
@@ -305,9 +283,7 @@ class TestPayoutMethods:
             ({"iban": "SI56", "bic": "LJBASI2X"}, "IBAN: SI56, BIC: LJBASI2X"),
         ],
     )
-    def test_names_details_as_the_form_does(
-        self, account, staff_client, scenario, details, shown
-    ):
+    def test_names_details_as_the_form_does(self, account, staff_client, scenario, details, shown):
         mina = scenario.mina.affiliate
         method = self.set_bank(account, mina, details)
         payment = scenario.pay(5, at=NOW)
@@ -338,9 +314,7 @@ class TestPayoutMethods:
 
         assert "kind" not in get_form_values(staff_client(), url)
 
-    def test_replaces_no_method_that_the_page_did_not_show(
-        self, account, staff_client, hana
-    ):
+    def test_replaces_no_method_that_the_page_did_not_show(self, account, staff_client, hana):
         """Of a blank page, or one of another kind, whose list chooses a kind."""
         client, url = staff_client("owner"), page_url("affiliate", "payout", hana)
         set_payout_method(
@@ -443,9 +417,7 @@ class TestGroups:
         assert "Affiliates: 1 leave" in client.get(url).content.decode()
         response = client.post(url)
 
-        assert response["Location"] == reverse(
-            "admin:tracking_affiliategroup_changelist"
-        )
+        assert response["Location"] == reverse("admin:tracking_affiliategroup_changelist")
         hana.refresh_from_db()
         assert hana.group is None
         assert list_kinds(account)[-4:] == [
@@ -467,18 +439,14 @@ class TestGroups:
 
         text = "Added to Top affiliates: hanakim, mina (out of Others)."
         assert text in response.content.decode()
-        assert f'href="{page_url("affiliate", "group", hana)}"' in (
-            response.content.decode()
-        )
+        assert f'href="{page_url("affiliate", "group", hana)}"' in (response.content.decode())
         assert set(account.affiliates.filter(group=group)) == {hana, mina}
         assert list_kinds(account)[-2:] == ["affiliate.added_to_group"] * 2
         page = staff_client("viewer").get(page_url("affiliategroup", "change", group))
         assert "Change group" not in page.content.decode()
 
     @pytest.mark.parametrize("keys", [[], ["0"], ["9" * 40], ["x"]])
-    def test_refuses_affiliates_that_do_not_exist(
-        self, account, staff_client, hana, group, keys
-    ):
+    def test_refuses_affiliates_that_do_not_exist(self, account, staff_client, hana, group, keys):
         url = page_url("affiliategroup", "members", group)
         sent = [hana.pk, *keys] if keys else []
 
@@ -487,9 +455,7 @@ class TestGroups:
         assert response.context["form"].errors["affiliates"]
         assert not account.affiliates.filter(group=group).exists()
 
-    def test_sets_a_rate_of_its_own_and_leads_back(
-        self, account, staff_client, scenario, group
-    ):
+    def test_sets_a_rate_of_its_own_and_leads_back(self, account, staff_client, scenario, group):
         client, page = staff_client(), page_url("affiliategroup", "change", group)
         url = page_url("program", "add-group-rate", scenario.program)
         url += f"?group={group.pk}"
@@ -504,9 +470,7 @@ class TestGroups:
         assert response["Location"] == page
         assert account.group_rates.get().group == group
 
-    def test_shows_its_affiliates_and_rates(
-        self, account, staff_client, scenario, group
-    ):
+    def test_shows_its_affiliates_and_rates(self, account, staff_client, scenario, group):
         scenario.mina.affiliate.update_row(group=group)
         AffiliateFactory(account=account, group=group, deleted_at=NOW)
         scenario.create_group_rate(group, "12.5")
@@ -516,9 +480,7 @@ class TestGroups:
         assert response.context["affiliate_count"] == 1
         assert "minakessler" in response.content.decode()
         assert "12.5 %" in response.content.decode()
-        set_rate = reverse(
-            "admin:tracking_program_add-group-rate", args=[scenario.program.pk]
-        )
+        set_rate = reverse("admin:tracking_program_add-group-rate", args=[scenario.program.pk])
         assert set_rate in response.content.decode()
 
     @pytest.mark.parametrize(("title", "error"), [("", "required"), ("x" * 256, "255")])
@@ -531,9 +493,7 @@ class TestGroups:
 
 
 class TestProspects:
-    def test_creates_a_prospect_with_a_link(
-        self, account, staff_client, program, group
-    ):
+    def test_creates_a_prospect_with_a_link(self, account, staff_client, program, group):
         other = ProgramFactory(account=account, slug="other")
         sent = PIA | {"program_id": other.pk, "affiliate_group_id": group.pk}
 
@@ -552,9 +512,7 @@ class TestProspects:
             ({"email": "pia"}, "email", "valid email"),
         ],
     )
-    def test_refuses_beside_the_field(
-        self, account, staff_client, program, changed, field, error
-    ):
+    def test_refuses_beside_the_field(self, account, staff_client, program, changed, field, error):
         response = staff_client().post(ADD_PROSPECT, PIA | changed)
 
         assert error in str(response.context["form"].errors[field])
@@ -602,9 +560,7 @@ class TestProspects:
         assert prospect.deleted_at
         assert "affiliate_prospect.deleted" in list_kinds(account)
 
-    def test_archived_programs_take_nobody_in(
-        self, account, staff_client, program, prospect
-    ):
+    def test_archived_programs_take_nobody_in(self, account, staff_client, program, prospect):
         archive_program(account, slug=program.slug, at=NOW)
         client = staff_client()
 
@@ -643,9 +599,7 @@ class TestActionsOnAffiliates:
         assert not account.affiliates.filter(group=group).exists()
 
     @pytest.mark.parametrize("approved", [True, False])
-    def test_decides_in_a_program(
-        self, account, staff_client, scenario, hana, approved
-    ):
+    def test_decides_in_a_program(self, account, staff_client, scenario, hana, approved):
         name = "approve_in_program" if approved else "disapprove_in_program"
         odette = scenario.create_enrolled_affiliate("Odette", "V", approved=None)
         rows = [hana, scenario.mina.affiliate, odette.affiliate]

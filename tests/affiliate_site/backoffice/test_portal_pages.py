@@ -266,9 +266,7 @@ def test_shows_the_access_and_removes_the_second_factor(
     assert read() == "<br>".join((*facts, "Last sign-in: never", "Second factor: off"))
     token = read_token(invite(client, invite_url))
     set_portal_password(account, token, password="lamps-at-the-harbor", at=NOW)
-    account.portal_second_factors.create(
-        affiliate=affiliate, secret="A" * 32, confirmed_at=NOW
-    )
+    account.portal_second_factors.create(affiliate=affiliate, secret="A" * 32, confirmed_at=NOW)
     text = read()
     assert "never" not in text
     assert "Last sign-in: 2026-03-04 " in text
@@ -356,9 +354,7 @@ def test_staff_stop_to_look(staff_client, account, scenario, view_portal):
 
 
 @pytest.mark.parametrize("change", [{"is_active": False}, {"role": "viewer"}])
-def test_a_view_ends_with_the_access_of_staff(
-    staff_client, account, view_portal, change
-):
+def test_a_view_ends_with_the_access_of_staff(staff_client, account, view_portal, change):
     client = staff_client("manager")
     view_portal(client)
     account.staff.update(**change)
@@ -367,9 +363,7 @@ def test_a_view_ends_with_the_access_of_staff(
 
 
 @pytest.mark.parametrize("change", [{"is_active": False}, {"role": "viewer"}])
-def test_an_unused_link_ends_with_the_access_of_staff(
-    staff_client, account, create_link, change
-):
+def test_an_unused_link_ends_with_the_access_of_staff(staff_client, account, create_link, change):
     link = create_link(staff_client("manager"))
     account.staff.update(**change)
     assert Client().get(link).status_code == 410

@@ -199,9 +199,7 @@ def test_shows_whom_a_bonus_would_have_paid(
 def test_shows_ended_bonuses_without_links(staff_client, scenario, account):
     Plan.objects.filter(pk=account.plan_id).update(bonuses=True)
     ended_at = datetime(2026, 3, 4, 9, 15, tzinfo=UTC)
-    bonus = scenario.create_bonus(
-        goal=10, value=50, title="Busy month", ended_at=ended_at
-    )
+    bonus = scenario.create_bonus(goal=10, value=50, title="Busy month", ended_at=ended_at)
 
     page = read_page(staff_client(), scenario.program)
 
@@ -232,9 +230,7 @@ def test_hides_what_the_plan_lacks(staff_client, scenario, account):
         ("add-bonus", {"goal": "0.5"}, "goal"),
     ],
 )
-def test_shows_errors_beside_the_fields(
-    staff_client, scenario, account, page, values, field
-):
+def test_shows_errors_beside_the_fields(staff_client, scenario, account, page, values, field):
     Plan.objects.filter(pk=account.plan_id).update(bonuses=True)
     valid = {
         "identifier": "gold",
@@ -258,9 +254,7 @@ def test_archives_and_unarchives(staff_client, scenario, account):
 
     save(client, program_url(scenario.program, "archive"))
     assert account.programs.get().archived_at is not None
-    assert program_url(scenario.program, "archive") not in read_page(
-        client, scenario.program
-    )
+    assert program_url(scenario.program, "archive") not in read_page(client, scenario.program)
 
     save(client, program_url(scenario.program, "unarchive"))
     assert account.programs.get().archived_at is None
@@ -365,9 +359,7 @@ def test_makes_the_id_of_a_program_from_its_title(staff_client, account):
     assert "slug" in second.context["form"].errors  # it is taken
 
 
-def test_makes_the_id_of_a_commission_type_from_its_title(
-    staff_client, scenario, account
-):
+def test_makes_the_id_of_a_commission_type_from_its_title(staff_client, scenario, account):
     url = program_url(scenario.program, "add-commission-type")
 
     save(staff_client(), url, title="Gold (2027)", kind="percentage", value="20")

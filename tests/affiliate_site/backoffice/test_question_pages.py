@@ -24,9 +24,7 @@ def sale(scenario):
 
 @pytest.fixture
 def question(scenario, sale):
-    data = QuestionData(
-        "order-1", date(2026, 3, 4), "coupon_first", "Where <b>is</b> it?", sale
-    )
+    data = QuestionData("order-1", date(2026, 3, 4), "coupon_first", "Where <b>is</b> it?", sale)
     return ask_question(scenario.mina.affiliate, data=data, at=timezone.now())
 
 
@@ -119,9 +117,7 @@ def test_needs_a_text(staff_client, account, question):
 def test_warns_of_a_missing_address(staff_client, scenario, question):
     scenario.mina.affiliate.update_row(email=None, email_folded=None)
     page = read(staff_client().get(url_of(question, "answer")))
-    assert (
-        "The affiliate has no e-mail address: only the portal shows the answer." in page
-    )
+    assert "The affiliate has no e-mail address: only the portal shows the answer." in page
 
 
 def test_closes(staff_client, account, question):
@@ -159,9 +155,7 @@ def test_leads_to_the_form_with_the_sale(staff_client, scenario, missing_questio
     assert initial["external_id"] == "order & 7"
 
 
-def test_names_the_sale_that_was_recorded_since(
-    staff_client, scenario, missing_question
-):
+def test_names_the_sale_that_was_recorded_since(staff_client, scenario, missing_question):
     sale = scenario.create_conversion("10", external_id=missing_question.order_id)
     client = staff_client()
     for page in ("change", "answer"):

@@ -28,9 +28,7 @@ def consistent_ledger(account):
 def conversion(scenario):
     """Lines of 100 and 40 EUR, at 10 % and 5 %; the second one has a comment."""
     scenario.create_commission_type("accessories", "5")
-    conversion = scenario.create_conversion(
-        "100", ("40", "accessories"), external_id="order-1"
-    )
+    conversion = scenario.create_conversion("100", ("40", "accessories"), external_id="order-1")
     account = scenario.account
     account.commissions.filter(commission_type="accessories").update(comment="A lamp")
     return conversion
@@ -54,9 +52,7 @@ def test_refunds_one_line_after_showing_what_moves(staff_client, account, conver
     assert "Accessories: A lamp" in page
     assert "Of 40.00 EUR." in page
 
-    sent, shown = submit(
-        client, url, refunded="lines", reason="Broken.", **{f"line_{lamp}": "40"}
-    )
+    sent, shown = submit(client, url, refunded="lines", reason="Broken.", **{f"line_{lamp}": "40"})
     assert dict(shown.context["effect_facts"]) == {
         "Refund": "40.00 EUR",
         "Sale before": "140.00 EUR",
@@ -68,9 +64,7 @@ def test_refunds_one_line_after_showing_what_moves(staff_client, account, conver
     assert snapshot_account(account) == before
 
     response = confirm(client, url, sent, shown)
-    assert list_messages(response) == [
-        f"40.00 EUR of sale order-1 ({conversion}) was refunded."
-    ]
+    assert list_messages(response) == [f"40.00 EUR of sale order-1 ({conversion}) was refunded."]
     assert account.conversions.get().amount == 100
     [row] = get_sections(client, conversion)["Refunds"].rows
     assert list(map(str, row[1:])) == [
@@ -94,9 +88,7 @@ def test_everything_is_chosen_first(staff_client, account, conversion):
     assert row[2] == "Everything that was left"
 
 
-@pytest.mark.parametrize(
-    ("amount", "text"), [("100", "partly refunded"), ("140", "refunded")]
-)
+@pytest.mark.parametrize(("amount", "text"), [("100", "partly refunded"), ("140", "refunded")])
 def test_a_refunded_sale_says_so(staff_client, account, conversion, amount, text):
     refund_conversion(
         account,
@@ -175,9 +167,7 @@ def test_refuses_bad_entries_beside_their_field(
 def test_two_people_cannot_refund_the_same_line(staff_client, account, conversion):
     client, url = staff_client(), page_url(conversion, "refund")
     line, _ = list_lines(account)
-    sent, shown = submit(
-        client, url, refunded="lines", reason="Broken.", **{f"line_{line}": "60"}
-    )
+    sent, shown = submit(client, url, refunded="lines", reason="Broken.", **{f"line_{line}": "60"})
     refund_conversion(
         account,
         conversion_id=conversion.pk,
@@ -209,9 +199,7 @@ def test_a_final_commission_says_what_to_do_instead(staff_client, account, scena
     conversion = scenario.create_conversion("10")
     scenario.approve(scenario.get_commission(conversion))
 
-    _, response = submit(
-        staff_client(), page_url(conversion, "refund"), refunded="everything"
-    )
+    _, response = submit(staff_client(), page_url(conversion, "refund"), refunded="everything")
 
     [error] = response.context["form"].non_field_errors()
     assert error.startswith("Commission ")
@@ -251,9 +239,7 @@ def test_gives_a_sale_to_another_affiliate(staff_client, account, scenario, conv
     assert account.conversions.get().affiliate == scenario.mina.affiliate
     response = confirm(client, url, sent, shown)
 
-    assert list_messages(response) == [
-        f"Sale order-1 ({conversion}) belongs to ottobrandt now."
-    ]
+    assert list_messages(response) == [f"Sale order-1 ({conversion}) belongs to ottobrandt now."]
     assert account.conversions.get().affiliate == otto
     sections = get_sections(client, conversion)
     attribution = sections["Attribution"]
@@ -273,9 +259,7 @@ def test_gives_a_sale_to_another_affiliate(staff_client, account, scenario, conv
     assert "Reason: His newsletter." in history
 
 
-def test_an_affiliate_must_be_approved_in_the_program(
-    staff_client, account, scenario, conversion
-):
+def test_an_affiliate_must_be_approved_in_the_program(staff_client, account, scenario, conversion):
     nora = scenario.create_enrolled_affiliate("Nora", "Lind", approved=False).affiliate
     client, url = staff_client(), page_url(conversion, "affiliate")
 

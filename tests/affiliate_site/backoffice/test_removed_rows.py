@@ -14,9 +14,7 @@ from tracking.services.customers import delete_customer
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
-LABEL = re.compile(
-    r"<(?:span|a)[^>]*(?:status-label|rounded-default text-\[11px\])[^>]*>([^<]*)<"
-)
+LABEL = re.compile(r"<(?:span|a)[^>]*(?:status-label|rounded-default text-\[11px\])[^>]*>([^<]*)<")
 
 
 @pytest.fixture
@@ -26,9 +24,7 @@ def parent(account, scenario):
     scenario.create_level(2, "3")
     scenario.add_child(scenario.mina, parent, at=NOW)
     scenario.create_customer("anna")
-    conversion = scenario.create_conversion(
-        "200", customer_id="anna", external_id="order-1"
-    )
+    conversion = scenario.create_conversion("200", customer_id="anna", external_id="order-1")
     for commission in account.commissions.all():
         scenario.approve(commission)
     scenario.pay("20")
@@ -39,11 +35,7 @@ def parent(account, scenario):
 def list_labels(response) -> set[str]:
     """The labels of statuses on a page."""
     texts = LABEL.findall(response.content.decode())
-    return {
-        text
-        for each in texts
-        if (text := " ".join(each.split()).lower()) in STATUS_COLORS
-    }
+    return {text for each in texts if (text := " ".join(each.split()).lower()) in STATUS_COLORS}
 
 
 @pytest.mark.parametrize("tab", ["commissions", "conversions"])
@@ -80,8 +72,7 @@ def test_a_removed_commission_names_what_had_paid_it(staff_client, account, pare
     payment, client = account.payments.get(), staff_client()
 
     details = {
-        row: client.get(page_url(row, "change")).context["details"]
-        for row in (mine, theirs)
+        row: client.get(page_url(row, "change")).context["details"] for row in (mine, theirs)
     }
 
     sections = {row: {it.title: it for it in details[row].sections} for row in details}

@@ -125,9 +125,7 @@ def test_shows_a_closing_to_viewers(staff_client, scenario, payment):
     assert CLOSING in staff_client("owner").get(ledger).content.decode()
 
 
-def test_reports_lead_to_each_other_and_have_a_place_in_the_sidebar(
-    staff_client, account
-):
+def test_reports_lead_to_each_other_and_have_a_place_in_the_sidebar(staff_client, account):
     client = staff_client("viewer")
     for url in (TRIAL_BALANCE, CLOSING, DOUBLE_ENTRY):
         response = client.get(url)
@@ -141,8 +139,7 @@ def test_reports_lead_to_each_other_and_have_a_place_in_the_sidebar(
         page = response.content.decode()
         links = page.partition('aria-label="Reports">')[2].partition("</nav>")[0]
         assert [
-            links.count(f'href="{each}"')
-            for each in (TRIAL_BALANCE, CLOSING, DOUBLE_ENTRY)
+            links.count(f'href="{each}"') for each in (TRIAL_BALANCE, CLOSING, DOUBLE_ENTRY)
         ] == [1, 1, 1]
         assert f'href="{url}" aria-current="page"' in links
     ledger = client.get(reverse("admin:payouts_transfer_changelist"))

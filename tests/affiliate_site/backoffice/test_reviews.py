@@ -57,9 +57,7 @@ def test_filters_both_lists(staff_client, sales, value):
     assert {row.conversion for row in commissions} == expected
 
 
-def test_finds_bonuses_whose_goal_is_no_longer_met(
-    staff_client, account, scenario, sales
-):
+def test_finds_bonuses_whose_goal_is_no_longer_met(staff_client, account, scenario, sales):
     commission = scenario.get_commission(sales["no"])
     account.commissions.filter(pk=commission.pk).update(goal_missed_at=NOW)
     client = staff_client()
@@ -70,9 +68,7 @@ def test_finds_bonuses_whose_goal_is_no_longer_met(
 
 def test_sorts_by_what_to_check(staff_client, sales):
     page = staff_client().get(reverse("admin:payouts_commission_changelist"))
-    heading = re.search(
-        r'column-review_hints.*?href="([^"]*)"', page.content.decode(), re.DOTALL
-    )
+    heading = re.search(r'column-review_hints.*?href="([^"]*)"', page.content.decode(), re.DOTALL)
 
     rows = list_rows(staff_client("manager"), "payouts_commission", heading[1][1:])
 

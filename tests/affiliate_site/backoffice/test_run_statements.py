@@ -111,9 +111,7 @@ def test_leads_to_the_statements_of_a_confirmed_run(staff_client, run):
     assert get_url(run) in staff_client("viewer").get(url).content.decode()
 
 
-def test_has_nothing_of_drafts_and_of_another_account(
-    staff_client, scenario, other_account, run
-):
+def test_has_nothing_of_drafts_and_of_another_account(staff_client, scenario, other_account, run):
     other = ProgramScenario(other_account, prefix="zz-marker-")
     theirs = create_run(other_account, Paid("7", slug=other.mina.slug))
     client = staff_client()

@@ -58,9 +58,7 @@ def test_offers_to_save_only_what_differs_from_the_whole_list(client):
 def test_removes_a_view(client, account):
     save(client)
 
-    response = client.post(
-        build_url("remove_view", account.saved_views.get().pk), {"query": "q=x"}
-    )
+    response = client.post(build_url("remove_view", account.saved_views.get().pk), {"query": "q=x"})
 
     assert response["Location"] == f"{build_url('changelist')}?q=x"
     assert list_names(client) == []

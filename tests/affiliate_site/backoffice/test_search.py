@@ -50,9 +50,7 @@ def test_finds_an_id_with_a_space(owner_client, scenario, term):
 
 def test_searches_all_columns(owner_client, scenario):
     first = scenario.create_conversion("10", external_id="990042", customer_id="c-1")
-    second = scenario.create_conversion(
-        "10", external_id="990043", customer_id="990042"
-    )
+    second = scenario.create_conversion("10", external_id="990043", customer_id="990042")
     scenario.create_conversion("10", external_id="990044", customer_id="c-2")
 
     assert search_ids(owner_client, LIST, "990042") == [first.pk, second.pk]
@@ -68,9 +66,7 @@ def test_finds_nothing_by_other_or_invalid_terms(owner_client, scenario, term):
 
 
 def test_finds_conversions_by_a_part_of_their_order_id(owner_client, scenario):
-    conversions = create_conversions(
-        scenario, "QZX-990042", "QZX-990043", "qzx-990042", "9900"
-    )
+    conversions = create_conversions(scenario, "QZX-990042", "QZX-990043", "qzx-990042", "9900")
     pks = [conversion.pk for conversion in conversions]
     commission = scenario.get_commission(conversions[1])
 
@@ -89,21 +85,15 @@ def test_finds_a_row_by_its_own_id(owner_client, scenario):
     assert found == [commission.pk]
 
 
-def test_an_empty_search_says_what_part_of_an_order_id_is_needed(
-    owner_client, scenario
-):
+def test_an_empty_search_says_what_part_of_an_order_id_is_needed(owner_client, scenario):
     scenario.create_conversion("10", external_id="order-7990129")
     url = reverse(f"admin:{LIST}_changelist")
 
     assert search_ids(owner_client, LIST, "990128") == []
     page = owner_client.get(url, {"q": "990128"}).content.decode()
-    assert (
-        "Nothing matches “990128”. Search by order ID, conversion ID, customer" in page
-    )
+    assert "Nothing matches “990128”. Search by order ID, conversion ID, customer" in page
     assert "found by any part of three characters or more." in page
-    payments = owner_client.get(
-        reverse("admin:payouts_payment_changelist"), {"q": "990128"}
-    )
+    payments = owner_client.get(reverse("admin:payouts_payment_changelist"), {"q": "990128"})
     assert "Type the whole order ID" in payments.content.decode()
 
 
@@ -167,9 +157,7 @@ def test_says_whose_coupon_was_searched(owner_client, scenario):
         ({"currency": "EUR"}, ": no conversions of this affiliate match the filters."),
     ],
 )
-def test_says_that_the_affiliate_of_a_coupon_has_no_rows(
-    owner_client, scenario, filters, reason
-):
+def test_says_that_the_affiliate_of_a_coupon_has_no_rows(owner_client, scenario, filters, reason):
     query = {"q": scenario.mina.coupon} | filters
 
     page = owner_client.get(reverse(f"admin:{LIST}_changelist"), query)
@@ -224,9 +212,7 @@ def test_says_that_more_rows_match(owner_client, scenario, monkeypatch):
 
 
 @pytest.mark.engine_independent
-def test_a_search_takes_at_most_15_statements(
-    owner_client, scenario, capture_queries, subtests
-):
+def test_a_search_takes_at_most_15_statements(owner_client, scenario, capture_queries, subtests):
     scenario.create_conversion("10", external_id="mina-1")
     owner_client.get("/admin/")  # stores the statistics of past days
 

@@ -54,9 +54,7 @@ def device(owner, clock):
 
 
 def make_staff_user(account, email, role=Role.OWNER):
-    return create_staff_user(
-        account, email=email, role=role, password=PASSWORD, at=NOW
-    )[0]
+    return create_staff_user(account, email=email, role=role, password=PASSWORD, at=NOW)[0]
 
 
 def generate_code(device):
@@ -191,9 +189,7 @@ def test_limits_wrong_codes_as_wrong_passwords(device, client, guess):
     assert sign_in(client, code=generate_code(device)).status_code == 429
 
 
-@pytest.mark.parametrize(
-    ("step", "field"), [("confirm", "password"), ("remove", "proof")]
-)
+@pytest.mark.parametrize(("step", "field"), [("confirm", "password"), ("remove", "proof")])
 def test_limits_attempts_to_confirm_and_to_remove(owner, step, field):
     client = create_signed_in_client(owner)
     if step == "remove":
@@ -295,9 +291,7 @@ def test_does_not_confirm_a_device_by_a_wrong_code(owner, account, clock):
     device = TOTPDevice.objects.get()
 
     for code in (generate_wrong_code(device), "", "one"):
-        assert "Wrong code" in get_messages(
-            client, "confirm", password=PASSWORD, code=code
-        )
+        assert "Wrong code" in get_messages(client, "confirm", password=PASSWORD, code=code)
         clock.shift(10)
 
     device.refresh_from_db()
@@ -327,9 +321,7 @@ def test_confirmation_requires_the_password(owner, account):
 def test_does_not_confirm_without_setup(owner):
     client = create_signed_in_client(owner)
 
-    assert "Wrong code" in get_messages(
-        client, "confirm", password=PASSWORD, code="123456"
-    )
+    assert "Wrong code" in get_messages(client, "confirm", password=PASSWORD, code="123456")
     assert not TOTPDevice.objects.exists()
 
 
@@ -384,9 +376,7 @@ def test_cannot_access_devices_of_other_users(device, owner, account, foreign_ow
         page = client.get(PAGE).content.decode()
         for foreign in (device, pending):
             assert format_secret(foreign) not in page
-            get_messages(
-                client, "confirm", password=PASSWORD, code=generate_code(foreign)
-            )
+            get_messages(client, "confirm", password=PASSWORD, code=generate_code(foreign))
             assert WRONG_PROOF not in get_messages(client, "remove", proof=PASSWORD)
 
     assert set(TOTPDevice.objects.values_list("pk", "confirmed")) == {
@@ -430,16 +420,12 @@ def test_password_reset_removes_the_device(device, account):
     assert list_logged_kinds(account) == ["staff.second_factor_removed"]
 
 
-def test_password_reset_by_an_owner_removes_the_device(
-    device, owner, account, foreign_owner
-):
+def test_password_reset_by_an_owner_removes_the_device(device, owner, account, foreign_owner):
     foreign = TOTPDevice.objects.create(user=foreign_owner, name="Code")
     client = create_signed_in_client(make_staff_user(account, "zoe@harbor.example.org"))
     form = {"action": "reset_password", "_selected_action": [owner.pk]}
 
-    response = client.post(
-        reverse("admin:accounts_user_changelist"), form | {"confirmed": "yes"}
-    )
+    response = client.post(reverse("admin:accounts_user_changelist"), form | {"confirmed": "yes"})
 
     assert sign_in(Client(), password=response.context["secret"]).status_code == 302
     assert list(TOTPDevice.objects.all()) == [foreign]
@@ -604,9 +590,7 @@ def requiring_account(account):
 OPEN_URL_NAMES = {"second_factor", "jsi18n", "login", "logout", "invitation"}
 
 
-def test_a_required_device_is_set_up_before_anything_else(
-    requiring_account, owner, subtests
-):
+def test_a_required_device_is_set_up_before_anything_else(requiring_account, owner, subtests):
     client = create_signed_in_client(owner)
     names = {
         pattern.name
@@ -637,9 +621,7 @@ def test_a_required_device_opens_the_pages(requiring_account, owner):
     assert client.get("/admin/")["Location"] == PAGE
 
 
-def test_an_account_requires_devices_of_its_own_staff_only(
-    requiring_account, foreign_owner
-):
+def test_an_account_requires_devices_of_its_own_staff_only(requiring_account, foreign_owner):
     operator = User.objects.create_superuser("ops@example.org", PASSWORD)
 
     for user in (foreign_owner, operator):

@@ -141,9 +141,7 @@ def test_says_that_a_body_was_erased(staff_client, failed):
     assert "erased with the person" in read(staff_client().get(url_of(failed)))
 
 
-def test_processes_an_event_again_after_the_settings_changed(
-    staff_client, shop, scenario
-):
+def test_processes_an_event_again_after_the_settings_changed(staff_client, shop, scenario):
     body = build_checkout(discounts=[{"coupon": "co_1", "promotion_code": "promo_1"}])
     event = deliver(shop, body)
     assert event.state == ShopEventState.NO_REFERRAL
@@ -160,9 +158,7 @@ def test_processes_an_event_again_after_the_settings_changed(
         assert event.attempts == 0
 
 
-def test_a_prefix_lets_two_shops_have_the_same_orders(
-    staff_client, account, shop, click
-):
+def test_a_prefix_lets_two_shops_have_the_same_orders(staff_client, account, shop, click):
     """The sentence of the failed event names the field."""
     deliver(shop, build_checkout(client_reference_id=click))
     other = create_connection(
@@ -238,9 +234,7 @@ def test_offers_no_events_of_other_shops(staff_client, account, shop, failed):
         (json.dumps(build_checkout(payment_intent="x" * 300)), "body", ""),
     ],
 )
-def test_says_beside_the_field_what_is_wrong_with_a_body(
-    staff_client, shop, body, name, error
-):
+def test_says_beside_the_field_what_is_wrong_with_a_body(staff_client, shop, body, name, error):
     notes, errors = try_event(staff_client(), shop, body=body)
     if errors or error:
         assert list(errors) == [name]

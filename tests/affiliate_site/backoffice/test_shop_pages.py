@@ -96,9 +96,7 @@ def test_a_shop_begins_with_a_ready_made_mapping(name, staff_client, account):
 
 def test_connects_a_shop_and_shows_its_address_and_steps(staff_client, account):
     client = staff_client()
-    response = client.post(
-        reverse(ADD), {"kind": "stripe", "mode": "listen"}, follow=True
-    )
+    response = client.post(reverse(ADD), {"kind": "stripe", "mode": "listen"}, follow=True)
     shop = account.connections.get()
     assert (shop.name, shop.mode, shop.program, shop.secrets) == (
         *("Stripe", "listen", None),
@@ -151,9 +149,7 @@ def test_an_empty_list_offers_to_connect_a_shop(staff_client):
 
 
 def test_the_palette_finds_the_list_and_the_form(staff_client):
-    response = staff_client().get(
-        reverse("admin:search"), {"s": "shop", "extended": "1"}
-    )
+    response = staff_client().get(reverse("admin:search"), {"s": "shop", "extended": "1"})
     found = {result.title: result.link for result in response.context["results"]}
     assert found["Shops"] == reverse(LIST)
     assert found["Connect a shop"] == reverse(ADD)
@@ -266,9 +262,7 @@ def test_a_shop_without_refused_requests_has_no_list_of_them(staff_client, shop)
         ),
     ],
 )
-def test_a_key_for_the_api_is_no_signing_secret(
-    staff_client, account, kind, secret, error
-):
+def test_a_key_for_the_api_is_no_signing_secret(staff_client, account, kind, secret, error):
     client = staff_client()
     values = {"kind": kind, "mode": "listen"}
     response = client.post(reverse(ADD), values | {"secret": secret})
@@ -355,9 +349,7 @@ def test_names_what_settings_lead_to_nothing(staff_client, shop, name, entry, er
 @pytest.mark.parametrize(
     ("role", "status"), [(Role.OWNER, 200), (Role.MANAGER, 403), (Role.VIEWER, 403)]
 )
-def test_only_owners_manage_shops_and_all_see_events(
-    staff_client, shop, click, role, status
-):
+def test_only_owners_manage_shops_and_all_see_events(staff_client, shop, click, role, status):
     event = deliver(shop, build_checkout(client_reference_id=click))
     client = staff_client(role=role)
     assert client.get(reverse(ADD)).status_code == status
@@ -381,9 +373,7 @@ def test_counts_events_and_sales_of_30_days(staff_client, shop, click):
     assert numbers == {"Events": "4", "Sales": "1", "No referral": "1", "Failed": "1"}
 
 
-def test_a_signed_event_at_the_shown_address_is_listed(
-    staff_client, client, shop, click
-):
+def test_a_signed_event_at_the_shown_address_is_listed(staff_client, client, shop, click):
     raw = json.dumps(build_checkout(client_reference_id=click))
     address = client.post(
         f"/in/{shop.public_id}/",

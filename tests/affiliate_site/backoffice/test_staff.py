@@ -23,9 +23,7 @@ ACTIONS = {
 
 
 def make_staff_user(account, email=EMAIL, role=Role.MANAGER):
-    return create_staff_user(
-        account, email=email, role=role, password=PASSWORD, at=NOW
-    )[0]
+    return create_staff_user(account, email=email, role=role, password=PASSWORD, at=NOW)[0]
 
 
 @pytest.fixture
@@ -100,9 +98,7 @@ def test_shows_the_page_to_sign_in_at_with_a_new_password(staff_client, zoe):
     ]
 
 
-@pytest.mark.parametrize(
-    "email", ["new@example.org", "may@example.net", "ops@example.org"]
-)
+@pytest.mark.parametrize("email", ["new@example.org", "may@example.net", "ops@example.org"])
 def test_creation_does_not_tell_who_has_a_user_elsewhere(
     staff_client, account, other_account, operator, email
 ):
@@ -217,9 +213,7 @@ def test_skips_the_own_user(staff_client, account, action):
 
     messages, password = confirm_action(client, action, myself)
 
-    assert messages == [
-        f"Skipped: {myself}: you cannot change your own sign-in; ask another owner"
-    ]
+    assert messages == [f"Skipped: {myself}: you cannot change your own sign-in; ask another owner"]
     assert (password, is_signed_in(client)) == (None, True)
 
 
@@ -261,9 +255,7 @@ def test_operators_manage_staff_but_not_operators(operator, zoe, account):
 
     messages, _ = confirm_action(client, "deactivate_selected", zoe, other, owner)
 
-    last_owner = (
-        f"'{owner}' is the last active owner; give another user the owner role first"
-    )
+    last_owner = f"'{owner}' is the last active owner; give another user the owner role first"
     assert messages == [
         "Deactivate staff: 1 done.",
         f"Skipped: {other}: operators are managed with manage.py",

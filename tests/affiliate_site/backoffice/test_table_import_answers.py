@@ -54,9 +54,7 @@ def test_shows_totals_and_who_has_which_amount(client, account, people, upload, 
     assert "Olga Novak (olga) -20.00 EUR" in text
 
 
-def test_asks_how_dates_are_written_and_numbers_are_not_in_doubt(
-    client, account, people, upload
-):
+def test_asks_how_dates_are_written_and_numbers_are_not_in_doubt(client, account, people, upload):
     found = upload("opening_balances", BALANCES)
     url = url_of(found, "columns")
     form = client.get(url).context["form"]
@@ -66,9 +64,7 @@ def test_asks_how_dates_are_written_and_numbers_are_not_in_doubt(
     assert "decimal" not in form.fields
     entries = get_entries(client, url) | {"default__currency": "EUR"}
     response = client.post(url, entries)
-    assert response.context["form"].errors == {
-        "dates": ["The file does not tell: choose one."]
-    }
+    assert response.context["form"].errors == {"dates": ["The file does not tell: choose one."]}
     check = url_of(found, "check")
     assert client.get(check).url == url  # not without the answer
     page = client.get(client.post(url, entries | {"dates": "day/month/year"}).url)
@@ -111,9 +107,7 @@ def test_shows_the_cells_of_duplicates(client, upload, choose):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_refuses_the_example_of_a_template(
-    client, account, upload, choose, program, kind
-):
+def test_refuses_the_example_of_a_template(client, account, upload, choose, program, kind):
     data = client.get(reverse("admin:table_template", args=[kind])).content
     text = read(choose(upload(kind, data)))
     assert "This is the example of the template: remove the row." in text
@@ -121,9 +115,7 @@ def test_refuses_the_example_of_a_template(
 
 
 def test_asks_how_numbers_are_written(client, people, upload):
-    found = upload(
-        "opening_balances", BALANCES.replace("1.234,50", "1.234").replace("80,00", "80")
-    )
+    found = upload("opening_balances", BALANCES.replace("1.234,50", "1.234").replace("80,00", "80"))
     field = client.get(url_of(found, "columns")).context["form"].fields["decimal"]
     assert field.choices == [("point", "1.234 (point)"), ("comma", "1234 (comma)")]
 

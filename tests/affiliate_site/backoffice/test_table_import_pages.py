@@ -95,9 +95,7 @@ def test_says_what_is_wrong_and_imports_the_good_rows(client, account, upload, c
     assert "Import all 1 row" in read(page)
 
 
-def test_keeps_the_rows_that_were_left_out(
-    client, staff_client, account, upload, choose
-):
+def test_keeps_the_rows_that_were_left_out(client, staff_client, account, upload, choose):
     found = upload("affiliates", PEOPLE + "olga,nobody,Olga,2026-03-05\n")
     page = choose(found)
     bad = client.get(f"{page.request['PATH_INFO']}?problems").content
@@ -122,9 +120,7 @@ def test_downloads_the_cells_of_broken_rows(client, upload, choose):
     page = choose(upload("affiliates", bad))  # as it is
     assert page.context["counts"]["not_stored"] == 2
     again = client.get(f"{page.request['PATH_INFO']}?problems").content
-    assert [row[2:] for row in list_cells(again)] == [
-        row[2:] for row in list_cells(bad)
-    ]
+    assert [row[2:] for row in list_cells(again)] == [row[2:] for row in list_cells(bad)]
 
 
 def test_has_nothing_to_do_with_rows_that_are_known(client, people, upload, choose):
@@ -135,9 +131,7 @@ def test_has_nothing_to_do_with_rows_that_are_known(client, people, upload, choo
     assert TableImport.objects.count() == 1
 
 
-def test_says_what_is_added_to_a_month_with_a_document(
-    client, account, scenario, upload, choose
-):
+def test_says_what_is_added_to_a_month_with_a_document(client, account, scenario, upload, choose):
     bill(scenario.pay("1"), *MARCH)
     payment = PAYMENTS.replace("2026-04-01", "2026-03-31")
     assert "Documents were issued" not in read(choose(upload("payments", PAYMENTS)))
@@ -149,14 +143,10 @@ def test_imports_once(client, account, upload, choose):
     page = choose(found)
     for _ in range(2):
         assert store(client, page).url == url_of(TableImport.objects.get())
-    assert "was imported already" in read(
-        client.get(url_of(found, "check"), follow=True)
-    )
+    assert "was imported already" in read(client.get(url_of(found, "check"), follow=True))
 
 
-def test_a_second_click_meanwhile_shows_the_import(
-    client, account, upload, choose, monkeypatch
-):
+def test_a_second_click_meanwhile_shows_the_import(client, account, upload, choose, monkeypatch):
     """The page was opened by both before one of them stored the rows."""
     page = choose(upload("affiliates", PEOPLE))
     store(client, page)
@@ -180,17 +170,13 @@ def test_stores_nothing_if_the_rows_have_changed(client, account, upload, choose
 
 
 @pytest.mark.parametrize("button", ["_save", "_only_good"])
-def test_names_rows_that_the_database_refuses(
-    client, account, upload, choose, monkeypatch, button
-):
+def test_names_rows_that_the_database_refuses(client, account, upload, choose, monkeypatch, button):
     def store_or_refuse(imports, row, ledger, store=STORES["affiliates"]):
         if row.number == 3:
             raise ImportProblem("not_storable", "id", "too odd")
         store(imports, row, ledger)
 
-    page = choose(
-        upload("affiliates", PEOPLE + "olga,olga@x.example,Olga,2026-03-05\n")
-    )
+    page = choose(upload("affiliates", PEOPLE + "olga,olga@x.example,Olga,2026-03-05\n"))
     monkeypatch.setitem(STORES, "affiliates", store_or_refuse)
     response = store(client, page, button)
     refused = "row 3: The row cannot be stored: too odd"

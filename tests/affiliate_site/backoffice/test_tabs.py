@@ -50,9 +50,7 @@ def parse_tabs(response):
     """The URL and the CSS class of each tab, by title."""
     page = response.content.decode()
     (navigation,) = re.findall(r'<nav id="tabs-items".*?</nav>', page, re.DOTALL)
-    links = re.findall(
-        r'<a href="([^"]*)" class="(\w*)"[^>]*>\s*(\w[\w ]*\w)', navigation
-    )
+    links = re.findall(r'<a href="([^"]*)" class="(\w*)"[^>]*>\s*(\w[\w ]*\w)', navigation)
     return {title: (url, css_class) for url, css_class, title in links}
 
 
@@ -68,9 +66,7 @@ def test_filters_by_status(staff_client, rows, name, title):
     response = client.get(address)
 
     active_tabs = {
-        tab
-        for tab, (_, css_class) in parse_tabs(response).items()
-        if css_class == "active"
+        tab for tab, (_, css_class) in parse_tabs(response).items() if css_class == "active"
     }
     assert active_tabs == {title}
     rows = len(response.context["cl"].result_list)
@@ -99,18 +95,12 @@ def test_keeps_the_other_filters_but_not_the_page(staff_client, rows):
 def test_leads_to_other_lists_without_the_filters_of_this_one(staff_client):
     response = get_changelist(staff_client(), "tracking_enrollment", "q=x")
 
-    links = [
-        tab["link"]
-        for group in response.context["tab_list"][:2]
-        for tab in group["items"]
-    ]
+    links = [tab["link"] for group in response.context["tab_list"][:2] for tab in group["items"]]
     assert not any("q=x" in link for link in links)
 
 
 def test_no_tab_is_active_if_the_list_has_removed_rows_too(staff_client, rows):
-    response = get_changelist(
-        staff_client(), "payouts_commission", "status__exact=pending"
-    )
+    response = get_changelist(staff_client(), "payouts_commission", "status__exact=pending")
 
     assert {css_class for _, css_class in parse_tabs(response).values()} == {""}
     assert parse_tabs(response)["All"][1] == ""

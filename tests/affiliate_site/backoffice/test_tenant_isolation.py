@@ -187,9 +187,7 @@ def assert_shows_nothing(client, foreign_data, model, foreign):
             assert response.status_code == unknown.status_code
             assert response.headers.get("Location") == unknown.headers.get("Location")
             responses.append(response)
-    responses += [
-        client.post(build_url(model, "change", row.pk), {}) for row in foreign[:3]
-    ]
+    responses += [client.post(build_url(model, "change", row.pk), {}) for row in foreign[:3]]
     responses.append(client.get(reverse("admin:index")))  # with all their messages
 
     for response in responses:
@@ -262,11 +260,7 @@ def test_autocomplete_finds_nothing_of_another_account(staff_client, foreign_dat
 
 def test_tests_cover_all_urls():
     """Further pages must be added to these tests."""
-    found = {
-        pattern.name
-        for pattern in admin.site.get_urls()
-        if getattr(pattern, "name", None)
-    }
+    found = {pattern.name for pattern in admin.site.get_urls() if getattr(pattern, "name", None)}
 
     assert found <= {
         "index",
@@ -287,9 +281,7 @@ def test_tests_cover_all_urls():
     }
 
 
-def test_opens_all_pages_of_the_own_account(
-    staff_client, account, api, capture_queries, subtests
-):
+def test_opens_all_pages_of_the_own_account(staff_client, account, api, capture_queries, subtests):
     """All roles can open the pages, with a limited number of queries."""
     create_rows_for_all_pages(account, api, "harbor")
     clients = [staff_client(role=role) for role in Role.values]
@@ -494,9 +486,7 @@ def test_searches_only_indexed_columns(model):
         )
         if relation:
             rules = [*model._meta.constraints, *model._meta.indexes]
-            indexed_relations = [
-                list(getattr(rule, "fields", ()))[:2] for rule in rules
-            ]
+            indexed_relations = [list(getattr(rule, "fields", ()))[:2] for rule in rules]
             assert ["account", relation] in indexed_relations or (
                 label(model),
                 relation,

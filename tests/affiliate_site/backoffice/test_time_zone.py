@@ -45,9 +45,7 @@ def test_lists_and_pages_show_moments_in_the_zone(staff_client, conversion):
     assert "22:30" not in conversions + page
 
 
-def test_tabs_of_an_affiliate_show_moments_in_the_zone(
-    staff_client, account, conversion
-):
+def test_tabs_of_an_affiliate_show_moments_in_the_zone(staff_client, account, conversion):
     create_note(account, affiliate=conversion.affiliate, text="Called.", at=AT)
     url = reverse("admin:tracking_affiliate_change", args=[conversion.affiliate_id])
     client = staff_client()
@@ -147,9 +145,7 @@ def test_owners_choose_where_the_email_address_is(staff_client, scenario, accoun
     assert "customer_email_keys" in response.context["form"].errors
 
 
-def test_leaves_many_customers_to_the_command(
-    staff_client, scenario, account, monkeypatch
-):
+def test_leaves_many_customers_to_the_command(staff_client, scenario, account, monkeypatch):
     monkeypatch.setattr(account_settings, "MAX_CUSTOMERS_READ", 0)
     client = staff_client()
     scenario.create_customer("c-1")

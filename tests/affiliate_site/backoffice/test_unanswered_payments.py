@@ -45,8 +45,7 @@ def has_label(page, text):
     """Whether a table or the head of the page has a label with this text."""
     main = page[page.index("<main") :] if "<main" in page else page
     return any(
-        part.partition("<")[0].partition(">")[2].strip() == text
-        for part in main.split("<span")
+        part.partition("<")[0].partition(">")[2].strip() == text for part in main.split("<span")
     )
 
 
@@ -70,9 +69,7 @@ def test_is_paid_only_when_the_bank_has_answered(staff_client, line, urls):
         ), url
 
 
-def test_histories_say_paid_only_when_the_bank_has_answered(
-    staff_client, account, scenario, line
-):
+def test_histories_say_paid_only_when_the_bank_has_answered(staff_client, account, scenario, line):
     commission = account.commissions.get()
     customer = scenario.create_customer("anna")
     account.conversions.update(customer=customer)
@@ -80,16 +77,12 @@ def test_histories_say_paid_only_when_the_bank_has_answered(
     pages = [page_url(row, "change") for row in (commission, customer, line.payment)]
 
     texts = [get_page(client, url) for url in pages]
-    assert [("sent by" in text, "paid by" in text) for text in texts] == [
-        (True, False)
-    ] * 3
+    assert [("sent by" in text, "paid by" in text) for text in texts] == [(True, False)] * 3
 
     line.update_row(state=PayoutLineState.SETTLED)
 
     texts = [get_page(client, url) for url in pages]
-    assert [("sent by" in text, "paid by" in text) for text in texts] == [
-        (False, True)
-    ] * 3
+    assert [("sent by" in text, "paid by" in text) for text in texts] == [(False, True)] * 3
 
 
 def test_a_payment_by_hand_is_paid(staff_client, account, line, urls):
@@ -105,16 +98,12 @@ def test_an_action_says_so_too(staff_client, account, line):
         "_selected_action": account.commissions.get().pk,
     }
 
-    response = staff_client().post(
-        reverse("admin:payouts_commission_changelist"), selected
-    )
+    response = staff_client().post(reverse("admin:payouts_commission_changelist"), selected)
 
     assert "No answer yet" in response.content.decode()
 
 
-@pytest.mark.parametrize(
-    ("method", "payer"), [("bank", "the bank"), ("paypal", "PayPal")]
-)
+@pytest.mark.parametrize(("method", "payer"), [("bank", "the bank"), ("paypal", "PayPal")])
 def test_warns_before_it_is_canceled_though_its_file_was_downloaded(
     staff_client, line, method, payer
 ):

@@ -36,9 +36,7 @@ POSTBACK_URL = "https://mina.example.net/pixel?key=zz-secret&sale=${conversion.i
 
 @pytest.fixture
 def webhook(account):
-    webhook = create_webhook(
-        account, url="https://hooks.example.net/orders/", events=[], at=NOW
-    )
+    webhook = create_webhook(account, url="https://hooks.example.net/orders/", events=[], at=NOW)
     # User info and fragments are refused today; rows may be older than that rule.
     webhook.update_row(url=WEBHOOK_URL.replace("://", "://zz-secret:zz-secret@"))
     return webhook
@@ -208,9 +206,7 @@ def test_refuses_an_edit_beside_the_field(
     assert (stored.url, stored.events) == (plain_webhook.url, [])
 
 
-def test_sends_a_signed_test_event_and_shows_its_delivery(
-    staff_client, account, plain_webhook
-):
+def test_sends_a_signed_test_event_and_shows_its_delivery(staff_client, account, plain_webhook):
     url = build_page_url(plain_webhook, "test")
 
     response = staff_client().post(url, follow=True)
@@ -229,9 +225,7 @@ def read_all_pages(client, webhook, delivery):
     """The lists and pages of a webhook and of its delivery."""
     names = ("webhookendpoint", webhook), ("delivery", delivery)
     urls = [reverse(f"admin:accounts_{name}_changelist") for name, _ in names]
-    urls += [
-        reverse(f"admin:accounts_{name}_change", args=[row.pk]) for name, row in names
-    ]
+    urls += [reverse(f"admin:accounts_{name}_change", args=[row.pk]) for name, row in names]
     return [client.get(url).content.decode() for url in urls]
 
 
@@ -267,9 +261,7 @@ def test_says_nothing_of_a_worker_that_runs(staff_client, account, plain_webhook
     assert [page for page in pages if "has not run" in page] == []
 
 
-def test_says_nothing_of_the_worker_beside_what_needs_none(
-    staff_client, account, plain_webhook
-):
+def test_says_nothing_of_the_worker_beside_what_needs_none(staff_client, account, plain_webhook):
     send_test_event(account, webhook=plain_webhook.public_id, at=NOW)
     delivery = account.deliveries.get()
     delivery.update_row(due_at=None, delivered_at=NOW)

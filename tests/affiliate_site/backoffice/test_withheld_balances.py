@@ -98,9 +98,7 @@ def test_a_withheld_balance_waits_until_it_is_lifted(staff_client, scenario):
 
     page = read(client, url_of("payoutrun", "change", run))
     assert "Left out: withheld by staff 1, together 20.00 EUR" in page
-    assert (
-        f"Mina Kessler minakessler 20.00 EUR PayPal W{get_text()[1:]} Put back" in page
-    )
+    assert f"Mina Kessler minakessler 20.00 EUR PayPal W{get_text()[1:]} Put back" in page
     page = read(client, url_of("payoutrun", "confirm", run))
     assert "1 payment to 1 affiliate: 5.00 USD; 1 withheld. Each covers" in page
     send(client, url_of("payoutrun", "confirm", run))
@@ -167,8 +165,7 @@ def test_warns_of_paying_it_by_hand(staff_client, scenario):
 
     balance, other = get_balance(scenario), get_balance(scenario, "USD")
     pages = [
-        client.get(url_of("ledgeraccount", "pay", row)).content.decode()
-        for row in (balance, other)
+        client.get(url_of("ledgeraccount", "pay", row)).content.decode() for row in (balance, other)
     ]
     body = {"action": "pay_selected", "_selected_action": [balance.pk, other.pk]}
     url = reverse("admin:payouts_ledgeraccount_changelist")

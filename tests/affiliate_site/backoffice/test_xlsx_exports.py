@@ -39,19 +39,14 @@ def parse_sheet(content):
     assert not list(tree.iter(f"{NAMESPACE}f"))
     assert not list(tree.iter(f"{NAMESPACE}hyperlink"))
     return [
-        [
-            (cell.get("t", "n"), unescape_text(cell))
-            for cell in line.iter(f"{NAMESPACE}c")
-        ]
+        [(cell.get("t", "n"), unescape_text(cell)) for cell in line.iter(f"{NAMESPACE}c")]
         for line in tree.iter(f"{NAMESPACE}row")
     ]
 
 
 def unescape_text(cell):
     """The text of a cell as a spreadsheet reads it."""
-    text = "".join(
-        part.text or "" for part in cell.iter() if part.tag != f"{NAMESPACE}c"
-    )
+    text = "".join(part.text or "" for part in cell.iter() if part.tag != f"{NAMESPACE}c")
     return ESCAPE_PATTERN.sub(lambda found: chr(int(found.group(1), 16)), text)
 
 
@@ -167,9 +162,7 @@ def test_writes_amounts_as_numbers_with_a_column_of_currencies(staff_client, sce
     assert euro[index : index + 2] == [("n", "1249.9"), ("inlineStr", "EUR")]
 
 
-def test_writes_a_line_of_numbers_for_each_currency(
-    staff_client, scenario, time_machine
-):
+def test_writes_a_line_of_numbers_for_each_currency(staff_client, scenario, time_machine):
     time_machine.move_to(CONVERSION_CREATED_AT)
     scenario.create_conversion("10.50", currency="EUR")
     scenario.create_conversion("77", currency="JPY")
@@ -197,9 +190,7 @@ def test_replaces_characters_not_allowed_in_xml():
 
 def test_contains_the_same_cells_as_the_csv(staff_client, scenario):
     for number in range(55):
-        scenario.create_conversion(
-            "10", external_id=f"=order-{number}", at=CONVERSION_CREATED_AT
-        )
+        scenario.create_conversion("10", external_id=f"=order-{number}", at=CONVERSION_CREATED_AT)
     client = staff_client()
 
     for page in ("tracking_conversion", "payouts_commission", "tracking_customer"):
@@ -220,9 +211,7 @@ def to_csv_text(title, kind, text):
 
 
 def test_applies_filters(staff_client, scenario):
-    conversion = scenario.create_conversion(
-        "10", external_id="order-1", at=CONVERSION_CREATED_AT
-    )
+    conversion = scenario.create_conversion("10", external_id="order-1", at=CONVERSION_CREATED_AT)
     scenario.create_conversion("10", external_id="order-2", at=CONVERSION_CREATED_AT)
     client = staff_client(role=Role.VIEWER)
 
@@ -250,9 +239,7 @@ def test_rejects_texts_that_are_too_long(staff_client, scenario, account, monkey
     assert write_sheet("x" * max_length) == [("inlineStr", "x" * max_length)]
 
     for text in ("x" * (max_length + 1), "\U0001f4a1" * (max_length // 2 + 1)):
-        with pytest.raises(
-            xlsx_exports.ExportTooLarge, match="Value in row 1 is longer than"
-        ):
+        with pytest.raises(xlsx_exports.ExportTooLarge, match="Value in row 1 is longer than"):
             write_sheet(text)
     account.notes.create(affiliate=scenario.mina.affiliate, note="long")
     texts = {"long": "x" * (max_length + 1)}
@@ -276,9 +263,7 @@ def test_rejects_texts_that_are_too_long(staff_client, scenario, account, monkey
 
 def test_rejects_too_many_rows(staff_client, scenario, monkeypatch):
     for number in range(3):
-        scenario.create_conversion(
-            "10", external_id=f"order-{number}", at=CONVERSION_CREATED_AT
-        )
+        scenario.create_conversion("10", external_id=f"order-{number}", at=CONVERSION_CREATED_AT)
     client = staff_client()
     monkeypatch.setattr(xlsx_exports, "MAX_ROWS", 3)
     assert len(download_sheet(client, "tracking_conversion")) == 4
@@ -286,7 +271,5 @@ def test_rejects_too_many_rows(staff_client, scenario, monkeypatch):
 
     _, messages = get_rejection(client, "tracking_conversion")
 
-    assert messages == [
-        "Excel exports hold at most 2 rows. Filter the list, or export as CSV."
-    ]
+    assert messages == ["Excel exports hold at most 2 rows. Filter the list, or export as CSV."]
     assert len(download_sheet(client, "tracking_conversion", q="order-1")) == 2

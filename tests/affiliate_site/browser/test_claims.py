@@ -82,9 +82,7 @@ class Page:
 def get_commissions(account):
     """Affiliate, amount and status of the commissions that are not deleted."""
     rows = account.commissions.not_deleted().order_by("id")
-    return [
-        (row.affiliate.slug, format_decimal(row.amount), row.status) for row in rows
-    ]
+    return [(row.affiliate.slug, format_decimal(row.amount), row.status) for row in rows]
 
 
 def get_balance(account, affiliate):
@@ -146,9 +144,7 @@ def test_postback_confirms_a_claim(page, scenario, api):
     assert response.json()["affiliate"]["id"] == "minakessler"
 
 
-def test_expired_cookie_does_not_matter_for_a_claim_in_time(
-    page, scenario, api, time_machine
-):
+def test_expired_cookie_does_not_matter_for_a_claim_in_time(page, scenario, api, time_machine):
     page.report(scenario.mina)
     time_machine.move_to(NOON + timedelta(days=60), tick=False)
 
@@ -230,9 +226,7 @@ def test_call_that_found_a_claim_looks_again_if_it_lost_its_external_id(
     assert (claim.claim_status, claim.warnings) == ("open", None)
 
 
-def test_change_by_key_takes_back_what_staff_approved_but_not_what_is_paid(
-    page, scenario, api
-):
+def test_change_by_key_takes_back_what_staff_approved_but_not_what_is_paid(page, scenario, api):
     """As a call with a key does that confirms the claim."""
     scenario.create_level(2, "1")
     scenario.add_child(scenario.mallory, scenario.mina, at=NOON)
@@ -243,9 +237,7 @@ def test_change_by_key_takes_back_what_staff_approved_but_not_what_is_paid(
     payment = {"affiliate_id": "mallorythorn", "amount": 20, "currency": "EUR"}
     api.post("/payments/", payment)
     odette = scenario.create_enrolled_affiliate("Odette", "Varga")
-    facts = [
-        scenario.create_conversion("50", affiliate=odette, at=NOON) for _ in range(2)
-    ]
+    facts = [scenario.create_conversion("50", affiliate=odette, at=NOON) for _ in range(2)]
 
     answers = [
         api.patch(f"/conversions/{fact.pk}/", {"external_id": name})
@@ -293,10 +285,7 @@ def test_second_visitor_contests_a_claim(page, scenario, api):
     assert conversion.affiliate == scenario.mallory.affiliate
     assert conversion.warnings == ["contested_claim"]
     rows = scenario.account.conversion_claims.order_by("id")
-    assert [
-        (row.affiliate.slug, format_decimal(row.amount), row.is_original)
-        for row in rows
-    ] == [
+    assert [(row.affiliate.slug, format_decimal(row.amount), row.is_original) for row in rows] == [
         ("mallorythorn", "90", True),
         ("minakessler", "200", False),
         ("minakessler", "200", False),
@@ -426,9 +415,7 @@ def test_post_customers_confirms_an_unconfirmed_one(page, scenario, api):
     assert api.post("/customers/", body).status_code == 400
 
 
-def test_page_without_other_parameters_relies_on_an_unconfirmed_customer(
-    page, scenario
-):
+def test_page_without_other_parameters_relies_on_an_unconfirmed_customer(page, scenario):
     page.call("customer", vid=page.click(scenario.mina), customer_id="acct-1")
 
     page.call("conversion", external_id="order-1", amount=50, customer_id="acct-1")
@@ -452,9 +439,7 @@ def test_claimed_customer_does_not_win_over_the_cookie_of_a_page(page, scenario,
     )
 
 
-def test_page_relies_on_the_customer_if_its_cookie_expired(
-    page, scenario, time_machine
-):
+def test_page_relies_on_the_customer_if_its_cookie_expired(page, scenario, time_machine):
     vid = page.click(scenario.mina)
     page.call("customer", vid=vid, customer_id="acct-1")
     time_machine.move_to(NOON + timedelta(days=60), tick=False)
@@ -516,9 +501,7 @@ def test_a_confirmed_claim_does_not_use_up_its_own_cap(page, scenario, api, by_p
     assert get_commissions(scenario.account) == expected
 
 
-def test_claimed_customer_does_not_shorten_the_earning_period(
-    page, scenario, api, time_machine
-):
+def test_claimed_customer_does_not_shorten_the_earning_period(page, scenario, api, time_machine):
     scenario.program.update_row(recurring_period_days=30)
     page.call("customer", vid=page.click(scenario.mallory), customer_id="acct-1")
     time_machine.move_to(NOON + timedelta(days=40), tick=False)
@@ -549,9 +532,7 @@ def prospect_code(scenario):
     return scenario.account.referral_codes.get(prospect=prospect)
 
 
-def test_prospect_promoted_by_a_claim_waits_for_approval(
-    page, scenario, api, prospect_code
-):
+def test_prospect_promoted_by_a_claim_waits_for_approval(page, scenario, api, prospect_code):
     vid = page.report(prospect_code, amount=200)
     enrollment = scenario.account.enrollments.get(promoted_by_claim=True)
     assert enrollment.approved is None
@@ -573,13 +554,9 @@ def test_disapproved_promotion_stays_disapproved(page, scenario, api, prospect_c
     promoted = scenario.account.conversions.get().affiliate
     scenario.set_approval(promoted, False, at=NOON)
 
-    response = api.post(
-        "/conversions/", {"referral_code": prospect_code.code, "amount": 1}
-    )
+    response = api.post("/conversions/", {"referral_code": prospect_code.code, "amount": 1})
 
-    assert response.json()["errors"][0]["message"] == (
-        "Affiliate is not approved for this program"
-    )
+    assert response.json()["errors"][0]["message"] == ("Affiliate is not approved for this program")
 
 
 # Limits.
@@ -619,9 +596,7 @@ def test_bounds_open_claims_of_an_affiliate(page, scenario, api, monkeypatch):
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_prune_deletes_claims_that_lost_long_ago(
-    page, scenario, other_account, dry_run
-):
+def test_prune_deletes_claims_that_lost_long_ago(page, scenario, other_account, dry_run):
     for order in ("order-1", "order-2"):
         page.report(scenario.mallory, order)
         page.report(scenario.mina, order)
@@ -673,13 +648,13 @@ def test_signed_conversion_without_currency_is_a_claim_if_there_are_two(
     ProgramFactory(account=account, currency="JPY")
     for number, currency in ((2, ""), (3, "EUR")):
         lines = ("conversion", f"order-{number}", "5000", currency, "")
-        data = {"signature": sign(secret, *lines)} | (
-            {"currency": currency} if currency else {}
-        )
+        data = {"signature": sign(secret, *lines)} | ({"currency": currency} if currency else {})
         page.report(scenario.mina, f"order-{number}", amount="5000", **data)
-    assert list(
-        account.conversions.order_by("id").values_list("external_id", "claim_status")
-    ) == [("order-1", None), ("order-2", "open"), ("order-3", None)]
+    assert list(account.conversions.order_by("id").values_list("external_id", "claim_status")) == [
+        ("order-1", None),
+        ("order-2", "open"),
+        ("order-3", None),
+    ]
     assert account.failed_page_calls.get().reason == "unsigned_currency"
 
 
@@ -767,9 +742,7 @@ def test_explanation_says_what_was_a_claim(page, scenario, api):
     body = {"external_id": "order-1", "customer_id": "acct-1", "amount": 1}
     conversion = api.post("/conversions/", body | {"coupon": scenario.mina.coupon})
 
-    explanation = explain_conversion(
-        scenario.account, conversion_id=conversion.json()["id"]
-    )
+    explanation = explain_conversion(scenario.account, conversion_id=conversion.json()["id"])
 
     candidates = explanation.attribution["candidates"]
     assert {item["parameter"]: item["is_claim"] for item in candidates} == {
@@ -907,9 +880,7 @@ def test_many_claims_do_not_crowd_out_another_affiliate(page, scenario, monkeypa
 
 
 @pytest.mark.parametrize("by", ["affiliate", "commission"])
-def test_fact_trusts_the_next_claim_if_the_first_was_disapproved(
-    page, scenario, api, by
-):
+def test_fact_trusts_the_next_claim_if_the_first_was_disapproved(page, scenario, api, by):
     page.report(scenario.mallory)
     page.report(scenario.mina)
     if by == "affiliate":
@@ -945,9 +916,7 @@ def test_contested_claim_does_not_confirm_a_customer(page, scenario, api, is_cla
     assert customer.affiliate == scenario.mina.affiliate
 
 
-def test_contested_claim_does_not_approve_a_promoted_affiliate(
-    page, scenario, api, prospect_code
-):
+def test_contested_claim_does_not_approve_a_promoted_affiliate(page, scenario, api, prospect_code):
     page.report(prospect_code, amount=100)
     page.report(scenario.mina, amount=100)
 
@@ -1020,9 +989,7 @@ def test_claimed_customer_does_not_use_up_the_days_of_its_own_affiliate(
 
 
 @pytest.mark.parametrize("external_id", ["order-1\u200b", "order-1 ", "\u202eorder-1"])
-def test_invisible_characters_of_an_external_id_are_visible(
-    page, scenario, external_id
-):
+def test_invisible_characters_of_an_external_id_are_visible(page, scenario, external_id):
     page.report(scenario.mallory, external_id=external_id)
 
     conversion = scenario.account.conversions.get()
@@ -1141,9 +1108,7 @@ def test_confirming_a_claim_after_a_fact_pays_an_extra_reward_once(
     assert sorted(row[:2] for row in get_commissions(account)) == expected
 
 
-def test_a_fact_for_another_affiliate_takes_back_an_extra_reward(
-    page, scenario, api, time_machine
-):
+def test_a_fact_for_another_affiliate_takes_back_an_extra_reward(page, scenario, api, time_machine):
     page.report(scenario.mallory)
     time_machine.move_to(NOON + timedelta(minutes=1), tick=False)
     add_extra(api, scenario.account)
@@ -1154,9 +1119,7 @@ def test_a_fact_for_another_affiliate_takes_back_an_extra_reward(
     assert get_commissions(scenario.account) == [("minakessler", "5", "approved")]
 
 
-def test_confirming_the_first_claim_pays_its_extra_reward_once(
-    page, scenario, api, time_machine
-):
+def test_confirming_the_first_claim_pays_its_extra_reward_once(page, scenario, api, time_machine):
     account = scenario.account
     page.report(scenario.mallory)
     time_machine.move_to(NOON + timedelta(minutes=1), tick=False)
@@ -1195,17 +1158,13 @@ def test_confirming_a_claim_keeps_the_amount_that_a_key_has_set(
 
 
 @pytest.mark.parametrize("states_sub_amount", [False, True])
-def test_an_amount_that_a_key_states_again_is_a_fact(
-    page, scenario, api, states_sub_amount
-):
+def test_an_amount_that_a_key_states_again_is_a_fact(page, scenario, api, states_sub_amount):
     account = scenario.account
     page.report(scenario.mallory, amount=100)
     conversion, commission = account.conversions.get(), account.commissions.get()
     for amount in (100, 100):  # a repetition changes nothing
         stated = (
-            api.patch(
-                f"/commissions/{commission.pk}/", {"conversion_sub_amount": amount}
-            )
+            api.patch(f"/commissions/{commission.pk}/", {"conversion_sub_amount": amount})
             if states_sub_amount
             else api.patch(f"/conversions/{conversion.pk}/", {"amount": amount})
         )
@@ -1222,9 +1181,7 @@ def test_an_amount_that_a_key_states_again_is_a_fact(
     assert kinds.count("conversion.amount_confirmed") == 1
 
 
-def test_an_extra_reward_of_the_same_moment_is_not_what_was_reported(
-    page, scenario, api
-):
+def test_an_extra_reward_of_the_same_moment_is_not_what_was_reported(page, scenario, api):
     """Times say nothing: the clock stands still."""
     account = scenario.account
     page.report(scenario.mallory)
@@ -1239,9 +1196,7 @@ def test_an_extra_reward_of_the_same_moment_is_not_what_was_reported(
     ]
 
 
-def test_a_fact_in_another_currency_takes_back_an_extra_reward(
-    page, scenario, api, time_machine
-):
+def test_a_fact_in_another_currency_takes_back_an_extra_reward(page, scenario, api, time_machine):
     account = scenario.account
     page.report(scenario.mallory)
     time_machine.move_to(NOON + timedelta(minutes=1), tick=False)
@@ -1257,9 +1212,7 @@ def test_a_fact_in_another_currency_takes_back_an_extra_reward(
     assert commission.reload().amount == 2
 
 
-def test_a_paid_extra_reward_refuses_a_fact_in_another_currency(
-    page, scenario, api, time_machine
-):
+def test_a_paid_extra_reward_refuses_a_fact_in_another_currency(page, scenario, api, time_machine):
     account = scenario.account
     page.report(scenario.mallory)
     time_machine.move_to(NOON + timedelta(minutes=1), tick=False)
@@ -1277,9 +1230,7 @@ def test_a_paid_extra_reward_refuses_a_fact_in_another_currency(
 
 
 @pytest.mark.parametrize("is_stated", [False, True])
-def test_a_confirmed_claim_has_the_currency_of_its_amount(
-    page, scenario, api, is_stated
-):
+def test_a_confirmed_claim_has_the_currency_of_its_amount(page, scenario, api, is_stated):
     account = scenario.account
     page.report(scenario.mallory)
     path = f"/conversions/{account.conversions.get().pk}/"

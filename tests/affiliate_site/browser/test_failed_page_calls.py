@@ -136,9 +136,7 @@ def make_disapproved(scenario):
 
 STATES = {
     "account_locked": lambda scenario: lock_account(scenario.account, at=NOON),
-    "affiliate_deleted": lambda scenario: scenario.mina.affiliate.update_row(
-        deleted_at=NOON
-    ),
+    "affiliate_deleted": lambda scenario: scenario.mina.affiliate.update_row(deleted_at=NOON),
     "affiliate_not_approved": make_disapproved,
     "program_archived": lambda scenario: scenario.archive(),
     "cookie_expired": lambda scenario: scenario.account.clicks.update(
@@ -178,9 +176,7 @@ CLAIMS = {
 
 
 @pytest.mark.parametrize("reason", CLAIMS)
-def test_counts_claims_that_are_not_allowed(
-    call, scenario, vid, reason, monkeypatch, account
-):
+def test_counts_claims_that_are_not_allowed(call, scenario, vid, reason, monkeypatch, account):
     if reason == "missing_signature":
         account.require_signatures = True
         account.save()
@@ -202,9 +198,7 @@ def test_counts_claims_that_are_not_allowed(
         ({"commissions": [{"comment": "jane@example.org"}]}, "none"),
     ],
 )
-def test_keeps_the_last_sale_whose_amount_was_refused(
-    call, scenario, vid, sale, amount
-):
+def test_keeps_the_last_sale_whose_amount_was_refused(call, scenario, vid, sale, amount):
     sale = {"vid": vid, "customer_id": "acct-1", "external_id": "order-2"} | sale
     call("conversion", **sale | {"external_id": "order-1"})
     call("conversion", **sale)

@@ -21,9 +21,7 @@ class Shop:
 
     def __init__(self, scenario) -> None:
         self.scenario = scenario
-        self.key, self.text = create_api_key(
-            scenario.account, name="shop", role="proxy", at=NOW
-        )
+        self.key, self.text = create_api_key(scenario.account, name="shop", role="proxy", at=NOW)
         self.headers = {
             "X-Affiliate-Proxy": self.text,
             "X-Visitor-Address": VISITOR_IP,

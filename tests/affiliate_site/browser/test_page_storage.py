@@ -92,9 +92,7 @@ def test_bounds_the_texts_of_clicks(page, scenario, monkeypatch, level):
         page.click(scenario.mina, referrer=referrer, landing_page=landing_page)
     columns = ("referrer", "landing_page", "sub_id")
     clicks = scenario.account.clicks.order_by("id").values_list(*columns)
-    texts = [
-        (referrer, f"https://shop.example.net/?sub_id=s{n}", f"s{n}") for n in "01"
-    ]
+    texts = [(referrer, f"https://shop.example.net/?sub_id=s{n}", f"s{n}") for n in "01"]
     assert list(clicks) == [*texts, *[(None, None, None)] * 2]
     assert scenario.account.visitors.count() == 4
     assert page.list_failures() == {}

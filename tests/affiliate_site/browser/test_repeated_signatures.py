@@ -54,10 +54,7 @@ class Page:
 def list_customers(account):
     """ID, affiliate, whether it is confirmed, and warnings of who is not deleted."""
     rows = account.customers.not_deleted().select_related("affiliate").order_by("pk")
-    return [
-        (row.customer_id, row.affiliate.slug, row.is_confirmed, row.warnings)
-        for row in rows
-    ]
+    return [(row.customer_id, row.affiliate.slug, row.is_confirmed, row.warnings) for row in rows]
 
 
 def free_by_api(api, customer):

@@ -188,9 +188,9 @@ def test_woocommerce_sends_an_unknown_program_group(page, group):
 
 
 def test_woocommerce_sends_an_unknown_program_group_with_a_click(page):
-    vid = page.call(
-        "click", referral_code=page.scenario.mina.code, program_group="books"
-    ).json()["vid"]
+    vid = page.call("click", referral_code=page.scenario.mina.code, program_group="books").json()[
+        "vid"
+    ]
 
     assert page.account.visitors.filter(tracking_id=vid).exists()
     assert_odd(page, page.buy(vid=vid))
@@ -200,9 +200,7 @@ def test_a_known_program_group_still_restricts_a_sale(page, scenario):
     other = ProgramScenario(scenario.account, "books", email=None)
     other.program.update_row(program_group="books")
 
-    page.call(
-        "conversion", vid=page.vid, external_id="o", amount=200, program_group="books"
-    )
+    page.call("conversion", vid=page.vid, external_id="o", amount=200, program_group="books")
 
     assert page.account.conversions.count() == 0
     assert page.account.failed_page_calls.get().reason == "invalid_tracking_id"

@@ -58,15 +58,12 @@ def test_counts_the_visit_and_leads_to_the_landing_page(browser, scenario):
     click = scenario.account.clicks.get()
     code = scenario.mina.code
     assert response["Location"] == (
-        f"https://shop.example.net/?click_id={click.public_id}"
-        f"&sub_id=spring-1.a_B&ref={code}"
+        f"https://shop.example.net/?click_id={click.public_id}&sub_id=spring-1.a_B&ref={code}"
     )
     assert click.enrollment == scenario.mina.enrollment
     assert click.sub_id == "spring-1.a_B"
     assert click.referrer == "https://notes.example.org/a"
-    assert click.landing_page == (
-        f"https://shop.example.net/?sub_id=spring-1.a_B&ref={code}"
-    )
+    assert click.landing_page == (f"https://shop.example.net/?sub_id=spring-1.a_B&ref={code}")
     assert (click.user_agent, click.ip) == (AGENT, "203.0.113.7")
 
 
@@ -211,9 +208,7 @@ def disapprove(scenario):
         disapprove,
         lambda scenario: lock_account(scenario.account, at=NOW),
         lambda scenario: scenario.program.update_row(landing_page=""),
-        lambda scenario: archive_program(
-            scenario.account, slug=scenario.program.slug, at=NOW
-        ),
+        lambda scenario: archive_program(scenario.account, slug=scenario.program.slug, at=NOW),
         lambda scenario: scenario.mina.affiliate.update_row(deleted_at=NOW),
     ],
     ids=["disapproved", "locked", "no landing page", "archived", "deleted"],
@@ -286,9 +281,7 @@ def test_refuses_a_prefetch_so_that_the_visit_counts(browser, scenario, purpose)
         ("nl", "This link does not work any more.", "Go to Harbor"),
     ],
 )
-def test_leads_shoppers_of_a_dead_link_to_the_shop(
-    browser, scenario, language, title, button
-):
+def test_leads_shoppers_of_a_dead_link_to_the_shop(browser, scenario, language, title, button):
     type(scenario.account).objects.update(name="Harbor")
     browser.headers["Accept-Language"] = language
     response = browser.follow(path=f"/r/{scenario.account.slug}/gone/")

@@ -172,9 +172,7 @@ def test_a_bot_gets_a_tracking_id_that_refers_to_nothing(page, scenario, agent):
     ("seconds", "clicks"), [(0, 1), (1, 1), (59, 1), (60, 2), (61, 2), (119, 2)]
 )
 @pytest.mark.parametrize("start", [0, 30, 59])
-def test_deduplicates_clicks_within_a_minute(
-    page, scenario, time_machine, start, seconds, clicks
-):
+def test_deduplicates_clicks_within_a_minute(page, scenario, time_machine, start, seconds, clicks):
     time_machine.move_to(NOON + timedelta(seconds=start), tick=False)
     page.click()
 
@@ -223,9 +221,7 @@ def test_unknown_code_keeps_the_click_of_the_previous_id(page, scenario, data):
 
 
 def test_ignores_tracking_id_of_another_account(page, scenario, other_account):
-    other_scenario = ProgramScenario(
-        other_account, prefix="z-", email="z@notes.example.org"
-    )
+    other_scenario = ProgramScenario(other_account, prefix="z-", email="z@notes.example.org")
     previous = BrowserPage(other_scenario).click()
 
     page.click(referral_code="nobody", vid=previous)
@@ -301,20 +297,12 @@ def test_records_line_items_of_a_conversion(page, scenario):
         pytest.param({"coupons": []}, "minakessler", id="no coupon"),
         pytest.param({"customer_id": "acct-o"}, "odettevarga", id="customer"),
         pytest.param({"customer_id": "acct-new"}, "minakessler", id="new customer"),
-        pytest.param(
-            {"customer_id": "acct-o", "coupons": "MINA"}, "odettevarga", id="both"
-        ),
+        pytest.param({"customer_id": "acct-o", "coupons": "MINA"}, "odettevarga", id="both"),
     ],
 )
-def test_customer_and_coupon_take_precedence_over_cookie(
-    page, scenario, data, affiliate
-):
-    scenario.account.coupons.filter(enrollment=scenario.odette.enrollment).update(
-        code="ODETTE"
-    )
-    scenario.account.coupons.filter(enrollment=scenario.mina.enrollment).update(
-        code="MINA"
-    )
+def test_customer_and_coupon_take_precedence_over_cookie(page, scenario, data, affiliate):
+    scenario.account.coupons.filter(enrollment=scenario.odette.enrollment).update(code="ODETTE")
+    scenario.account.coupons.filter(enrollment=scenario.mina.enrollment).update(code="MINA")
     scenario.create_customer("acct-o", coupon="ODETTE")
 
     page.call("conversion", vid=page.click(), external_id="o", amount=200, **data)
@@ -400,9 +388,7 @@ def test_a_503_is_not_stored_as_failed_attempt(page, scenario, monkeypatch, fail
 
 @pytest.mark.parametrize("status", ["new", "trial", "lead"])
 def test_creates_customer_of_the_visitors_click(page, scenario, status):
-    response = page.call(
-        "customer", vid=page.click(), customer_id="acct-1", status=status
-    )
+    response = page.call("customer", vid=page.click(), customer_id="acct-1", status=status)
 
     customer = scenario.account.customers.get()
     assert (response.status_code, response.content) == (204, b"")
@@ -436,9 +422,7 @@ class TestAllEndpoints:
         response = self.send(call, data=data)
 
         assert response.status_code == 400
-        assert response.json() == {
-            "errors": [{"message": "Request body was not valid JSON"}]
-        }
+        assert response.json() == {"errors": [{"message": "Request body was not valid JSON"}]}
         assert response["Access-Control-Allow-Origin"] == "*"
 
     def test_rejects_body_over_one_mebibyte(self, db, call):

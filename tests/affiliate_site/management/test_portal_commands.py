@@ -92,9 +92,7 @@ def test_prints_a_link_to_set_a_password(account):
     assert result["affiliate"] == affiliate.slug
     expires_at = datetime.fromisoformat(result["expires_at"])
     assert timedelta() <= expires_at - before - timedelta(days=7) < timedelta(minutes=1)
-    assert set_portal_password(
-        account, token, password="lamps-at-the-harbor", at=before
-    )
+    assert set_portal_password(account, token, password="lamps-at-the-harbor", at=before)
 
 
 def test_prints_the_link_alone_without_json(account):

@@ -45,9 +45,7 @@ def test_says_why_the_bank_returned_a_payment(scenario, payment):
     apply_payout_results(scenario.account, [result], at=CONFIRMED_AT)
     arguments = (*ARGUMENTS[:-1], "2026-04-30")
 
-    *_, paid, canceled = run_json_command("statement", *arguments)["currencies"]["EUR"][
-        "movements"
-    ]
+    *_, paid, canceled = run_json_command("statement", *arguments)["currencies"]["EUR"]["movements"]
 
     assert [paid["what"], paid["bank_reason"]] == ["payment", None]
     assert canceled["bank_reason"] == "AC04: account closed"

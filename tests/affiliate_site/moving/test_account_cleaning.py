@@ -121,9 +121,7 @@ def test_sends_no_mail_of_a_file(moved, tmp_path):
 
 def test_calculates_the_address_that_is_compared(moved, tmp_path):
     values = {"email": "X@a.test", "email_folded": "victim@b.test"}
-    path = change(
-        moved, tmp_path, lambda it: find(it, "tracking.Affiliate").update(values)
-    )
+    path = change(moved, tmp_path, lambda it: find(it, "tracking.Affiliate").update(values))
     affiliate = read(path).affiliates.get(email="X@a.test")
     assert affiliate.email_folded == "x@a.test"
 

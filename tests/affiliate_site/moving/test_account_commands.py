@@ -80,9 +80,7 @@ def test_fail_with_one_line(moved, account, tmp_path):
 
 
 @pytest.mark.integration
-@pytest.mark.skipif(
-    connection.vendor == "sqlite", reason="compares PostgreSQL with SQLite"
-)
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="compares PostgreSQL with SQLite")
 def test_another_engine_writes_the_same_bytes(moved, tmp_path, monkeypatch):
     monkeypatch.setenv("CREATIVES_DIR", str(tmp_path / "images"))
     database, path = tmp_path / "db.sqlite3", tmp_path / "sqlite.jsonl"

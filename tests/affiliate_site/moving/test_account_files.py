@@ -309,9 +309,7 @@ def test_refuses_sizes_that_are_none(moved, tmp_path, ids):
         ("images", {"content": "PHN2Zz4="}, "images: The image must be"),
     ],
 )
-def test_refuses_values_that_no_export_writes(
-    moved, tmp_path, table, values, reason, creatives
-):
+def test_refuses_values_that_no_export_writes(moved, tmp_path, table, values, reason, creatives):
     path = change(moved, tmp_path, lambda lines: find(lines, table).update(values))
     assert_refused(path, reason)
     assert not list(creatives.rglob("*.*"))
@@ -320,9 +318,7 @@ def test_refuses_values_that_no_export_writes(
 @pytest.mark.parametrize("is_range_wide", [False, True])
 def test_refuses_rows_of_another_account(moved, tmp_path, other_account, is_range_wide):
     """A reference is to a row of the file, also where the file lies about its IDs."""
-    foreign = other_account.affiliates.create(
-        pk=10**6, slug="zz", firstname="zz", lastname="zz"
-    )
+    foreign = other_account.affiliates.create(pk=10**6, slug="zz", firstname="zz", lastname="zz")
 
     def edit(lines):
         find(lines, "tracking.Note")["affiliate"] = foreign.pk
@@ -438,9 +434,7 @@ def test_refuses_values_that_no_form_and_no_service_stores(
 
 def read_sequences():
     """The last ID of each table."""
-    return {
-        label: _get_last_value(table.model) for label, table in list_tables().items()
-    }
+    return {label: _get_last_value(table.model) for label, table in list_tables().items()}
 
 
 def raise_ids(lines, number):
@@ -465,9 +459,7 @@ def test_the_ids_of_a_file_do_not_use_up_those_of_all_accounts(moved, tmp_path):
 
 
 @pytest.mark.parametrize(("place", "number"), [(1, -1), (2, 1), (2, 2**35)])
-def test_refuses_a_range_of_ids_that_is_not_that_of_the_rows(
-    moved, tmp_path, place, number
-):
+def test_refuses_a_range_of_ids_that_is_not_that_of_the_rows(moved, tmp_path, place, number):
     def edit(lines):
         raise_ids(lines, 10)
         get_size(lines, "tracking.Note")[place] += number

@@ -66,9 +66,7 @@ def test_subjects_of_the_audit_log_exist(lagoon):
         if (match := SUBJECT.fullmatch(subject))
     }
     assert {kind for kind, _ in named} == set(tables)
-    assert [
-        (kind, pk) for kind, pk in named if not tables[kind].filter(pk=pk).exists()
-    ] == []
+    assert [(kind, pk) for kind, pk in named if not tables[kind].filter(pk=pk).exists()] == []
 
 
 def test_actors_and_details_name_the_new_rows(lagoon):

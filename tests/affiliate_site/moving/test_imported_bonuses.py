@@ -86,9 +86,7 @@ def test_a_dry_run_holds_nothing(scenario, target, run):
     assert not ImportedObject.objects.filter(account=target).exists()
 
 
-def test_bonuses_of_an_account_that_was_imported_once_are_granted_here(
-    scenario, target, run
-):
+def test_bonuses_of_an_account_that_was_imported_once_are_granted_here(scenario, target, run):
     scenario.create_bonus(goal=1, value=5)
     sell(scenario, on(3, 10))
     run(on(3, 20))
@@ -121,9 +119,7 @@ def test_bonuses_granted_late_have_periods_of_their_own(scenario, target, run):
     assert list_periods(target) == [date(2026, 2, 1), date(2026, 3, 1)]
 
 
-def test_bonuses_for_all_time_come_over_and_are_not_granted_again(
-    scenario, target, run
-):
+def test_bonuses_for_all_time_come_over_and_are_not_granted_again(scenario, target, run):
     scenario.create_bonus(goal=1, value=5, period="all_time", title="First sale")
     scenario.create_bonus(goal=2, value=9, period="all_time", title="Second sale")
     sell(scenario, on(3, 10))

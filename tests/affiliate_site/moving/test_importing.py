@@ -52,9 +52,7 @@ def answer(request):
         request.url.raw_path.decode(),
         headers={"X-Api-Key": request.headers["X-Api-Key"]},
     )
-    return httpx.Response(
-        response.status_code, headers=response.headers, content=response.content
-    )
+    return httpx.Response(response.status_code, headers=response.headers, content=response.content)
 
 
 def read_pages(api, path):
@@ -89,9 +87,7 @@ def source_account(scenario):
     group = create_group(account, title="Gold", at=CONVERSION_CREATED_AT)
     scenario.create_group_rate(group, "12.5")
     scenario.create_commission_type("flat", "2.5", kind="fixed")
-    odette = scenario.create_enrolled_affiliate(
-        "Odette", "Varga", email="odette@notes.example.org"
-    )
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga", email="odette@notes.example.org")
     nils = scenario.create_enrolled_affiliate("Nils", "Berg", approved=None)
     scenario.add_child(scenario.mina, odette)
     scenario.create_level(2, "3")
@@ -130,9 +126,7 @@ def source_account(scenario):
         )
         for row in account.commissions.filter(conversion=conversion):
             if number % 5 != 4:
-                scenario.set_status(
-                    row, "disapproved" if number % 5 == 3 else "approved", at=at
-                )
+                scenario.set_status(row, "disapproved" if number % 5 == 3 else "approved", at=at)
         if number % 6 == 5:
             scenario.change_amount(conversion, "77.7", at=at)
     scenario.pay("25.5", at=CONVERSION_CREATED_AT + timedelta(days=20))
@@ -170,13 +164,11 @@ def test_every_list_answers_the_same(source_account, target, make_import, make_k
     assert report.problems == []
     there, here = (ApiClient(make_key(each)) for each in (source_account, target))
     for path in LISTS:
-        assert forget_numbers(read_pages(here, path)) == forget_numbers(
-            read_pages(there, path)
-        ), path
+        assert forget_numbers(read_pages(here, path)) == forget_numbers(read_pages(there, path)), (
+            path
+        )
     assert compare_balances(target, moving.source) == []
-    assert get_payable_balances_by_slug(target) == get_payable_balances_by_slug(
-        source_account
-    )
+    assert get_payable_balances_by_slug(target) == get_payable_balances_by_slug(source_account)
     assert_ledger_consistent(target)
 
 
@@ -257,9 +249,7 @@ def test_goes_on_where_a_run_was_stopped(target, source_account, make_import):
     make_import(target).run()
     assert target.conversions.count() == source_account.conversions.count()
     assert target.commissions.count() == source_account.commissions.count()
-    assert get_payable_balances_by_slug(target) == get_payable_balances_by_slug(
-        source_account
-    )
+    assert get_payable_balances_by_slug(target) == get_payable_balances_by_slug(source_account)
     assert_ledger_consistent(target)
 
 
@@ -301,9 +291,7 @@ def change_much(scenario):
     cancel_customer(account, public_id=customer.public_id, at=at)
 
 
-def test_a_mirror_takes_over_what_changed(
-    source_account, scenario, target, make_import, make_key
-):
+def test_a_mirror_takes_over_what_changed(source_account, scenario, target, make_import, make_key):
     make_import(target).run()
     change_much(scenario)
     moving = make_import(target, is_mirror=True)
@@ -311,32 +299,26 @@ def test_a_mirror_takes_over_what_changed(
     assert report.problems == []
     there, here = (ApiClient(make_key(each)) for each in (source_account, target))
     for path in LISTS:
-        assert forget_numbers(read_pages(here, path)) == forget_numbers(
-            read_pages(there, path)
-        ), path
+        assert forget_numbers(read_pages(here, path)) == forget_numbers(read_pages(there, path)), (
+            path
+        )
     assert compare_balances(target, moving.source) == []
     assert_ledger_consistent(target)
     again = make_import(target, is_mirror=True).run()
     assert (again.created, again.updated, again.removed) == ({}, {}, {})
 
 
-def test_a_source_that_lost_its_sales_ends_none_here(
-    source_account, target, make_import
-):
+def test_a_source_that_lost_its_sales_ends_none_here(source_account, target, make_import):
     make_import(target).run()
     count = target.conversions.not_deleted().count()
     source_account.conversions.update(deleted_at=LATER)
     report = make_import(target, is_mirror=True).run()
     problems = [each for each in report.problems if each["code"] == "too_many_gone"]
-    assert [(it["kind"], it["value"]) for it in problems] == [
-        ("conversion", f"{count} of {count}")
-    ]
+    assert [(it["kind"], it["value"]) for it in problems] == [("conversion", f"{count} of {count}")]
     assert target.conversions.not_deleted().count() == count
 
 
-def test_a_sale_that_comes_back_has_its_commissions(
-    source_account, scenario, target, make_import
-):
+def test_a_sale_that_comes_back_has_its_commissions(source_account, scenario, target, make_import):
     make_import(target).run()
     sale = source_account.conversions.order_by("id")[3]
     scenario.delete(sale, at=LATER)
@@ -378,9 +360,7 @@ def test_two_runs_at_once_store_nothing_twice(source_account, target, make_impor
         "not_storable",
     }
     assert target.payments.count() == source_account.payments.count()
-    assert get_payable_balances_by_slug(target) == get_payable_balances_by_slug(
-        source_account
-    )
+    assert get_payable_balances_by_slug(target) == get_payable_balances_by_slug(source_account)
 
 
 def test_a_payment_that_was_made_meanwhile_is_linked_later(
@@ -401,9 +381,7 @@ def test_a_payment_that_was_made_meanwhile_is_linked_later(
     assert target.commissions.filter(payment__isnull=False).count() == paid.count()
 
 
-def test_a_payment_that_the_ledger_refuses_is_nobody_elses(
-    scenario, target, make_import
-):
+def test_a_payment_that_the_ledger_refuses_is_nobody_elses(scenario, target, make_import):
     """The ledger writes after the page: what it refuses is not remembered."""
     moving = make_import(target)
     moving.import_rules()

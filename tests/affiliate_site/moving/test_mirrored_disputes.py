@@ -50,9 +50,7 @@ def run(scenario, target):
 @pytest.fixture
 def commission(scenario, run):
     """The commission of a sale that was imported, at the source."""
-    return scenario.get_commission(
-        scenario.create_conversion("100", external_id="pi_1")
-    )
+    return scenario.get_commission(scenario.create_conversion("100", external_id="pi_1"))
 
 
 @pytest.fixture
@@ -77,9 +75,7 @@ def get_status(account):
     return account.commissions.get().status
 
 
-def test_waits_for_the_end_of_the_dispute(
-    scenario, commission, connection, target, run
-):
+def test_waits_for_the_end_of_the_dispute(scenario, commission, connection, target, run):
     scenario.approve(commission, at=LATER)
     run(1)
     assert get_status(target) == "pending"
@@ -103,9 +99,7 @@ def test_a_decision_that_the_source_takes_back_is_none(
     assert get_status(target) == "pending"
 
 
-def test_what_the_source_has_paid_is_paid(
-    scenario, commission, connection, target, run
-):
+def test_what_the_source_has_paid_is_paid(scenario, commission, connection, target, run):
     scenario.approve(commission, at=LATER)
     run(1)
     scenario.pay("10", at=LATER)
@@ -115,9 +109,7 @@ def test_what_the_source_has_paid_is_paid(
     assert target.shop_orders.get().held == []
 
 
-def test_a_commission_that_comes_later_waits_too(
-    scenario, commission, connection, target, run
-):
+def test_a_commission_that_comes_later_waits_too(scenario, commission, connection, target, run):
     add_commissions(
         scenario.account,
         conversion_id=commission.conversion_id,

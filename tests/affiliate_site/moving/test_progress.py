@@ -37,9 +37,7 @@ def test_says_total_rate_and_rest(progress, clock, lines):
     progress("conversion", 100, 100_000)
     clock.seconds = 57
     progress("conversion", 12_298, 100_000)
-    assert lines == [
-        "conversions: 12,298 of about 100,000, 214 a second, 7 minutes left"
-    ]
+    assert lines == ["conversions: 12,298 of about 100,000, 214 a second, 7 minutes left"]
 
 
 @pytest.mark.parametrize(

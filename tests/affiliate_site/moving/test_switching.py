@@ -132,16 +132,12 @@ def test_the_rates_of_our_programs_are_ours(scenario, run, target):
     assert not target.commission_types.filter(identifier="flat").exists()
 
 
-def test_a_commission_of_a_sale_that_was_removed_here_is_listed(
-    scenario, sales, run, target
-):
+def test_a_commission_of_a_sale_that_was_removed_here_is_listed(scenario, sales, run, target):
     run(is_final=True)
     gone = target.conversions.get(external_id="order-1")
     target.conversions.filter(pk=gone.pk).update(deleted_at=LATER)
     commission = scenario.get_commission(sales[1])
-    target.imported_objects.filter(
-        kind="commission", source_id=str(commission.pk)
-    ).delete()
+    target.imported_objects.filter(kind="commission", source_id=str(commission.pk)).delete()
     (problem,) = run(days=2).report.problems
     assert (problem["kind"], problem["code"]) == ("commission", "removed_here")
 
@@ -210,9 +206,7 @@ def test_the_switch_moves_with_the_account(run, target, tmp_path):
 def command(source_key, monkeypatch):
     """The arguments of the command, which reads this service."""
     transport = httpx.MockTransport(answer)
-    monkeypatch.setattr(
-        import_account, "SourceServer", partial(SourceServer, transport=transport)
-    )
+    monkeypatch.setattr(import_account, "SourceServer", partial(SourceServer, transport=transport))
     monkeypatch.setenv("SOURCE_API_KEY", source_key)
     return ("import_account", "moved", "--from", "http://testserver/1.6", "--mirror")
 
@@ -220,9 +214,9 @@ def command(source_key, monkeypatch):
 def test_the_command_switches(scenario, sales, target, command):
     result = run_json_command(*command, "--final")
     assert (result["kept_ours"], result["differences"]) == ({}, [])
-    assert target.imported_objects.get(kind="switch").created_at.strftime(
-        "%Y-%m-%d"
-    ) in str(result["switched_at"])
+    assert target.imported_objects.get(kind="switch").created_at.strftime("%Y-%m-%d") in str(
+        result["switched_at"]
+    )
 
     change_source(scenario, sales)
     lines = run_command(*command).splitlines()  # differs, and says why: no error
@@ -278,9 +272,7 @@ def lose_sales(scenario, sales):
         scenario.delete(sale, at=LATER)
 
 
-def test_a_final_run_does_not_switch_while_something_is_left_out(
-    scenario, sales, run, target
-):
+def test_a_final_run_does_not_switch_while_something_is_left_out(scenario, sales, run, target):
     run()
     lose_sales(scenario, sales)
     moving = run(days=1, is_final=True)
@@ -307,9 +299,7 @@ def test_a_final_run_does_not_switch_while_balances_differ(sales, run, target):
     assert_ledger_consistent(target)
 
 
-def test_the_command_says_that_it_has_not_switched(
-    scenario, sales, target, command, capsys
-):
+def test_the_command_says_that_it_has_not_switched(scenario, sales, target, command, capsys):
     run_json_command(*command)
     lose_sales(scenario, sales)
     with pytest.raises(SystemExit):
@@ -336,9 +326,7 @@ def test_links_that_are_ours_stay_ours(scenario, run, target):
     for code in ("old-mina", "mina-shop"):
         target.referral_code_aliases.create(enrollment=mina, code=code)
     late = scenario.create_enrolled_affiliate("Odette", "Varga")
-    scenario.account.referral_codes.filter(enrollment=late.enrollment).update(
-        code="old-mina"
-    )
+    scenario.account.referral_codes.filter(enrollment=late.enrollment).update(code="old-mina")
     scenario.program.update_row(landing_page="https://shop.example/")
     target.programs.update(landing_page="https://shop.example/")
     prospect = scenario.account.prospects.create(
@@ -360,9 +348,7 @@ def test_links_that_are_ours_stay_ours(scenario, run, target):
     ]
 
 
-def test_a_mirror_does_not_bring_back_who_was_erased(
-    scenario, sales, run, target, settings
-):
+def test_a_mirror_does_not_bring_back_who_was_erased(scenario, sales, run, target, settings):
     """Also after another key was added: the digests of the earlier one are known."""
     create_note(scenario.account, affiliate=scenario.mina.affiliate, text="x", at=LATER)
     run()

@@ -68,9 +68,7 @@ def delete(account, *options):
 def test_deletes_all_of_one_account_and_nothing_of_another(
     samples, account, other_account, tmp_path
 ):
-    dry = run_json_command(
-        "delete_account", account.slug, "--dry-run", "--accept-unpaid"
-    )
+    dry = run_json_command("delete_account", account.slug, "--dry-run", "--accept-unpaid")
     with assert_unchanged(other_account):
         result = delete(account, "--accept-unpaid")
 
@@ -115,9 +113,7 @@ def test_the_chain_counts_again_and_names_the_account(samples, account, other_ac
         execute("UPDATE accounts_auditlogentry SET kind = 'changed'")
 
 
-def test_a_second_deletion_goes_on_after_a_kill(
-    samples, account, other_account, monkeypatch
-):
+def test_a_second_deletion_goes_on_after_a_kill(samples, account, other_account, monkeypatch):
     seal()
     number = 0
 
@@ -200,9 +196,7 @@ def test_asks_for_the_name(account, monkeypatch, capsys, answer, is_gone):
 def test_refuses_while_the_ledger_does_not_agree(samples, account):
     account.ledger_accounts.filter(kind="payable").update(balance=1)
 
-    message = run_failing_command(
-        "delete_account", account.slug, "--yes", "--accept-unpaid"
-    )
+    message = run_failing_command("delete_account", account.slug, "--yes", "--accept-unpaid")
 
     assert "check_ledger finds" in message
     assert count_rows(account)
@@ -231,7 +225,5 @@ def test_indexes_what_refers_to_large_tables(committed_db, monkeypatch):
     created = [each for each in made if each.startswith("CREATE")]
     assert any("accounts_delivery (event_id)" in each for each in created)
     with connection.cursor() as cursor:
-        constraints = connection.introspection.get_constraints(
-            cursor, "accounts_delivery"
-        )
+        constraints = connection.introspection.get_constraints(cursor, "accounts_delivery")
     assert not any(name.startswith("of_deletion_") for name in constraints)

@@ -45,16 +45,12 @@ def no_ledger_check(monkeypatch):
 
 def read_plans(file) -> set[str]:
     with closing(sqlite3.connect(file)) as connection:
-        return {
-            name for (name,) in connection.execute("SELECT name FROM accounts_plan")
-        }
+        return {name for (name,) in connection.execute("SELECT name FROM accounts_plan")}
 
 
 def add_plan(file, name) -> None:
     with closing(sqlite3.connect(file)) as connection, connection:
-        columns = [
-            row[1] for row in connection.execute("PRAGMA table_info(accounts_plan)")
-        ]
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(accounts_plan)")]
         row = connection.execute("SELECT * FROM accounts_plan LIMIT 1").fetchone()
         values = dict(zip(columns, row, strict=True)) | {"id": None, "name": name}
         marks = ", ".join("?" * len(columns))
@@ -225,9 +221,7 @@ def test_never_writes_over_the_database(database, no_ledger_check):
     assert database.read_bytes() == before
 
 
-def test_ignores_the_write_ahead_log_of_another_database(
-    database, tmp_path, no_ledger_check
-):
+def test_ignores_the_write_ahead_log_of_another_database(database, tmp_path, no_ledger_check):
     """SQLite would apply it to the restored file."""
     file = tmp_path / "copy.sqlite3"
     create_backup(database, file, force=False)
@@ -257,9 +251,7 @@ def test_refuses_a_file_with_a_log_beside_it(database, tmp_path, no_ledger_check
         restore_backup(file, database, force=True, at=AT)
 
 
-def test_keeps_one_name_of_a_database_after_a_killed_restore(
-    database, tmp_path, no_ledger_check
-):
+def test_keeps_one_name_of_a_database_after_a_killed_restore(database, tmp_path, no_ledger_check):
     file = tmp_path / "copy.sqlite3"
     create_backup(database, file, force=False)
     left = tmp_path / "db.sqlite3.before-20270101T000000Z"
@@ -316,9 +308,7 @@ def test_tells_a_broken_ledger_from_a_failed_check(database, tmp_path):
 def test_command_names_the_file(committed_db, tmp_path, no_ledger_check, monkeypatch):
     recorded = []
     monkeypatch.setattr(backup, "VAR_DIR", tmp_path)
-    monkeypatch.setattr(
-        backup, "record_command_run", lambda name, at: recorded.append(name)
-    )
+    monkeypatch.setattr(backup, "record_command_run", lambda name, at: recorded.append(name))
     file = tmp_path / "copy.sqlite3"
 
     result = run_json_command("backup", str(file), "--keep", "14")

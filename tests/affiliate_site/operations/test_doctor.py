@@ -123,9 +123,7 @@ def test_a_warning_is_no_failure(nightly_runs, installation):
 
 
 def test_startup_runs_only_what_must_hold(db):
-    names = [
-        check["name"] for check in run_json_command("doctor", "--startup")["checks"]
-    ]
+    names = [check["name"] for check in run_json_command("doctor", "--startup")["checks"]]
 
     assert sorted(names) == sorted(doctor.STARTUP_CHECKS)
 
@@ -179,9 +177,7 @@ def test_reports_a_failing_system_check(monkeypatch):
 def test_misses_static_files_that_were_not_collected(monkeypatch, settings, tmp_path):
     settings.STATIC_ROOT = tmp_path
     settings.STORAGES = {
-        "staticfiles": {
-            "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
-        }
+        "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"}
     }
 
     finding = doctor.check_static_files(NOW)
@@ -419,9 +415,7 @@ def test_wants_a_worker_and_a_mail_server_if_mail_waits(account, settings):
     record_command_run("deliver_webhooks", at=NOW)
     assert get_status("webhook_worker", NOW) == "ok"
     settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
-    assert get_finding("webhook_worker", NOW).detail == (
-        "mails wait for a mail server: 1"
-    )
+    assert get_finding("webhook_worker", NOW).detail == ("mails wait for a mail server: 1")
 
 
 def test_warns_about_nightly_commands_until_they_ran(no_runs):
@@ -580,9 +574,7 @@ def test_does_not_create_a_database(tmp_path):
     result = run_manage_py("doctor", database=file)
 
     assert result.exit_code == 1
-    assert f"failure  database: there is no {file} -> run manage.py migrate" in (
-        result.stdout
-    )
+    assert f"failure  database: there is no {file} -> run manage.py migrate" in (result.stdout)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -65,12 +65,8 @@ def test_liveness_performs_no_query(client, db, capture_queries):
     assert len(queries) == 0
 
 
-@pytest.mark.parametrize(
-    "failure", [OperationalError(DETAIL), InterfaceError(DETAIL)], ids=repr
-)
-def test_readiness_fails_without_database(
-    client, db, monkeypatch, captured_log_records, failure
-):
+@pytest.mark.parametrize("failure", [OperationalError(DETAIL), InterfaceError(DETAIL)], ids=repr)
+def test_readiness_fails_without_database(client, db, monkeypatch, captured_log_records, failure):
     def fail():
         raise failure
 
@@ -81,9 +77,7 @@ def test_readiness_fails_without_database(
 
     assert response.status_code == 503
     assert response.json() == {"status": "unavailable"}
-    assert DETAIL in "".join(
-        record.get("reason", "") for record in captured_log_records()
-    )
+    assert DETAIL in "".join(record.get("reason", "") for record in captured_log_records())
 
 
 def test_readiness_fails_with_unapplied_migration(client, db, captured_log_records):
@@ -108,13 +102,9 @@ def test_readiness_caches_migration_check(client, db, capture_queries):
     assert not any("django_migrations" in query["sql"] for query in queries)
 
 
-@pytest.mark.parametrize(
-    ("free", "status"), [(49, 503), (51, 200)], ids=["below 5 %", "above 5 %"]
-)
+@pytest.mark.parametrize(("free", "status"), [(49, 503), (51, 200)], ids=["below 5 %", "above 5 %"])
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="needs SQLite")
-def test_readiness_requires_free_disk_space_on_sqlite(
-    client, db, monkeypatch, free, status
-):
+def test_readiness_requires_free_disk_space_on_sqlite(client, db, monkeypatch, free, status):
     disk = Disk(total=1000, used=1000 - free, free=free)
     monkeypatch.setattr("shutil.disk_usage", lambda path: disk)
 

@@ -68,9 +68,7 @@ REQUESTS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "headers", "status"), REQUESTS.values(), ids=REQUESTS
-)
+@pytest.mark.parametrize(("method", "path", "headers", "status"), REQUESTS.values(), ids=REQUESTS)
 def test_a_trace_id_appears_in_exactly_one_record(
     non_raising_client, captured_log_records, method, path, headers, status
 ):
@@ -78,11 +76,7 @@ def test_a_trace_id_appears_in_exactly_one_record(
         method, path, headers={"X-Api-Key": non_raising_client.key} | headers
     )
 
-    found = [
-        line
-        for line in captured_log_records()
-        if response["X-Trace-Id"] in json.dumps(line)
-    ]
+    found = [line for line in captured_log_records() if response["X-Trace-Id"] in json.dumps(line)]
     assert response.status_code == status
     assert [line["traceId"] for line in found] == [response["X-Trace-Id"]]
     assert [line["status"] for line in found] == [status]
@@ -113,9 +107,7 @@ def test_logs_the_traceback_in_the_same_record(
     assert f"{error}: {CRASH_MESSAGE}" in line["exception"]
 
 
-@pytest.mark.parametrize(
-    "path", ["/dummies/", "/dummies/refused/", "/dummies/conflict/"]
-)
+@pytest.mark.parametrize("path", ["/dummies/", "/dummies/refused/", "/dummies/conflict/"])
 def test_logs_no_traceback_of_a_client_error(api, captured_log_records, path):
     api.get(path)
 
@@ -130,9 +122,7 @@ def test_logs_account_and_key_prefix_but_not_the_key(
 ):
     api.get("/programs/")
 
-    assert (
-        captured_log_records()[0]["key"] == ApiKey.objects.get(account=account).prefix
-    )
+    assert captured_log_records()[0]["key"] == ApiKey.objects.get(account=account).prefix
     assert api.key not in captured_log()
     assert api.key[12:] not in captured_log()
 
@@ -155,9 +145,7 @@ def test_logs_no_account_for_an_unknown_key(client, db, captured_log_records, he
         (f"/programs/{CANARY}/{CANARY}/", None),
     ],
 )
-def test_logs_the_route_but_not_the_path(
-    api, captured_log, captured_log_records, path, route
-):
+def test_logs_the_route_but_not_the_path(api, captured_log, captured_log_records, path, route):
     api.get(path)
 
     assert captured_log_records()[0]["route"] == route
@@ -181,9 +169,7 @@ def test_does_not_log_headers_of_an_unknown_path(client, captured_log, accept):
     assert CANARY not in captured_log()
 
 
-def test_counts_the_queries_of_each_request_separately(
-    api, account, captured_log_records
-):
+def test_counts_the_queries_of_each_request_separately(api, account, captured_log_records):
     api.get("/programs/")
     ProgramFactory(account=account)
     api.get("/nothing/")

@@ -98,9 +98,7 @@ def test_reports_what_the_database_knows(rf, account):
     record_command_run("prune", at=at)
     AccountFactory()
     record_reconciliation(account, discrepancy_count=2, at=at)
-    endpoint = account.webhook_endpoints.create(
-        public_id="wh_1", url="https://a.example"
-    )
+    endpoint = account.webhook_endpoints.create(public_id="wh_1", url="https://a.example")
     event = account.audit_log.create(kind="conversion.created", subject="conversion:1")
     for number, due_at in enumerate((at, timezone.now() + timedelta(hours=1), None)):
         account.deliveries.create(
@@ -143,9 +141,7 @@ def test_counts_the_requests_of_all_processes(committed_db, monkeypatch):
             client = server.connect(key)
             assert client.request("GET", "/programs/")[0] == 200
             assert client.request("GET", "/nothing/")[0] == 404
-        client.http.request(
-            "GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"}
-        )
+        client.http.request("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
         text = client.http.getresponse().read().decode()
     found = Metrics(text)
 

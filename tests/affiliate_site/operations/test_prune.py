@@ -63,9 +63,7 @@ def expired_rows(account, other_account):
     now = timezone.now()
     for number, age in enumerate((MINUTE, -MINUTE)):
         started_at = now - DAY - age
-        RateWindow.objects.create(
-            subject=f"key {number}", started_at=started_at, hits=1
-        )
+        RateWindow.objects.create(subject=f"key {number}", started_at=started_at, hits=1)
     for owner, prefix in ((account, ""), (other_account, "zz-marker-")):
         connection = create_connection(owner, kind="stripe", at=now)
         for number, age in enumerate((MINUTE, -MINUTE)):
@@ -89,9 +87,7 @@ def expired_rows(account, other_account):
                 body=b"{}",
                 created_at=now - DAY - age,
             )
-            scenario = ProgramScenario(
-                owner, f"program-{number}", prefix=prefix, email=None
-            )
+            scenario = ProgramScenario(owner, f"program-{number}", prefix=prefix, email=None)
             click = scenario.create_click(at=now - 90 * DAY - age)
             click.update_row(ip="192.0.2.7", user_agent="Harbor/1")
             owner.visitors.create(
@@ -173,8 +169,7 @@ def test_deletes_in_batches(expired_rows, monkeypatch, capture_queries):
     monkeypatch.setattr(retention, "DELETE_BATCH_SIZE", 2)
     yesterday = timezone.now() - DAY
     RateWindow.objects.bulk_create(
-        RateWindow(subject=f"old {number}", started_at=yesterday, hits=1)
-        for number in range(4)
+        RateWindow(subject=f"old {number}", started_at=yesterday, hits=1) for number in range(4)
     )
 
     with capture_queries() as queries:
@@ -313,9 +308,7 @@ def test_queues_mail_about_new_sales(account, scenario, settings):
     assert f"/partners/{account.slug}/sales/\n" in mail.text
 
 
-def test_an_error_of_one_account_is_logged_and_the_others_go_on(
-    account, other_account, caplog
-):
+def test_an_error_of_one_account_is_logged_and_the_others_go_on(account, other_account, caplog):
     """A time zone that nobody knows: what a foreign file may have brought."""
     Account.objects.filter(pk=account.pk).update(time_zone="Mars/Base")
     ran_at = get_command_runs()["prune"]

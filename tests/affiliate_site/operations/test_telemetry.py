@@ -180,9 +180,7 @@ def test_drops_everything_else_of_an_event():
 
     assert error_reports.select_fields(event, {}) == {
         "level": "error",
-        "exception": {
-            "values": [{"type": "KeyError", "stacktrace": {"frames": [{"lineno": 7}]}}]
-        },
+        "exception": {"values": [{"type": "KeyError", "stacktrace": {"frames": [{"lineno": 7}]}}]},
     }
 
 

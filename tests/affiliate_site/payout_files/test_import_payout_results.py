@@ -45,12 +45,8 @@ def test_prints_what_it_applied(account, run, path):
     result = run_json_command(COMMAND, "harbor", path, "--format", "csv")
     assert planned == result
     assert result == {
-        "settled": [
-            {"payment": first, "amount": 20.5, "reason": "", "reference": "R1"}
-        ],
-        "failed": [
-            {"payment": second, "amount": 30, "reason": "AC04", "reference": ""}
-        ],
+        "settled": [{"payment": first, "amount": 20.5, "reason": "", "reference": "R1"}],
+        "failed": [{"payment": second, "amount": 30, "reason": "AC04", "reference": ""}],
         "unknown": [
             {
                 "payment": third,

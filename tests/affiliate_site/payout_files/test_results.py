@@ -132,18 +132,14 @@ class TestStatusReport:
         assert read_one(write_status_report((BANK1, status, ""))).state == state
 
     def test_reads_the_status_of_a_whole_message(self):
-        group = (
-            "<GrpSts>RJCT</GrpSts><StsRsnInf><Rsn><Prtry>LIMIT</Prtry></Rsn>"
-            "</StsRsnInf>"
-        )
+        group = "<GrpSts>RJCT</GrpSts><StsRsnInf><Rsn><Prtry>LIMIT</Prtry></Rsn></StsRsnInf>"
         result = read_one(write_status_report(group=group))
         assert (result.name, result.state) == ("pr-AAAABBBBCCCCDDDD", "failed")
         assert (result.is_message, result.reason) == (True, "LIMIT")
 
     def test_reads_the_number_and_the_sum_of_the_message(self):
         group = (
-            "<OrgnlNbOfTxs>2</OrgnlNbOfTxs><OrgnlCtrlSum>40.50</OrgnlCtrlSum>"
-            "<GrpSts>ACSC</GrpSts>"
+            "<OrgnlNbOfTxs>2</OrgnlNbOfTxs><OrgnlCtrlSum>40.50</OrgnlCtrlSum><GrpSts>ACSC</GrpSts>"
         )
         result = read_one(write_status_report(group=group))
         assert (result.count, result.amount) == (2, Decimal("40.5"))
@@ -165,10 +161,7 @@ class TestStatusReport:
             ]
         )
         report = write_status_report(group="<GrpSts>PART</GrpSts>", part=parts)
-        assert [
-            (it.name, it.state, it.count, it.reason, it.is_message)
-            for it in read(report)
-        ] == [
+        assert [(it.name, it.state, it.count, it.reason, it.is_message) for it in read(report)] == [
             ("pr-AAAABBBBCCCCDDDD.2", "failed", 3, "AC06: account blocked", True),
             ("SALARIES", "settled", 3, "", True),
         ]
@@ -210,13 +203,8 @@ class TestStatusReport:
         ],
     )
     def test_a_reason_in_words_says_that_it_is_a_duplicate(self, words):
-        reason = (
-            f"<StsRsnInf><Rsn><Cd>NARR</Cd></Rsn><AddtlInf>{words}</AddtlInf>"
-            "</StsRsnInf>"
-        )
-        assert read_one(write_status_report((BANK1, "RJCT", reason))).state == (
-            "duplicate"
-        )
+        reason = f"<StsRsnInf><Rsn><Cd>NARR</Cd></Rsn><AddtlInf>{words}</AddtlInf></StsRsnInf>"
+        assert read_one(write_status_report((BANK1, "RJCT", reason))).state == ("duplicate")
         assert read_one(write_status_report((BANK1, "ACSC", reason))).state == "settled"
 
 
@@ -308,9 +296,7 @@ class TestStatement:
     def test_refuses_an_amount_of_too_many_digits(self, amount):
         """A sum with it, or any text of it, would be as long."""
         assert "is no amount" in fail(write_camt(write_entry(amount=amount)))
-        assert "in row 2 is no amount" in fail(
-            f"payment,state,amount\n{PA1},paid,{amount}"
-        )
+        assert "in row 2 is no amount" in fail(f"payment,state,amount\n{PA1},paid,{amount}")
 
     def test_passes_over_other_bookings(self):
         assert read(write_camt(write_entry("rent"), write_entry("NOTPROVIDED"))) == []
@@ -338,9 +324,7 @@ class TestHostileXml:
     @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
     def test_reads_the_encodings_that_xml_declares(self, encoding):
         declared = {"utf-8-sig": "utf-8", "cp1252": "windows-1252"}
-        text = write_camt(
-            write_entry(direction="CRDT", more="<AddtlTxInf>ö</AddtlTxInf>")
-        )
+        text = write_camt(write_entry(direction="CRDT", more="<AddtlTxInf>ö</AddtlTxInf>"))
         name = declared.get(encoding, encoding)
         text = text.replace('"1.0"', f'"1.0" encoding="{name}"')
         [result] = read_results(text.encode(encoding))
@@ -392,9 +376,7 @@ class TestLists:
         )
         day = date(2026, 4, 6)
         assert read(text) == [
-            PayoutResult(
-                PA1, "settled", Decimal("1012.50"), "EUR", reference="9X", day=day
-            ),
+            PayoutResult(PA1, "settled", Decimal("1012.50"), "EUR", reference="9X", day=day),
             PayoutResult(
                 PA2,
                 "unknown",

@@ -116,10 +116,7 @@ def test_records_each_file_that_is_made(run):
     assert bank.build(run, at=AT).content == first.content
     paypal.build(run, at=AT)
     rows = run.account.payout_files.order_by("id")
-    assert [
-        (row.format, row.message_id and row.message_id[:3], row.payments)
-        for row in rows
-    ] == [
+    assert [(row.format, row.message_id and row.message_id[:3], row.payments) for row in rows] == [
         (each.format, prefix, [str(line.payment) for line in each.lines])
         for each, prefix in ((bank, "pr-"), (paypal, None))
     ]
@@ -187,10 +184,7 @@ def test_an_erased_receiver_blocks_no_file_of_others(scenario, other, names, is_
     mina = Paid("20") if other.method == "bank" else WISE
     nils = Paid(**{**vars(other), "slug": "nilsberg"})
     run = create_run(scenario.account, mina, nils)
-    files = {
-        each.name.removeprefix(f"{run.public_id}-"): each
-        for each in plan_default_files(run)
-    }
+    files = {each.name.removeprefix(f"{run.public_id}-"): each for each in plan_default_files(run)}
     assert list(files) == names
     if is_made:
         files[names[1]].build(run, at=AT)

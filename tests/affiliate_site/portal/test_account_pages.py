@@ -136,9 +136,7 @@ def test_shows_no_end_of_what_goes_on(mina, other_account, portal, scenario):
         ("profile/edit/", {"firstname": "Ina", "lastname": "K"}, "affiliate.updated"),
     ],
 )
-def test_the_affiliate_is_the_actor(
-    mina, account, portal, scenario, page, entries, kind
-):
+def test_the_affiliate_is_the_actor(mina, account, portal, scenario, page, entries, kind):
     mina.post(f"{portal}{page}", entries)
     event = account.audit_log.get(kind=kind)
     assert event.actor == f"affiliate {scenario.mina.affiliate.pk}"

@@ -93,8 +93,7 @@ def test_a_stranger_becomes_an_affiliate(client, account, portal, scenario, send
     assert COOKIE in client.cookies
     page = read(client.get(portal))
     assert (
-        f"Your application for {scenario.program.title} waits for a decision of"
-        f" {account.name}."
+        f"Your application for {scenario.program.title} waits for a decision of {account.name}."
     ) in page
     assert page.endswith("No sale yet.")  # there is no link to share
     affiliate = account.affiliates.get(email=EMAIL)
@@ -161,17 +160,13 @@ def test_each_link_confirms_what_it_shows(client, account, portal, scenario, ent
     assert account.affiliates.filter(email=EMAIL).count() == 1
 
 
-def test_the_applications_to_another_account_stay(
-    client, account, other_account, portal, send
-):
+def test_the_applications_to_another_account_stay(client, account, other_account, portal, send):
     update_portal_settings(
         other_account, changes={"is_on": True, "is_open": True}, at=timezone.now()
     )
     program = ProgramFactory(account=other_account, slug="zz-boats")
     send()
-    client.post(
-        f"/partners/{other_account.slug}/apply/", ENTRIES | {"program": program.slug}
-    )
+    client.post(f"/partners/{other_account.slug}/apply/", ENTRIES | {"program": program.slug})
     client.post(get_path(account))
     assert other_account.portal_applications.get().used_at is None
 
@@ -183,9 +178,7 @@ def test_an_unknown_recruiter_is_ignored(client, account, portal, entries, by):
     assert account.affiliates.get(email=EMAIL).parent is None
 
 
-def test_known_and_unknown_addresses_get_the_same_answer(
-    account, portal, scenario, send
-):
+def test_known_and_unknown_addresses_get_the_same_answer(account, portal, scenario, send):
     scenario.mina.affiliate.update_row(email=EMAIL, email_folded=EMAIL)
     known = send()
     assert account.mails.get().affiliate == scenario.mina.affiliate
@@ -205,9 +198,7 @@ def test_known_and_unknown_addresses_get_the_same_answer(
         (True, "You have an account already: sign in here:"),
     ],
 )
-def test_says_to_who_has_applied_that_it_arrived(
-    account, portal, scenario, send, approved, text
-):
+def test_says_to_who_has_applied_that_it_arrived(account, portal, scenario, send, approved, text):
     scenario.mina.affiliate.update_row(email=EMAIL, email_folded=EMAIL)
     account.enrollments.update(approved=approved)
     send()
@@ -231,9 +222,7 @@ def test_limits_the_applications_of_a_client(account, send, time_machine):
         send(email=f"{number}@weld.example.org")
     assert str(TOO_MANY_APPLICATIONS) in read(send(429, email="x@weld.example.org"))
     time_machine.move_to(NOON + timedelta(hours=1, seconds=1), tick=False)
-    assert read(send(email="x@weld.example.org")) == SENT.replace(
-        EMAIL, "x@weld.example.org"
-    )
+    assert read(send(email="x@weld.example.org")) == SENT.replace(EMAIL, "x@weld.example.org")
 
 
 def test_spellings_of_a_domain_share_the_limit_of_mails(account, send):
@@ -252,9 +241,7 @@ def apply_from(client, portal, entries, number, **extra):
     )
 
 
-def test_only_what_is_stored_counts_for_the_account(
-    client, portal, entries, monkeypatch, settings
-):
+def test_only_what_is_stored_counts_for_the_account(client, portal, entries, monkeypatch, settings):
     monkeypatch.setattr(portal_applications, "MAX_STORED_PER_HOUR", 3)
     settings.PORTAL_CHALLENGE = f"{__name__}.{refuse_robots.__name__}"
     for number in range(1, 6):
@@ -288,9 +275,7 @@ def test_asks_a_check_of_the_deployment(account, send, settings):
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_says_honestly_that_no_mail_can_be_sent(
-    client, account, portal, entries, settings, method
-):
+def test_says_honestly_that_no_mail_can_be_sent(client, account, portal, entries, settings, method):
     settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
     response = getattr(client, method)(f"{portal}apply/", entries)
     assert read(response).endswith("Applications are not open now.")
@@ -332,9 +317,7 @@ def test_asks_the_questions_of_the_account(client, account, portal, send):
         ("adult", "I am an adult", "checkbox", {"required": True}),
         ("motto", "Motto", "text", {}),
     ):
-        create_custom_field(
-            account, slug=slug, title=title, type=field_type, at=NOON, **further
-        )
+        create_custom_field(account, slug=slug, title=title, type=field_type, at=NOON, **further)
     page = read(client.get(f"{portal}apply/"))
     for text in ("Your site", "About you (optional)", "Kinds (optional) Blog Video"):
         assert text in page
@@ -519,9 +502,7 @@ def test_pages_are_small_and_take_few_statements(
             assert len(response.content) < 60_000
 
 
-@pytest.mark.parametrize(
-    "media_type", ["text/html", "text/javascript", "image/svg+xml"]
-)
+@pytest.mark.parametrize("media_type", ["text/html", "text/javascript", "image/svg+xml"])
 def test_serves_no_other_type_than_images(client, account, portal, media_type):
     account.logos.create(media_type=media_type, image=b"<script>")
     assert client.get(f"{portal}logo/").status_code == 404

@@ -37,9 +37,7 @@ def at_noon(time_machine):
 def visit(scenario, *, at, affiliate=None, page="https://shop.example.net/desk?a=1"):
     affiliate = affiliate or scenario.mina
     parameters = TrackingParameters(referral_code=affiliate.code)
-    return record_click(
-        scenario.account, visit=Visit(parameters, landing_page=page), at=at
-    )
+    return record_click(scenario.account, visit=Visit(parameters, landing_page=page), at=at)
 
 
 def by_click(click):
@@ -140,8 +138,7 @@ def test_shows_reasons_if_the_account_allows(mina, account, portal, history):
         ),
         (
             "coupon",
-            "By coupon Coupon Sales Revenue {coupon} 2 150.00 EUR Download as CSV By"
-            " coupon",
+            "By coupon Coupon Sales Revenue {coupon} 2 150.00 EUR Download as CSV By coupon",
         ),
         (
             "page",
@@ -150,8 +147,7 @@ def test_shows_reasons_if_the_account_allows(mina, account, portal, history):
         ),
         (
             "sub_id",
-            "By sub-ID Sub-ID Clicks Sales Revenue blog 1 1 200.00 EUR Download as CSV"
-            " By sub-ID",
+            "By sub-ID Sub-ID Clicks Sales Revenue blog 1 1 200.00 EUR Download as CSV By sub-ID",
         ),
     ],
 )

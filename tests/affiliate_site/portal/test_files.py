@@ -97,9 +97,7 @@ def test_payments_in_all_states(mina, account, portal, scenario, monkeypatch):
 
 
 @pytest.mark.parametrize("with_sales", [False, True])
-def test_recruits_as_the_account_shows_them(
-    mina, account, portal, scenario, with_sales
-):
+def test_recruits_as_the_account_shows_them(mina, account, portal, scenario, with_sales):
     changes = {"shows_recruit_sales": with_sales}
     update_portal_settings(account, changes=changes, at=timezone.now())
     for name in ("Eve", "=Nils"):

@@ -232,9 +232,7 @@ def test_spreadsheets_of_a_language_read_the_numbers(language, line):
         assert choose_csv_format()(["a,b", Decimal("12.50")]) == line
 
 
-def test_mails_are_in_the_language_of_the_affiliate(
-    account, portal, scenario, sale, settings
-):
+def test_mails_are_in_the_language_of_the_affiliate(account, portal, scenario, sale, settings):
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
     affiliate = scenario.mina.affiliate
     email = "mina@notes.example"
@@ -260,9 +258,7 @@ def test_keeps_the_language_of_the_first_browser(
     scenario, portal, set_up_password, chosen, expected
 ):
     affiliate = scenario.mina.affiliate
-    affiliate.update_row(
-        language=chosen, email="m@example.org", email_folded="m@example.org"
-    )
+    affiliate.update_row(language=chosen, email="m@example.org", email_folded="m@example.org")
     set_up_password(affiliate)
     entries = {"email": "m@example.org", "password": PASSWORD}
     browser = Client(headers={"Accept-Language": "de-AT, de;q=0.9"})

@@ -142,9 +142,7 @@ def test_shows_creatives_with_the_own_link(mina, portal, scenario):
     assert f'<a href="{code}" rel="sponsored">Lamps &amp; desks</a></textarea>' in shown
 
 
-def test_shows_creatives_of_approved_programs_only(
-    mina, portal, scenario, other_account
-):
+def test_shows_creatives_of_approved_programs_only(mina, portal, scenario, other_account):
     account, at = scenario.account, timezone.now()
     archived = add(scenario, text="zz-archived")
     archive_creative(account, creative_id=archived.pk, at=at)

@@ -121,9 +121,7 @@ def test_a_scanner_uses_up_no_link_of_a_mail(account, links):
             assert again.status_code != 302, url
 
 
-def test_one_address_of_two_accounts_and_of_staff_reaches_each(
-    account, other_account, affiliate
-):
+def test_one_address_of_two_accounts_and_of_staff_reaches_each(account, other_account, affiliate):
     """The portal is that of an account; within one, an address is of one affiliate."""
     account.staff.create(email=EMAIL, role="owner")
     update_portal_settings(other_account, changes={"is_on": True}, at=timezone.now())

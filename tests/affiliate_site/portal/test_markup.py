@@ -38,9 +38,7 @@ def written(mina, portal, account, scenario):
     account.programs.update(title=TEXT)
     for kind in ("select", "multiselect", "text", "textarea", "checkbox", "url"):
         options = [TEXT, "b"] if "select" in kind else None
-        account.field_definitions.create(
-            slug=kind, title=TEXT, type=kind, options=options
-        )
+        account.field_definitions.create(slug=kind, title=TEXT, type=kind, options=options)
     program_id = scenario.program.slug
     create_creative(account, program_id=program_id, title=TEXT, text=TEXT, at=at)
     recruit = scenario.create_enrolled_affiliate("Odo", "Zander")
@@ -49,9 +47,7 @@ def written(mina, portal, account, scenario):
     page = f"https://shop.example.net/{TEXT}"
     click = scenario.create_click(scenario.mina, landing_page=page, at=at)
     parameters = TrackingParameters(click_id=str(click.public_id))
-    sale = scenario.create_conversion(
-        "100", external_id=TEXT, at=at, parameters=parameters
-    )
+    sale = scenario.create_conversion("100", external_id=TEXT, at=at, parameters=parameters)
     refused = scenario.create_conversion("100", external_id=FORMULA, at=at)
     commission = scenario.get_commission(refused)
     commission.update_row(comment=TEXT)

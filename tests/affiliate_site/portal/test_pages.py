@@ -30,9 +30,7 @@ def earn(scenario, amount="200", *, approve=True, **options):
     return sale
 
 
-def test_the_public_page_tells_the_terms_by_the_rules(
-    client, account, portal, scenario
-):
+def test_the_public_page_tells_the_terms_by_the_rules(client, account, portal, scenario):
     scenario.program.update_row(hold_days=30, cookie_time=1)
     set_minimum(account, currency="EUR", amount=Decimal(50), at=timezone.now())
     welcome = {"welcome_text": "Sell <b>lamps</b>\nwith us"}
@@ -60,9 +58,7 @@ def test_the_public_page_links_the_present_terms(client, account, portal):
     assert "Be nice." in get_page(client, f"{portal}terms/")
 
 
-def test_shows_what_is_due_on_hold_and_pending_and_why_it_waits(
-    mina, account, portal, scenario
-):
+def test_shows_what_is_due_on_hold_and_pending_and_why_it_waits(mina, account, portal, scenario):
     set_minimum(account, currency="EUR", amount=Decimal(50), at=timezone.now())
     earn(scenario, "100")
     earn(scenario, "70", approve=False)
@@ -145,9 +141,7 @@ def test_strikes_amounts_that_are_not_paid(mina, portal, scenario):
     assert "<s>" not in get_page(mina, f"{portal}sales/")
     scenario.set_status(scenario.get_commission(sale), "disapproved")
     for url in ("", "sales/"):
-        assert '<td class="amount"><s>20.00 EUR</s></td>' in get_page(
-            mina, f"{portal}{url}"
-        )
+        assert '<td class="amount"><s>20.00 EUR</s></td>' in get_page(mina, f"{portal}{url}")
     page = get_page(mina, f"{portal}sales/{sale.pk}/")
     assert "<s>10 % of 200.00 EUR are 20.00 EUR.</s>" in page
 
@@ -184,9 +178,7 @@ def test_shows_payments_and_the_statement(mina, account, portal, scenario):
     assert "A statement is of at most 366 days." in long
 
 
-def test_a_payment_is_on_its_way_until_the_bank_answers(
-    mina, account, portal, scenario
-):
+def test_a_payment_is_on_its_way_until_the_bank_answers(mina, account, portal, scenario):
     sale = earn(scenario, "200")
     run = create_run(account, Paid("20"))
     pages = [f"{portal}{url}" for url in ("payments/", "sales/", f"sales/{sale.pk}/")]
@@ -212,9 +204,7 @@ def test_lists_fifty_sales_at_a_time(mina, portal, scenario):
     "page",
     ["", "sales/", "payments/", "links/", "creatives/", "statement/", "profile/"],
 )
-def test_pages_are_small_and_take_few_statements(
-    mina, portal, scenario, capture_queries, page
-):
+def test_pages_are_small_and_take_few_statements(mina, portal, scenario, capture_queries, page):
     for _ in range(15):
         earn(scenario, "10")
     with capture_queries() as captured:

@@ -39,9 +39,7 @@ def pay(account, *slugs):
     return {each.affiliate.slug: each for each in account.documents.all()}
 
 
-def test_gives_the_documents_and_statements_of_own_payments(
-    mina, account, portal, scenario
-):
+def test_gives_the_documents_and_statements_of_own_payments(mina, account, portal, scenario):
     odette = scenario.create_enrolled_affiliate("Odette", "Lind")
     documents = pay(account, scenario.mina.slug, odette.slug)
     own, foreign = documents[scenario.mina.slug], documents[odette.slug]
@@ -80,9 +78,7 @@ def test_gives_no_document_of_another_account(mina, portal, other_account):
     assert mina.get(f"{portal}documents/{document.pk}/").status_code == 404
 
 
-def test_hides_what_needs_a_missing_package(
-    mina, account, portal, scenario, monkeypatch
-):
+def test_hides_what_needs_a_missing_package(mina, account, portal, scenario, monkeypatch):
     (document,) = pay(account, scenario.mina.slug).values()
     for module in (payment_pages, statement_files):
         monkeypatch.setattr(module, "find_weasyprint", lambda: None)
@@ -145,9 +141,7 @@ def test_a_statement_names_its_payment_and_leads_to_sales(mina, portal, scenario
         assert "<p>Payment" not in page
 
 
-def test_the_pdf_has_days_as_the_language_writes_them(
-    mina, portal, scenario, monkeypatch
-):
+def test_the_pdf_has_days_as_the_language_writes_them(mina, portal, scenario, monkeypatch):
     scenario.approve(scenario.get_commission(scenario.create_conversion("200")))
     scenario.mina.affiliate.update_row(language="fr")
     monkeypatch.setattr(
@@ -184,9 +178,7 @@ def test_the_pdf_hides_order_ids_too(mina, account, portal, scenario, monkeypatc
     assert mina.get(url).content.startswith(b"%PDF-")
 
 
-def test_refuses_a_pdf_with_boxes_for_letters(
-    mina, account, portal, scenario, monkeypatch
-):
+def test_refuses_a_pdf_with_boxes_for_letters(mina, account, portal, scenario, monkeypatch):
     [document] = pay(account, scenario.mina.slug).values()
     use_latin_fonts(monkeypatch)
     scenario.mina.affiliate.update_row(lastname="李")
@@ -236,9 +228,7 @@ def test_has_pages_beyond_fifty(mina, account, portal, scenario, monkeypatch):
     assert "There are no older payments." in page
 
 
-def test_asks_few_queries(
-    mina, account, portal, scenario, django_assert_max_num_queries
-):
+def test_asks_few_queries(mina, account, portal, scenario, django_assert_max_num_queries):
     pay(account, scenario.mina.slug)
     with django_assert_max_num_queries(12):
         assert len(mina.get(f"{portal}payments/").content) < 60_000

@@ -209,9 +209,7 @@ def test_knows_no_methods_of_others(mina, scenario, url, page):
     assert len(list_methods(other.affiliate)) == 2
 
 
-def test_does_not_tell_that_another_affiliate_has_the_same_account(
-    mina, scenario, portal, url
-):
+def test_does_not_tell_that_another_affiliate_has_the_same_account(mina, scenario, portal, url):
     other = scenario.create_enrolled_affiliate("Odette", "Lind")
     set_method(other.affiliate, "bank", iban=IBAN)
     mina.post(f"{url}bank/", BANK)
@@ -317,9 +315,7 @@ def test_right_passwords_lock_nobody_out(mina, url):
         assert mina.post(f"{url}bank/", BANK).status_code == 302
 
 
-def test_a_proof_is_of_one_affiliate_for_some_minutes(
-    mina, scenario, affiliate, url, time_machine
-):
+def test_a_proof_is_of_one_affiliate_for_some_minutes(mina, scenario, affiliate, url, time_machine):
     time_machine.move_to(timezone.now())
     affiliate.refresh_from_db()
     proof = find_proof(mina.post(f"{url}bank/", WRONG_BANK))

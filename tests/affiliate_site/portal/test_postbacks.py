@@ -25,9 +25,7 @@ def url(portal, account):
 
 
 def create(account, affiliate, url=ADDRESS):
-    return create_postback_endpoint(
-        account, affiliate=affiliate.slug, url=url, at=timezone.now()
-    )
+    return create_postback_endpoint(account, affiliate=affiliate.slug, url=url, at=timezone.now())
 
 
 def test_there_is_no_page_without_webhooks(mina, account, portal):

@@ -112,9 +112,7 @@ def test_changes_the_address_after_both_confirmed(mina, account, portal, affilia
     assert "Your e-mail address is changed. Sign in with the new one." in page
     assert affiliate.reload().email == NEW
     assert mina.get(f"{portal}profile/")["Location"] == f"{portal}sign-in/"
-    assert "This link does not work any more" in read(
-        stranger.get(find_link(account, NEW))
-    )
+    assert "This link does not work any more" in read(stranger.get(find_link(account, NEW)))
 
 
 def test_the_present_address_cancels(mina, account, portal, affiliate):
@@ -126,9 +124,7 @@ def test_the_present_address_cancels(mina, account, portal, affiliate):
     assert "waits to be confirmed" not in read(mina.get(f"{portal}profile/"))
 
 
-def test_the_page_does_not_tell_that_an_address_is_taken(
-    mina, account, portal, affiliate
-):
+def test_the_page_does_not_tell_that_an_address_is_taken(mina, account, portal, affiliate):
     AffiliateFactory(account=account, email=NEW, email_folded=NEW)
     entered = {"email": NEW, "old_password": PASSWORD}
     response = mina.post(f"{portal}profile/email/", entered)
@@ -158,9 +154,7 @@ def test_refuses_an_address(mina, account, portal, affiliate, entered, text):
     assert not account.mails.exists()
 
 
-def test_a_link_of_another_account_does_nothing(
-    mina, account, portal, affiliate, other_account
-):
+def test_a_link_of_another_account_does_nothing(mina, account, portal, affiliate, other_account):
     mina.post(f"{portal}profile/email/", {"email": NEW, "old_password": PASSWORD})
     other_account.portal_settings.create(is_on=True)
     path = find_link(account, OLD).replace(account.slug, other_account.slug)

@@ -43,10 +43,7 @@ def clicks(scenario, time_machine):
 
 def test_figures_stay_the_same(scenario, account, clicks, mina, portal, staff_client):
     office = staff_client()
-    own = [
-        f"{portal}figures/?{OWN_DAYS}&by={by}"
-        for by in ("", "program", "page", "sub_id")
-    ]
+    own = [f"{portal}figures/?{OWN_DAYS}&by={by}" for by in ("", "program", "page", "sub_id")]
     rows = (scenario.mina.affiliate, scenario.program)
     urls = [f"/admin/?{DAYS}", *map(url_of, rows)]
 

@@ -55,21 +55,15 @@ def busy(scenario, portal, account):
         day = at - timedelta(days=number)
         scenario.create_click(nils, landing_page=f"https://shop.example/{number}")
         for currency in ("EUR", "USD"):
-            sale = scenario.create_conversion(
-                "200", affiliate=nils, currency=currency, at=day
-            )
+            sale = scenario.create_conversion("200", affiliate=nils, currency=currency, at=day)
             if number % 3:
                 scenario.approve(scenario.get_commission(sale), at=at)
         create_run(account, Paid("1", slug=affiliate.slug))
         program = ProgramFactory(account=account, landing_page="https://shop.example/")
         approved = number % 2 == 0
-        EnrollmentFactory(
-            account=account, affiliate=affiliate, program=program, approved=approved
-        )
+        EnrollmentFactory(account=account, affiliate=affiliate, program=program, approved=approved)
         ProgramFactory(account=account)
-        create_creative(
-            account, program_id=scenario.program.slug, title="x", text="x", at=at
-        )
+        create_creative(account, program_id=scenario.program.slug, title="x", text="x", at=at)
         recruit = scenario.create_enrolled_affiliate(f"Odo{number}", "Zander")
         set_parent(account, affiliate_id=recruit.slug, parent_id=affiliate.slug, at=at)
         if number < 9:
@@ -79,9 +73,7 @@ def busy(scenario, portal, account):
     return visited
 
 
-def test_every_page_takes_few_statements(
-    busy, portal, set_up_password, capture_queries
-):
+def test_every_page_takes_few_statements(busy, portal, set_up_password, capture_queries):
     client, counts, shown = Client(), {}, set()
     client.cookies[COOKIE] = set_up_password(busy.affiliate)
     pages = set(PAGES) - POST_ONLY - TOKENS.keys()

@@ -23,8 +23,7 @@ from tracking.services.questions import (
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 NOTHING = (
-    "The shop has reported no sale with this order ID that your links or coupons took"
-    " part in."
+    "The shop has reported no sale with this order ID that your links or coupons took part in."
 )
 DAY = "2026-03-04"
 
@@ -84,9 +83,7 @@ def test_ten_orders_an_hour_can_be_looked_up(mina, portal):
     assert "You asked for many orders. Try again in an hour." in page
 
 
-def test_questions_about_missing_sales_count_as_looked_up(
-    mina, account, portal, scenario
-):
+def test_questions_about_missing_sales_count_as_looked_up(mina, account, portal, scenario):
     sale = earn(scenario, external_id="ab7788")
     for n in range(9):
         look_up(mina, portal, f"order-{n}")
@@ -198,9 +195,7 @@ def test_shows_no_questions_of_others(mina, account, portal, scenario, other_acc
     )
 
 
-def test_the_overview_marks_new_answers_until_they_are_opened(
-    mina, account, portal, scenario
-):
+def test_the_overview_marks_new_answers_until_they_are_opened(mina, account, portal, scenario):
     def read_overview():
         return read_main(mina.get(portal))
 
@@ -220,9 +215,7 @@ def test_the_overview_marks_new_answers_until_they_are_opened(
     owner, _ = create_staff_user(
         account, email="o@harbor.example.org", role="owner", password=None, at=at
     )
-    token = create_view_link(
-        account, affiliate_id=affiliate.slug, viewed_by=owner, at=at
-    )
+    token = create_view_link(account, affiliate_id=affiliate.slug, viewed_by=owner, at=at)
     staff = Client()
     staff.get(f"{portal}view/{token}/")
     assert read_main(staff.get(f"{portal}questions/")).count("Answered New") == 2
@@ -251,9 +244,7 @@ def test_ten_questions_wait_at_a_time(mina, account, portal, scenario):
 
 
 @pytest.mark.parametrize("page", ["missing/", "questions/", "questions/ask/?sale={}"])
-def test_pages_are_small_and_take_few_statements(
-    mina, portal, scenario, capture_queries, page
-):
+def test_pages_are_small_and_take_few_statements(mina, portal, scenario, capture_queries, page):
     sale = earn(scenario, "10")
     data = QuestionData("x" * 255, sale.created_at.date(), text="y" * 2000)
     for number in range(MAX_OPEN_QUESTIONS):

@@ -17,8 +17,7 @@ def recruits(scenario):
     """Nils with a sale, Eve without, and Olaf, who was removed."""
     scenario.create_level(2, "1")
     found = [
-        scenario.create_enrolled_affiliate(name, "Zz-Berg")
-        for name in ("Nils", "Eve", "Olaf")
+        scenario.create_enrolled_affiliate(name, "Zz-Berg") for name in ("Nils", "Eve", "Olaf")
     ]
     for each in found:
         scenario.add_child(each, scenario.mina)

@@ -92,9 +92,7 @@ def test_codes_are_limited_from_all_addresses(app, account, portal, time_machine
     assert statuses == [200] * 4 + [429] * 2
     client, url = sign_in(portal, REMOTE_ADDR="192.0.2.99")
     response = client.post(url, {"code": app.at(at)})
-    assert (
-        "Too many codes. Use a recovery code, or try again" in response.content.decode()
-    )
+    assert "Too many codes. Use a recovery code, or try again" in response.content.decode()
     mail = account.mails.get(kind="code_guesses")  # one a day
     assert "sign in with a recovery code and change your password" in mail.text
     client, url = sign_in(portal, REMOTE_ADDR="192.0.2.98")

@@ -70,9 +70,7 @@ def test_leads_strangers_to_the_sign_in(client, portal, page):
 
 
 @pytest.mark.parametrize("is_open", [False, True])
-def test_the_sign_in_links_open_applications(
-    client, account, portal, can_mail, is_open
-):
+def test_the_sign_in_links_open_applications(client, account, portal, can_mail, is_open):
     update_portal_settings(account, changes={"is_open": is_open}, at=timezone.now())
     link = f'<a href="{portal}apply/">Not an affiliate yet? Apply.</a>'
     assert (link in read(client.get(f"{portal}sign-in/"))) == is_open
@@ -90,9 +88,7 @@ def test_a_locked_account_has_no_portal(client, account, portal):
     assert client.get(portal).status_code == 404
 
 
-def test_signs_in_by_password_and_out(
-    client, account, portal, scenario, set_up_password
-):
+def test_signs_in_by_password_and_out(client, account, portal, scenario, set_up_password):
     set_up_password(scenario.mina.affiliate)
     response = sign_in(client, portal, email=f" {EMAIL.upper()} ")
     assert response["Location"] == portal
@@ -124,9 +120,7 @@ def test_the_answer_does_not_tell_what_is_wrong(
     assert COOKIE not in response.cookies
 
 
-def test_limits_attempts_by_address_of_the_network(
-    client, portal, scenario, set_up_password
-):
+def test_limits_attempts_by_address_of_the_network(client, portal, scenario, set_up_password):
     set_up_password(scenario.mina.affiliate)
     answers = [sign_in(client, portal, password="wrong").status_code for _ in range(7)]
     assert answers == [200] * 5 + [429] * 2
@@ -199,9 +193,7 @@ def test_the_address_in_a_mail_is_not_that_of_the_request(
     client, account, portal, scenario, settings, can_mail
 ):
     settings.ALLOWED_HOSTS = ["*"]
-    client.post(
-        f"{portal}password/", {"email": EMAIL}, headers={"host": "evil.example"}
-    )
+    client.post(f"{portal}password/", {"email": EMAIL}, headers={"host": "evil.example"})
     process_requests(account)
     assert "evil.example" not in account.mails.get().text
 
@@ -212,9 +204,7 @@ def test_needs_a_token_against_forged_requests(portal, scenario, set_up_password
     assert sign_in(client, portal).status_code == 403
 
 
-def test_a_session_is_not_one_of_another_account_or_of_staff(
-    mina, portal, account, other_account
-):
+def test_a_session_is_not_one_of_another_account_or_of_staff(mina, portal, account, other_account):
     update_portal_settings(other_account, changes={"is_on": True}, at=timezone.now())
     response = mina.get(f"/partners/{other_account.slug}/links/")
     assert response.status_code == 302

@@ -83,9 +83,7 @@ def test_says_which_number_is_missing_and_takes_it(mina, account, url, scenario)
     response = mina.post(url, values | {"kind": small, "tax_number": " 12  34 "})
     assert response["Location"].endswith("/profile/?saved=1")
     row = account.tax_data.get()
-    assert (row.supplier_kind, row.tax_number, row.legal_name) == (
-        *(small, "12 34", "Mina Ltd"),
-    )
+    assert (row.supplier_kind, row.tax_number, row.legal_name) == (*(small, "12 34", "Mina Ltd"),)
     page = read(mina.get(url))
     assert 'value="12 34"' in page
     assert 'value="small_business" required id="id_kind_1" checked' in page
@@ -114,9 +112,7 @@ def test_a_consent_keeps_its_day_and_can_be_withdrawn(mina, account, url):
 )
 def test_refuses_a_vat_id_that_does_not_fit(mina, account, url, changes):
     page = read(mina.post(url, BUSINESS | changes))
-    text = (
-        "This VAT ID does not fit: check it and the country. Private persons have none."
-    )
+    text = "This VAT ID does not fit: check it and the country. Private persons have none."
     assert f'<span class="error" role="alert">{text}</span>' in page
     assert not account.tax_data.exists()
 

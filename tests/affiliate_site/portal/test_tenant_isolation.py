@@ -118,9 +118,7 @@ def create_rows(scenario) -> Visited:
     affiliate.update_row(postal_code="1010", company_name=f"{MARKER}Company", **address)
     click = scenario.create_click(nils, landing_page=f"https://{MARKER}shop.example/")
     assert click
-    sale = scenario.create_conversion(
-        "200", affiliate=nils, external_id=ORDER_ID, at=at
-    )
+    sale = scenario.create_conversion("200", affiliate=nils, external_id=ORDER_ID, at=at)
     scenario.create_conversion("100", affiliate=nils, external_id=OPEN_ORDER_ID, at=at)
     details = {"email": f"{MARKER}wise@notes.example.org"}
     account.payout_methods.create(
@@ -297,9 +295,7 @@ def test_forms_change_and_show_nothing_of_others(visitor, visited, portal, accou
     no_forms = {"sale", "document", "program"}
     expected = {page: {405} if page in no_forms else {404} for page in OBJECTS}
     assert {page: statuses[page] for page in OBJECTS} == expected
-    assert {code for codes in statuses.values() for code in codes} <= {
-        *(200, 302, 404, 405, 429)
-    }
+    assert {code for codes in statuses.values() for code in codes} <= {*(200, 302, 404, 405, 429)}
 
 
 def test_links_open_nothing_at_another_account(visitor, stranger, portal, account):

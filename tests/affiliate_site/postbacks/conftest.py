@@ -17,9 +17,7 @@ def send_postback(request, api):
     def send(path, data, *, by: ApiClient = api, **headers):
         if request.param == "POST":
             return by.post(f"/pb/{path}", data, **headers)
-        return by.get(
-            f"/pb/{path}?{urlencode(list(flatten_to_query(data)))}", **headers
-        )
+        return by.get(f"/pb/{path}?{urlencode(list(flatten_to_query(data)))}", **headers)
 
     return send
 
@@ -44,9 +42,7 @@ def scenario(scenario):
 @pytest.fixture
 def tracking_parameters(scenario):
     """Tracking parameters by kind, each of another affiliate."""
-    click = scenario.create_click(
-        scenario.pavel, at=timezone.now(), meta_data={"subid1": "his"}
-    )
+    click = scenario.create_click(scenario.pavel, at=timezone.now(), meta_data={"subid1": "his"})
     return {
         "coupon": {"coupon": scenario.mina.coupon},
         "code": {"referral_code": scenario.odette.code},

@@ -119,9 +119,7 @@ def test_keeps_external_id_unchanged(send_postback, scenario):
     [
         pytest.param({"commission_type": "accessories"}, "accessories", id="type"),
         pytest.param({"commission_types": "accessories"}, "accessories", id="alias"),
-        pytest.param(
-            {"commission_types": " accessories , standard"}, "accessories", id="first"
-        ),
+        pytest.param({"commission_types": " accessories , standard"}, "accessories", id="first"),
         pytest.param(
             {"commission_type": "accessories", "commission_types": "standard"},
             "accessories",
@@ -130,9 +128,7 @@ def test_keeps_external_id_unchanged(send_postback, scenario):
         pytest.param({"commission_types": "default,x"}, "standard", id="default"),
     ],
 )
-def test_uses_first_of_several_commission_types(
-    send_postback, scenario, types, expected
-):
+def test_uses_first_of_several_commission_types(send_postback, scenario, types, expected):
     payload = {"external_id": "order-1", "coupon": scenario.mina.coupon, "amount": 100}
 
     [commission] = get_json(send_postback("con/c/", payload | types))["commissions"]
@@ -160,9 +156,7 @@ def test_post_ignores_query(api, scenario):
     assert get_error_message(response) == "Cookie expired"
 
 
-@pytest.mark.parametrize(
-    "body", ["no JSON", "[]", b"\xff", " " * (1024 * 1024 + 1)], ids=range(4)
-)
+@pytest.mark.parametrize("body", ["no JSON", "[]", b"\xff", " " * (1024 * 1024 + 1)], ids=range(4))
 def test_get_ignores_body(api, scenario, body):
     payload = {"external_id": "order-1", "coupon": scenario.mina.coupon}
 
@@ -237,8 +231,7 @@ def test_uses_its_own_attribution_order(
     for response, expected in ((by_postback, postback), (by_rest, rest)):
         if expected in AFFILIATES:
             assert (
-                get_json(response)["affiliate"]
-                == getattr(scenario, AFFILIATES[expected]).reference
+                get_json(response)["affiliate"] == getattr(scenario, AFFILIATES[expected]).reference
             )
         else:
             assert get_error_message(response) == expected
@@ -252,18 +245,14 @@ def delete_created(account, response, api, address):
 
 def test_shows_click_attributed_by_coupon(send_postback, scenario, tracking_parameters):
     payload = (
-        {"external_id": "order-1"}
-        | tracking_parameters["coupon"]
-        | tracking_parameters["click"]
+        {"external_id": "order-1"} | tracking_parameters["coupon"] | tracking_parameters["click"]
     )
 
     conversion = get_json(send_postback("con/c/", payload))
 
     assert conversion["tracking_source"] == "coupon"
     assert conversion["click"] is not None
-    assert (
-        conversion["affiliate_meta_data"] is None
-    )  # the click belongs to another affiliate
+    assert conversion["affiliate_meta_data"] is None  # the click belongs to another affiliate
 
 
 # con/c: the messages of the API 1.6 specification.
@@ -328,9 +317,7 @@ FIELDS = {
 def test_rejects_invalid_fields(send_postback, scenario, account, name):
     fields, expected = FIELDS[name]
 
-    response = send_postback(
-        "con/c/", {"external_id": "order-1"} | use_coupon(scenario) | fields
-    )
+    response = send_postback("con/c/", {"external_id": "order-1"} | use_coupon(scenario) | fields)
 
     assert response.json() == {"errors": [expected]}
     assert not account.conversions.exists()
@@ -347,9 +334,7 @@ def test_lists_all_invalid_fields_in_order(send_postback, scenario):
 
 
 @pytest.mark.parametrize("external_id", ["x" * 256, {"a": "b"}], ids=["long", "map"])
-def test_invalid_external_id_is_not_stored_as_attempt(
-    send_postback, scenario, external_id
-):
+def test_invalid_external_id_is_not_stored_as_attempt(send_postback, scenario, external_id):
     response = send_postback(
         "con/c/", {"external_id": external_id, "amount": "x"} | use_coupon(scenario)
     )
@@ -374,9 +359,7 @@ def test_accepts_expired_click_with_override(send_postback, scenario):
     payload = {"external_id": "order-1", "override_max_cookie_time": True}
 
     assert (
-        get_json(send_postback("con/c/", payload | use_old_click(scenario)))[
-            "tracking_source"
-        ]
+        get_json(send_postback("con/c/", payload | use_old_click(scenario)))["tracking_source"]
         == "click"
     )
 
@@ -399,19 +382,12 @@ def list_failed_attempts(account):
     return list(rows.values_list("origin", "external_id", "message"))
 
 
-def test_failed_attempt_delays_postback_retries_only(
-    send_postback, api, scenario, account
-):
+def test_failed_attempt_delays_postback_retries_only(send_postback, api, scenario, account):
     invalid = {"external_id": "order-1", "coupon": "NOBODY"}
 
     assert get_error_message(send_postback("con/c/", invalid)) == "Unknown coupon code"
-    assert (
-        get_error_message(send_postback("con/c/", invalid | use_coupon(scenario)))
-        == TOO_EARLY
-    )
-    assert list_failed_attempts(account) == [
-        ("postback", "order-1", "Unknown coupon code")
-    ]
+    assert get_error_message(send_postback("con/c/", invalid | use_coupon(scenario))) == TOO_EARLY
+    assert list_failed_attempts(account) == [("postback", "order-1", "Unknown coupon code")]
     assert get_json(api.post("/conversions/", invalid | use_coupon(scenario)))["id"]
 
 
@@ -428,9 +404,7 @@ def test_update_is_not_delayed_by_failed_attempt(send_postback, scenario, accoun
     make_failed_attempt("postback", 1, account)
 
     assert get_json(send_postback("con/u/", {"external_id": "order-1", "amount": 100}))
-    assert list_failed_attempts(account) == [
-        ("postback", "order-1", "Unknown coupon code")
-    ]
+    assert list_failed_attempts(account) == [("postback", "order-1", "Unknown coupon code")]
 
 
 # con/c: with a status.
@@ -449,9 +423,7 @@ def test_creates_conversion_with_status(
 
     conversion = get_json(send_postback("con/c/", payload | use_coupon(scenario)))
 
-    assert [commission["approved"] for commission in conversion["commissions"]] == [
-        is_approved
-    ]
+    assert [commission["approved"] for commission in conversion["commissions"]] == [is_approved]
     assert list_commission_values(account) == [(200, 20, status)]
     balances = {"minakessler": {"EUR": Decimal(20)}} if is_approved else {}
     assert get_payable_balances_by_slug(account) == balances
@@ -484,9 +456,7 @@ def test_stores_nothing_if_the_status_is_rejected(
     before = snapshot_account_data(account, "ConversionAttempt")
     payload = {"external_id": "order-1", "amount": 200, "status": status}
 
-    response = send_postback(
-        "con/c/", payload | {"customer_id": "acct-1"} | use_coupon(scenario)
-    )
+    response = send_postback("con/c/", payload | {"customer_id": "acct-1"} | use_coupon(scenario))
 
     assert get_conflict_code(response) == code
     assert snapshot_account_data(account, "ConversionAttempt") == before
@@ -500,9 +470,7 @@ def test_stores_nothing_if_the_status_is_rejected(
 @pytest.mark.parametrize(
     "settings", [{"recurring": False}, {"recurring_cap": 1}], ids=["once", "capped"]
 )
-def test_disapproves_renewals_beyond_the_cap(
-    send_postback, scenario, account, settings
-):
+def test_disapproves_renewals_beyond_the_cap(send_postback, scenario, account, settings):
     scenario.program.update_row(auto_approve_commissions=True, **settings)
     payload = {"customer_id": "acct-1", "amount": 50}
     first = payload | {"external_id": "order-1"} | use_coupon(scenario)
@@ -524,9 +492,7 @@ def order(scenario):
     earlier = CONVERSION_CREATED_AT - timedelta(days=1)
     scenario.add_child(scenario.mina, scenario.odette, at=earlier)
     scenario.create_level(2, "3")
-    return scenario.create_conversion(
-        "180", ("20", "accessories"), external_id="order-1"
-    )
+    return scenario.create_conversion("180", ("20", "accessories"), external_id="order-1")
 
 
 INITIAL = [(180, 18), (20, Decimal("1.5")), (180, Decimal("5.4")), (20, Decimal("0.6"))]
@@ -572,9 +538,7 @@ def test_recalculates_commissions_on_amount_change(
 
 
 def test_replaces_meta_data(send_postback, scenario):
-    scenario.create_conversion(
-        "200", external_id="order-1", meta_data={"plan": "basic", "a": "b"}
-    )
+    scenario.create_conversion("200", external_id="order-1", meta_data={"plan": "basic", "a": "b"})
 
     conversion = get_json(
         send_postback("con/u/", {"external_id": "order-1", "meta_data": {"c": ""}})
@@ -584,9 +548,7 @@ def test_replaces_meta_data(send_postback, scenario):
 
 
 @pytest.mark.parametrize("status", ["approved", "disapproved", "pending"])
-def test_sets_status_of_all_commissions(
-    send_postback, scenario, order, account, status
-):
+def test_sets_status_of_all_commissions(send_postback, scenario, order, account, status):
     first, second, *_ = account.commissions.order_by("id")
     scenario.approve(first)
     scenario.disapprove(second)
@@ -594,9 +556,7 @@ def test_sets_status_of_all_commissions(
     for _ in range(2):
         get_json(send_postback("con/u/", {"external_id": "order-1", "status": status}))
 
-        assert [status for *_, status in list_commission_values(account)] == [
-            status
-        ] * 4
+        assert [status for *_, status in list_commission_values(account)] == [status] * 4
     events = account.audit_log.filter(kind="commission.updated").count()
     assert events == 2 + (3 if status != "pending" else 2)
 
@@ -611,9 +571,7 @@ def test_disapproves_paid_commission(send_postback, scenario, account):
     )
 
     assert conversion["commissions"][0]["payout"] is None
-    assert get_payable_balances_by_slug(account) == {
-        "minakessler": {"EUR": Decimal(-20)}
-    }
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": Decimal(-20)}}
 
 
 FIXED_CURRENCY = "The currency of a conversion cannot change"
@@ -751,9 +709,7 @@ def test_rejects_updates_of_locked_account(send_postback, scenario):
     before = snapshot_account_data(scenario.account, "ConversionAttempt")
 
     assert (
-        get_error_message(
-            send_postback("con/u/", {"external_id": "order-1", "amount": 1})
-        )
+        get_error_message(send_postback("con/u/", {"external_id": "order-1", "amount": 1}))
         == LOCKED
     )
     assert snapshot_account_data(scenario.account, "ConversionAttempt") == before

@@ -23,9 +23,7 @@ LOCKED = "Advertiser account locked"
 
 
 def test_creates_customer_with_all_fields(send_postback, api, scenario):
-    click = scenario.create_click(
-        at=timezone.now(), meta_data={"subid1": "newsletter-12"}
-    )
+    click = scenario.create_click(at=timezone.now(), meta_data={"subid1": "newsletter-12"})
     payload = {
         "customer_id": "acct-1",
         "click_id": str(click.public_id),
@@ -59,10 +57,7 @@ def test_creates_customer_with_all_fields(send_postback, api, scenario):
 def test_accepts_expired_click_with_override(send_postback, scenario):
     payload = {"customer_id": "acct-1", "override_max_cookie_time": True}
 
-    assert (
-        get_json(send_postback("cus/c/", payload | use_old_click(scenario)))["click"]
-        is not None
-    )
+    assert get_json(send_postback("cus/c/", payload | use_old_click(scenario)))["click"] is not None
 
 
 def use_coupon(scenario):
@@ -80,8 +75,7 @@ def test_failure_does_not_delay_retries(send_postback, scenario):
     get_error_message(send_postback("cus/c/", payload | {"coupon": "NOBODY"}))
 
     assert (
-        get_json(send_postback("cus/c/", payload | use_coupon(scenario)))["customer_id"]
-        == "acct-1"
+        get_json(send_postback("cus/c/", payload | use_coupon(scenario)))["customer_id"] == "acct-1"
     )
 
 
@@ -113,9 +107,7 @@ def test_cancels_restores_or_keeps_the_status(
     make_customer(scenario, previous, canceled=canceled)
     before = snapshot_account_data(account)
 
-    response = send_postback(
-        "cus/u/", {"customer_id": "acct-1", "status": sent, "meta_data": {}}
-    )
+    response = send_postback("cus/u/", {"customer_id": "acct-1", "status": sent, "meta_data": {}})
 
     if sent == " canceled ":
         assert get_json(response)["status"] == "canceled"
@@ -137,9 +129,7 @@ def test_restores_initial_status_without_conversion(send_postback, api, scenario
     )
     api.delete(f"/conversions/{conversion.pk}/")
 
-    customer = get_json(
-        send_postback("cus/u/", {"customer_id": "acct-1", "status": "paying"})
-    )
+    customer = get_json(send_postback("cus/u/", {"customer_id": "acct-1", "status": "paying"}))
 
     assert customer["status"] == "new"  # created by the conversion
 
@@ -185,9 +175,9 @@ def test_changes_nothing_if_meta_data_is_invalid(send_postback, scenario, accoun
     before = snapshot_account_data(account)
     payload = {"customer_id": "acct-1", "status": "canceled", "meta_data": {"a&b": "c"}}
 
-    assert [
-        path for path, _ in list_field_errors(send_postback("cus/u/", payload))
-    ] == ["meta_data[a&b]"]
+    assert [path for path, _ in list_field_errors(send_postback("cus/u/", payload))] == [
+        "meta_data[a&b]"
+    ]
     assert snapshot_account_data(account) == before
 
 
@@ -195,9 +185,7 @@ def test_changes_nothing_without_changes(send_postback, scenario, account):
     make_customer(scenario, "trial")
     before = snapshot_account_data(account)
 
-    customer = get_json(
-        send_postback("cus/u/", {"customer_id": "acct-1", "coupon": "NOBODY"})
-    )
+    customer = get_json(send_postback("cus/u/", {"customer_id": "acct-1", "coupon": "NOBODY"}))
 
     assert customer["status"] == "trial"
     assert snapshot_account_data(account) == before
@@ -208,9 +196,7 @@ def test_customer_not_found(send_postback, scenario, account, other_account, nam
     created = make_customer(scenario, "trial")
     ProgramScenario(other_account, prefix="zz-marker-").create_customer("theirs")
     if name == "deleted":
-        customers.delete_customer(
-            account, public_id=created.public_id, at=CONVERSION_CREATED_AT
-        )
+        customers.delete_customer(account, public_id=created.public_id, at=CONVERSION_CREATED_AT)
     customer_ids = {
         "deleted": "acct-1",
         "other account": "theirs",
@@ -234,9 +220,7 @@ def test_updates_in_archived_program_of_deleted_affiliate(send_postback, scenari
     scenario.archive()
     mark_deleted(scenario.mina.affiliate)
 
-    customer = get_json(
-        send_postback("cus/u/", {"customer_id": "acct-1", "status": "canceled"})
-    )
+    customer = get_json(send_postback("cus/u/", {"customer_id": "acct-1", "status": "canceled"}))
 
     assert customer["status"] == "canceled"
 

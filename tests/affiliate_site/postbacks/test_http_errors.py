@@ -78,9 +78,7 @@ def test_accepts_path_without_trailing_slash(api, bodies_by_path, path):
 @pytest.mark.parametrize("method", ["HEAD", "PUT", "PATCH", "DELETE", "TRACE"])
 @every_path
 def test_checks_method_before_key(db, path, method):
-    response = Client().generic(
-        method, f"/1.7/pb/{path}", headers=JSON | {"Purpose": "prefetch"}
-    )
+    response = Client().generic(method, f"/1.7/pb/{path}", headers=JSON | {"Purpose": "prefetch"})
 
     assert response.status_code == 405
     assert response["Allow"] == "GET, POST, OPTIONS"

@@ -46,9 +46,7 @@ def parse_present(query):
             {"meta_data": {"plan": "pro", "tier": ""}},
             id="map",
         ),
-        pytest.param(
-            "meta_data%5Bplan%5D=pro", {"meta_data": {"plan": "pro"}}, id="encoded map"
-        ),
+        pytest.param("meta_data%5Bplan%5D=pro", {"meta_data": {"plan": "pro"}}, id="encoded map"),
         pytest.param(
             "commissions[10][sub_amount]=3&commissions[9][sub_amount]=2"
             "&commissions[0][sub_amount]=1&commissions[0][comment]=lamp",
@@ -124,9 +122,7 @@ def test_rejects_invalid_text_in_any_parameter(query):
         validate_query_text(RequestFactory().get(f"/?{query}"))
 
     [invalid_name] = [
-        name
-        for name, value in QueryDict(query).items()
-        if is_invalid_text(name + value)
+        name for name, value in QueryDict(query).items() if is_invalid_text(name + value)
     ]
     assert error.value.detail == {invalid_name: ["This value is not valid text."]}
 

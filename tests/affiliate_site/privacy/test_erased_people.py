@@ -65,9 +65,7 @@ class Doors:
         account.customer_email_keys = ["mail"]
         account.uses_webhooks = True
         account.save()
-        create_custom_field(
-            account, slug="hobby", title="Hobby", type="text", at=timezone.now()
-        )
+        create_custom_field(account, slug="hobby", title="Hobby", type="text", at=timezone.now())
         self.scenario = ProgramScenario(account)
         switch_on(account)
         self.portal = f"/partners/{account.slug}/"
@@ -221,9 +219,7 @@ class Doors:
             name = f"{MARK} {kind}.csv"
             defaults = {"program": program}
             at = timezone.now()
-            importer = build(
-                self.account, kind, text, at=at, defaults=defaults, only_good=True
-            )
+            importer = build(self.account, kind, text, at=at, defaults=defaults, only_good=True)
             importer.file_name = name
             report = importer.store()
             assert report.counts["created"] == 1, report.problems

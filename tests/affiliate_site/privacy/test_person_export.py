@@ -101,9 +101,7 @@ def test_exports_an_affiliate(account, scenario, api):
         "applied_at",
         "referral_link",
     }
-    assert affiliate["commissions"] == [
-        api.get(f"/commissions/{commission.pk}/").json()
-    ]
+    assert affiliate["commissions"] == [api.get(f"/commissions/{commission.pk}/").json()]
     (shown,) = affiliate["payments"]
     assert (shown["id"], shown["cancel_reason"]) == (payment.public_id, reason)
     (mail,) = affiliate["mails"]

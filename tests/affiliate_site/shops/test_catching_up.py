@@ -127,9 +127,7 @@ def test_an_event_that_the_webhook_sent_is_the_same(shop, connection, read, clic
 
 
 @pytest.mark.parametrize("kind", ["woocommerce", "shopify"], indirect=True)
-def test_an_order_that_a_webhook_sent_does_not_count_twice(
-    kind, shop, connection, read, click
-):
+def test_an_order_that_a_webhook_sent_does_not_count_twice(kind, shop, connection, read, click):
     shop.items = [build_item(kind, 5, click=click)]
     topic = "order.updated" if kind == "woocommerce" else "orders/updated"
     deliver(connection, shop.items[0], key="delivery", kind=topic)
@@ -161,9 +159,7 @@ def test_reads_all_pages(kind, shop, connection, read):
     assert any(query.get(cursor, ["1"]) != ["1"] for query in shop.queries)
 
 
-def test_a_broken_connection_loses_and_doubles_nothing(
-    kind, shop, connection, read, click
-):
+def test_a_broken_connection_loses_and_doubles_nothing(kind, shop, connection, read, click):
     shop.items = [
         build_item(kind, 5, click=click),
         build_item(kind, 6, hours=40, click=click),
@@ -249,9 +245,7 @@ def test_gives_up_on_a_shop_that_stays_busy(shop, read, waits):
     assert len(shop.receiver.requests) == 4
 
 
-@pytest.mark.parametrize(
-    ("delays", "retry_after"), [((), "7"), (catching_up.RETRY_DELAYS, "900")]
-)
+@pytest.mark.parametrize(("delays", "retry_after"), [((), "7"), (catching_up.RETRY_DELAYS, "900")])
 def test_does_not_wait_too_long(shop, read, waits, delays, retry_after):
     shop.failures = [respond_with(429, **{"Retry-After": retry_after})]
     with pytest.raises(CatchUpFailed) as info:

@@ -58,9 +58,7 @@ def test_connects_a_shop(scenario, tmp_path, settings):
 
 
 def test_listens_by_default(scenario):
-    result = run_json_command(
-        "create_connection", scenario.account.slug, "--kind", "stripe"
-    )
+    result = run_json_command("create_connection", scenario.account.slug, "--kind", "stripe")
     assert (result["mode"], result["program"], result["has_secret"]) == (
         "listen",
         None,
@@ -120,9 +118,7 @@ def test_lists_connections_without_their_secrets(connection):
     text = run_command("list_connections", connection.account.slug)
     assert connection.public_id in text
     assert SECRET not in text
-    (row,) = run_json_command("list_connections", connection.account.slug)[
-        "connections"
-    ]
+    (row,) = run_json_command("list_connections", connection.account.slug)["connections"]
     assert row["refused"] == 0
     assert (row["connection"], row["mode"], row["secrets"]) == (
         connection.public_id,
@@ -183,9 +179,7 @@ def test_lists_events_with_state_and_result(connection):
             ["The sale is not known yet: this is applied when it arrives."],
         ),
     }
-    (row,) = run_json_command(
-        "list_inbox", connection.account.slug, "--state", "waiting"
-    )["events"]
+    (row,) = run_json_command("list_inbox", connection.account.slug, "--state", "waiting")["events"]
     assert row["kind"] == "charge.refunded"
     assert list_sales(connection.account) == []
 
@@ -241,7 +235,5 @@ def test_wants_a_day(connection, day):
 
 
 def test_does_not_catch_up_with_a_shop_of_another_account(connection, other_account):
-    error = run_failing_command(
-        "catch_up_connection", other_account.slug, str(connection)
-    )
+    error = run_failing_command("catch_up_connection", other_account.slug, str(connection))
     assert error == f"Connection '{connection}' not found"

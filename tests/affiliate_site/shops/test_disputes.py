@@ -73,9 +73,7 @@ def list_statuses(account):
 
 
 WAYS_TO_APPROVE = {
-    "by staff": lambda row: approve_commission(
-        row.account, commission_id=row.pk, at=AT
-    ),
+    "by staff": lambda row: approve_commission(row.account, commission_id=row.pk, at=AT),
     "its status": lambda row: update_commission(
         row.account, commission_id=row.pk, changes={"status": "approved"}, at=AT
     ),
@@ -111,9 +109,7 @@ def test_the_api_answers_409(api, connection, sale):
         assert response.status_code == 409
         (error,) = response.json()["errors"]
         assert error == {
-            "message": (
-                "The shop has an open dispute about this sale: wait until it ends."
-            ),
+            "message": ("The shop has an open dispute about this sale: wait until it ends."),
             "code": "disputed_sale",
         }
 
@@ -200,9 +196,7 @@ def test_ends_as_before_or_not_at_all_in_every_order(
 
 @pytest.mark.parametrize("order", list(permutations(range(2))))
 @pytest.mark.parametrize("is_automatic", [True, False])
-def test_nothing_is_payable_while_it_is_open(
-    scenario, connection, sale, order, is_automatic
-):
+def test_nothing_is_payable_while_it_is_open(scenario, connection, sale, order, is_automatic):
     scenario.program.update_row(auto_approve_commissions=is_automatic)
     for number in order:
         deliver(connection, [sale, OPEN][number])
@@ -318,9 +312,7 @@ def test_the_explanation_says_so(connection, sale):
     account = connection.account
     deliver(connection, OPEN)
     deliver(connection, sale)
-    explanation = explain_conversion(
-        account, conversion_id=account.conversions.get().pk
-    )
+    explanation = explain_conversion(account, conversion_id=account.conversions.get().pk)
     text = "\n".join(render_explanation(explanation, at=AT))
     assert "Pending because the shop had an open dispute about the sale" in text
     assert "until then nobody can approve a commission." in text
@@ -357,9 +349,7 @@ def test_staff_end_a_dispute_that_the_shop_does_not(connection, sale, approves):
     [(OPEN | {"id": "evt_again"}, ["approved"]), (WON, ["approved"]), (LOST, [])],
     ids=["the same again", "won", "lost"],
 )
-def test_what_the_shop_reports_later_counts(
-    connection, sale, approves, event, statuses
-):
+def test_what_the_shop_reports_later_counts(connection, sale, approves, event, statuses):
     deliver(connection, sale)
     deliver(connection, OPEN)
     end(connection)

@@ -41,9 +41,7 @@ def post(client):
         text = body if isinstance(body, str) else json.dumps(body)
         signed_at = int((timezone.now() - age).timestamp())
         if header is None:
-            header = stripe.WebhookSignature.generate_signature_header(
-                text, secret, signed_at
-            )
+            header = stripe.WebhookSignature.generate_signature_header(text, secret, signed_at)
         return client.post(
             f"/in/{target}/",
             text,
@@ -91,9 +89,7 @@ def test_another_secret_is_refused(connection, post):
 
 
 def test_the_secret_of_another_account_is_refused(connection, other_account, post):
-    create_connection(
-        other_account, kind="stripe", secret="whsec_other_account", at=timezone.now()
-    )
+    create_connection(other_account, kind="stripe", secret="whsec_other_account", at=timezone.now())
     response = post(connection, build_checkout(), secret="whsec_other_account")
     assert_refused(response, MISMATCH, connection.account)
 
@@ -118,9 +114,7 @@ def test_a_signature_outside_ascii_is_refused(connection, post):
     assert_refused(response, message, connection.account)
 
 
-@pytest.mark.parametrize(
-    "body", ['{"id": 1}', '{"id": "evt_1", "type": "x", "created": "1e999"}']
-)
+@pytest.mark.parametrize("body", ['{"id": 1}', '{"id": "evt_1", "type": "x", "created": "1e999"}'])
 def test_json_that_is_no_event_is_refused(connection, post, body):
     response = post(connection, body)
     message = "The body is no event of this kind of shop: it lacks ID, kind or time."

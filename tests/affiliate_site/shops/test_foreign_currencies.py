@@ -57,9 +57,7 @@ def test_a_lost_dispute_in_another_currency_waits_for_staff(connection, sale):
     event = deliver(connection, build_dispute("lost", 1, amount=7000, currency="usd"))
     event.refresh_from_db()
     assert (event.state, event.due_at) == (ShopEventState.FAILED, None)
-    assert event.result[-1].startswith(
-        "70 USD went back (du_1), but the sale is in JPY"
-    )
+    assert event.result[-1].startswith("70 USD went back (du_1), but the sale is in JPY")
     assert get_amounts(connection) == ["10000"]
     conversion = connection.account.conversions.get()
     assert conversion.disputed_at is not None  # nothing is approved meanwhile

@@ -106,8 +106,7 @@ def test_a_gift_card_of_shopify_earns_once_when_it_is_bought(connect, click):
     event = send(connection, build_shopify(click, lamp, total="50.00", **values))
     assert event.result == [
         "A sale of 50 EUR was created.",
-        "A part was paid by a gift card. Shopify does not say how much, so all of it"
-        " earns.",
+        "A part was paid by a gift card. Shopify does not say how much, so all of it earns.",
     ]
     assert list_commissions(connection) == [
         ("1001", "50", ["5"]),

@@ -145,9 +145,7 @@ def test_processed_again_an_order_without_a_sale_has_the_present_settings(
 @pytest.mark.parametrize(
     "changed", [{"includes_tax": True}, {"commission_types": {"LAMP-1": "addon"}}]
 )
-def test_processed_again_an_order_with_refunds_keeps_its_settings(
-    scenario, again, changed
-):
+def test_processed_again_an_order_with_refunds_keeps_its_settings(scenario, again, changed):
     """The refund is stored as the first settings read it, and is not read again."""
     shop = create_connection(
         scenario.account,

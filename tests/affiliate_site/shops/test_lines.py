@@ -94,9 +94,7 @@ def list_commissions(connection):
         ("15.00", [], ("15", ["2.5", "1"])),
     ],
 )
-def test_a_fee_below_zero_and_a_gift_card_lower_all_lines(
-    total, fees, expected, connect, click
-):
+def test_a_fee_below_zero_and_a_gift_card_lower_all_lines(total, fees, expected, connect, click):
     connection = connect("woocommerce", "LAMP")
     rows = [{"id": 3, "name": "Fee", "total": fee, "total_tax": "0"} for fee in fees]
     send(connection, build_order(click, total=total, fee_lines=rows))
@@ -151,9 +149,7 @@ def test_refunds_of_one_second_add_up_in_any_order(order, connect, click):
 
 
 @pytest.mark.parametrize("statuses", [*permutations(["failed", "processing"])])
-def test_a_payment_that_failed_and_was_repeated_within_a_second_counts(
-    statuses, connect, click
-):
+def test_a_payment_that_failed_and_was_repeated_within_a_second_counts(statuses, connect, click):
     connection = connect("woocommerce")
     for status in statuses:
         send(connection, build_order(click) | {"status": status})

@@ -90,11 +90,7 @@ def change(body, place, value):
 
 
 def get_topic(kind, body, number):
-    return (
-        TOPICS[kind][number]
-        if kind in TOPICS
-        else body.get("type") or body["event_type"]
-    )
+    return TOPICS[kind][number] if kind in TOPICS else body.get("type") or body["event_type"]
 
 
 @pytest.fixture(params=EVENTS)

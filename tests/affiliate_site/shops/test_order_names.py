@@ -168,6 +168,4 @@ def test_finds_the_own_one_of_two_with_a_number(scenario):
     scenario.create_conversion("1", external_id="FR-7")
     found = explain_missing_sale(scenario.mina.affiliate, "#7")
     assert found.conversion.external_id == "FR-7"
-    assert (
-        explain_missing_sale(scenario.mina.affiliate, "DE-7").answer == Answer.NOTHING
-    )
+    assert explain_missing_sale(scenario.mina.affiliate, "DE-7").answer == Answer.NOTHING

@@ -70,9 +70,7 @@ def change_mapping(part, **fields):
 
 def drop(part, *names):
     """The mapping without fields of one part."""
-    return MAPPING | {
-        part: {name: it for name, it in MAPPING[part].items() if name not in names}
-    }
+    return MAPPING | {part: {name: it for name, it in MAPPING[part].items() if name not in names}}
 
 
 def build_body(kind, hours=0, *, key=None, **data):
@@ -217,9 +215,7 @@ def test_without_a_refund_id_that_of_the_event_counts(scenario, click):
     connection = connect(scenario, drop("refund", "refund_id"))
     deliver(connection, build_sale(ref=click))
     deliver(connection, build_refund("r1", 2380, 1))
-    assert [row.external_id for row in connection.account.refunds.all()] == [
-        "refund_1_r1"
-    ]
+    assert [row.external_id for row in connection.account.refunds.all()] == ["refund_1_r1"]
 
 
 @pytest.mark.parametrize(

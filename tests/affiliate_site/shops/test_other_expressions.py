@@ -101,9 +101,7 @@ def test_what_was_paid_is_the_amount_if_a_path_of_it_leads_nowhere(scenario):
 
 def test_a_currency_may_be_a_constant_and_ids_may_be_joined(scenario):
     mapping = build_flat(currency='"EUR"', order_id='order + "-" + payment')
-    event = deliver_flat(
-        scenario, {"net": 100, "currency": None, "payment": 2}, mapping
-    )
+    event = deliver_flat(scenario, {"net": 100, "currency": None, "payment": 2}, mapping)
     assert event.result == ["A sale of 100 EUR was created."]
     assert list_sales(scenario.account)[0][0] == "1001-2"
 
@@ -156,9 +154,7 @@ def test_a_parameter_of_the_landing_page_refers(path, address, is_found, scenari
 def test_a_refund_below_zero_is_one(amount, scenario, click):
     connection = connect(scenario)
     deliver(connection, build_sale(ref=click))
-    assert deliver(connection, build_refund("r1", amount, 1)).result == [
-        "Refunded 20 EUR."
-    ]
+    assert deliver(connection, build_refund("r1", amount, 1)).result == ["Refunded 20 EUR."]
     assert list_sales(connection.account) == [("1001", "80", [("8", "approved")])]
 
 
@@ -263,9 +259,7 @@ def test_a_form_that_cannot_be_read_is_refused(raw, client, scenario):
     connection = connect(scenario, FLAT)
     response = post_form(client, connection, raw)
     assert response.status_code == 400
-    assert response.json()["message"] == (
-        "The body is no form of at most 1000 fields in UTF-8."
-    )
+    assert response.json()["message"] == ("The body is no form of at most 1000 fields in UTF-8.")
     assert not connection.account.shop_events.exists()
 
 

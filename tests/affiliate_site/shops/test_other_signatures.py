@@ -69,9 +69,7 @@ def send(client, connection, raw=RAW, *, query="", content_type=None, headers=No
     ],
 )
 @pytest.mark.parametrize("prefix", ["webhook-", "svix-"])
-def test_standard_webhooks_with_secrets_as_vendors_show_them(
-    prefix, secret, client, scenario
-):
+def test_standard_webhooks_with_secrets_as_vendors_show_them(prefix, secret, client, scenario):
     connection = connect_signed(scenario, secret, kind="standard_webhooks")
 
     def send_signed(key, number):
@@ -118,9 +116,7 @@ def test_basic_authentication(client, scenario):
 
 def sign_fields(fields, secret=SECRET):
     """The SHA-512 of the sorted fields, as Digistore24's guide describes it."""
-    signed = "".join(
-        f"{key}={fields[key]}{secret}" for key in sorted(fields) if fields[key]
-    )
+    signed = "".join(f"{key}={fields[key]}{secret}" for key in sorted(fields) if fields[key])
     return hashlib.sha512(signed.encode()).hexdigest().upper()
 
 
@@ -131,9 +127,7 @@ def send_fields(client, connection, fields, signature):
 
 @pytest.fixture
 def signed_form(scenario):
-    return connect_signed(
-        scenario, answer="OK", kind="sorted_parameters", parameter="sha_sign"
-    )
+    return connect_signed(scenario, answer="OK", kind="sorted_parameters", parameter="sha_sign")
 
 
 def test_a_hash_of_sorted_fields_and_the_answer_of_the_mapping(client, signed_form):
@@ -178,9 +172,7 @@ def test_signed_fields_cannot_be_hidden_in_json(client, signed_form):
 
 def test_a_secret_in_the_address(client, scenario):
     connection = connect_signed(scenario, "a secret & more", kind="address")
-    assert send(
-        client, connection, query=f"?secret={quote('a secret & more')}"
-    ).json() == {
+    assert send(client, connection, query=f"?secret={quote('a secret & more')}").json() == {
         "stored": True,
         "is_new": True,
     }

@@ -116,9 +116,7 @@ def test_a_discount_is_an_affiliates_coupon_by_its_mapped_id(scenario, connectio
     assert connection.account.conversions.get().tracking_source == "coupon"
 
 
-def test_a_subscription_from_its_trial_to_a_lost_chargeback(
-    scenario, connection, referral
-):
+def test_a_subscription_from_its_trial_to_a_lost_chargeback(scenario, connection, referral):
     account = connection.account
     deliver(
         connection,
@@ -145,9 +143,7 @@ def test_a_subscription_from_its_trial_to_a_lost_chargeback(
     deliver(connection, build_adjustment("adj_2", 3333, 1100, transaction="txn_3"))
     assert list_sales(account)[1] == ("txn_3", "33.34", [("3.33", "approved")])
     assert get_balance(scenario) == "-3.34"
-    lost = build_adjustment(
-        "adj_3", 3334, 1200, action="chargeback", transaction="txn_3"
-    )
+    lost = build_adjustment("adj_3", 3334, 1200, action="chargeback", transaction="txn_3")
     deliver(connection, lost)
     assert list_sales(account) == [("txn_2", "100", [("10", "approved")])]
     assert get_balance(scenario) == "-6.67"
@@ -155,9 +151,7 @@ def test_a_subscription_from_its_trial_to_a_lost_chargeback(
     assert account.customers.get().status == "canceled"
 
 
-def test_refunds_are_of_their_lines_with_their_commission_types(
-    scenario, connection, referral
-):
+def test_refunds_are_of_their_lines_with_their_commission_types(scenario, connection, referral):
     scenario.create_commission_type("addon", "50")
     connection = change_settings(connection, commission_types={"pro_2": "addon"})
     lines = ((10000, "pri_1", "pro_1"), (2000, "pri_2", "pro_2"))
@@ -168,9 +162,7 @@ def test_refunds_are_of_their_lines_with_their_commission_types(
     ]
 
 
-def test_a_refund_counts_when_it_is_approved_and_not_when_it_is_rejected(
-    connection, referral
-):
+def test_a_refund_counts_when_it_is_approved_and_not_when_it_is_rejected(connection, referral):
     account = connection.account
     deliver(connection, build_transaction(custom_data=referral))
     pending = build_adjustment("adj_1", 2000, hours=1, status="pending_approval")
@@ -179,9 +171,7 @@ def test_a_refund_counts_when_it_is_approved_and_not_when_it_is_rejected(
     assert list_sales(account) == [("txn_1", "100", [("10", "approved")])]
     deliver(connection, build_adjustment("adj_1", 2000, hours=2, is_update=True))
     assert list_sales(account) == [("txn_1", "80", [("8", "approved")])]
-    rejected = build_adjustment(
-        "adj_2", 1000, hours=3, status="rejected", is_update=True
-    )
+    rejected = build_adjustment("adj_2", 1000, hours=3, status="rejected", is_update=True)
     deliver(connection, rejected)
     assert list_sales(account) == [("txn_1", "80", [("8", "approved")])]
 
@@ -230,9 +220,7 @@ def test_a_refund_without_lines_takes_its_part(connection, referral):
 def test_a_warning_holds_the_commission_until_it_is_reversed(connection, referral):
     account = connection.account
     deliver(connection, build_transaction(custom_data=referral))
-    deliver(
-        connection, build_adjustment("adj_1", 10000, 1, action="chargeback_warning")
-    )
+    deliver(connection, build_adjustment("adj_1", 10000, 1, action="chargeback_warning"))
     assert list_sales(account) == [("txn_1", "100", [("10", "pending")])]
     reverse = build_adjustment("adj_2", 10000, 2, action="chargeback_warning_reverse")
     deliver(connection, reverse)
@@ -244,13 +232,9 @@ def test_a_reversed_chargeback_puts_the_sale_back_and_stays_so(connection, refer
     deliver(connection, build_transaction(custom_data=referral))
     deliver(connection, build_adjustment("adj_1", 10000, 1, action="chargeback"))
     assert list_sales(account) == []
-    deliver(
-        connection, build_adjustment("adj_2", 10000, 2, action="chargeback_reverse")
-    )
+    deliver(connection, build_adjustment("adj_2", 10000, 2, action="chargeback_reverse"))
     assert list_sales(account) == [("txn_1", "100", [("10", "approved")])]
-    update = build_adjustment(
-        "adj_1", 10000, 3, action="chargeback", is_update=True, created=1
-    )
+    update = build_adjustment("adj_1", 10000, 3, action="chargeback", is_update=True, created=1)
     deliver(connection, update)
     assert list_sales(account) == [("txn_1", "100", [("10", "approved")])]
 

@@ -46,9 +46,7 @@ def test_claims_some_events_and_the_longest_due_first(account):
     later = AT + timedelta(hours=1)
     first = claim_events(account, due_before=later, at=later)
     second = claim_events(account, due_before=later, at=later)
-    assert [event.key for event in first + second] == [
-        f"evt_{number}" for number in range(COUNT)
-    ]
+    assert [event.key for event in first + second] == [f"evt_{number}" for number in range(COUNT)]
     assert len(first) == MAX_CLAIMED_EVENTS
     assert set(list_due(account)) == {later + LEASE}
 
@@ -69,9 +67,7 @@ def test_a_worker_that_stops_leaves_the_rest_to_others(account, count):
         assert len(list(islice(events, count))) == count
     rows = account.shop_events.filter(state=ShopEventState.RECEIVED)
     assert rows.count() == COUNT - count
-    assert (
-        len(list(process_due_events(due_before=later + LEASE * 10**5))) == COUNT - count
-    )
+    assert len(list(process_due_events(due_before=later + LEASE * 10**5))) == COUNT - count
 
 
 def test_accounts_take_turns(account, other_account):
@@ -84,9 +80,7 @@ def test_accounts_take_turns(account, other_account):
 
 def test_a_sale_and_its_refund_need_few_statements(scenario, capture_queries):
     """A thousand events in a minute need it."""
-    connection = create_connection(
-        scenario.account, kind="stripe", mode=ConnectionMode.LIVE, at=AT
-    )
+    connection = create_connection(scenario.account, kind="stripe", mode=ConnectionMode.LIVE, at=AT)
     for number in range(2):
         sale = build_checkout(
             id=f"cs_{number}",
@@ -94,9 +88,7 @@ def test_a_sale_and_its_refund_need_few_statements(scenario, capture_queries):
             metadata={"referral_code": scenario.mina.code},
             customer=None,
         )
-        refund = build_charge(
-            5950, hours=1, id=f"ch_{number}", payment_intent=f"pi_{number}"
-        )
+        refund = build_charge(5950, hours=1, id=f"ch_{number}", payment_intent=f"pi_{number}")
         for body in (sale, refund):
             envelope = Envelope(body["id"], body["type"], AT, json.dumps(body))
             store_event(connection, envelope, at=AT)

@@ -40,9 +40,7 @@ def connection(scenario):
         at=AT,
     )
     name = connection.public_id
-    yield set_source_key(
-        scenario.account, connection_id=name, key=KEYS["stripe"], at=AT
-    )
+    yield set_source_key(scenario.account, connection_id=name, key=KEYS["stripe"], at=AT)
     assert_ledger_consistent(scenario.account)
 
 

@@ -61,9 +61,7 @@ class Vendor:
 
     def send(self, raw, content_type, *, query="", headers=None):
         path = f"/in/{self.connection.public_id}/{query}"
-        return self.client.post(
-            path, data=raw, content_type=content_type, headers=headers or {}
-        )
+        return self.client.post(path, data=raw, content_type=content_type, headers=headers or {})
 
     def deliver(self, body):
         """Post a body, and process what waits; return what the newest event did."""

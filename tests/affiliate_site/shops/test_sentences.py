@@ -22,8 +22,7 @@ def connect(scenario):
     def create(**values):
         return create_connection(
             scenario.account,
-            **{"kind": "stripe", "secret": SECRET, "mode": ConnectionMode.LIVE}
-            | values,
+            **{"kind": "stripe", "secret": SECRET, "mode": ConnectionMode.LIVE} | values,
             at=AT,
         )
 
@@ -49,17 +48,14 @@ def test_names_the_codes_that_nobody_has(connect, scenario):
 
 def test_names_one_code_without_a_program(connect):
     event = deliver(connect(), build_checkout(metadata={"ref": "m" * 100}))
-    assert event.result == [
-        f"Nobody referred this customer: no affiliate has “{'m' * 60}”."
-    ]
+    assert event.result == [f"Nobody referred this customer: no affiliate has “{'m' * 60}”."]
 
 
 def test_names_no_more_than_five_codes(connect):
     codes = [f"c{number}" for number in range(7)]
     event = deliver(connect(), build_checkout(discounts=name_coupons(*codes)))
     assert event.result == [
-        "Nobody referred this customer: no affiliate has “c0”, “c1”, “c2”, “c3”, “c4”"
-        " or 2 more."
+        "Nobody referred this customer: no affiliate has “c0”, “c1”, “c2”, “c3”, “c4” or 2 more."
     ]
 
 

@@ -16,9 +16,7 @@ DOCUMENT = (ROOT / "docs" / "shops.md").read_text()
 
 
 def test_the_example_of_a_mapping_reads_its_body():
-    body, mapping = map(
-        json.loads, re.findall(r"```json\n(.*?)```", DOCUMENT, re.DOTALL)
-    )
+    body, mapping = map(json.loads, re.findall(r"```json\n(.*?)```", DOCUMENT, re.DOTALL))
     validate_mapping(mapping)
     connection = Connection(kind="other", settings={"other": mapping})
     facts = SHOPS["other"].read("", body, connection, at=CONVERSION_CREATED_AT)

@@ -176,18 +176,14 @@ def test_a_refund_that_needs_its_order_is_left_to_it(connection, attributes):
     assert list_sales(connection.account) == [(ID, "60", [("6", "approved")])]
 
 
-def test_a_line_has_its_commission_type_also_in_a_refund(
-    scenario, connection, attributes
-):
+def test_a_line_has_its_commission_type_also_in_a_refund(scenario, connection, attributes):
     scenario.create_commission_type("addon", "50")
     set_up(connection, commission_types={"ADDON": "addon"})
     lines = [build_line(1, "60.00"), build_line(2, "40.00", sku="ADDON")]
     send(connection, build_order(note_attributes=attributes, line_items=lines))
     refund = build_refund(51, lines=[(2, "30.00", "0.00")], money="30.00")
     send(connection, refund, "refunds/create", 1)
-    assert list_sales(connection.account) == [
-        (ID, "70", [("6", "approved"), ("5", "approved")])
-    ]
+    assert list_sales(connection.account) == [(ID, "70", [("6", "approved"), ("5", "approved")])]
 
 
 def test_a_refund_of_an_amount_is_a_part_of_what_was_paid(connection, attributes):
@@ -209,13 +205,9 @@ def test_who_keeps_a_fee_refunds_less_than_the_line(connection, attributes):
 
 
 @pytest.mark.parametrize("is_refund_first", [True, False])
-def test_a_refund_counts_by_the_settings_of_its_sale(
-    connection, attributes, is_refund_first
-):
+def test_a_refund_counts_by_the_settings_of_its_sale(connection, attributes, is_refund_first):
     refund = build_refund(51, lines=[(LINE, "50.00", "9.50")], money="59.50")
-    changed = build_order(
-        2, "partially_refunded", refunds=[refund], note_attributes=attributes
-    )
+    changed = build_order(2, "partially_refunded", refunds=[refund], note_attributes=attributes)
     set_up(connection, includes_tax=True)
     send(connection, build_order(note_attributes=attributes))
     set_up(connection)
@@ -225,12 +217,8 @@ def test_a_refund_counts_by_the_settings_of_its_sale(
     assert list_sales(connection.account) == [(ID, "59.5", [("5.95", "approved")])]
 
 
-@pytest.mark.parametrize(
-    ("settings", "left"), [({}, "100"), ({"includes_shipping": 1}, "102")]
-)
-def test_refunded_shipping_counts_if_shipping_does(
-    settings, left, connection, attributes
-):
+@pytest.mark.parametrize(("settings", "left"), [({}, "100"), ({"includes_shipping": 1}, "102")])
+def test_refunded_shipping_counts_if_shipping_does(settings, left, connection, attributes):
     set_up(connection, **settings)
     send(connection, build_order(note_attributes=attributes))
     adjustments = [("shipping_refund", "-3.00")]
@@ -248,9 +236,7 @@ def test_refunded_shipping_counts_if_shipping_does(
         ("0.01", "99.99"),  # 100 * 0.01 / 119 = 0.0084…
     ],
 )
-def test_a_refund_below_its_lines_takes_whole_cents(
-    back, left, kind, connection, attributes
-):
+def test_a_refund_below_its_lines_takes_whole_cents(back, left, kind, connection, attributes):
     send(connection, build_order(note_attributes=attributes))
     difference = str(Decimal(119) - Decimal(back))
     adjustment = {"amount": difference, "tax_amount": "0.00", "reason": "Restock"}
@@ -267,9 +253,7 @@ def test_a_refund_below_its_lines_takes_whole_cents(
 
 
 @pytest.mark.parametrize("is_alone", [True, False])
-@pytest.mark.parametrize(
-    ("settings", "left"), [({}, "100"), ({"includes_shipping": 1}, "102")]
-)
+@pytest.mark.parametrize(("settings", "left"), [({}, "100"), ({"includes_shipping": 1}, "102")])
 def test_refunded_shipping_has_lines_of_its_own_since_2024_10(
     settings, left, is_alone, connection, attributes
 ):
@@ -357,9 +341,7 @@ def test_refunded_duties_are_no_value_of_products(connection, attributes):
     assert list_sales(connection.account) == WHOLE
 
 
-def test_what_an_edit_removed_is_not_counted_again_when_it_is_paid_back(
-    connection, attributes
-):
+def test_what_an_edit_removed_is_not_counted_again_when_it_is_paid_back(connection, attributes):
     account = connection.account
     send(connection, build_order(note_attributes=attributes))
     removed = build_refund(51, lines=[(LINE, "40.00", "7.60")])
@@ -379,24 +361,18 @@ def test_money_in_the_currency_of_the_customer_is_converted(connection, attribut
     }
     refund = build_refund(51, money="49.98")
     refund["transactions"][0]["currency"] = "USD"
-    body = build_order(
-        1, note_attributes=attributes, refunds=[refund], total_price_set=prices
-    )
+    body = build_order(1, note_attributes=attributes, refunds=[refund], total_price_set=prices)
     send(connection, body)
     assert list_sales(connection.account) == [(ID, "80", [("8", "approved")])]
 
 
-def test_a_second_refund_after_a_payment_leaves_a_debt(
-    scenario, connection, attributes
-):
+def test_a_second_refund_after_a_payment_leaves_a_debt(scenario, connection, attributes):
     account = connection.account
     send(connection, build_order(note_attributes=attributes))
     refunds = [build_amount_refund(51, "24.99")]
     send(connection, build_order(1, refunds=refunds), hours=1)
     scenario.pay("8")
-    refunds.append(
-        build_refund(52, hours=2, lines=[(LINE, "40.00", "7.60")], money="47.60")
-    )
+    refunds.append(build_refund(52, hours=2, lines=[(LINE, "40.00", "7.60")], money="47.60"))
     send(connection, build_order(2, refunds=refunds), hours=2)
     assert list_sales(account) == [(ID, "40", [("4", "approved")])]
     balances = get_payable_balances_by_slug(account)
@@ -438,9 +414,7 @@ STORY = {
             2,
             "partially_refunded",
             [
-                build_refund(
-                    52, hours=2, lines=[(LINE, "40.00", "7.60")], money="47.60"
-                ),
+                build_refund(52, hours=2, lines=[(LINE, "40.00", "7.60")], money="47.60"),
                 build_amount_refund(51, "24.99"),
             ],
         ),
@@ -479,9 +453,7 @@ def test_every_order_of_events_has_the_same_end(name, order, connection, attribu
         topic, body = status, data
         if status != "refunds/create":
             topic = "orders/updated"
-            body = build_order(
-                hours, status, note_attributes=attributes, refunds=list(data)
-            )
+            body = build_order(hours, status, note_attributes=attributes, refunds=list(data))
         send(connection, body, topic, hours)
         send(connection, body, topic, hours)  # a copy
     assert list_sales(connection.account) == ENDS[name]
@@ -519,9 +491,7 @@ def test_a_discount_code_of_an_affiliate_counts(scenario, connection):
     assert connection.account.conversions.get().tracking_source == "coupon"
 
 
-@pytest.mark.parametrize(
-    "source", ["subscription_contract", "subscription_contract_checkout_one"]
-)
+@pytest.mark.parametrize("source", ["subscription_contract", "subscription_contract_checkout_one"])
 def test_a_renewal_belongs_to_the_customer(source, connection, attributes):
     send(connection, build_order(note_attributes=attributes))
     renewal = {

@@ -44,9 +44,7 @@ def connect(account):
 def test_refuses_what_is_no_key(connect, kind, key):
     connection = connect(kind)
     with pytest.raises(InvalidSourceKey):
-        set_source_key(
-            connection.account, connection_id=connection.public_id, key=key, at=NOW
-        )
+        set_source_key(connection.account, connection_id=connection.public_id, key=key, at=NOW)
     assert connection.reload().source_key == KEYS[connection.kind]
 
 

@@ -79,9 +79,7 @@ def test_a_partial_refund_takes_its_part(connection, click):
     assert list_sales(connection.account) == [("pi_1", "80", [("8", "approved")])]
 
 
-def test_a_whole_refund_removes_the_sale_and_its_failure_puts_it_back(
-    connection, click
-):
+def test_a_whole_refund_removes_the_sale_and_its_failure_puts_it_back(connection, click):
     account = connection.account
     deliver(connection, build_checkout(client_reference_id=click))
     deliver(connection, build_charge(11900, hours=1))
@@ -304,9 +302,7 @@ def test_a_later_referral_earns_nothing_of_an_earlier_purchase(connection, click
     assert event.result == ["Nobody referred this customer."]
 
 
-def test_a_refusal_stays_when_the_affiliate_is_approved_later(
-    scenario, connection, click
-):
+def test_a_refusal_stays_when_the_affiliate_is_approved_later(scenario, connection, click):
     scenario.set_approval(scenario.mina, False)
     event = deliver(connection, build_checkout(client_reference_id=click))
     assert event.state == ShopEventState.NO_REFERRAL

@@ -161,9 +161,7 @@ def test_an_invoice_is_worth_what_its_lines_say(name, connect, click):
     assert list_commissions(connection) == expected
 
 
-def test_lines_that_the_event_lacks_have_the_default_type_and_it_says_so(
-    connect, click
-):
+def test_lines_that_the_event_lacks_have_the_default_type_and_it_says_so(connect, click):
     connection = connect()
     lines = build_lines(*[(1000, HALF)] * 10)
     invoice = build_invoice(1, lines=lines, tax=0, total=13000, amount_paid=13000)
@@ -186,9 +184,7 @@ def test_lines_that_the_event_lacks_have_the_default_type_and_it_says_so(
         ({"includes_tax": True, "includes_shipping": True}, "124.95"),
     ],
 )
-def test_a_checkout_is_worth_its_products_unless_more_earns(
-    settings, amount, connect, click
-):
+def test_a_checkout_is_worth_its_products_unless_more_earns(settings, amount, connect, click):
     connection = connect(**settings)
     checkout = build_checkout(
         client_reference_id=click,
@@ -240,9 +236,7 @@ def test_an_invoice_that_was_paid_in_two_parts_loses_what_is_refunded(connect, c
 
 
 @pytest.mark.parametrize("is_turned", [False, True])
-def test_an_inquiry_that_becomes_a_dispute_within_a_second_is_held(
-    is_turned, connect, click
-):
+def test_an_inquiry_that_becomes_a_dispute_within_a_second_is_held(is_turned, connect, click):
     connection = connect()
     deliver(connection, build_checkout(client_reference_id=click))
     inquiry = build_dispute("warning_needs_response", hours=1)
@@ -279,8 +273,7 @@ def test_an_unknown_state_of_a_dispute_fails_with_a_sentence(connect, click):
     event = deliver(connection, build_dispute("reopened", hours=1))
     assert event.state == ShopEventState.FAILED
     assert event.result == [
-        "The event does not look as expected: “reopened” is no known state of a"
-        " dispute."
+        "The event does not look as expected: “reopened” is no known state of a dispute."
     ]
 
 
@@ -371,9 +364,7 @@ def test_codes_of_the_shop_are_known_in_any_case(code, connect, scenario):
         ({"amount_paid": 5950}, ("50", ["5"])),
     ],
 )
-def test_an_invoice_that_was_paid_outside_of_stripe_is_a_sale(
-    values, expected, connect, click
-):
+def test_an_invoice_that_was_paid_outside_of_stripe_is_a_sale(values, expected, connect, click):
     connection = connect()
     invoice = build_invoice(1, total=11900, paid_out_of_band=True, **values)
     sell(connection, click, invoice)

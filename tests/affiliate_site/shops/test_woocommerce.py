@@ -151,9 +151,7 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("total", "lines", "without", "with_shipping"), LINES.values(), ids=LINES
-)
+@pytest.mark.parametrize(("total", "lines", "without", "with_shipping"), LINES.values(), ids=LINES)
 @pytest.mark.parametrize("includes_shipping", [False, True])
 def test_a_refund_takes_what_it_is_of(
     connection, meta, total, lines, without, with_shipping, includes_shipping
@@ -175,9 +173,7 @@ def test_a_refund_of_tax_that_earns_takes_tax(connection, meta):
     assert list_sales(connection.account) == [("723", "100", [("10", "approved")])]
 
 
-def test_refunds_of_discounted_lines_leave_nothing_once_all_is_paid_back(
-    connection, meta
-):
+def test_refunds_of_discounted_lines_leave_nothing_once_all_is_paid_back(connection, meta):
     """A fee of -3 lowers the line of 100 to 97, of which the shop pays back 97."""
     values = {
         "meta": meta,
@@ -224,9 +220,7 @@ def test_a_refund_after_a_payment_leaves_a_debt(scenario, connection, meta):
 
 
 @pytest.mark.parametrize("status", ["cancelled", "failed", "trash", "refunded"])
-def test_a_canceled_order_earns_nothing_until_it_is_paid_again(
-    status, connection, meta
-):
+def test_a_canceled_order_earns_nothing_until_it_is_paid_again(status, connection, meta):
     account = connection.account
     send(connection, build_order(meta=meta))
     send(connection, build_order(1, status, meta=meta))
@@ -312,9 +306,7 @@ def test_every_order_of_events_has_the_same_end(name, order, connection, meta):
     assert list_sales(connection.account) == end
 
 
-def test_products_have_commission_types_and_cents_are_not_lost(
-    scenario, connection, meta
-):
+def test_products_have_commission_types_and_cents_are_not_lost(scenario, connection, meta):
     scenario.create_commission_type("addon", "50")
     set_up(connection, commission_types={"94": "addon"})
     body = build_order(
@@ -343,9 +335,7 @@ def test_a_fee_below_zero_is_a_discount(connection, meta):
         ({"includes_tax": True, "includes_shipping": True}, "124.95"),
     ],
 )
-def test_tax_and_shipping_count_if_the_account_wants(
-    settings, amount, connection, meta
-):
+def test_tax_and_shipping_count_if_the_account_wants(settings, amount, connection, meta):
     set_up(connection, **settings)
     send(connection, build_order(meta=meta))
     assert list_sales(connection.account)[0][1] == amount
@@ -527,9 +517,7 @@ def refund_by_api(account, sale, key, amount):
 REFUND = ((724, "24.99"),)
 
 
-def test_a_refund_that_the_api_applied_is_not_taken_off_again(
-    scenario, connection, meta
-):
+def test_a_refund_that_the_api_applied_is_not_taken_off_again(scenario, connection, meta):
     sale = report_by_api(scenario, "100")
     refund_by_api(connection.account, sale, "724", "20")
     send(connection, build_order(1, meta=meta, refunds=REFUND), hours=1)
@@ -558,20 +546,14 @@ def test_every_line_of_an_adopted_sale_is_refunded(scenario, connection, meta):
     send(connection, build_order(meta=meta))
     half = ((724, "62.475"),)
     send(connection, build_order(1, meta=meta, refunds=half), hours=1)
-    assert list_sales(connection.account) == [
-        ("723", "50", [("3", "approved"), ("2", "approved")])
-    ]
+    assert list_sales(connection.account) == [("723", "50", [("3", "approved"), ("2", "approved")])]
 
 
-def test_a_sale_that_was_removed_before_is_not_created_again(
-    scenario, connection, meta
-):
+def test_a_sale_that_was_removed_before_is_not_created_again(scenario, connection, meta):
     sale = report_by_api(scenario, "100")
     scenario.delete(sale)
     event = send(connection, build_order(meta=meta))
-    assert event.result == [
-        "The sale was removed before. To count it, process the event again."
-    ]
+    assert event.result == ["The sale was removed before. To count it, process the event again."]
     assert list_sales(connection.account) == []
     process_again(event.reload(), at=CONVERSION_CREATED_AT)
     process_event(event.reload(), at=CONVERSION_CREATED_AT)

@@ -104,9 +104,7 @@ def test_rejects_every_spelling_of_loopback(spelling):
 
 
 def test_reports_an_unknown_name_that_is_allowed(fake_dns):
-    with pytest.raises(
-        HostUnreachable, match=r"the name nowhere\.example is not known$"
-    ):
+    with pytest.raises(HostUnreachable, match=r"the name nowhere\.example is not known$"):
         resolve("nowhere.example", is_allowed=True)
 
 

@@ -58,9 +58,7 @@ def webhook(scenario, webhook_receiver):
 
 def create_customers(scenario, *customer_ids):
     for customer_id in customer_ids:
-        scenario.create_customer(
-            customer_id, at=timezone.now(), referral_code=scenario.mina.code
-        )
+        scenario.create_customer(customer_id, at=timezone.now(), referral_code=scenario.mina.code)
 
 
 def test_sends_due_deliveries_and_prints_each(scenario, webhook, webhook_receiver):
@@ -71,10 +69,7 @@ def test_sends_due_deliveries_and_prints_each(scenario, webhook, webhook_receive
 
     outcome = f"customer.created to harbor/{webhook}: answered 204"
     assert sorted(lines[:2]) == sorted(
-        [
-            f"sent {delivery.pk} {delivery.message_id} {outcome}"
-            for delivery in (first, second)
-        ]
+        [f"sent {delivery.pk} {delivery.message_id} {outcome}" for delivery in (first, second)]
     )
     counts = {"sent": 2, "failed": 0, "waiting": 0} | NO_MAILS
     assert lines[2:] == [f"{name}: {count}" for name, count in counts.items()]
@@ -139,14 +134,10 @@ def test_sends_nothing_to_disabled_webhook(scenario, webhook, webhook_receiver):
     assert webhook_receiver.requests == []
 
 
-def test_sends_mail_and_prints_neither_address_nor_error(
-    scenario, mailoutbox, monkeypatch
-):
+def test_sends_mail_and_prints_neither_address_nor_error(scenario, mailoutbox, monkeypatch):
     affiliate, now = scenario.mina.affiliate, timezone.now()
     for about in ("pa_1", "pa_2"):
-        queue_mail(
-            affiliate, kind="payment", about=about, subject="x", text="y", at=now
-        )
+        queue_mail(affiliate, kind="payment", about=about, subject="x", text="y", at=now)
     assert run_command("deliver_webhooks", "--once").splitlines()[:2] == [
         f"sent mail {mail.pk} payment/{mail.about} of harbor"
         for mail in scenario.account.mails.order_by("id")
@@ -162,9 +153,7 @@ def test_sends_mail_and_prints_neither_address_nor_error(
     mail = scenario.account.mails.get(about="pa_3")
     assert mail.error == f"refused: 450 {affiliate.email}"
     assert affiliate.email not in output
-    assert output.startswith(
-        f"failed mail {mail.pk} payment/pa_3 of harbor, next attempt"
-    )
+    assert output.startswith(f"failed mail {mail.pk} payment/pa_3 of harbor, next attempt")
     assert "mails_failed: 1\nmails_waiting: 1" in output
 
 
@@ -194,10 +183,7 @@ def test_a_bounce_stops_neither_a_run_nor_other_mail(scenario, mailoutbox, monke
 
     monkeypatch.setattr(locmem.EmailBackend, "send_messages", bounce_one)
     run = create_run(account, Paid("20"), Paid("7", slug="nilsberg"))
-    results = [
-        PayoutResult(line.payment.public_id, ResultState.SETTLED)
-        for line in get_lines(run)
-    ]
+    results = [PayoutResult(line.payment.public_id, ResultState.SETTLED) for line in get_lines(run)]
     apply_payout_results(account, results, at=now)
     assert run_json_command("deliver_webhooks", "--once") == {
         "sent": 0,

@@ -118,9 +118,7 @@ def test_every_name_of_a_sender_can_be_sent(mail_server, name):
         (MESSAGE, "what?", NO_ANSWER, False),
     ],
 )
-def test_tries_again_only_what_was_not_accepted(
-    mail_server, command, answer, error, can_retry
-):
+def test_tries_again_only_what_was_not_accepted(mail_server, command, answer, error, can_retry):
     mail_server.answers[command] = answer
     result = send_mail(build_mail())
     assert result.error.startswith(error)
@@ -155,9 +153,7 @@ def test_an_address_that_cannot_be_written_to(mail_server, recipient):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("event_type", "has_bounced"), [("bounced", True), ("delivered", False)]
-)
+@pytest.mark.parametrize(("event_type", "has_bounced"), [("bounced", True), ("delivered", False)])
 def test_a_provider_reports_bounces(account, event_type, has_bounced):
     affiliate = AffiliateFactory(account=account, email="mina@notes.example.org")
     mail = {"kind": "payment", "about": "pa_1", "subject": "Paid", "text": "Paid"}

@@ -170,9 +170,7 @@ def test_payload_shows_the_final_state(account, sample_account, path):
     before = len(list_events(account))
     data = {"external_id": "harbor-order", "amount": 50, "status": "approved"}
 
-    response = sample_account.api.post(
-        f"/pb/{path}/", data | {"click_id": sample_account.click_id}
-    )
+    response = sample_account.api.post(f"/pb/{path}/", data | {"click_id": sample_account.click_id})
 
     assert response.status_code == 200, response.content
     events = dict(list_events(account)[before:])
@@ -233,16 +231,12 @@ def test_deleting_a_parent_sends_events_of_children(account, sample_account):
     for request in EVENTS["affiliate.deleted"][1:]:
         send(sample_account, *request)
 
-    bodies = [
-        body for kind, body in list_events(account) if kind == "affiliate.updated"
-    ]
+    bodies = [body for kind, body in list_events(account) if kind == "affiliate.updated"]
     assert bodies[-1] == get_body(sample_account, "/affiliates/{second_affiliate}/")
     assert json.loads(bodies[-1])["parent_id"] is None
 
 
-def test_number_of_queries_is_independent_of_endpoints(
-    account, sample_account, capture_queries
-):
+def test_number_of_queries_is_independent_of_endpoints(account, sample_account, capture_queries):
     """The number of statements does not grow with the number of webhooks."""
     data = {"click_id": sample_account.click_id, "customer_id": "c-1", "amount": 100}
     sample_account.post("/conversions/", data)
@@ -304,9 +298,7 @@ def test_sends_postback_to_the_affiliate_of_the_conversion(account, sample_accou
 def test_a_sale_of_many_lines_is_published_in_small_rows(account, sample_account):
     """A list that is too long becomes empty; comments of pages are never sent."""
     url = "https://t.example/?l=${conversion.commissions}&a=${commission_amount}"
-    create_postback_endpoint(
-        account, affiliate=sample_account.enrolled_affiliate, url=url, at=NOW
-    )
+    create_postback_endpoint(account, affiliate=sample_account.enrolled_affiliate, url=url, at=NOW)
     # One that was created before the limits.
     account.webhook_endpoints.update(url=url + "&l=${conversion.commissions}" * 60)
     comment = "abc" * 333
@@ -336,9 +328,7 @@ def test_accepts_exactly_the_macros_that_events_fill_in(account, sample_account)
         with pytest.raises(UnknownMacro) as error:
             validate_macros(f"https://t.example/?x=${{{macro}}}")
         assert str(error.value).startswith(f"Unknown macro '${{{macro}}}'; available")
-    conversion = sample_account.api.get(
-        f"/conversions/{sample_account.conversion_id}/"
-    ).json()
+    conversion = sample_account.api.get(f"/conversions/{sample_account.conversion_id}/").json()
     conversion["affiliate_meta_data"] = {"subid1": "a"}
     conversion["amount"] = Decimal(1)
 
@@ -351,14 +341,10 @@ def test_postback_contains_only_own_commissions(account, sample_account):
     sample_account.post(f"/programs/{sample_account.program}/affiliates/", entry)
     parent = {"affiliate_id": sample_account.affiliate}
     send(sample_account, "PUT", "/affiliates/{enrolled_affiliate}/parent/", parent)
-    account.levels.create(
-        program=account.programs.get(), level=2, kind="percentage", value=5
-    )
+    account.levels.create(program=account.programs.get(), level=2, kind="percentage", value=5)
     account.commission_types.update(mlm=True)
     url = "https://t.example/?l=${conversion.commissions}&a=${commission_amount}"
-    create_postback_endpoint(
-        account, affiliate=sample_account.enrolled_affiliate, url=url, at=NOW
-    )
+    create_postback_endpoint(account, affiliate=sample_account.enrolled_affiliate, url=url, at=NOW)
 
     conversion = sample_account.post(
         "/conversions/", {"click_id": sample_account.click_id, "amount": 200}

@@ -34,9 +34,7 @@ from tests.webhook_receiver import (
 )
 
 BODY = '{"id":"cu_1","customer_id":"Zoë"}'.encode()
-CERTIFICATE = Path(__file__).with_name(
-    "receiver.pem"
-)  # of shop.example.net, without expiry
+CERTIFICATE = Path(__file__).with_name("receiver.pem")  # of shop.example.net, without expiry
 SHORT_TIMEOUT_SECONDS = 0.2  # seconds, for tests that wait for the timeout
 
 
@@ -116,9 +114,7 @@ def test_sends_postback_without_body_and_signature(webhook_receiver, method):
 def test_every_2xx_is_success(webhook_receiver, status):
     webhook_receiver.respond = respond_with(status)
 
-    assert attempt_delivery(make_delivery(webhook_receiver.url)) == DeliveryResult(
-        status=status
-    )
+    assert attempt_delivery(make_delivery(webhook_receiver.url)) == DeliveryResult(status=status)
 
 
 @pytest.mark.parametrize("status", [304, 400, 401, 404, 410, 418, 429, 500, 503])
@@ -132,9 +128,7 @@ def test_other_status_is_failure(webhook_receiver, status):
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_does_not_follow_redirects(webhook_receiver, status):
-    webhook_receiver.respond = respond_with(
-        status, Location=f"{webhook_receiver.url}/inside"
-    )
+    webhook_receiver.respond = respond_with(status, Location=f"{webhook_receiver.url}/inside")
 
     result = attempt_delivery(make_delivery(webhook_receiver.url))
 
@@ -164,13 +158,9 @@ def test_stops_reading_long_response(webhook_receiver):
 )
 def test_times_out(webhook_receiver, respond):
     webhook_receiver.respond = respond
-    target = parse_url(
-        webhook_receiver.url, allowed_hosts={webhook_receiver.host_and_port}
-    )
+    target = parse_url(webhook_receiver.url, allowed_hosts={webhook_receiver.host_and_port})
 
-    result = send_request(
-        target, connect_to("127.0.0.1", timeout_seconds=SHORT_TIMEOUT_SECONDS)
-    )
+    result = send_request(target, connect_to("127.0.0.1", timeout_seconds=SHORT_TIMEOUT_SECONDS))
 
     assert result.error == "no whole answer within 10 s"
     assert result.status == (200 if respond is drip_body else None)
@@ -223,9 +213,7 @@ def test_reports_refused_connection(settings):
 
     result = attempt_delivery(make_delivery(f"http://{host_and_port}/"))
 
-    assert result == DeliveryResult(
-        error="no connection: [Errno 111] Connection refused"
-    )
+    assert result == DeliveryResult(error="no connection: [Errno 111] Connection refused")
 
 
 @pytest.mark.parametrize(
@@ -235,9 +223,7 @@ def test_reports_refused_connection(settings):
 def test_rejects_host_that_is_no_longer_allowed(webhook_receiver, settings, url):
     settings.WEBHOOK_ALLOWED_HOSTS = set()
 
-    result = attempt_delivery(
-        make_delivery(url.format(port=webhook_receiver.server_port))
-    )
+    result = attempt_delivery(make_delivery(url.format(port=webhook_receiver.server_port)))
 
     assert result.error.startswith("Invalid URL: only https on port")
     assert webhook_receiver.connections == 0
@@ -247,9 +233,7 @@ def test_ignores_proxy_of_the_environment(webhook_receiver, monkeypatch):
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1/")
 
-    assert attempt_delivery(make_delivery(webhook_receiver.url)) == DeliveryResult(
-        status=204
-    )
+    assert attempt_delivery(make_delivery(webhook_receiver.url)) == DeliveryResult(status=204)
 
 
 # The validated address is the one that is called
@@ -329,9 +313,7 @@ def tls_receiver(monkeypatch):
 
 
 def test_uses_name_of_the_url_for_host_and_tls(tls_receiver):
-    target = ParsedUrl(
-        "https", "shop.example.net", tls_receiver.server_port, "/", is_allowed=True
-    )
+    target = ParsedUrl("https", "shop.example.net", tls_receiver.server_port, "/", is_allowed=True)
 
     assert send_request(target, connect_to("127.0.0.1")) == DeliveryResult(status=204)
 
@@ -340,9 +322,7 @@ def test_uses_name_of_the_url_for_host_and_tls(tls_receiver):
 
 
 def test_rejects_certificate_of_another_name(tls_receiver):
-    target = ParsedUrl(
-        "https", "other.example.net", tls_receiver.server_port, "/", is_allowed=True
-    )
+    target = ParsedUrl("https", "other.example.net", tls_receiver.server_port, "/", is_allowed=True)
 
     result = send_request(target, connect_to("127.0.0.1"))
 
@@ -351,10 +331,6 @@ def test_rejects_certificate_of_another_name(tls_receiver):
 
 
 def test_tries_next_address_after_failed_connection(webhook_receiver):
-    target = parse_url(
-        webhook_receiver.url, allowed_hosts={webhook_receiver.host_and_port}
-    )
+    target = parse_url(webhook_receiver.url, allowed_hosts={webhook_receiver.host_and_port})
 
-    assert send_request(target, connect_to("127.0.0.2", "127.0.0.1")) == DeliveryResult(
-        status=204
-    )
+    assert send_request(target, connect_to("127.0.0.2", "127.0.0.1")) == DeliveryResult(status=204)

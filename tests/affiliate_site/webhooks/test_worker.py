@@ -120,9 +120,7 @@ def test_limits_calls_per_endpoint(make_listening_account, fake_network):
         if fake_network.count_for(fast) == 100:
             fast_done.set()
             fake_network.release.set()
-        assert (
-            fake_network.count_for(slow) <= MAX_CALLS_PER_ENDPOINT or fast_done.is_set()
-        )
+        assert fake_network.count_for(slow) <= MAX_CALLS_PER_ENDPOINT or fast_done.is_set()
 
     run_worker(on_result)
 
@@ -130,9 +128,7 @@ def test_limits_calls_per_endpoint(make_listening_account, fake_network):
     assert (fake_network.count_for(slow), fake_network.count_for(fast)) == (100, 100)
 
 
-def test_reserves_half_of_the_slots_for_first_calls(
-    make_listening_account, fake_network
-):
+def test_reserves_half_of_the_slots_for_first_calls(make_listening_account, fake_network):
     slow = [
         make_listening_account(10)
         for _ in range(MAX_CONCURRENCY // 2 // MAX_CALLS_PER_ENDPOINT + 3)
@@ -149,15 +145,11 @@ def test_reserves_half_of_the_slots_for_first_calls(
     assert fake_network.count_for(fast) == 5
 
 
-def test_limits_calls_to_failing_endpoints_of_one_account(
-    make_listening_account, fake_network
-):
+def test_limits_calls_to_failing_endpoints_of_one_account(make_listening_account, fake_network):
     """Failing endpoints of one account do not delay those of another."""
     now = timezone.now()
     account = AccountFactory()
-    failing = [
-        make_listening_account(3, account=account, failing_since=now) for _ in range(9)
-    ]
+    failing = [make_listening_account(3, account=account, failing_since=now) for _ in range(9)]
     other = make_listening_account(1, failing_since=now)
     fake_network.slow = {endpoint.pk for endpoint in failing}
 

@@ -213,9 +213,7 @@ def test_changes_nothing_by_checking(account_with_conversion, account):
         run_check_ledger("harbor")
 
 
-def test_stores_the_result_with_note_option(
-    account_with_conversion, account, other_account
-):
+def test_stores_the_result_with_note_option(account_with_conversion, account, other_account):
     run_check_ledger()
     account.refresh_from_db()
     assert account.reconciled_at is None
@@ -248,9 +246,7 @@ def test_prints_the_digest_that_note_option_stored(stored_digest):
     assert stored_digest in run_check_ledger()[0]
     assert run_json_command("check_ledger")["digest"] == {
         "digest": stored_digest,
-        "sealed_until": (timezone.now() - timedelta(hours=1)).isoformat(
-            timespec="seconds"
-        ),
+        "sealed_until": (timezone.now() - timedelta(hours=1)).isoformat(timespec="seconds"),
         "links": 1,
     }
 

@@ -28,9 +28,7 @@ def run_explain(conversion, *options):
     out, err = io.StringIO(), io.StringIO()
     code = 0
     try:
-        call_command(
-            "explain", "harbor", str(conversion.pk), *options, stdout=out, stderr=err
-        )
+        call_command("explain", "harbor", str(conversion.pk), *options, stdout=out, stderr=err)
     except CommandError as error:  # as manage.py does: one line, exit 1
         err.write(f"{error}\n")
         code = error.returncode
@@ -84,14 +82,9 @@ def test_rejects_an_unknown_conversion(scenario, number):
 
 
 def test_rejects_a_conversion_of_another_account(scenario, other_account):
-    theirs = ProgramScenario(other_account, prefix="zz-marker-").create_conversion(
-        "200"
-    )
+    theirs = ProgramScenario(other_account, prefix="zz-marker-").create_conversion("200")
 
-    assert (
-        run_failing_command("explain", "harbor", str(theirs.pk))
-        == "Conversion not found"
-    )
+    assert run_failing_command("explain", "harbor", str(theirs.pk)) == "Conversion not found"
 
 
 def test_takes_an_order_id(scenario):

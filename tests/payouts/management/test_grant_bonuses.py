@@ -110,12 +110,8 @@ def test_grants_bonuses_of_one_account_only(scenario, other_account):
     assert output == {"granted": 1, "totals": {"EUR": 50}, "put_back": []}
 
 
-def test_grants_bonuses_of_others_if_one_account_fails(
-    scenario, account, other_account
-):
-    other_scenario = earning(
-        ProgramScenario(other_account, email="m@notes.example.org"), "5"
-    )
+def test_grants_bonuses_of_others_if_one_account_fails(scenario, account, other_account):
+    other_scenario = earning(ProgramScenario(other_account, email="m@notes.example.org"), "5")
     account.bonuses.update(value=Decimal(900000000000000))
     out = StringIO()
 

@@ -145,9 +145,7 @@ def test_other_accounts_have_other_balances(scenario, other_account):
 
 
 def release(commission, *, at=LATER, reason="Odette asked for an advance."):
-    return release_commission(
-        commission.account, commission_id=commission.pk, reason=reason, at=at
-    )
+    return release_commission(commission.account, commission_id=commission.pk, reason=reason, at=at)
 
 
 def test_a_released_commission_is_due_with_its_reason_kept(scenario, account):

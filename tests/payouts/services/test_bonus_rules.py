@@ -37,9 +37,7 @@ def make_rule(**values):
 
 
 def add_bonus(scenario, at=MAY, **values):
-    return create_bonus(
-        scenario.account, program=scenario.program, rule=make_rule(**values), at=at
-    )
+    return create_bonus(scenario.account, program=scenario.program, rule=make_rule(**values), at=at)
 
 
 @pytest.fixture
@@ -53,9 +51,7 @@ def test_a_bonus_is_granted_for_its_goal(approving_scenario):
     add_bonus(approving_scenario)
     approving_scenario.create_conversion(at=MAY)
 
-    assert [row.amount for row in grant_bonuses(account, at=JUNE).granted] == [
-        Decimal(25)
-    ]
+    assert [row.amount for row in grant_bonuses(account, at=JUNE).granted] == [Decimal(25)]
 
 
 def test_an_ended_bonus_is_not_granted_for_the_present_period(approving_scenario):
@@ -87,9 +83,7 @@ def test_a_bonus_that_ended_later_is_granted_for_earlier_periods(approving_scena
 
 
 @pytest.mark.parametrize("waits_for_decision", [False, True])
-def test_what_was_earned_before_a_bonus_ended_is_granted(
-    approving_scenario, waits_for_decision
-):
+def test_what_was_earned_before_a_bonus_ended_is_granted(approving_scenario, waits_for_decision):
     """The night's grants come after the end, or a commission was pending till then."""
     account = approving_scenario.account
     bonus = add_bonus(approving_scenario)
@@ -103,9 +97,7 @@ def test_what_was_earned_before_a_bonus_ended_is_granted(
 
     if waits_for_decision:
         approve_commission(account, commission_id=commission.pk, at=JUNE)
-    assert [row.amount for row in grant_bonuses(account, at=JUNE).granted] == [
-        Decimal(25)
-    ]
+    assert [row.amount for row in grant_bonuses(account, at=JUNE).granted] == [Decimal(25)]
 
 
 def test_a_bonus_of_all_time_is_not_granted_after_its_end(approving_scenario):

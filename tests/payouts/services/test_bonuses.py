@@ -52,8 +52,7 @@ def scenario(scenario):
 def make_bonuses(account, *, at=APRIL):
     """Grant bonuses; return affiliate, title and amount of each in order."""
     return [
-        (row.affiliate.slug, row.name, row.amount)
-        for row in grant_bonuses(account, at=at).granted
+        (row.affiliate.slug, row.name, row.amount) for row in grant_bonuses(account, at=at).granted
     ]
 
 
@@ -64,9 +63,7 @@ MINA_50 = ("minakessler", "Goal", Decimal(50))
 
 
 def test_creates_a_commission_without_conversion(scenario, account):
-    bonus = scenario.create_bonus(
-        goal="2", value="5", kind=RateKind.PERCENTAGE, title="Two"
-    )
+    bonus = scenario.create_bonus(goal="2", value="5", kind=RateKind.PERCENTAGE, title="Two")
     scenario.create_conversion("200")
     scenario.create_conversion("49.90", at=CONVERSION_CREATED_AT + timedelta(days=1))
     written = account.audit_log.count()
@@ -93,9 +90,7 @@ def test_creates_a_commission_without_conversion(scenario, account):
     assert calculation["period"] == {"from": "2026-03-01", "to": "2026-04-01"}
     assert calculation["reached"]["conversions"] == 2
     assert Decimal(calculation["reached"]["amount"]) == Decimal("249.90")
-    assert get_payable_balances_by_slug(account) == {
-        "minakessler": {"EUR": Decimal("37.49")}
-    }
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": Decimal("37.49")}}
     (entry,) = account.audit_log.order_by("id")[written:]
     assert (entry.kind, entry.subject) == (
         "commission.created",
@@ -111,13 +106,9 @@ def test_creates_a_pending_bonus_without_automatic_approval(scenario, account):
     (made,) = grant_bonuses(account, at=APRIL).granted
 
     assert made.status == "pending"
-    assert get_payable_balances_by_slug(account) == {
-        "minakessler": {"EUR": Decimal(20)}
-    }
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": Decimal(20)}}
     approve_commission(account, commission_id=made.pk, at=APRIL)
-    assert get_payable_balances_by_slug(account) == {
-        "minakessler": {"EUR": Decimal(70)}
-    }
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": Decimal(70)}}
 
 
 @pytest.mark.parametrize(
@@ -152,9 +143,7 @@ def test_keeps_an_unfunded_bonus_pending(scenario, account, funds, states):
         pytest.param(RateKind.PERCENTAGE, "0.0005", "KWD", "0.001", id="of-195-KWD"),
     ],
 )
-def test_rounds_in_the_currency_of_the_program(
-    scenario, account, kind, value, currency, amount
-):
+def test_rounds_in_the_currency_of_the_program(scenario, account, kind, value, currency, amount):
     scenario.program.update_row(currency=currency)
     scenario.create_bonus(goal="1", value=value, kind=kind)
     scenario.create_conversion("195")
@@ -220,9 +209,7 @@ def test_does_not_count_conversions_of_sub_affiliates(scenario, account):
 
 
 @pytest.mark.parametrize("take_back", ["delete", "disapprove"])
-def test_does_not_count_a_conversion_without_approved_commission(
-    scenario, account, take_back
-):
+def test_does_not_count_a_conversion_without_approved_commission(scenario, account, take_back):
     scenario.create_bonus(goal="2", value="50")
     scenario.create_conversion("200")
     conversion = scenario.create_conversion("200")
@@ -235,9 +222,7 @@ def test_does_not_count_a_conversion_without_approved_commission(
 
 
 def test_does_not_count_conversions_in_other_currencies_or_programs(scenario, account):
-    other = ProgramScenario(
-        account, "other-lamps", prefix="o-", email="o@notes.example.org"
-    )
+    other = ProgramScenario(account, "other-lamps", prefix="o-", email="o@notes.example.org")
     other.program.update_row(auto_approve_commissions=True)
     twice = other.enroll(scenario.mina.affiliate)
     scenario.create_bonus(goal="2", value="50")
@@ -292,9 +277,7 @@ def test_grants_the_highest_bonus_of_a_goal_type_and_period_only(scenario, accou
     scenario.create_bonus(goal="1", value="90", title="One")
     scenario.create_bonus(goal="3", value="50", title="Three")
     scenario.create_bonus(goal="2", value="70", title="Two")
-    scenario.create_bonus(
-        goal="1", goal_type="conversion_amount", value="5", title="Amount"
-    )
+    scenario.create_bonus(goal="1", goal_type="conversion_amount", value="5", title="Amount")
     scenario.create_bonus(goal="1", period="week", value="3", title="Week")
     scenario.create_conversion("200")
     scenario.create_conversion("200")
@@ -317,9 +300,7 @@ def test_grants_the_highest_bonus_of_a_goal_type_and_period_only(scenario, accou
             ["2026-03-02", "2026-03-09"],
             id="weeks-from-Monday",
         ),
-        pytest.param(
-            *("week", "2026-03-08T23:59", "2026-03-08T23:59"), [], id="week-not-over"
-        ),
+        pytest.param(*("week", "2026-03-08T23:59", "2026-03-08T23:59"), [], id="week-not-over"),
         pytest.param(
             *("week", "2025-12-31T12:00", "2026-01-05T00:00"),
             ["2025-12-29"],
@@ -348,9 +329,7 @@ def test_grants_the_highest_bonus_of_a_goal_type_and_period_only(scenario, accou
     ],
 )
 def test_lists_the_periods_that_are_over(period, since, until, starts):
-    since, until = (
-        datetime.fromisoformat(row).replace(tzinfo=UTC) for row in (since, until)
-    )
+    since, until = (datetime.fromisoformat(row).replace(tzinfo=UTC) for row in (since, until))
 
     found = list_period_ranges(period, since=since, at=until)
 
@@ -362,23 +341,17 @@ def test_lists_the_periods_that_are_over(period, since, until, starts):
     [
         pytest.param(datetime(2026, 3, 8, 23, 59, 59, tzinfo=UTC), False, id="before"),
         pytest.param(datetime(2026, 3, 9, tzinfo=UTC), True, id="first-moment"),
-        pytest.param(
-            datetime(2026, 3, 15, 23, 59, 59, 999999, tzinfo=UTC), True, id="last"
-        ),
+        pytest.param(datetime(2026, 3, 15, 23, 59, 59, 999999, tzinfo=UTC), True, id="last"),
         pytest.param(datetime(2026, 3, 16, tzinfo=UTC), False, id="after"),
     ],
 )
 def test_counts_from_monday_to_monday(scenario, account, sold, counts):
-    scenario.create_bonus(
-        goal="1", value="50", period="week", at=datetime(2026, 3, 10, tzinfo=UTC)
-    )
+    scenario.create_bonus(goal="1", value="50", period="week", at=datetime(2026, 3, 10, tzinfo=UTC))
     scenario.create_conversion("200", at=sold)
 
     made = grant_bonuses(account, at=datetime(2026, 3, 16, tzinfo=UTC)).granted
 
-    assert [commission.period_start for commission in made] == [
-        date(2026, 3, 9)
-    ] * counts
+    assert [commission.period_start for commission in made] == [date(2026, 3, 9)] * counts
 
 
 def test_waits_until_the_period_is_over(scenario, account):
@@ -472,9 +445,7 @@ def test_grants_each_bonus_of_all_time_once(scenario, account):
     scenario.create_bonus(goal="1", value="50", period="all_time", title="One")
     scenario.create_bonus(goal="2", value="90", period="all_time", title="Two")
     scenario.create_conversion("200")
-    assert make_bonuses(account, at=CONVERSION_CREATED_AT) == [
-        ("minakessler", "One", Decimal(50))
-    ]
+    assert make_bonuses(account, at=CONVERSION_CREATED_AT) == [("minakessler", "One", Decimal(50))]
 
     scenario.create_conversion("200", at=APRIL)
 

@@ -20,9 +20,7 @@ DAY = CONVERSION_CREATED_AT.date()
 A_DAY = timedelta(days=1)
 
 
-def test_sums_each_kind_of_ledger_account_to_zero(
-    scenario, other_account, capture_queries
-):
+def test_sums_each_kind_of_ledger_account_to_zero(scenario, other_account, capture_queries):
     other = ProgramScenario(other_account, email=None)
     other.create_conversion("990")
     sale = scenario.create_conversion("200")
@@ -52,17 +50,13 @@ def test_closes_a_period_by_currency(scenario, other_account, capture_queries):
     at = CONVERSION_CREATED_AT + A_DAY
     scenario.approve(scenario.get_commission(sale), at=at)
     scenario.create_conversion("30", at=at)
-    refund_conversion(
-        scenario.account, conversion_id=sale.pk, amount=Decimal(40), reason="", at=at
-    )
+    refund_conversion(scenario.account, conversion_id=sale.pk, amount=Decimal(40), reason="", at=at)
     payment = scenario.pay("12.50", at=at)
     cancel_payment(scenario.account, payment_id=payment.public_id, at=at)
     scenario.pay("1", at=at + A_DAY)
 
     with capture_queries() as captured:
-        found = get_period_closings(
-            scenario.account, start=DAY + A_DAY, end=DAY + A_DAY
-        )
+        found = get_period_closings(scenario.account, start=DAY + A_DAY, end=DAY + A_DAY)
 
     assert list(found) == ["EUR", "USD"]
     closing = found["EUR"]
@@ -102,9 +96,7 @@ def test_tells_corrections_from_what_was_earned(scenario):
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(operations=OPERATIONS, first=st.integers(-1, 20), days=st.integers(0, 20))
-def test_opening_balances_and_movements_are_the_stored_balances(
-    db, operations, first, days
-):
+def test_opening_balances_and_movements_are_the_stored_balances(db, operations, first, days):
     with transaction.atomic():
         history = History()
         for operation in operations:

@@ -27,16 +27,12 @@ pytestmark = pytest.mark.usefixtures("shared_scenario")
 STANDARD = CommissionRate(
     "standard", "Standard", "percentage", Decimal(10), "commission type standard"
 )
-FLAT = CommissionRate(
-    "flat", "Flat fee", "fixed", Decimal("2.5"), "commission type flat"
-)
+FLAT = CommissionRate("flat", "Flat fee", "fixed", Decimal("2.5"), "commission type flat")
 
 
 @pytest.fixture
 def scenario(scenario):
-    scenario.create_commission_type(
-        "flat", "2.5", kind=RateKind.FIXED, title="Flat fee"
-    )
+    scenario.create_commission_type("flat", "2.5", kind=RateKind.FIXED, title="Flat fee")
     yield scenario
     assert_ledger_consistent(scenario.account)
 
@@ -71,9 +67,7 @@ def test_resolves_default_to_the_default_type_only(scenario):
 
 
 def test_reports_every_unknown_commission_type(scenario):
-    items = build_line_items(
-        ("1", "gold"), ("2", "flat"), ("3", "STANDARD"), ("4", "silver")
-    )
+    items = build_line_items(("1", "gold"), ("2", "flat"), ("3", "STANDARD"), ("4", "silver"))
 
     with pytest.raises(ErrorList) as raised:
         ensure_types_known(items, list_program_rates(scenario))
@@ -87,24 +81,18 @@ def test_reports_every_unknown_commission_type(scenario):
 
 def test_reports_the_unknown_type_of_a_single_line_item(scenario):
     with pytest.raises(ErrorList) as raised:
-        ensure_types_known(
-            build_line_items(("1", "gold")), list_program_rates(scenario)
-        )
+        ensure_types_known(build_line_items(("1", "gold")), list_program_rates(scenario))
 
     assert [error.path for error in raised.value.errors] == ["commission_type"]
 
 
 def test_rejects_commission_types_of_other_programs(scenario, account, other_account):
     ProgramScenario(account, "second", email=None).create_commission_type("gold", 50)
-    ProgramScenario(other_account, prefix="zz-marker-").create_commission_type(
-        "silver", 50
-    )
+    ProgramScenario(other_account, prefix="zz-marker-").create_commission_type("silver", 50)
 
     for name in ("gold", "silver"):
         with pytest.raises(ErrorList):
-            ensure_types_known(
-                build_line_items(("1", name)), list_program_rates(scenario)
-            )
+            ensure_types_known(build_line_items(("1", name)), list_program_rates(scenario))
 
 
 def test_builds_the_calculation_input(scenario):
@@ -114,9 +102,7 @@ def test_builds_the_calculation_input(scenario):
     ).reload()
     items, rates = build_line_items("200"), list_program_rates(scenario)
 
-    calculation_input = build_calculation_input(
-        conversion, line_items=items, rates=rates
-    )
+    calculation_input = build_calculation_input(conversion, line_items=items, rates=rates)
 
     assert calculation_input.currency == "JPY"
     assert calculation_input.affiliate_id == scenario.mina.affiliate.pk
@@ -156,9 +142,7 @@ def list_initial_statuses(scenario, *, conversions=3, **conversion):
             ["pending", "disapproved", "disapproved"],
             id="cap-of-1",
         ),
-        pytest.param(
-            {"recurring_cap": 2}, ["pending", "pending", "disapproved"], id="cap-of-2"
-        ),
+        pytest.param({"recurring_cap": 2}, ["pending", "pending", "disapproved"], id="cap-of-2"),
         pytest.param(
             {"recurring": False, "recurring_cap": 3},
             ["pending", "disapproved", "disapproved"],
@@ -182,15 +166,13 @@ def test_counts_each_customer_separately(scenario):
 
 
 def test_applies_no_cap_without_a_customer(scenario):
-    scenario.program.update_row(
-        recurring=False, recurring_cap=1, recurring_period_days=1
-    )
+    scenario.program.update_row(recurring=False, recurring_cap=1, recurring_period_days=1)
 
     conversions = [scenario.create_conversion("200") for _ in range(3)]
 
-    assert [
-        scenario.get_commission(conversion).status for conversion in conversions
-    ] == ["pending"] * 3
+    assert [scenario.get_commission(conversion).status for conversion in conversions] == [
+        "pending"
+    ] * 3
     assert not is_past_cap(conversions[2])
 
 
@@ -208,15 +190,11 @@ def test_does_not_count_deleted_conversions(scenario):
 def test_counts_only_conversions_with_commissions(scenario, cap):
     """The cap limits conversions that earn, not all conversions."""
     scenario.program.update_row(recurring_cap=cap)
-    first, *_ = [
-        scenario.create_conversion("200", customer_id="acct-1") for _ in range(cap + 1)
-    ]
+    first, *_ = [scenario.create_conversion("200", customer_id="acct-1") for _ in range(cap + 1)]
     scenario.delete(first, at=NOW)
 
     statuses = [
-        scenario.get_commission(
-            scenario.create_conversion("200", customer_id="acct-1")
-        ).status
+        scenario.get_commission(scenario.create_conversion("200", customer_id="acct-1")).status
         for _ in range(2)
     ]
 
@@ -237,9 +215,7 @@ def test_counts_conversions_with_commissions_of_zero(scenario):
     [
         pytest.param(timedelta(days=30, microseconds=-1), "pending", id="just-before"),
         pytest.param(timedelta(days=30), "pending", id="exact-end"),
-        pytest.param(
-            timedelta(days=30, microseconds=1), "disapproved", id="just-after"
-        ),
+        pytest.param(timedelta(days=30, microseconds=1), "disapproved", id="just-after"),
     ],
 )
 def test_applies_the_recurring_period_from_customer_creation(scenario, later, status):
@@ -259,26 +235,22 @@ def test_applies_cap_and_days_together(scenario):
     inside = customer.created_at + timedelta(days=1)
 
     conversions = [
-        scenario.create_conversion("200", customer_id="acct-1", at=inside)
-        for _ in range(2)
+        scenario.create_conversion("200", customer_id="acct-1", at=inside) for _ in range(2)
     ]
 
-    assert [
-        scenario.get_commission(conversion).status for conversion in conversions
-    ] == ["pending", "disapproved"]
+    assert [scenario.get_commission(conversion).status for conversion in conversions] == [
+        "pending",
+        "disapproved",
+    ]
 
 
 def test_disapproves_all_commissions_past_the_cap(scenario):
     scenario.program.update_row(recurring=False, auto_approve_commissions=True)
     scenario.create_conversion("200", customer_id="acct-1")
 
-    conversion = scenario.create_conversion(
-        "200", ("49.90", "flat"), customer_id="acct-1"
-    )
+    conversion = scenario.create_conversion("200", ("49.90", "flat"), customer_id="acct-1")
 
-    commissions = scenario.account.commissions.filter(conversion=conversion).order_by(
-        "id"
-    )
+    commissions = scenario.account.commissions.filter(conversion=conversion).order_by("id")
     assert [(commission.status, commission.amount) for commission in commissions] == [
         ("disapproved", Decimal(20)),
         ("disapproved", Decimal("2.5")),

@@ -53,10 +53,7 @@ def scenario(scenario):
 
 
 def grant(account, at):
-    return [
-        (row.affiliate.slug, row.amount)
-        for row in grant_bonuses(account, at=at).granted
-    ]
+    return [(row.affiliate.slug, row.amount) for row in grant_bonuses(account, at=at).granted]
 
 
 @pytest.fixture
@@ -126,9 +123,7 @@ WAYS = {
     ),
     "sub-amount": lower_sub_amount,
     "disapproved": disapprove,
-    "status-and-sale": lambda account, sale: update(
-        account, sale, status="disapproved"
-    ),
+    "status-and-sale": lambda account, sale: update(account, sale, status="disapproved"),
     "reopened": lambda account, sale: reopen_commission(
         account, commission_id=account.commissions.get(conversion=sale).pk, at=LATE
     ),
@@ -191,23 +186,19 @@ def test_logs_and_publishes_what_happened(account, granted, sale):
     refund(account, sale)
     grant_bonuses(account, at=MAY)
 
-    entries = account.audit_log.filter(
-        subject=f"commission:{granted.pk}", created_at=MAY
-    ).order_by("id")
+    entries = account.audit_log.filter(subject=f"commission:{granted.pk}", created_at=MAY).order_by(
+        "id"
+    )
     assert [(entry.kind, entry.details) for entry in entries] == [
         ("commission.goal_missed", {}),
         ("commission.updated", {"status": ["approved", "pending"]}),
     ]
-    assert get_payable_balances_by_slug(account) == {
-        "minakessler": {"EUR": Decimal(20)}
-    }
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": Decimal(20)}}
 
 
 def test_keeps_a_bonus_whose_goal_is_still_met(account, granted, sale):
     update(account, sale, amount=Decimal(100), external_id="renamed")
-    add_commissions(
-        account, conversion_id=sale.pk, line_items=build_line_items("10"), at=LATE
-    )
+    add_commissions(account, conversion_id=sale.pk, line_items=build_line_items("10"), at=LATE)
     erase_person(account, identifier="mina@notes.example.org", at=LATE)
 
     assert grant(account, MAY) == []
@@ -233,9 +224,7 @@ def test_only_marks_a_bonus_that_is_final(scenario, account):
     sale = scenario.create_conversion("300")
     account.uses_payouts = True
     account.save()
-    top_up_payout_balance(
-        account, amount=Decimal(1000), currency="EUR", at=CONVERSION_CREATED_AT
-    )
+    top_up_payout_balance(account, amount=Decimal(1000), currency="EUR", at=CONVERSION_CREATED_AT)
     (granted,) = grant_bonuses(account, at=SETTLED).granted
     update(account, sale, amount=Decimal(10))
 
@@ -388,9 +377,7 @@ def test_sees_a_late_amount_and_commission(scenario, account):
     disapprove(account, second, at=CONVERSION_CREATED_AT)
     assert grant(account, SETTLED) == []
 
-    add_commissions(
-        account, conversion_id=second.pk, line_items=build_line_items("1"), at=LATE
-    )
+    add_commissions(account, conversion_id=second.pk, line_items=build_line_items("1"), at=LATE)
     assert grant(account, LATE) == [("minakessler", 50)]
 
     update(account, first, amount=Decimal(1), at=LATE)
@@ -405,11 +392,7 @@ def test_sees_a_late_approval_of_the_affiliate(scenario, account, service):
     scenario.mina.enrollment.update_row(approved=False)
     assert grant(account, SETTLED) == []
 
-    values = (
-        {"approved": True}
-        if service is set_approval
-        else {"changes": {"approved": True}}
-    )
+    values = {"approved": True} if service is set_approval else {"changes": {"approved": True}}
     service(
         account,
         program=scenario.program,
@@ -447,9 +430,7 @@ def test_sees_a_goal_that_is_lowered_meanwhile(scenario, account, monkeypatch):
     assert grant(account, LATE) == [("minakessler", 50)]
 
 
-def test_keeps_a_late_change_that_is_made_meanwhile(
-    scenario, account, granted, sale, monkeypatch
-):
+def test_keeps_a_late_change_that_is_made_meanwhile(scenario, account, granted, sale, monkeypatch):
     set_granted_until = bonuses._set_granted_until
 
     def refund_before(*args):

@@ -37,9 +37,7 @@ def hierarchy(scenario):
     scenario.create_level(2, 3)
     scenario.create_level(3, 1)
     conversion = scenario.create_conversion("200")
-    return list(
-        scenario.account.commissions.filter(conversion=conversion).order_by("id")
-    )
+    return list(scenario.account.commissions.filter(conversion=conversion).order_by("id"))
 
 
 def apply_changes(commission, **changes):
@@ -48,9 +46,7 @@ def apply_changes(commission, **changes):
         name: value if name in ("comment", "status") else Decimal(value)
         for name, value in changes.items()
     }
-    update_commission(
-        commission.account, commission_id=commission.pk, changes=amounts, at=LATER
-    )
+    update_commission(commission.account, commission_id=commission.pk, changes=amounts, at=LATER)
     return commission.reload()
 
 
@@ -171,9 +167,7 @@ def test_changes_one_sub_amount_only(scenario, account):
     ("currency", "sub_amount", "amount"),
     [("JPY", "15", "2"), ("JPY", "14", "1"), ("KWD", "0.005", "0.001")],
 )
-def test_rounds_in_the_currency_of_the_conversion(
-    scenario, currency, sub_amount, amount
-):
+def test_rounds_in_the_currency_of_the_conversion(scenario, currency, sub_amount, amount):
     conversion = scenario.create_conversion("200", currency=currency)
 
     after = apply_changes(scenario.get_commission(conversion), sub_amount=sub_amount)
@@ -247,12 +241,8 @@ def test_changes_the_amount_of_a_level_but_not_its_sub_amount(account, hierarchy
 
 def test_changes_a_bonus(scenario, account):
     scenario.create_bonus(goal=1, value=50)
-    scenario.set_status(
-        scenario.get_commission(scenario.create_conversion("200")), "approved"
-    )
-    (bonus,) = grant_bonuses(
-        account, at=CONVERSION_CREATED_AT + timedelta(days=40)
-    ).granted
+    scenario.set_status(scenario.get_commission(scenario.create_conversion("200")), "approved")
+    (bonus,) = grant_bonuses(account, at=CONVERSION_CREATED_AT + timedelta(days=40)).granted
 
     after = apply_changes(bonus, amount="40", comment="Well done", status="approved")
 
@@ -268,9 +258,7 @@ def test_changes_a_bonus(scenario, account):
 
 @pytest.mark.parametrize("before", ["pending", "approved", "disapproved"])
 @pytest.mark.parametrize("goal", ["pending", "approved", "disapproved"])
-def test_sets_any_status_without_the_payout_feature(
-    scenario, account, commission, before, goal
-):
+def test_sets_any_status_without_the_payout_feature(scenario, account, commission, before, goal):
     scenario.set_status(commission, before)
 
     after = apply_changes(commission, status=goal)
@@ -291,9 +279,7 @@ def test_removes_the_payment_of_a_commission_no_longer_approved(
     assert (after.payment_id, balance(account)) == (None, -20)
 
 
-def test_keeps_the_payment_of_a_commission_with_another_amount(
-    scenario, account, commission
-):
+def test_keeps_the_payment_of_a_commission_with_another_amount(scenario, account, commission):
     scenario.set_status(commission, "approved")
     payment = scenario.pay(20)
 
@@ -389,9 +375,7 @@ def test_rejects_deleted_commissions_and_those_of_other_accounts(
     account, other_account, commission
 ):
     with pytest.raises(CommissionNotFound):
-        update_commission(
-            other_account, commission_id=commission.pk, changes={}, at=LATER
-        )
+        update_commission(other_account, commission_id=commission.pk, changes={}, at=LATER)
     delete_conversion(account, conversion_id=commission.conversion_id, at=LATER)
 
     with pytest.raises(CommissionNotFound):

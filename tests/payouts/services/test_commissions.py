@@ -95,9 +95,7 @@ def reopen_with_conversion(account, commission):
     ids=["alone", "patch", "conversion"],
 )
 def test_says_that_a_disapproval_was_an_earlier_one(account, commission, reopen):
-    disapprove_commission(
-        account, commission_id=commission.pk, reason="A test", at=DECIDED
-    )
+    disapprove_commission(account, commission_id=commission.pk, reason="A test", at=DECIDED)
 
     reopen(account, commission)
 
@@ -118,10 +116,7 @@ def test_sets_status_in_an_archived_program_or_of_a_deleted_affiliate(
     scenario.archive(at=DECIDED)
     mark_deleted(scenario.mina.affiliate)
 
-    assert (
-        approve_commission(account, commission_id=commission.pk, at=LATER).status
-        == "approved"
-    )
+    assert approve_commission(account, commission_id=commission.pk, at=LATER).status == "approved"
     again = disapprove_commission(account, commission_id=commission.pk, at=LATER)
     assert again.status == "disapproved"
 
@@ -201,6 +196,4 @@ def test_stores_nothing_when_any_statement_fails(scenario, account, commission, 
     if decide is disapprove_commission:
         scenario.set_status(commission, "approved")
 
-    assert_atomic(
-        account, lambda: decide(account, commission_id=commission.pk, at=LATER), least=7
-    )
+    assert_atomic(account, lambda: decide(account, commission_id=commission.pk, at=LATER), least=7)

@@ -127,9 +127,7 @@ def test_accepts_any_number_of_conversions_without_external_id(scenario):
 # Attribution.
 
 
-def test_keeps_the_affiliate_of_a_customer_whatever_else_is_sent(
-    scenario, second_affiliate
-):
+def test_keeps_the_affiliate_of_a_customer_whatever_else_is_sent(scenario, second_affiliate):
     scenario.create_customer("acct-1")
 
     for coupon in ("", "NOBODY", second_affiliate.coupon):
@@ -185,9 +183,7 @@ def test_creates_an_unknown_customer(scenario, account):
 def test_creates_one_customer_for_two_conversions(scenario, account, second_affiliate):
     first = scenario.create_conversion(customer_id="acct-1")
 
-    second = scenario.create_conversion(
-        customer_id="acct-1", affiliate=second_affiliate
-    )
+    second = scenario.create_conversion(customer_id="acct-1", affiliate=second_affiliate)
 
     assert first.customer == second.customer == account.customers.get()
     assert second.affiliate == scenario.mina.affiliate
@@ -293,9 +289,7 @@ def test_logs_the_conversion_and_its_commissions(scenario, account):
         pytest.param("JPY", ["99.5"], "100", ["10"], id="yen"),
         pytest.param("KWD", ["1.2345"], "1.235", ["0.124"], id="dinar"),
         pytest.param("KWD", ["1.2344"], "1.234", ["0.123"], id="dinar-down"),
-        pytest.param(
-            None, ["9999999999999.99"], "9999999999999.99", ["1000000000000"], id="most"
-        ),
+        pytest.param(None, ["9999999999999.99"], "9999999999999.99", ["1000000000000"], id="most"),
     ],
 )
 def test_rounds_each_amount_once(scenario, account, currency, amounts, whole, earned):
@@ -343,9 +337,7 @@ def test_rejects_line_items_whose_sum_has_too_many_digits(scenario):
 def test_rejects_a_negative_line_item(scenario):
     rejection = assert_rejected(scenario, ErrorList, amounts=["-0.01"])
 
-    assert [error.text for error in rejection.errors] == [
-        "This value should be 0 or more."
-    ]
+    assert [error.text for error in rejection.errors] == ["This value should be 0 or more."]
 
 
 def test_accepts_a_negative_amount_that_rounds_to_zero(scenario):
@@ -365,9 +357,7 @@ def test_accepts_a_negative_amount_that_rounds_to_zero(scenario):
         pytest.param("mina@notes.example.or", None, "approved", id="almost"),
     ],
 )
-def test_keeps_commissions_with_warnings_pending(
-    scenario, customer_id, warnings, status
-):
+def test_keeps_commissions_with_warnings_pending(scenario, customer_id, warnings, status):
     scenario.program.update_row(auto_approve_commissions=True)
 
     conversion = scenario.create_conversion("200", "49.90", customer_id=customer_id)
@@ -413,9 +403,7 @@ def test_stores_nothing_when_any_statement_fails(scenario, account, conditions):
     account.save()
 
     def create():
-        scenario.create_conversion(
-            "200", "49.90", customer_id="acct-1", external_id="order-1"
-        )
+        scenario.create_conversion("200", "49.90", customer_id="acct-1", external_id="order-1")
 
     assert_atomic(account, create, least=16)
     assert account.conversions.count() == 1

@@ -90,9 +90,7 @@ def add_line_items(conversion, *amounts, at=LATER):
 
 
 def list_stored_commissions(conversion):
-    return list(
-        conversion.account.commissions.filter(conversion=conversion).order_by("id")
-    )
+    return list(conversion.account.commissions.filter(conversion=conversion).order_by("id"))
 
 
 def override_amount(commission, amount):
@@ -165,9 +163,7 @@ def override_amount(commission, amount):
         ),
     ],
 )
-def test_allocates_a_new_amount_to_the_commissions(
-    scenario, sold, currency, amount, became
-):
+def test_allocates_a_new_amount_to_the_commissions(scenario, sold, currency, amount, became):
     conversion = scenario.create_conversion(*sold, currency=currency)
 
     changed = apply_changes(conversion, amount)
@@ -255,9 +251,7 @@ def test_keeps_statuses_and_posts_the_difference(scenario, account):
 
     apply_changes(conversion, "600")
 
-    assert get_payable_balances_by_slug(account) == {
-        "minakessler": {"EUR": Decimal(25)}
-    }
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": Decimal(25)}}
     assert [row.status for row in list_stored_commissions(conversion)] == [
         "approved",
         "disapproved",
@@ -276,9 +270,7 @@ def test_reduces_a_commission_that_is_already_paid(scenario, account):
 
     apply_changes(conversion, "50")
 
-    assert get_payable_balances_by_slug(account) == {
-        "minakessler": {"EUR": Decimal(-15)}
-    }
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": Decimal(-15)}}
     assert commission.reload().payment is not None
 
 
@@ -313,9 +305,7 @@ def test_updates_a_conversion_whose_commissions_are_all_final(scenario, account)
 
     assert conversion.reload().amount == 100
     assert list_sub_amounts(conversion) == [("200", "20")]
-    assert get_payable_balances_by_slug(account) == {
-        "minakessler": {"EUR": Decimal(20)}
-    }
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": Decimal(20)}}
 
 
 @pytest.mark.parametrize(
@@ -384,9 +374,7 @@ def miss_holder_once(monkeypatch):
     monkeypatch.setattr(conversion_updates, "lock_with_holder", lock)
 
 
-def test_looks_again_if_a_claim_takes_the_external_id_meanwhile(
-    scenario, miss_holder_once
-):
+def test_looks_again_if_a_claim_takes_the_external_id_meanwhile(scenario, miss_holder_once):
     claim = scenario.create_conversion(
         "1", external_id="order-1", trust=Trust.CLAIM, is_browser_sale=True
     )
@@ -406,9 +394,7 @@ def test_rejects_an_external_id_that_a_fact_takes_meanwhile(scenario, miss_holde
         apply_changes(conversion, "200", external_id="order-1")
 
 
-def test_another_integrity_error_is_not_explained_by_the_external_id(
-    scenario, monkeypatch
-):
+def test_another_integrity_error_is_not_explained_by_the_external_id(scenario, monkeypatch):
     def fail(*args, **kwargs):
         raise IntegrityError
 
@@ -466,9 +452,7 @@ def test_deletes_a_paid_conversion(scenario, account):
 
     scenario.delete(conversion, at=LATER)
 
-    assert get_payable_balances_by_slug(account) == {
-        "minakessler": {"EUR": Decimal(-20)}
-    }
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": Decimal(-20)}}
     assert commission.reload().payment is None
 
 
@@ -483,9 +467,7 @@ def test_deletes_a_conversion_without_final_commissions_with_payouts(scenario, a
 
 
 def make_commission(account, number, at=LATER):
-    return add_commissions(
-        account, conversion_id=number, line_items=build_line_items("1"), at=at
-    )
+    return add_commissions(account, conversion_id=number, line_items=build_line_items("1"), at=at)
 
 
 def delete_by_id(account, number):
@@ -502,9 +484,7 @@ def change(account, number):
     )
 
 
-OPERATIONS = pytest.mark.parametrize(
-    "operation", [change, delete_by_id, make_commission]
-)
+OPERATIONS = pytest.mark.parametrize("operation", [change, delete_by_id, make_commission])
 
 
 # Added commissions.
@@ -532,8 +512,7 @@ def test_adds_commissions_and_keeps_the_amount(scenario, account, odette):
         ("level", odette.affiliate.pk, "level-2", 100, 3),
     ]
     assert {
-        (commission.currency, commission.status, commission.created_at)
-        for commission in made
+        (commission.currency, commission.status, commission.created_at) for commission in made
     } == {("JPY", "pending", LATER)}
     assert conversion.reload().amount == 200
     entries = account.audit_log.order_by("id")[written:]
@@ -601,9 +580,7 @@ def test_reports_unknown_types_before_other_rules(scenario, account):
     items = build_line_items(("1", "nothing"), "1", ("1", "level-2"))
 
     with pytest.raises(ErrorList) as raised:
-        add_commissions(
-            account, conversion_id=conversion.pk, line_items=items, at=LATER
-        )
+        add_commissions(account, conversion_id=conversion.pk, line_items=items, at=LATER)
 
     assert [(error.text, error.path) for error in raised.value.errors] == [
         ("Unknown commission type", "commissions[0].commission_type"),
@@ -616,9 +593,7 @@ def test_reports_unknown_types_before_other_rules(scenario, account):
 
 @OPERATIONS
 @pytest.mark.parametrize("payouts", [False, True], ids=["payouts-off", "payouts-on"])
-def test_stores_nothing_when_any_statement_fails(
-    scenario, account, odette, operation, payouts
-):
+def test_stores_nothing_when_any_statement_fails(scenario, account, odette, operation, payouts):
     scenario.program.update_row(auto_approve_commissions=True)
     conversion = scenario.create_conversion("200", "100")
     if payouts:

@@ -100,16 +100,12 @@ def test_a_removal_records_the_reason(account, conversion):
     assert list_earned(account) == []
     assert [row.reason for row in list_corrections(conversion)] == ["A test."]
     with pytest.raises(ConversionNotFound):
-        remove_conversion(
-            account, conversion_id=conversion.pk, reason="Again.", at=LATER
-        )
+        remove_conversion(account, conversion_id=conversion.pk, reason="Again.", at=LATER)
 
 
 def test_a_removal_refuses_those_of_another_account(account, conversion):
     with pytest.raises(ConversionNotFound):
-        remove_conversion(
-            AccountFactory(), conversion_id=conversion.pk, reason="No.", at=LATER
-        )
+        remove_conversion(AccountFactory(), conversion_id=conversion.pk, reason="No.", at=LATER)
     assert account.conversions.get().deleted_at is None
 
 
@@ -194,9 +190,7 @@ def test_statistics_count_it_for_the_new_affiliate(account, otto, conversion):
 
     reattribute(conversion)
 
-    totals = load_statistics(account, days, at=LATER).totals_by_day(
-        days, [otto.affiliate.pk]
-    )
+    totals = load_statistics(account, days, at=LATER).totals_by_day(days, [otto.affiliate.pk])
     assert totals[days[0]].conversions == 1
 
 

@@ -43,9 +43,7 @@ def count(account, days=DAYS, at=LATER):
         ("Pacific/Kiritimati", [0, 1, 0]),
     ],
 )
-def test_counts_a_sale_on_the_day_of_the_account(
-    scenario, account, time_zone, expected
-):
+def test_counts_a_sale_on_the_day_of_the_account(scenario, account, time_zone, expected):
     move_to(account, time_zone)
     scenario.create_conversion("10", at=LATE)
 
@@ -65,9 +63,7 @@ def test_counts_a_sale_on_the_day_of_the_account(
         ("Asia/Kathmandu", date(2026, 3, 29), 24),
     ],
 )
-def test_counts_each_hour_of_a_day_that_changes_its_time(
-    scenario, account, time_zone, day, hours
-):
+def test_counts_each_hour_of_a_day_that_changes_its_time(scenario, account, time_zone, day, hours):
     move_to(account, time_zone)
     zone = ZoneInfo(time_zone)
     first, end = start_of_day(day, zone), start_of_day(day + DAY, zone)
@@ -163,9 +159,7 @@ def test_a_change_makes_one_day_stale_in_each_zone(scenario, account):
         assert find_stored_days(account, DAYS) == set(DAYS) - {stale}
 
 
-def test_a_change_on_the_day_of_the_sale_counts_in_zones_where_it_is_over(
-    scenario, account
-):
+def test_a_change_on_the_day_of_the_sale_counts_in_zones_where_it_is_over(scenario, account):
     """12:00 UTC and 23:30 UTC are one day in UTC, and two in Auckland."""
     move_to(account, "Pacific/Auckland")
     noon = datetime(2026, 3, 5, 10, tzinfo=UTC)  # 23:00 in Auckland

@@ -237,9 +237,7 @@ def test_net_and_vat_are_the_total(total, rate, currency):
     total = round(total) + 1 if currency == "JPY" else total
     vat = calculate_vat(total, rate, currency)
     assert 0 <= vat <= total
-    assert abs((total - vat) * rate / 100 - vat) <= (
-        1 if currency == "JPY" else Decimal("0.01")
-    )
+    assert abs((total - vat) * rate / 100 - vat) <= (1 if currency == "JPY" else Decimal("0.01"))
 
 
 @pytest.mark.parametrize(

@@ -91,9 +91,7 @@ def test_reads_and_encrypts_rows_from_before(account, payment):
     assert payment.reload().payout_details == "iban: SI56"
 
 
-def test_rotates_to_a_new_key_and_drops_the_old_one(
-    account, settings, payment, monkeypatch
-):
+def test_rotates_to_a_new_key_and_drops_the_old_one(account, settings, payment, monkeypatch):
     monkeypatch.setattr("payouts.services.encryption.BATCH_SIZE", 1)
     old, new = settings.ENCRYPTION_KEYS[0], make_key()
     settings.ENCRYPTION_KEYS = [new, old]

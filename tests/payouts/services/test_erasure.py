@@ -282,9 +282,9 @@ class MarkedPerson:
             "ip": IP,
             "user_agent": MARK,
         }
-        self.customer = send(
-            api, "POST", "/customers/", body, **{"Idempotency-Key": "customer"}
-        )["id"]
+        self.customer = send(api, "POST", "/customers/", body, **{"Idempotency-Key": "customer"})[
+            "id"
+        ]
         sale = {
             "external_id": f"{EMAIL}-0",
             "amount": 100,
@@ -295,9 +295,7 @@ class MarkedPerson:
             "ip": IP,
             "user_agent": MARK,
         }
-        self.sale = send(
-            api, "POST", "/conversions/", sale, **{"Idempotency-Key": "sale"}
-        )
+        self.sale = send(api, "POST", "/conversions/", sale, **{"Idempotency-Key": "sale"})
         renamed = {"external_id": f"{EMAIL}-1"}
         send(api, "PATCH", f"/conversions/{self.sale['id']}/", renamed)
         commission = self.sale["commissions"][0]["id"]
@@ -430,9 +428,7 @@ def test_erases_every_personal_column(account, other_account, api, person):
     """By e-mail address: the affiliate, its prospect and the customer."""
     ProgramScenario(other_account, prefix="zz-marker-").create_conversion("10")
     marked = find_marked_columns(MARK, IP)
-    expected = {
-        (get_table(table), name) for table, name in list_personal_columns() - NOT_MARKED
-    }
+    expected = {(get_table(table), name) for table, name in list_personal_columns() - NOT_MARKED}
     assert expected - marked == set(), "the test does not fill these columns"
     foreign = snapshot_account(other_account)
     statistics = read_statistics(account)
@@ -564,9 +560,7 @@ def test_an_address_waits_for_a_mail_for_a_day_at_most(account, scenario):
 def test_mails_nobody_who_cannot_be_reached(account, scenario, settings, reason):
     email = None if reason == "no address" else EMAIL
     bounced = EMAIL if reason == "bounced" else None
-    scenario.mina.affiliate.update_row(
-        email=email, email_folded=email, bounced_email=bounced
-    )
+    scenario.mina.affiliate.update_row(email=email, email_folded=email, bounced_email=bounced)
     if reason == "no mail server":
         settings.EMAIL_BACKEND = NO_MAIL_BACKEND
     erase_person(account, identifier=scenario.mina.slug, at=NOW)
@@ -587,9 +581,7 @@ def test_webhooks_that_wait_are_sent_with_the_erased_data(account, person):
     """No event gets lost; what was sent before is deleted."""
     waiting = set(account.deliveries.exclude(due_at=None).values_list("pk", flat=True))
     postbacks = account.webhook_endpoints.postbacks()
-    own = set(
-        account.deliveries.filter(endpoint__in=postbacks).values_list("pk", flat=True)
-    )
+    own = set(account.deliveries.filter(endpoint__in=postbacks).values_list("pk", flat=True))
 
     erase_person(account, identifier=EMAIL, at=NOW)
 

@@ -44,9 +44,7 @@ def list_discrepancies(conversion):
 
 
 def set_commission(scenario, conversion, **changes):
-    number = (
-        scenario.account.commissions.filter(conversion=conversion).order_by("id")[0].pk
-    )
+    number = scenario.account.commissions.filter(conversion=conversion).order_by("id")[0].pk
     changes = {name: Decimal(value) for name, value in changes.items()}
     update_commission(scenario.account, commission_id=number, changes=changes, at=LATER)
 
@@ -55,9 +53,7 @@ def set_commission(scenario, conversion, **changes):
 
 
 def test_explains_a_conversion_with_all_tracking_parameters(scenario, account):
-    click = scenario.create_click(
-        scenario.odette, at=CONVERSION_CREATED_AT - timedelta(days=60)
-    )
+    click = scenario.create_click(scenario.odette, at=CONVERSION_CREATED_AT - timedelta(days=60))
     parameters = TrackingParameters(
         customer_id="acct-1",
         coupon=scenario.mina.coupon,
@@ -198,9 +194,7 @@ def test_explains_a_deleted_conversion(scenario, account):
 
 
 def test_does_not_explain_conversions_of_other_accounts(scenario, other_account):
-    theirs = ProgramScenario(other_account, prefix="zz-marker-").create_conversion(
-        "200"
-    )
+    theirs = ProgramScenario(other_account, prefix="zz-marker-").create_conversion("200")
 
     with pytest.raises(ConversionNotFound):
         explain_conversion(scenario.account, conversion_id=theirs.pk)
@@ -284,9 +278,7 @@ def by_group(scenario):
 
 def by_fixed_rate(scenario):
     scenario.create_commission_type("flat", "2.5", kind=RateKind.FIXED)
-    conversion = scenario.create_conversion(
-        ("0", "flat"), ("19.99", "flat"), currency="JPY"
-    )
+    conversion = scenario.create_conversion(("0", "flat"), ("19.99", "flat"), currency="JPY")
     scenario.change_amount(conversion, "77", at=LATER)
     return conversion
 
@@ -319,9 +311,7 @@ def with_update(scenario):
 def added_to(scenario):
     conversion = by_levels(scenario)
     items = [LineItem(Decimal("0.05")), LineItem(Decimal(9))]
-    add_commissions(
-        scenario.account, conversion_id=conversion.pk, line_items=items, at=LATER
-    )
+    add_commissions(scenario.account, conversion_id=conversion.pk, line_items=items, at=LATER)
     return conversion
 
 
@@ -354,9 +344,7 @@ def with_status_changes(scenario):
 
 def with_anonymized_customer(scenario):
     conversion = scenario.create_conversion("200", customer_id="acct-1")
-    customers.delete_customer(
-        scenario.account, public_id=conversion.customer.public_id, at=LATER
-    )
+    customers.delete_customer(scenario.account, public_id=conversion.customer.public_id, at=LATER)
     return conversion
 
 

@@ -34,9 +34,7 @@ def add_funds(account, amount, currency="EUR"):
 
 def make_pending_commission(scenario, amount, **conversion):
     """Create a pending commission of an amount."""
-    return scenario.get_commission(
-        scenario.create_conversion((amount, "all"), **conversion)
-    )
+    return scenario.get_commission(scenario.create_conversion((amount, "all"), **conversion))
 
 
 def is_approvable(commission):
@@ -146,9 +144,7 @@ def test_approves_up_to_the_payout_balance(scenario, account):
 def test_does_not_net_negative_and_positive_balances(scenario, account):
     """Payables are the sum of positive balances; here -50 and 40."""
     other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
-    payable_commission = make_pending_commission(
-        scenario, "40", affiliate=other_affiliate
-    )
+    payable_commission = make_pending_commission(scenario, "40", affiliate=other_affiliate)
     add_funds(account, "100")
     assert is_approvable(payable_commission)
     make_payment(account, "50")
@@ -181,9 +177,7 @@ def test_keeps_funds_sufficient_through_payment_and_cancellation(scenario, accou
     assert is_approvable(late)
 
 
-def test_approves_nothing_after_a_payment_overdrew_the_payout_balance(
-    scenario, account
-):
+def test_approves_nothing_after_a_payment_overdrew_the_payout_balance(scenario, account):
     add_funds(account, "10")
     make_payment(account, "10.01")
 

@@ -32,9 +32,7 @@ def group(account, scenario):
     return group
 
 
-def test_its_people_leave_it_and_later_sales_earn_the_standard_rate(
-    account, scenario, group
-):
+def test_its_people_leave_it_and_later_sales_earn_the_standard_rate(account, scenario, group):
     earlier = scenario.get_commission(scenario.create_conversion("200"))
 
     delete_group(account, group_id=group.public_id, at=NOW)

@@ -31,9 +31,7 @@ LATER = SOLD_AT + timedelta(days=10)
 
 def hold(scenario, days):
     changes = {"hold_days": days}
-    return update_program(
-        scenario.account, slug=scenario.program.slug, changes=changes, at=SOLD_AT
-    )
+    return update_program(scenario.account, slug=scenario.program.slug, changes=changes, at=SOLD_AT)
 
 
 def hold_group(scenario, days, *affiliates):
@@ -49,9 +47,7 @@ def hold_group(scenario, days, *affiliates):
 def list_holds(account):
     """The days from the sale until each commission is due, removed ones left out."""
     rows = account.commissions.not_deleted().select_related("conversion")
-    return [
-        (row.due_at - row.conversion.created_at).days for row in rows.order_by("id")
-    ]
+    return [(row.due_at - row.conversion.created_at).days for row in rows.order_by("id")]
 
 
 def test_without_a_hold_commissions_are_due_when_sold(account, scenario):
@@ -62,9 +58,7 @@ def test_without_a_hold_commissions_are_due_when_sold(account, scenario):
     assert "hold" not in json.loads(commission.calculation)
 
 
-def test_every_commission_of_a_sale_waits_for_the_hold_of_its_program(
-    account, scenario
-):
+def test_every_commission_of_a_sale_waits_for_the_hold_of_its_program(account, scenario):
     odette = scenario.create_enrolled_affiliate("Odette", "Varga")
     scenario.add_child(scenario.mina, odette)
     scenario.create_level(2, "3")
@@ -202,9 +196,7 @@ def test_refuses_a_hold_that_is_too_long(account, scenario, days):
     for set_hold in (
         lambda: hold(scenario, days),
         lambda: create_program(account, slug="two", settings=settings, at=SOLD_AT),
-        lambda: update_group(
-            account, group_id=group, changes={"hold_days": days}, at=SOLD_AT
-        ),
+        lambda: update_group(account, group_id=group, changes={"hold_days": days}, at=SOLD_AT),
     ):
         with (
             assert_unchanged(account),
@@ -217,6 +209,4 @@ def test_groups_of_other_accounts_are_unknown(account, other_account, scenario):
     group = create_group(account, title="Top", at=SOLD_AT).public_id
 
     with assert_unchanged(account), pytest.raises(GroupNotFound):
-        update_group(
-            other_account, group_id=group, changes={"hold_days": 5}, at=SOLD_AT
-        )
+        update_group(other_account, group_id=group, changes={"hold_days": 5}, at=SOLD_AT)

@@ -56,9 +56,7 @@ def list_transfers(account, commission):
 
 def get_stored_balances(account):
     """Stored balances by type, affiliate slug and currency."""
-    rows = account.ledger_accounts.values_list(
-        "kind", "affiliate__slug", "currency", "balance"
-    )
+    rows = account.ledger_accounts.values_list("kind", "affiliate__slug", "currency", "balance")
     return {(kind, slug, currency): balance for kind, slug, currency, balance in rows}
 
 
@@ -99,9 +97,7 @@ def test_posts_nothing_past_the_cap(scenario, account):
     scenario.program.update_row(recurring=False)
     scenario.create_conversion("200", customer_id="acct-1")
 
-    commission = scenario.get_commission(
-        scenario.create_conversion("200", customer_id="acct-1")
-    )
+    commission = scenario.get_commission(scenario.create_conversion("200", customer_id="acct-1"))
 
     assert list_transfers(account, commission) == []
 
@@ -111,9 +107,7 @@ def test_posts_nothing_past_the_cap(scenario, account):
     [
         pytest.param((), 20, 0, id="pending"),
         pytest.param((approve_commission,), 0, 20, id="approved"),
-        pytest.param(
-            (approve_commission, disapprove_commission), 0, 0, id="disapproved"
-        ),
+        pytest.param((approve_commission, disapprove_commission), 0, 0, id="disapproved"),
     ],
 )
 def test_stores_pending_payable_and_funding_balances(
@@ -156,17 +150,11 @@ def test_returns_balances_sorted_and_without_zeros(scenario, account):
         *((other_affiliate, "EUR"), (scenario.mina, "KWD"), (scenario.mina, "EUR")),
         *((scenario.mina, "JPY"), (other_affiliate, "CHF")),
     ):
-        conversion = scenario.create_conversion(
-            "200", affiliate=affiliate, currency=currency
-        )
-        apply_status_changes(
-            scenario, scenario.get_commission(conversion), approve_commission
-        )
+        conversion = scenario.create_conversion("200", affiliate=affiliate, currency=currency)
+        apply_status_changes(scenario, scenario.get_commission(conversion), approve_commission)
     apply_status_changes(
         scenario,
-        scenario.get_commission(
-            scenario.create_conversion("1", affiliate=other_affiliate)
-        ),
+        scenario.get_commission(scenario.create_conversion("1", affiliate=other_affiliate)),
         disapprove_commission,
     )
     scenario.create_conversion("200", affiliate=idle)
@@ -244,10 +232,7 @@ def test_rejects_a_balance_that_exceeds_its_column(scenario, account):
         scenario.create_conversion(("0", "one"), customer_id="acct-1")
 
     assert str(raised.value) == "This value has too many digits."
-    assert (
-        get_stored_balances(account)[("pending", "minakessler", "EUR")]
-        == 9 * 10**14 - 1
-    )
+    assert get_stored_balances(account)[("pending", "minakessler", "EUR")] == 9 * 10**14 - 1
 
 
 def test_rejects_an_approval_that_exceeds_the_column(scenario, account):
@@ -274,9 +259,7 @@ def list_statements(statements, operation):
 def test_locks_the_ledger_last_when_a_conversion_is_created(scenario, capture_queries):
     queries = list_statements(
         capture_queries,
-        lambda: scenario.create_conversion(
-            "200", customer_id="acct-1", external_id="one"
-        ),
+        lambda: scenario.create_conversion("200", customer_id="acct-1", external_id="one"),
     )
 
     ledger = [
@@ -292,9 +275,7 @@ def test_locks_the_ledger_last_when_a_conversion_is_created(scenario, capture_qu
     assert max(others) < min(ledger)
 
 
-def test_locks_the_ledger_before_a_commission_changes(
-    scenario, account, capture_queries
-):
+def test_locks_the_ledger_before_a_commission_changes(scenario, account, capture_queries):
     commission = scenario.get_commission(scenario.create_conversion("200"))
 
     queries = list_statements(
@@ -326,16 +307,12 @@ def test_locks_the_ledger_before_a_commission_changes(
 )
 def test_locks_rows_once_in_the_order_of_their_ids(scenario, account, capture_queries):
     other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
-    balance_keys = [
-        (row.affiliate.pk, "EUR") for row in (other_affiliate, scenario.mina)
-    ]
+    balance_keys = [(row.affiliate.pk, "EUR") for row in (other_affiliate, scenario.mina)]
 
     def open_books():
         with (
             transaction.atomic(),
-            open_ledger_session(
-                account, balance_keys, at=CONVERSION_CREATED_AT
-            ) as ledger,
+            open_ledger_session(account, balance_keys, at=CONVERSION_CREATED_AT) as ledger,
         ):
             ledger.has_funds(balance_keys[0], Decimal(0), reserved=())
 
@@ -347,9 +324,7 @@ def test_locks_rows_once_in_the_order_of_their_ids(scenario, account, capture_qu
     assert 'ORDER BY "payouts_ledgeraccount"."id" ASC' in locks[0]
 
 
-def test_creates_no_ledger_account_before_its_first_use(
-    scenario, account, capture_queries
-):
+def test_creates_no_ledger_account_before_its_first_use(scenario, account, capture_queries):
     def ask_nothing():
         with open_ledger_session(
             account, [(scenario.mina.affiliate.pk, "EUR")], at=CONVERSION_CREATED_AT
@@ -375,8 +350,5 @@ def test_creates_ledger_accounts_in_one_order_before_and_after_a_lock(
     scenario.create_conversion("200", currency="USD")
 
     rows = account.ledger_accounts.order_by("pk").values_list("currency", "kind")
-    kinds = {
-        name: [kind for currency, kind in rows if currency == name]
-        for name in ("EUR", "USD")
-    }
+    kinds = {name: [kind for currency, kind in rows if currency == name] for name in ("EUR", "USD")}
     assert kinds["EUR"] == kinds["USD"] != []

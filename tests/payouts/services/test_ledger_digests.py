@@ -63,9 +63,7 @@ def approve(scenario, conversion):
 
 def change(commission, **changes):
     """Change a commission as the API does."""
-    update_commission(
-        commission.account, commission_id=commission.pk, changes=changes, at=LATER
-    )
+    update_commission(commission.account, commission_id=commission.pk, changes=changes, at=LATER)
 
 
 def pay(account, affiliate, amount, at=CONVERSION_CREATED_AT):
@@ -86,9 +84,7 @@ def list_violations(at=LATER, **options):
     """The violated invariants, and the tables whose digest differs."""
     found = reconcile_all(at=at, **options).discrepancies
     return {
-        row.row.split()[0].partition("_")[2] or row.row
-        if row.invariant == "E16"
-        else row.invariant
+        row.row.split()[0].partition("_")[2] or row.row if row.invariant == "E16" else row.invariant
         for row in found
     }
 
@@ -168,19 +164,14 @@ def test_covers_all_accounts(other_account, payment):
     assert list_violations() == {"auditlogentry"}
 
 
-def test_finds_a_payment_shrunk_with_its_transfer_and_both_balances(
-    account, commission, scenario
-):
+def test_finds_a_payment_shrunk_with_its_transfer_and_both_balances(account, commission, scenario):
     payment = pay(account, scenario.mina, "19")
     seal()
 
     rewrite(
         ("UPDATE payouts_payment SET amount = 90000 WHERE id = %s", payment.pk),
         ("UPDATE payouts_transfer SET amount = 90000 WHERE kind = 'paid'",),
-        (
-            "UPDATE payouts_ledgeraccount SET balance = balance + 100000"
-            " WHERE kind = 'payable'",
-        ),
+        ("UPDATE payouts_ledgeraccount SET balance = balance + 100000 WHERE kind = 'payable'",),
     )
 
     assert list_violations() == {"payment", "transfer"}
@@ -199,10 +190,7 @@ def test_finds_an_audit_log_truncated_before_the_first_digest(payment):
     assert [
         (row.row.split()[0], row.stored, row.computed)
         for row in reconcile_all(at=LATER).discrepancies
-    ] == [
-        (name, "no entry", f"{name}.created")
-        for name in ("payment", "conversion", "commission")
-    ]
+    ] == [(name, "no entry", f"{name}.created") for name in ("payment", "conversion", "commission")]
 
 
 @pytest.mark.parametrize("column", ["actor", "kind", "created_at", "details"])
@@ -227,9 +215,7 @@ def test_finds_a_conversion_with_another_affiliate(scenario, account, commission
     assert list_violations() == {"E14"}
 
 
-def test_finds_another_affiliate_in_conversion_commission_and_calculation(
-    scenario, account
-):
+def test_finds_another_affiliate_in_conversion_commission_and_calculation(scenario, account):
     """Of an amount of zero, which has no transfers."""
     conversion = scenario.create_conversion("0")
     other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga").affiliate
@@ -248,17 +234,13 @@ def test_finds_another_affiliate_in_conversion_commission_and_calculation(
 def rewrite_calculation(commission, *, calculation, **values):
     """Change columns and the stored calculation."""
     text = json.dumps(json.loads(commission.calculation) | calculation)
-    commission.account.commissions.filter(pk=commission.pk).update(
-        **values, calculation=text
-    )
+    commission.account.commissions.filter(pk=commission.pk).update(**values, calculation=text)
 
 
 @pytest.mark.parametrize(
     "values", [{"rate": Decimal(15)}, {"sub_amount": Decimal(150)}, {"amount": 21}]
 )
-def test_finds_a_commission_that_differs_from_its_calculation(
-    account, commission, values
-):
+def test_finds_a_commission_that_differs_from_its_calculation(account, commission, values):
     account.commissions.update(**values)
 
     assert "E14" in list_violations()
@@ -289,9 +271,7 @@ def test_finds_values_changed_with_their_calculation(account, commission, values
     assert list_violations() == {"commission"}
 
 
-def test_finds_a_changed_sub_amount_that_differs_from_the_audit_log(
-    account, commission
-):
+def test_finds_a_changed_sub_amount_that_differs_from_the_audit_log(account, commission):
     """Even before the first digest."""
     change(commission, sub_amount=Decimal(300), amount=Decimal(20))
     assert list_violations() == set()
@@ -330,9 +310,7 @@ def test_finds_a_conversion_amount_changed_in_place(account, commission):
 
 
 @pytest.mark.parametrize("is_allocated", [False, True])
-def test_finds_an_unpaid_commission_marked_as_paid(
-    account, scenario, payment, is_allocated
-):
+def test_finds_an_unpaid_commission_marked_as_paid(account, scenario, payment, is_allocated):
     unpaid = approve(scenario, scenario.create_conversion("10"))
     if is_allocated:
         seal()
@@ -417,8 +395,7 @@ def test_stores_one_of_two_concurrent_digests(payment):
 
 def test_accepts_every_legal_change_of_sealed_rows(account, scenario):
     conversions = [
-        scenario.create_conversion("100", "50", customer_id=f"c{number}")
-        for number in range(3)
+        scenario.create_conversion("100", "50", customer_id=f"c{number}") for number in range(3)
     ]
     for commission in account.commissions.all():
         scenario.approve(commission)
@@ -468,9 +445,7 @@ def test_serializes_a_row_the_same_on_both_databases(account):
         actor="x",
         created_at=CONVERSION_CREATED_AT + timedelta(microseconds=5),
     )
-    (table,) = (
-        table for table in ledger_digests.COVERED_TABLES if table.model is AuditLogEntry
-    )
+    (table,) = (table for table in ledger_digests.COVERED_TABLES if table.model is AuditLogEntry)
 
     ((row,),) = ledger_digests._read_in_batches(table, pk=entry.pk)
 

@@ -100,9 +100,7 @@ def test_pays_the_group_rate_for_its_type_only(scenario, affiliate_group):
     scenario.create_commission_type("accessories", "7.5")
     scenario.create_group_rate(affiliate_group, "50", commission_type="accessories")
 
-    conversion = scenario.create_conversion(
-        "200", ("200", "accessories"), ("200", "default")
-    )
+    conversion = scenario.create_conversion("200", ("200", "accessories"), ("200", "default"))
 
     assert list_amounts(conversion) == [
         MINA,
@@ -117,14 +115,12 @@ def test_ignores_rates_of_other_groups(scenario, account, affiliate_group):
     scenario.create_group_rate(others, "99")
 
     assert list_amounts(scenario.create_conversion("200")) == [MINA]
-    assert list_amounts(
-        scenario.create_conversion("200", affiliate=other_affiliate)
-    ) == [("odettevarga", "standard", Decimal(20))]
+    assert list_amounts(scenario.create_conversion("200", affiliate=other_affiliate)) == [
+        ("odettevarga", "standard", Decimal(20))
+    ]
 
 
-def test_pays_the_group_rate_at_the_time_of_the_conversion(
-    scenario, account, affiliate_group
-):
+def test_pays_the_group_rate_at_the_time_of_the_conversion(scenario, account, affiliate_group):
     scenario.create_group_rate(affiliate_group, "50")
     early = scenario.create_conversion("200")
 
@@ -135,9 +131,7 @@ def test_pays_the_group_rate_at_the_time_of_the_conversion(
 
 
 def test_ignores_group_rates_of_other_programs(scenario, account, affiliate_group):
-    other = ProgramScenario(
-        account, "other-lamps", prefix="o-", email="o-mina@notes.example.org"
-    )
+    other = ProgramScenario(account, "other-lamps", prefix="o-", email="o-mina@notes.example.org")
     other.create_group_rate(affiliate_group, "99")
 
     assert list_amounts(scenario.create_conversion("200")) == [MINA]
@@ -165,9 +159,10 @@ def test_pays_each_level_by_the_same_sub_amount(hierarchy, account):
 
     assert list_amounts(conversion) == [MINA, ODETTE, PAVEL]
     regular, *levels = list_commissions(conversion)
-    assert [
-        (level.kind, level.sub_amount, level.base_commission_id) for level in levels
-    ] == [("level", 200, regular.pk), ("level", 200, regular.pk)]
+    assert [(level.kind, level.sub_amount, level.base_commission_id) for level in levels] == [
+        ("level", 200, regular.pk),
+        ("level", 200, regular.pk),
+    ]
     assert (regular.kind, regular.base_commission_id) == ("regular", None)
 
 
@@ -211,9 +206,7 @@ def test_pays_no_levels_for_a_type_without_mlm(hierarchy):
 
 
 def test_pays_a_fixed_level_in_any_currency(hierarchy):
-    hierarchy.account.levels.filter(level=2).update(
-        kind=RateKind.FIXED, value=Decimal(5)
-    )
+    hierarchy.account.levels.filter(level=2).update(kind=RateKind.FIXED, value=Decimal(5))
 
     conversion = hierarchy.create_conversion("150", currency="JPY")
 
@@ -245,20 +238,16 @@ def test_counts_levels_from_the_affiliate_of_the_conversion(hierarchy, seller, p
 
 
 def test_stops_where_the_levels_end(hierarchy):
-    hierarchy.add_child(
-        hierarchy.pavel, hierarchy.create_enrolled_affiliate("Rosa", "Lind")
-    )
+    hierarchy.add_child(hierarchy.pavel, hierarchy.create_enrolled_affiliate("Rosa", "Lind"))
 
     assert list_amounts(hierarchy.create_conversion("200")) == [MINA, ODETTE, PAVEL]
 
 
 def test_ignores_levels_of_other_programs(scenario, account):
-    scenario.add_child(
-        scenario.mina, scenario.create_enrolled_affiliate("Odette", "Varga")
+    scenario.add_child(scenario.mina, scenario.create_enrolled_affiliate("Odette", "Varga"))
+    ProgramScenario(account, "other", prefix="o-", email="o@notes.example.org").create_level(
+        2, "50"
     )
-    ProgramScenario(
-        account, "other", prefix="o-", email="o@notes.example.org"
-    ).create_level(2, "50")
 
     assert list_amounts(scenario.create_conversion("200")) == [MINA]
 
@@ -303,9 +292,7 @@ def test_skips_a_parent_without_moving_others_up(hierarchy, account, change, rea
 
 
 def test_skips_a_parent_approved_in_another_program_only(hierarchy, account):
-    other = ProgramScenario(
-        account, "other-lamps", prefix="o-", email="o@notes.example.org"
-    )
+    other = ProgramScenario(account, "other-lamps", prefix="o-", email="o@notes.example.org")
     parent = other.create_enrolled_affiliate("Rosa", "Lind")
     hierarchy.add_child(parent, hierarchy.pavel)
     hierarchy.add_child(hierarchy.mina, parent)
@@ -314,9 +301,7 @@ def test_skips_a_parent_approved_in_another_program_only(hierarchy, account):
 
 
 def test_pays_no_levels_after_the_parent_was_removed(hierarchy, account):
-    delete_affiliate(
-        account, affiliate_id=hierarchy.odette.slug, at=CONVERSION_CREATED_AT
-    )
+    delete_affiliate(account, affiliate_id=hierarchy.odette.slug, at=CONVERSION_CREATED_AT)
 
     assert list_amounts(hierarchy.create_conversion("200")) == [MINA]
 
@@ -340,9 +325,7 @@ def test_pays_the_hierarchy_at_the_time_of_the_conversion(hierarchy, account):
 
 
 @pytest.mark.parametrize("approves", [True, False])
-def test_creates_levels_with_the_status_of_their_base_commission(
-    hierarchy, account, approves
-):
+def test_creates_levels_with_the_status_of_their_base_commission(hierarchy, account, approves):
     hierarchy.program.update_row(auto_approve_commissions=approves)
 
     conversion = hierarchy.create_conversion("200")
@@ -369,9 +352,7 @@ def test_changes_the_status_of_a_level_independently(hierarchy, account):
         pytest.param("MINA@notes.example.org", ["pending"], id="with-a-warning"),
     ],
 )
-def test_approves_no_level_if_it_approves_no_commission(
-    hierarchy, customer_id, statuses
-):
+def test_approves_no_level_if_it_approves_no_commission(hierarchy, customer_id, statuses):
     hierarchy.program.update_row(auto_approve_commissions=True, recurring=False)
 
     for status in statuses:
@@ -397,8 +378,7 @@ def test_keeps_an_unfunded_level_pending(hierarchy, account, funds, states):
     conversion = hierarchy.create_conversion("200")
 
     assert [(row.status, row.finalized_at) for row in list_commissions(conversion)] == [
-        (state, CONVERSION_CREATED_AT if state == "approved" else None)
-        for state in states.split()
+        (state, CONVERSION_CREATED_AT if state == "approved" else None) for state in states.split()
     ]
 
 

@@ -186,9 +186,7 @@ def claim(scenario, affiliate):
     )
 
 
-def test_two_visitors_claim_the_sale_until_one_is_confirmed(
-    account, scenario, nils, answer
-):
+def test_two_visitors_claim_the_sale_until_one_is_confirmed(account, scenario, nils, answer):
     eve = scenario.create_enrolled_affiliate("Eve", "Dahl")
     for affiliate in (scenario.mina, nils):
         claim(scenario, affiliate)

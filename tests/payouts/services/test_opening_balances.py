@@ -72,9 +72,7 @@ def open_balance(account, amount, *, currency="EUR", to=MINA):
 
 
 def reverse(account, *, currency="EUR"):
-    transfer = reverse_opening_balance(
-        account, affiliate_id=MINA, currency=currency, at=AT
-    )
+    transfer = reverse_opening_balance(account, affiliate_id=MINA, currency=currency, at=AT)
     assert_ledger_consistent(account)
     return transfer
 
@@ -161,8 +159,7 @@ def test_logs_who_was_owed_how_much(scenario, account):
 
     subject = f"affiliate:{scenario.mina.affiliate.pk}"
     assert [
-        (row.kind, row.subject, row.details)
-        for row in account.audit_log.order_by("id")[written:]
+        (row.kind, row.subject, row.details) for row in account.audit_log.order_by("id")[written:]
     ] == [
         ("opening_balance.posted", subject, {"amount": "-7.5 EUR"}),
         ("opening_balance.reversed", subject, {"amount": "-7.5 EUR"}),
@@ -312,9 +309,7 @@ def test_a_canceled_payment_leaves_the_opening_balance_to_the_next(scenario, acc
     ("opening", "earned", "paid", "parts"),
     [("50", [], "50", (0, 50, 0, 0)), ("-4", ["20"], "16", (0, -4, 20, 0))],
 )
-def test_a_payment_before_it_pays_nothing_of_it(
-    scenario, account, opening, earned, paid, parts
-):
+def test_a_payment_before_it_pays_nothing_of_it(scenario, account, opening, earned, paid, parts):
     earn(scenario, "10")
     before = pay(scenario, "10")
     open_balance(account, opening)
@@ -391,9 +386,7 @@ def test_is_due_at_once(scenario, account):
 )
 def test_a_payout_run_pays_it(scenario, account, opening, earned, paid):
     details = {"kind": "paypal", "details": {"email": "a@x.example"}}
-    account.payout_methods.create(
-        affiliate=scenario.mina.affiliate, is_primary=True, **details
-    )
+    account.payout_methods.create(affiliate=scenario.mina.affiliate, is_primary=True, **details)
     open_balance(account, opening)
     commissions = earn(scenario, earned) if earned else []
 
@@ -451,9 +444,7 @@ def test_is_a_movement_of_the_closing_of_its_period(scenario, account):
     open_balance(account, "50")
     open_balance(account, "-20", to=nils.slug)
 
-    closing = get_period_closings(account, start=MOVED_AT.date(), end=MOVED_AT.date())[
-        "EUR"
-    ]
+    closing = get_period_closings(account, start=MOVED_AT.date(), end=MOVED_AT.date())["EUR"]
 
     assert closing.movements == {"opening_balance": (0, 30)}
     assert closing.is_explained

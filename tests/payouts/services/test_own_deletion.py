@@ -26,9 +26,7 @@ EMAIL = "mina@notes.example"
 @pytest.fixture
 def affiliate(scenario):
     affiliate = scenario.mina.affiliate
-    affiliate.update_row(
-        email=EMAIL, email_folded=EMAIL, password=make_password(PASSWORD)
-    )
+    affiliate.update_row(email=EMAIL, email_folded=EMAIL, password=make_password(PASSWORD))
     return affiliate
 
 
@@ -57,9 +55,7 @@ def test_deletes_who_has_nothing_open(account, affiliate):
     assert get_event(account) == ("affiliate.deleted", f"affiliate {affiliate.pk}")
 
 
-def test_mails_the_person_and_the_owners(
-    account, affiliate, django_capture_on_commit_callbacks
-):
+def test_mails_the_person_and_the_owners(account, affiliate, django_capture_on_commit_callbacks):
     account.staff.create(email="owner@acme.example", role="owner")
     with django_capture_on_commit_callbacks(execute=True):
         delete(affiliate)
@@ -134,9 +130,7 @@ def test_asks_the_owners_while_money_is_open(
 ):
     account.staff.create(email="owner@acme.example", role="owner")
     open_money(scenario)
-    assert sum_open_amounts(affiliate, at=AT) == {
-        "EUR": Decimal(amount.removesuffix(" EUR"))
-    }
+    assert sum_open_amounts(affiliate, at=AT) == {"EUR": Decimal(amount.removesuffix(" EUR"))}
     with django_capture_on_commit_callbacks(execute=True):
         found = delete(affiliate)
     assert (found.deleted_at, found.deletion_asked_at) == (None, AT)

@@ -190,18 +190,14 @@ def test_sums_are_those_of_the_statement(account, scenario, other_account):
         (CONFIRMED_AT.date(), CONFIRMED_AT.date() + timedelta(days=16)),
         (CONFIRMED_AT.date() + timedelta(days=16), date(2026, 5, 1)),
     ):
-        sums = sum_statements(
-            account, [row.pk for row in affiliates], start=start, end=end
-        )
+        sums = sum_statements(account, [row.pk for row in affiliates], start=start, end=end)
         for affiliate in affiliates:
             statement = get_statement(account, affiliate, start=start, end=end)
             for currency in statement.currencies:
                 found = sums[affiliate.pk, currency.currency]
                 paid = sum(it.amount for it in currency.lines if it.payment)
                 moved_in = (
-                    it.amount
-                    for it in currency.lines
-                    if it.kind.value.startswith("opening")
+                    it.amount for it in currency.lines if it.kind.value.startswith("opening")
                 )
                 assert (found.opening, found.paid, found.closing) == (
                     currency.opening + sum(moved_in),

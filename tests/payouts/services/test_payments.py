@@ -36,9 +36,7 @@ def scenario(scenario):
 
 def make_approved_commissions(scenario, *amounts, **conversion):
     """Create approved commissions, each of its own conversion, oldest first."""
-    sales = [
-        scenario.create_conversion((amount, "all"), **conversion) for amount in amounts
-    ]
+    sales = [scenario.create_conversion((amount, "all"), **conversion) for amount in amounts]
     made = [scenario.get_commission(sale) for sale in sales]
     for commission in made:
         scenario.approve(commission)
@@ -70,9 +68,7 @@ def use_payouts(account, *, on=True):
 
 
 def change(commission, **changes):
-    update_commission(
-        commission.account, commission_id=commission.pk, changes=changes, at=LATER
-    )
+    update_commission(commission.account, commission_id=commission.pk, changes=changes, at=LATER)
 
 
 def get_balances(account):
@@ -112,15 +108,12 @@ def test_pays_the_oldest_commissions_in_full(
 
     assert list_covering_payments(commissions, *made) == covered
     balance = sum(map(Decimal, amounts)) - sum(map(Decimal, payments))
-    assert get_balances(account) == (
-        {"minakessler": {"EUR": balance}} if balance else {}
-    )
+    assert get_balances(account) == ({"minakessler": {"EUR": balance}} if balance else {})
 
 
 def test_allocates_by_date_not_by_id(scenario, account):
     (late,), (early,) = (
-        make_approved_commissions(scenario, "10", at=PAID - timedelta(days=days))
-        for days in (4, 5)
+        make_approved_commissions(scenario, "10", at=PAID - timedelta(days=days)) for days in (4, 5)
     )
 
     (payment,) = make_payments(account, "10")
@@ -239,9 +232,7 @@ def test_allocates_nothing_while_paid_commissions_exceed_payments(scenario, acco
     [
         pytest.param(lambda scenario, it: scenario.disapprove(it), id="disapproved"),
         pytest.param(lambda _, it: change(it, status="pending"), id="back-to-pending"),
-        pytest.param(
-            lambda scenario, it: scenario.delete(it.conversion, at=LATER), id="deleted"
-        ),
+        pytest.param(lambda scenario, it: scenario.delete(it.conversion, at=LATER), id="deleted"),
     ],
 )
 def test_allocates_freed_amounts_with_the_next_payment(scenario, account, uncover):
@@ -331,8 +322,7 @@ def test_rejects_the_whole_batch_and_reports_every_unknown_affiliate(
     ProgramScenario(other_account, prefix="zz-marker-")
     slugs = ["minakessler", "zz-marker-minakessler", "Minakessler"]
     orders = [
-        PaymentOrder(slug, Decimal(5), "EUR", f"[{index}].")
-        for index, slug in enumerate(slugs)
+        PaymentOrder(slug, Decimal(5), "EUR", f"[{index}].") for index, slug in enumerate(slugs)
     ]
 
     with assert_unchanged(account), pytest.raises(ErrorList) as raised:

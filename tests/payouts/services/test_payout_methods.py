@@ -89,11 +89,7 @@ def test_rejects_unknown_kinds_and_affiliates(
     with pytest.raises(error_class):
         put(account, kind, {"a": "b"}, affiliate=affiliate)
 
-    assert (
-        list_stored_payout_methods(account)
-        == list_stored_payout_methods(other_account)
-        == []
-    )
+    assert list_stored_payout_methods(account) == list_stored_payout_methods(other_account) == []
 
 
 IBAN = {"iban": "SI56 1910 0000 0123 438"}
@@ -182,9 +178,7 @@ def test_removes_a_method_and_pays_by_the_next(account, scenario):
     own = {"affiliate_id": scenario.mina.slug, "at": CONVERSION_CREATED_AT}
     for kind in ("paypal", "wise", "bank"):
         put(account, kind)
-    assert_atomic(
-        account, lambda: remove_payout_method(account, kind="paypal", **own), least=3
-    )
+    assert_atomic(account, lambda: remove_payout_method(account, kind="paypal", **own), least=3)
     assert list_stored_payout_methods(account) == [
         ("wise", {}, True),
         ("bank", {}, False),
@@ -231,7 +225,5 @@ def test_affiliates_hear_of_each_change(account, other_account, scenario):
     assert "Entfernt wurde: Bankkonto DE89…3000." in mails.last().text
     assert not other_account.mails.exists()
     # A method that comes with a new affiliate is no change.
-    set_payout_method(
-        account, **named, details=details, is_primary=True, at=affiliate.created_at
-    )
+    set_payout_method(account, **named, details=details, is_primary=True, at=affiliate.created_at)
     assert mails.count() == 3

@@ -56,9 +56,7 @@ def test_balances_know_their_minimums(account, mina):
     set_to(account, "50")
     set_to(account, "20.50", affiliate_id="mina")
     for affiliate, currency in ((mina, "EUR"), (odette, "EUR"), (mina, "USD")):
-        account.ledger_accounts.create(
-            affiliate=affiliate, currency=currency, kind="payable"
-        )
+        account.ledger_accounts.create(affiliate=affiliate, currency=currency, kind="payable")
 
     found = annotate_minimum(account.ledger_accounts.order_by("id"))
 
@@ -119,9 +117,7 @@ def test_an_account_has_one_per_currency(account, mina, of):
     row = set_to(account, "50", **of)
 
     with pytest.raises(IntegrityError), transaction.atomic():
-        account.payout_minimums.create(
-            affiliate=row.affiliate, currency="EUR", amount=5
-        )
+        account.payout_minimums.create(affiliate=row.affiliate, currency="EUR", amount=5)
 
 
 def test_looks_again_if_it_was_set_meanwhile(account, monkeypatch):
@@ -142,6 +138,4 @@ def test_changes_all_or_nothing(account):
     set_to(account, "50")
 
     assert_atomic(account, lambda: set_to(account, "60"), least=3)
-    assert_atomic(
-        account, lambda: remove_minimum(account, currency="EUR", at=NOW), least=3
-    )
+    assert_atomic(account, lambda: remove_minimum(account, currency="EUR", at=NOW), least=3)

@@ -165,9 +165,7 @@ def test_owes_a_payment_again_that_came_back_weeks_after_it_was_settled(account,
 
 def test_lets_the_return_win_over_the_debit_of_one_file(account, run):
     first, *_ = get_lines(run)
-    applied = apply(
-        account, answer(first, RETURNED), answer(first), answer(first, UNKNOWN)
-    )
+    applied = apply(account, answer(first, RETURNED), answer(first), answer(first, UNKNOWN))
     assert (len(applied.failed), applied.settled) == (1, [])
 
 
@@ -219,9 +217,7 @@ def build_answer(run, line, state, *, is_whole):
     """One payment, or the whole file that pays it."""
     if not is_whole:
         return answer(line, state, day=DAY)
-    return PayoutResult(
-        name_message(run), state, Decimal(20), day=DAY, is_message=True, count=1
-    )
+    return PayoutResult(name_message(run), state, Decimal(20), day=DAY, is_message=True, count=1)
 
 
 def name_message(run):
@@ -400,9 +396,7 @@ def test_a_file_of_an_earlier_release_has_all_lines_or_is_unknown(
 
 
 @pytest.mark.parametrize(("canceled", "number"), [(False, ""), (True, ".2")])
-def test_a_file_that_an_earlier_release_made_keeps_its_number(
-    account, run, canceled, number
-):
+def test_a_file_that_an_earlier_release_made_keeps_its_number(account, run, canceled, number):
     """Unless a payment of it was canceled since: it may have had that, too."""
     run.update_row(state="confirmed")
     record_export(run, at=AT)
@@ -603,9 +597,7 @@ def test_a_debit_after_the_return_of_another_is_named(account, run):
     "other",
     [
         {"booking": Booking.NONE},  # pain.002 has other references than a statement
-        {
-            "booking": Booking.ENTRY
-        },  # a statement with the batch, another with its parts
+        {"booking": Booking.ENTRY},  # a statement with the batch, another with its parts
         {"amount": Decimal(19)},  # no debit of this payment, such as a fee
     ],
     ids=["status", "batch", "fee"],
@@ -641,9 +633,7 @@ def test_names_a_return_that_the_bank_has_taken_back(account, run):
 def test_names_a_day_that_is_wrong(account, run, state, day, is_applied):
     first, *_ = get_lines(run)
     applied = apply(account, answer(first, state, day=day.date()))
-    reasons = [
-        f"the file says {day.date()}, which is before the payment or in the future"
-    ]
+    reasons = [f"the file says {day.date()}, which is before the payment or in the future"]
     assert [it.reason for it in applied.unmatched] == ([] if is_applied else reasons)
     assert (first.reload().state == "unknown") != is_applied
 

@@ -70,9 +70,7 @@ def set_method(scenario, affiliate, kind="paypal", **fields):
 
 def earn(scenario, amount, *, due_at=None, **conversion):
     """Create an approved commission of this amount."""
-    commission = scenario.get_commission(
-        scenario.create_conversion((amount, "all"), **conversion)
-    )
+    commission = scenario.get_commission(scenario.create_conversion((amount, "all"), **conversion))
     scenario.approve(commission)
     scenario.account.commissions.filter(pk=commission.pk).update(due_at=due_at)
     return commission
@@ -90,8 +88,7 @@ def list_lines(run):
     """The state or the reason, and the amount of each line."""
     rows = run.account.payout_lines.filter(run=run).select_related("affiliate")
     return {
-        (row.affiliate.slug, row.currency): (row.reason or row.state, row.amount)
-        for row in rows
+        (row.affiliate.slug, row.currency): (row.reason or row.state, row.amount) for row in rows
     }
 
 
@@ -149,9 +146,7 @@ def test_subtracts_what_was_paid_in_advance(scenario):
     assert list_mina(run) == ("included", 15)
     confirm(run)
     assert list_payments(scenario.account)[1:] == [("minakessler", 15)]
-    assert get_payable_balances_by_slug(scenario.account) == {
-        "minakessler": {"EUR": Decimal(5)}
-    }
+    assert get_payable_balances_by_slug(scenario.account) == {"minakessler": {"EUR": Decimal(5)}}
 
 
 def test_adds_what_payments_have_not_reached(scenario):
@@ -423,9 +418,7 @@ def test_pays_more_than_a_batch(scenario, monkeypatch):
     confirm_run(scenario.account, pk=run.pk, at=AT, progress=progress)
 
     assert batches == [2, 2, 1]
-    assert [amount for _, amount in list_payments(scenario.account)] == [
-        *(2, 4, 6, 8, 10)
-    ]
+    assert [amount for _, amount in list_payments(scenario.account)] == [*(2, 4, 6, 8, 10)]
     assert not scenario.account.commissions.unpaid().exists()
     assert get_payable_balances_by_slug(scenario.account) == {}
 
@@ -730,9 +723,7 @@ def test_the_database_does_not_tell_where_money_goes(scenario, capture_queries):
     with capture_queries() as captured:
         confirm(draft(scenario.account))
 
-    written = [
-        query["sql"] for query in captured if "payouts_payoutline" in query["sql"]
-    ]
+    written = [query["sql"] for query in captured if "payouts_payoutline" in query["sql"]]
     assert not any("notes.example.org" in sql for sql in written)
 
 
@@ -764,9 +755,7 @@ def test_statements_do_not_depend_on_the_number_of_lines(scenario, capture_queri
         (["mina", "nils"], {"documents_from": None}, ""),
     ],
 )
-def test_refuses_documents_with_boxes_for_letters(
-    scenario, monkeypatch, consents, payer, texts
-):
+def test_refuses_documents_with_boxes_for_letters(scenario, monkeypatch, consents, payer, texts):
     use_latin_fonts(monkeypatch)
     account = scenario.account
     nils = scenario.create_enrolled_affiliate("Nils", "Berg")

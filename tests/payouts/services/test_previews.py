@@ -144,9 +144,7 @@ def test_says_what_a_corrected_amount_moves(account, scenario):
 def test_new_commissions_have_no_id_so_that_the_digest_stays(account, conversion):
     def add():
         items = [LineItem(Decimal(50))]
-        return add_commissions(
-            account, conversion_id=conversion.pk, line_items=items, at=LATER
-        )
+        return add_commissions(account, conversion_id=conversion.pk, line_items=items, at=LATER)
 
     first, second = preview(account, add), preview(account, add)
 
@@ -206,22 +204,16 @@ def test_a_new_sale_does_not_invalidate_a_confirmation(account, scenario, commis
     digest = preview(account, lambda: approve(commission)).digest
     scenario.create_conversion("50")
 
-    assert perform_if_confirmed(
-        account, lambda: approve(commission), confirmed=digest
-    ).is_done
+    assert perform_if_confirmed(account, lambda: approve(commission), confirmed=digest).is_done
 
 
-def test_another_change_invalidates_a_confirmation_even_if_it_moves_no_money(
-    account, scenario
-):
+def test_another_change_invalidates_a_confirmation_even_if_it_moves_no_money(account, scenario):
     """Commissions of zero have no transfers."""
     commission = scenario.get_commission(scenario.create_conversion("0"))
     digest = preview(account, lambda: approve(commission)).digest
     scenario.disapprove(commission, at=LATER)
 
-    outcome = perform_if_confirmed(
-        account, lambda: approve(commission), confirmed=digest
-    )
+    outcome = perform_if_confirmed(account, lambda: approve(commission), confirmed=digest)
 
     assert not outcome.is_done
     assert account.commissions.get().status == "disapproved"
@@ -248,9 +240,7 @@ def test_status_of_many_commissions_as_if_it_were_set(account, scenario, status)
     predicted = preview_status(account, commissions, status)
     effects = preview(
         account,
-        lambda: [
-            set_status(account, commission_id=each.pk, at=LATER) for each in commissions
-        ],
+        lambda: [set_status(account, commission_id=each.pk, at=LATER) for each in commissions],
     )
 
     assert predicted == [each for each in effects.balances if each.kind == "payable"]

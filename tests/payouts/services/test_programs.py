@@ -73,12 +73,8 @@ def test_logs_the_rate(account):
         pytest.param({"rate": Decimal(0)}, id="pays-nothing"),
         pytest.param({"rate": Decimal(100)}, id="pays-all"),
         pytest.param({"rate": Decimal("0.0001")}, id="finest-rate"),
-        pytest.param(
-            {"rate_kind": RateKind.FIXED, "rate": Decimal("0.01")}, id="fixed-cent"
-        ),
-        pytest.param(
-            {"rate_kind": RateKind.FIXED, "rate": Decimal(500)}, id="fixed-over-100"
-        ),
+        pytest.param({"rate_kind": RateKind.FIXED, "rate": Decimal("0.01")}, id="fixed-cent"),
+        pytest.param({"rate_kind": RateKind.FIXED, "rate": Decimal(500)}, id="fixed-over-100"),
         pytest.param(
             {"rate_kind": RateKind.FIXED, "rate": Decimal("1.005"), "currency": "KWD"},
             id="fixed-fils",
@@ -129,9 +125,7 @@ def test_accepts_settings_up_to_their_limits(account, settings):
             InvalidSetting,
             id="fixed-over-everything",
         ),
-        pytest.param(
-            {"landing_page": "shop.example.net"}, InvalidSetting, id="no-scheme"
-        ),
+        pytest.param({"landing_page": "shop.example.net"}, InvalidSetting, id="no-scheme"),
         pytest.param({"landing_page": "javascript:a"}, InvalidSetting, id="script"),
         pytest.param({"landing_page": "http://[::1"}, InvalidSetting, id="no-address"),
         pytest.param({"landing_page": f"https://e/{'a' * 2048}"}, InvalidSetting),

@@ -90,9 +90,7 @@ def test_exactly_one_type_is_the_default(scenario):
 def test_deletes_a_type_with_its_group_rates(scenario, account):
     accessories = add_type(scenario)
     group = account.affiliate_groups.create(public_id="ag_1", title="Gold")
-    set_group_rate(
-        account, commission_type=accessories, group=group, at=NOW, **TEN_PERCENT
-    )
+    set_group_rate(account, commission_type=accessories, group=group, at=NOW, **TEN_PERCENT)
     conversion = scenario.create_conversion(("200", "accessories"))
 
     delete_commission_type(account, pk=accessories.pk, at=NOW)
@@ -155,9 +153,7 @@ def test_a_group_rate_replaces_the_rate_of_the_type(scenario, account):
     scenario.mina.affiliate.update_row(group=group)
     values = {"commission_type": standard_type(scenario), "group": group, "at": NOW}
 
-    rate = set_group_rate(
-        account, kind=RateKind.PERCENTAGE, value=Decimal(15), **values
-    )
+    rate = set_group_rate(account, kind=RateKind.PERCENTAGE, value=Decimal(15), **values)
     assert scenario.get_commission(scenario.create_conversion("200")).amount == 30
 
     set_group_rate(account, kind=RateKind.FIXED, value=Decimal(12), **values)

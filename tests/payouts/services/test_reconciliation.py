@@ -40,9 +40,7 @@ def list_violated_invariants(*accounts):
 
 
 def list_rows(account, invariant):
-    return [
-        row.row for row in list_discrepancies(account) if row.invariant == invariant
-    ]
+    return [row.row for row in list_discrepancies(account) if row.invariant == invariant]
 
 
 def execute(sentence, *values):
@@ -73,15 +71,12 @@ def get_columns(row, **changed):
 
 
 def top_up(account, amount=100):
-    top_up_payout_balance(
-        account, amount=Decimal(amount), currency="EUR", at=CONVERSION_CREATED_AT
-    )
+    top_up_payout_balance(account, amount=Decimal(amount), currency="EUR", at=CONVERSION_CREATED_AT)
 
 
 def pay(account, *orders):
     orders = [
-        PaymentOrder(row.slug, Decimal(amount), *(rest or ["EUR"]))
-        for row, amount, *rest in orders
+        PaymentOrder(row.slug, Decimal(amount), *(rest or ["EUR"])) for row, amount, *rest in orders
     ]
     return create_payments(account, orders=orders, at=CONVERSION_CREATED_AT)
 
@@ -118,9 +113,7 @@ def test_finds_no_discrepancy_after_operations(scenario, account, other_account)
     theirs = ProgramScenario(other_account, prefix="zz-marker-")
     make_approved_commission(theirs)
     make_approved_commission(scenario)
-    make_approved_commission(
-        scenario, "5000", currency="JPY", affiliate=other_affiliate
-    )
+    make_approved_commission(scenario, "5000", currency="JPY", affiliate=other_affiliate)
     scenario.create_conversion("0", "12.345", currency="KWD")
     scenario.program.update_row(auto_approve_commissions=True, recurring=False)
     scenario.create_conversion("10", "20", customer_id="acct-1")
@@ -139,8 +132,7 @@ def test_counts_the_transfers_of_closed_days(scenario, account):
     last = account.transfers.get()
     scenario.create_conversion(
         "300",
-        at=CONVERSION_CREATED_AT.replace(hour=0, minute=0, second=0)
-        + timedelta(days=1),
+        at=CONVERSION_CREATED_AT.replace(hour=0, minute=0, second=0) + timedelta(days=1),
     )
 
     report = reconcile([account], at=LATER)
@@ -212,9 +204,7 @@ def test_finds_two_wrong_balances_with_the_right_sum(scenario, account, commissi
         pytest.param({"currency": "JPY"}, {"E4", "E5"}, id="currency"),
     ],
 )
-def test_finds_a_commission_changed_without_the_ledger(
-    account, commission, values, equations
-):
+def test_finds_a_commission_changed_without_the_ledger(account, commission, values, equations):
     account.commissions.filter(pk=commission.pk).update(**values)
 
     assert list_violated_invariants(account) >= equations
@@ -283,9 +273,7 @@ def test_finds_a_transfer_with_invalid_sides(account, commission, invalid):
 def test_finds_a_transfer_into_another_currency(scenario, account, commission):
     scenario.create_conversion("100", currency="JPY")
 
-    insert_transfer(
-        account, commission, 2, credit=get_ledger_account(account, "payable", "JPY")
-    )
+    insert_transfer(account, commission, 2, credit=get_ledger_account(account, "payable", "JPY"))
 
     assert "E9" in list_violated_invariants(account)
 
@@ -293,9 +281,7 @@ def test_finds_a_transfer_into_another_currency(scenario, account, commission):
 def test_finds_a_transfer_into_another_account(account, other_account, commission):
     ProgramScenario(other_account, prefix="zz-marker-").create_conversion("100")
 
-    insert_transfer(
-        account, commission, 2, credit=get_ledger_account(other_account, "payable")
-    )
+    insert_transfer(account, commission, 2, credit=get_ledger_account(other_account, "payable"))
 
     assert {"E9", "E11"} <= list_violated_invariants(account)
 
@@ -358,8 +344,7 @@ def test_finds_a_table_without_triggers(account, monkeypatch):
     failures = list_discrepancies(account)
 
     assert [
-        (failure.invariant, failure.account, failure.row, failure.stored)
-        for failure in failures
+        (failure.invariant, failure.account, failure.row, failure.stored) for failure in failures
     ] == [("E10", "-", "payouts_commission", "no trigger")] * 2
 
 
@@ -380,9 +365,7 @@ REFUSAL = {
     ],
     ids=["another-table", "another-event", "one-column", "a-condition"],
 )
-def test_finds_a_trigger_of_the_right_name_that_protects_nothing(
-    account, event, condition
-):
+def test_finds_a_trigger_of_the_right_name_that_protects_nothing(account, event, condition):
     is_sqlite = connection.vendor == "sqlite"
     refusal = REFUSAL[connection.vendor]
     action = f" {condition}{refusal}" if is_sqlite else refusal.format(condition)
@@ -417,15 +400,11 @@ def test_finds_a_disabled_trigger(account, corruption):
 def test_finds_two_equal_commissions_with_exchanged_affiliates(scenario, account):
     mine = scenario.get_commission(scenario.create_conversion("200"))
     other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
-    hers = scenario.get_commission(
-        scenario.create_conversion("200", affiliate=other_affiliate)
-    )
+    hers = scenario.get_commission(scenario.create_conversion("200", affiliate=other_affiliate))
 
     exchange_affiliates(mine, hers)
 
-    assert list_rows(account, "E6") == [
-        f"commission {row.pk} (pending)" for row in (mine, hers)
-    ]
+    assert list_rows(account, "E6") == [f"commission {row.pk} (pending)" for row in (mine, hers)]
     assert list_violated_invariants(account) == {"E6", "E14"}
 
 
@@ -441,9 +420,7 @@ def test_finds_two_equal_payments_with_exchanged_affiliates(scenario, account):
     [{"deleted_at": LATER}, {"currency": "USD"}],
     ids=["deleted", "dollars"],
 )
-def test_finds_a_commission_that_contradicts_its_conversion(
-    account, commission, corruption
-):
+def test_finds_a_commission_that_contradicts_its_conversion(account, commission, corruption):
     write(commission.conversion, **corruption)
 
     assert list_violated_invariants(account) == {"E6"}
@@ -461,9 +438,7 @@ def test_finds_a_commission_that_contradicts_its_conversion(
         ("ledger_accounts", "affiliate"),
     ],
 )
-def test_finds_a_row_that_belongs_to_two_accounts(
-    account, other_account, commission, rows, column
-):
+def test_finds_a_row_that_belongs_to_two_accounts(account, other_account, commission, rows, column):
     ProgramScenario(other_account, prefix="zz-marker-").create_conversion("100")
     foreign_row = getattr(getattr(other_account, rows).first(), column)
     foreign_row = foreign_row or other_account.affiliates.get()
@@ -490,9 +465,7 @@ def test_finds_a_row_that_belongs_to_two_accounts(
         ("payouts_commissiontype", "value", "1.5"),
     ],
 )
-def test_finds_a_stored_amount_that_is_not_an_integer(
-    account, commission, table, column, value
-):
+def test_finds_a_stored_amount_that_is_not_an_integer(account, commission, table, column, value):
     execute(f"UPDATE {table} SET {column} = {value}")  # noqa: S608 - ours
 
     failures = list(reconciliation.check_e10_triggers_and_e13_precision())
@@ -553,9 +526,7 @@ def test_finds_no_discrepancy_after_all_kinds_of_payments(scenario, account):
         pytest.param("canceled_at", LATER, {"E3", "E7", "E8", "E12"}, id="canceled"),
     ],
 )
-def test_finds_a_payment_changed_without_the_ledger(
-    account, payment, column, value, equations
-):
+def test_finds_a_payment_changed_without_the_ledger(account, payment, column, value, equations):
     write(payment, **{column: value})
 
     assert list_violated_invariants(account) == equations
@@ -635,9 +606,7 @@ def test_finds_a_payment_that_the_payout_balance_does_not_include(scenario, acco
         pytest.param("funding", "expense", id="from-somewhere-else"),
     ],
 )
-def test_finds_a_top_up_without_external_side(
-    scenario, account, commission, debit, credit
-):
+def test_finds_a_top_up_without_external_side(scenario, account, commission, debit, credit):
     top_up(account)
 
     account.transfers.create(
@@ -667,12 +636,8 @@ def test_finds_a_payment_from_another_payout_source(scenario, account, payment):
     assert list_violated_invariants(account) >= {"E8"}
 
 
-@pytest.mark.parametrize(
-    "corruption", ["canceled", "another-affiliate", "other-currency"]
-)
-def test_finds_a_commission_with_an_invalid_payment(
-    scenario, account, payment, corruption
-):
+@pytest.mark.parametrize("corruption", ["canceled", "another-affiliate", "other-currency"])
+def test_finds_a_commission_with_an_invalid_payment(scenario, account, payment, corruption):
     mine = account.commissions.get(payment=payment)
     if corruption == "canceled":
         cancel_payment(account, payment_id=payment.public_id, at=LATER)

@@ -56,9 +56,7 @@ def conversion(scenario, odette):
 
 def refund(conversion, **arguments):
     arguments = {"reason": "Returned.", "at": LATER} | arguments
-    return refund_conversion(
-        conversion.account, conversion_id=conversion.pk, **arguments
-    )
+    return refund_conversion(conversion.account, conversion_id=conversion.pk, **arguments)
 
 
 def refund_lines(conversion, amounts, **arguments):
@@ -289,9 +287,7 @@ def test_the_audit_log_names_amount_and_not_the_reason(account, conversion):
 
 def test_a_conversion_of_another_account_does_not_exist(conversion):
     with pytest.raises(ConversionNotFound):
-        refund_conversion(
-            AccountFactory(), conversion_id=conversion.pk, reason="x", at=LATER
-        )
+        refund_conversion(AccountFactory(), conversion_id=conversion.pk, reason="x", at=LATER)
 
 
 def test_stores_all_or_nothing(account, conversion):

@@ -119,23 +119,17 @@ def visits(scenario, account):
     person = PersonData(firstname="Ida", lastname="Roth")
     data = ProspectData(person, program_id=scenario.program.slug)
     prospect = create_prospect(account, data=data, at=FIRST)
-    clicks = make_clicks(
-        scenario, 300, rng, affiliates=(mina, odette), prospect=prospect
-    )
+    clicks = make_clicks(scenario, 300, rng, affiliates=(mina, odette), prospect=prospect)
     clicks += make_clicks(other, 60, rng, affiliates=(other.mina,))
     for number, click in enumerate(clicks[:60:3]):
         if click.affiliate is not None:
-            sale = scenario.create_conversion(
-                "10", at=click.created_at, external_id=f"{number}"
-            )
+            sale = scenario.create_conversion("10", at=click.created_at, external_id=f"{number}")
             sale.update_row(click=click, affiliate=click.affiliate)
     return [mina.affiliate, odette.affiliate, other.mina.affiliate]
 
 
 @pytest.mark.parametrize("size", [7, 1000])
-def test_statistics_stay_the_same_in_every_zone(
-    scenario, account, visits, monkeypatch, size
-):
+def test_statistics_stay_the_same_in_every_zone(scenario, account, visits, monkeypatch, size):
     monkeypatch.setattr(click_retention, "DELETE_BATCH_SIZE", size)
     before = read_statistics(account, visits)
     removable = account.clicks.filter(dedup_key__isnull=False).count()
@@ -167,9 +161,7 @@ def test_the_first_day_is_that_of_a_removed_click(scenario, account, visits):
     assert find_first_day(account) == min(list_days_anywhere(before.created_at))
 
 
-def test_pages_that_are_not_counted_apart_are_the_other_pages(
-    scenario, account, monkeypatch
-):
+def test_pages_that_are_not_counted_apart_are_the_other_pages(scenario, account, monkeypatch):
     monkeypatch.setattr(click_retention, "MAX_CHARACTERS", 200)
     for number in range(20):
         account.clicks.create(
@@ -189,9 +181,7 @@ def test_pages_that_are_not_counted_apart_are_the_other_pages(
         assert sum(pages.values()) == 20
         assert pages[OTHER_PAGES] == 14
 
-    parts = figures.break_down_by_click(
-        scenario.mina.affiliate, PERIOD, figures.get_landing_page
-    )
+    parts = figures.break_down_by_click(scenario.mina.affiliate, PERIOD, figures.get_landing_page)
     assert [part.clicks for part in parts] == [1] * 6
 
 

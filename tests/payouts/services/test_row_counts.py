@@ -60,9 +60,7 @@ def test_stores_days_that_are_over_for_an_hour(scenario, account, counted_list):
     assert after == (MIDNIGHT, 2, 1)
 
 
-def test_stores_only_the_counts_of_long_lists(
-    scenario, account, counted_list, monkeypatch
-):
+def test_stores_only_the_counts_of_long_lists(scenario, account, counted_list, monkeypatch):
     monkeypatch.setattr(row_counts, "MAX_UNSTORED_ROWS", 2)
     scenario.create_conversion(at=NOW - A_DAY)
     scenario.create_conversion(at=NOW)
@@ -85,9 +83,7 @@ def test_counts_days_in_several_batches(scenario, counted_list, monkeypatch):
     assert counted_list.count(NOW) == (MIDNIGHT, 3, 1)
 
 
-def test_counts_what_happened_before_the_days_were_stored(
-    scenario, account, counted_list
-):
+def test_counts_what_happened_before_the_days_were_stored(scenario, account, counted_list):
     first = scenario.create_conversion(at=NOW - 5 * A_DAY)
     scenario.create_conversion(at=NOW - 3 * A_DAY)
     scenario.delete(first, at=NOW)

@@ -72,9 +72,7 @@ def test_mails_nobody_else(account, scenario, affiliate, change):
     assert not account.mails.exists()
 
 
-def test_mails_nobody_without_sales_or_mail_server(
-    account, scenario, affiliate, settings
-):
+def test_mails_nobody_without_sales_or_mail_server(account, scenario, affiliate, settings):
     assert queue(account) == 0
     scenario.create_conversion("100")
     settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"

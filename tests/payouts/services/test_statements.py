@@ -63,9 +63,7 @@ def test_names_each_change_of_the_balance(scenario):
     scenario.approve(last, at=day(1))
     set_amount(scenario, commission, "25", day(2))
     set_amount(scenario, commission, "24", day(3))
-    refund_conversion(
-        account, conversion_id=second.pk, amount=Decimal(40), reason="", at=day(4)
-    )
+    refund_conversion(account, conversion_id=second.pk, amount=Decimal(40), reason="", at=day(4))
     payment = scenario.pay("30", at=day(5))
     cancel_payment(account, payment_id=payment.public_id, at=day(6))
     scenario.disapprove(commission, at=day(7))
@@ -140,9 +138,7 @@ def test_names_bonuses_and_commissions_from_recruited_affiliates(scenario):
 
 def test_begins_and_ends_with_days_of_the_account(scenario):
     """09:15 in UTC is 23:15 of the same day there."""
-    update_settings(
-        scenario.account, changes={"time_zone": "Pacific/Kiritimati"}, at=day(0)
-    )
+    update_settings(scenario.account, changes={"time_zone": "Pacific/Kiritimati"}, at=day(0))
     for hours in (0, 1, 24, 25):
         at = CONVERSION_CREATED_AT + timedelta(hours=hours)
         commission = scenario.get_commission(scenario.create_conversion("10", at=at))
@@ -183,9 +179,7 @@ def test_has_nothing_of_others(scenario, other_account):
     assert statements == [[], [], []]
 
 
-def test_takes_the_same_few_statements_for_any_number_of_lines(
-    scenario, capture_queries
-):
+def test_takes_the_same_few_statements_for_any_number_of_lines(scenario, capture_queries):
     for number in range(8):
         sale = scenario.create_conversion("10", external_id=f"R-{number}")
         scenario.approve(scenario.get_commission(sale), at=day(1))
@@ -216,9 +210,7 @@ def test_refuses_periods_that_are_none(scenario, start, end):
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(operations=OPERATIONS, first=st.integers(-1, 20), days=st.integers(0, 20))
-def test_opening_balance_and_movements_are_the_closing_balance(
-    db, operations, first, days
-):
+def test_opening_balance_and_movements_are_the_closing_balance(db, operations, first, days):
     with transaction.atomic():
         history = History()
         for operation in operations:

@@ -63,9 +63,7 @@ def busy(scenario):
         scenario.create_conversion("999"),
     ]
     scenario.delete(conversions[-1])
-    first, second = (
-        scenario.get_commission(conversion) for conversion in conversions[:2]
-    )
+    first, second = (scenario.get_commission(conversion) for conversion in conversions[:2])
     scenario.approve(first)
     scenario.disapprove(second)
     scenario.pay("12.5")
@@ -260,9 +258,7 @@ def test_counts_a_day_again_when_one_of_its_rows_changed(busy, account):
         assert now == counted_totals(account, WEEK.days)
 
 
-def test_marks_days_of_commissions_stale_when_their_conversion_is_deleted(
-    scenario, account
-):
+def test_marks_days_of_commissions_stale_when_their_conversion_is_deleted(scenario, account):
     conversion = scenario.create_conversion("100")
     extra = LineItem(Decimal(100))
     add_commissions(account, conversion_id=conversion.pk, line_items=[extra], at=LATER)
@@ -317,14 +313,11 @@ def test_ranks_landing_pages_by_clicks(scenario, account, monkeypatch):
     ]
 
     day = TODAY - DAY
-    monkeypatch.setattr(
-        day_counts, "get_day_query", day_counts.get_day_query.__wrapped__
-    )
+    monkeypatch.setattr(day_counts, "get_day_query", day_counts.get_day_query.__wrapped__)
     for limit, others in ((1, {"(all other pages)": 2}), (3, {})):
         monkeypatch.setattr(day_counts, "MAX_PAGES", limit)
         pages = {
-            row.landing_page: row.clicks
-            for row in count_day(account, day).landing_page_clicks
+            row.landing_page: row.clicks for row in count_day(account, day).landing_page_clicks
         }
         lamps = {"https://shop.example.net/lamps": 3}
         assert pages.items() >= (lamps | others).items()
@@ -333,9 +326,7 @@ def test_ranks_landing_pages_by_clicks(scenario, account, monkeypatch):
 
 def test_calculates_the_performance_of_affiliates(busy, account):
     zoe = busy.create_enrolled_affiliate("Zoe", "Lund", approved=None)
-    numbers = {
-        affiliate.firstname: affiliate.pk for affiliate in account.affiliates.all()
-    }
+    numbers = {affiliate.firstname: affiliate.pk for affiliate in account.affiliates.all()}
     now = CONVERSION_CREATED_AT + 3 * DAY + timedelta(minutes=20)
 
     performance = calculate_performance(
@@ -356,9 +347,7 @@ def test_counts_the_running_days_of_affiliates_too(busy, account):
     mina = number_of(account, "Mina")
     period = Period(WEEK.first, TODAY)
 
-    performance = calculate_performance(
-        account, [mina], period, at=CONVERSION_CREATED_AT
-    )
+    performance = calculate_performance(account, [mina], period, at=CONVERSION_CREATED_AT)
 
     assert (performance[mina].clicks, performance[mina].conversions) == (1, 2)
 
@@ -366,9 +355,7 @@ def test_counts_the_running_days_of_affiliates_too(busy, account):
 def test_counts_the_clicks_of_a_prospect_who_became_an_affiliate(scenario, account):
     person = PersonData(firstname="Pia", lastname="Lang", email="p@notes.example.org")
     pia = create_prospect(account, data=ProspectData(person), at=AFFILIATE_CREATED_AT)
-    parameters = TrackingParameters(
-        referral_code=account.referral_codes.get(prospect=pia).code
-    )
+    parameters = TrackingParameters(referral_code=account.referral_codes.get(prospect=pia).code)
     record_click(account, visit=Visit(parameters=parameters), at=CONVERSION_CREATED_AT)
     assert load(account).affiliate_totals(WEEK.days) == {}
 
@@ -421,9 +408,7 @@ def test_keeps_the_mark_of_a_change_during_the_count(busy, account, during_count
     assert not account.stale_days.filter(day=TODAY).exists()
 
 
-def test_does_not_replace_what_another_counter_has_stored_meanwhile(
-    busy, account, during_count
-):
+def test_does_not_replace_what_another_counter_has_stored_meanwhile(busy, account, during_count):
     """The other one knows a change that this one does not, and has deleted its mark."""
 
     def approve_and_load():
@@ -468,9 +453,7 @@ def test_recounts_a_day_whose_counter_was_killed(busy, account, during_count):
     assert not account.stale_days.filter(day=TODAY).exists()
 
 
-def test_ignores_stored_rows_of_days_that_it_counted_itself(
-    busy, account, during_count
-):
+def test_ignores_stored_rows_of_days_that_it_counted_itself(busy, account, during_count):
     during_count(lambda: load(account))
     week = load(account)
 
@@ -502,9 +485,7 @@ def test_stores_a_bounded_number_of_landing_pages(scenario, account, capture_que
     assert account.daily_landing_page_clicks.filter(day=day).count() == 11
     functions = ("INSTR", "SPLIT_PART")  # of SQLite and of PostgreSQL
     statements = [
-        query["sql"]
-        for query in queries
-        if any(name in query["sql"] for name in functions)
+        query["sql"] for query in queries if any(name in query["sql"] for name in functions)
     ]
     assert len(statements) >= 1
     assert all(statement.endswith("LIMIT 10") for statement in statements)

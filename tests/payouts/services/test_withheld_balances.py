@@ -312,9 +312,7 @@ def test_the_migration_withholds_who_is_out_of_a_draft(scenario):
         withhold(last, reason="The newest one")
     account.withheld_balances.all().delete()
     # What was taken out before it was left out by a rule; without an entry in the log.
-    find_line(last, ODETTE_EUR).update_row(
-        state="left_out", reason="on_hold", note="Wait"
-    )
+    find_line(last, ODETTE_EUR).update_row(state="left_out", reason="on_hold", note="Wait")
     discarded.update_row(state="discarded")
     find_line(discarded, MINA_USD).update_row(state="taken_out", note="Of no draft")
 

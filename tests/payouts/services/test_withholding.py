@@ -65,9 +65,7 @@ def get_balances(account):
 
 
 def list_movements(account, affiliate):
-    [statement] = get_statement(
-        account, affiliate, start=AT.date(), end=AT.date()
-    ).currencies
+    [statement] = get_statement(account, affiliate, start=AT.date(), end=AT.date()).currencies
     lines = [(str(it.kind), it.amount) for it in statement.lines]
     return lines, statement.closing
 
@@ -162,9 +160,7 @@ def test_another_tax_than_in_the_draft_is_not_paid(account, mina):
     confirm_run(account, pk=run.pk, at=AT)
     payment = account.payments.get()
     assert payment.tax_withheld is None
-    assert not account.ledger_accounts.filter(
-        kind=LedgerAccountType.WITHHOLDING_TAX
-    ).exists()
+    assert not account.ledger_accounts.filter(kind=LedgerAccountType.WITHHOLDING_TAX).exists()
 
 
 def test_payments_by_hand_and_by_the_api_withhold_nothing(account, mina):
@@ -184,9 +180,7 @@ def test_payments_by_hand_and_by_the_api_withhold_nothing(account, mina):
     ],
 )
 def test_the_tax_is_of_the_net_amount(account, total, rate, withholding, tax):
-    rule = set_rule(
-        account, rate, sentence="Because", withholding_rate=Decimal(withholding)
-    )
+    rule = set_rule(account, rate, sentence="Because", withholding_rate=Decimal(withholding))
     found = calculate_withholding(Decimal(total), rule, "EUR")
     assert found == (tax and Decimal(tax))
 

@@ -22,9 +22,7 @@ TIMESTAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"
 def programs(account, other_account):
     """Two programs of the account, one of the other."""
     ProgramFactory(account=other_account, slug="zz-marker", title="zz-marker")
-    older = ProgramFactory(
-        account=account, slug="harbor", title="Harbor Lamps", created_at=NOW
-    )
+    older = ProgramFactory(account=account, slug="harbor", title="Harbor Lamps", created_at=NOW)
     newer = ProgramFactory(
         account=account,
         slug="beacon",

@@ -7,9 +7,7 @@ from tests.command_line import run_failing_command, run_json_command
 
 @pytest.fixture
 def run(account):
-    return lambda *options: run_json_command(
-        "set_page_tracking", account.slug, *options
-    )
+    return lambda *options: run_json_command("set_page_tracking", account.slug, *options)
 
 
 def test_shows_the_settings_without_an_option(run):
@@ -44,9 +42,7 @@ def test_trusts_the_pages_of_a_program(run, program):
 
 
 def test_wants_a_program_for_its_switches(account, program):
-    error = run_failing_command(
-        "set_page_tracking", account.slug, "--trust-browser-customers"
-    )
+    error = run_failing_command("set_page_tracking", account.slug, "--trust-browser-customers")
 
     assert error == "these switches belong to a program: add --program"
     program.refresh_from_db()

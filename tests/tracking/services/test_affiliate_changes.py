@@ -13,9 +13,7 @@ pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 
 def apply_changes(account, slug="minakessler", **changes):
-    return update_affiliate(
-        account, affiliate_id=slug, changes=changes, at=CONVERSION_CREATED_AT
-    )
+    return update_affiliate(account, affiliate_id=slug, changes=changes, at=CONVERSION_CREATED_AT)
 
 
 def delete_by_slug(account, slug="minakessler", at=CONVERSION_CREATED_AT):
@@ -32,9 +30,7 @@ def test_finds_an_updated_address_case_insensitively(account, scenario):
 
 def test_writes_nothing_if_nothing_changes(account, scenario):
     with assert_unchanged(account):
-        apply_changes(
-            account, firstname="Mina", email="mina@notes.example.org", custom_fields={}
-        )
+        apply_changes(account, firstname="Mina", email="mina@notes.example.org", custom_fields={})
 
 
 def test_rejects_a_duplicate_address_without_any_change(account, scenario):
@@ -46,9 +42,7 @@ def test_rejects_a_duplicate_address_without_any_change(account, scenario):
     assert error.value.path == "email"
 
 
-@pytest.mark.parametrize(
-    "operation", [apply_changes, delete_by_slug], ids=["update", "deletion"]
-)
+@pytest.mark.parametrize("operation", [apply_changes, delete_by_slug], ids=["update", "deletion"])
 def test_is_atomic(account, scenario, operation):
     child = scenario.create_enrolled_affiliate("Inga", "Berg").affiliate
     child.update_row(parent=scenario.mina.affiliate)
@@ -72,9 +66,7 @@ def test_deletes_an_affiliate_only_once(account, scenario):
     assert account.audit_log.filter(kind="affiliate.deleted").count() == 1
 
 
-def test_deletion_removes_the_parent_only_from_direct_children(
-    account, other_account, scenario
-):
+def test_deletion_removes_the_parent_only_from_direct_children(account, other_account, scenario):
     other = ProgramScenario(other_account, prefix="zz-marker-")
     foreign = other.create_enrolled_affiliate("Inga", "Berg").affiliate
     foreign.update_row(parent=other.mina.affiliate)

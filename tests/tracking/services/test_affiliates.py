@@ -67,9 +67,7 @@ def test_numbers_names_without_latin_letters(account):
 
 
 def test_numbers_a_truncated_name(account):
-    slugs = [
-        make_affiliate(account, "a" * 40, name).slug for name in ("Varga", "Kessler")
-    ]
+    slugs = [make_affiliate(account, "a" * 40, name).slug for name in ("Varga", "Kessler")]
 
     assert slugs == ["a" * 32, "a" * 32 + "2"]
 
@@ -100,9 +98,7 @@ def test_tries_the_next_number_if_one_is_taken_concurrently(account, monkeypatch
     numbers = iter([2, 3, 4, 5, 6])
     for number in (2, 3, 4):
         AffiliateFactory(account=account, slug=f"odettevarga{number}")
-    monkeypatch.setattr(
-        affiliates, "_get_next_slug_number", lambda *args: next(numbers)
-    )
+    monkeypatch.setattr(affiliates, "_get_next_slug_number", lambda *args: next(numbers))
 
     assert make_affiliate(account).slug == "odettevarga5"
 
@@ -112,19 +108,13 @@ def test_appends_four_letters_after_five_taken_numbers(account, monkeypatch):
     numbers = iter([2, 3, 4, 5, 6])
     for number in range(2, 7):
         AffiliateFactory(account=account, slug=f"odettevarga{number}")
-    monkeypatch.setattr(
-        affiliates, "_get_next_slug_number", lambda *args: next(numbers)
-    )
+    monkeypatch.setattr(affiliates, "_get_next_slug_number", lambda *args: next(numbers))
 
     assert re.fullmatch("odettevarga[a-z]{4}", make_affiliate(account).slug)
 
 
 def test_ids_are_unique_per_account(account, other_account):
-    assert (
-        make_affiliate(account).slug
-        == make_affiliate(other_account).slug
-        == "odettevarga"
-    )
+    assert make_affiliate(account).slug == make_affiliate(other_account).slug == "odettevarga"
 
 
 # E-mail addresses

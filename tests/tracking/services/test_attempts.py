@@ -55,9 +55,7 @@ def test_allows_a_new_conversion(account):
 
 
 def test_records_time_and_reason_of_a_failure(account, failed_attempt):
-    assert list_attempts(account) == [
-        ("api", "order-1", FAILED_AT, "Unknown coupon code")
-    ]
+    assert list_attempts(account) == [("api", "order-1", FAILED_AT, "Unknown coupon code")]
 
 
 @pytest.mark.parametrize(
@@ -129,9 +127,7 @@ def test_does_not_delay_other_accounts(account, other_account, failed_attempt):
 
 
 def test_separates_failures_by_origin(account, failed_attempt):
-    record_failed_attempt(
-        account, **CONVERSION | {"origin": "postback"}, message="Cookie expired"
-    )
+    record_failed_attempt(account, **CONVERSION | {"origin": "postback"}, message="Cookie expired")
 
     failed_attempt(elapsed=timedelta(seconds=10))
     start_attempt(account).succeed()
@@ -143,9 +139,7 @@ def test_deletes_the_failure_of_one_conversion_of_one_account(
     account, other_account, failed_attempt
 ):
     record_failed_attempt(other_account, **CONVERSION, message="")
-    record_failed_attempt(
-        account, **CONVERSION | {"external_id": "order-2"}, message=""
-    )
+    record_failed_attempt(account, **CONVERSION | {"external_id": "order-2"}, message="")
 
     failed_attempt(elapsed=timedelta(seconds=10))
     start_attempt(account).succeed()

@@ -40,9 +40,7 @@ def odette(account, program):
 
 @pytest.fixture
 def click(account, odette):
-    return ClickFactory(
-        account=account, enrollment=odette, created_at=NOW - timedelta(days=3)
-    )
+    return ClickFactory(account=account, enrollment=odette, created_at=NOW - timedelta(days=3))
 
 
 @pytest.fixture
@@ -52,9 +50,7 @@ def rival_click(account):
     return ClickFactory(account=account, enrollment=enrollment, created_at=NOW)
 
 
-def run_attribution(
-    account, order=REST_CONVERSION_ORDER, ignore_cookie_age=False, **parameters
-):
+def run_attribution(account, order=REST_CONVERSION_ORDER, ignore_cookie_age=False, **parameters):
     return attribute(
         account,
         parameters=TrackingParameters(**parameters),
@@ -113,8 +109,7 @@ def test_finds_the_click(account, odette, click, rival_click, parameters, expect
             click=of_customer,
         )
     sent = {
-        name: value.format(click=click, rival=rival_click)
-        for name, value in parameters.items()
+        name: value.format(click=click, rival=rival_click) for name, value in parameters.items()
     }
 
     attribution = run_attribution(account, **sent)
@@ -172,9 +167,7 @@ def test_stores_the_attribution_of_a_customer(account, attribution_record, rival
     }
 
 
-def test_verifies_a_record_even_after_its_objects_changed(
-    account, attribution_record, odette
-):
+def test_verifies_a_record_even_after_its_objects_changed(account, attribution_record, odette):
     assert verify_attribution_record(account.attribution_records.get()) is True
     odette.update_row(approved=False)
     odette.affiliate.update_row(deleted_at=NOW)
@@ -211,6 +204,4 @@ def test_detects_a_manipulated_record(account, attribution_record, field, old, n
 
 
 def test_serializes_canonical_json():
-    assert (
-        serialize_canonical_json({"b": 1, "a": ["ž", None]}) == '{"a":["ž",null],"b":1}'
-    )
+    assert serialize_canonical_json({"b": 1, "a": ["ž", None]}) == '{"a":["ž",null],"b":1}'

@@ -42,9 +42,7 @@ def build_tracking_parameters(enrollment, name):
         source = account.sources.get(affiliate=enrollment.affiliate)
         return TrackingParameters(asset_id=str(asset), source_id=str(source))
     if name == "click_id":
-        return TrackingParameters(
-            click_id=str(account.clicks.get(enrollment=enrollment))
-        )
+        return TrackingParameters(click_id=str(account.clicks.get(enrollment=enrollment)))
     return {
         "customer": TrackingParameters(customer_id="acct-1"),
         "coupon": TrackingParameters(coupon="ODETTE10"),
@@ -175,9 +173,7 @@ def test_finds_asset_and_source_without_enrollment(account, odette):
     assert resolved.enrollment is None
 
 
-def test_marks_a_customers_affiliate_outside_the_program_as_not_enrolled(
-    account, odette
-):
+def test_marks_a_customers_affiliate_outside_the_program_as_not_enrolled(account, odette):
     elsewhere = ProgramFactory(account=account)
     account.customers.get().update_row(program=elsewhere)
 

@@ -53,9 +53,7 @@ def prune(account, *, at=NOW, dry_run=False):
 
 def list_counts(account):
     rows = account.pruned_click_counts.order_by("quarter", "landing_page", "pk")
-    return list(
-        rows.values_list("quarter", "landing_page", "referrer_host", "sub_id", "clicks")
-    )
+    return list(rows.values_list("quarter", "landing_page", "referrer_host", "sub_id", "clicks"))
 
 
 def test_removes_clicks_of_pages_after_the_days_of_the_account(scenario, account):
@@ -258,9 +256,7 @@ def test_long_texts_take_more_of_the_room(scenario, account):
 
 
 @pytest.mark.parametrize("size", [20, 60])
-def test_each_batch_takes_as_many_statements(
-    scenario, account, monkeypatch, capture_queries, size
-):
+def test_each_batch_takes_as_many_statements(scenario, account, monkeypatch, capture_queries, size):
     monkeypatch.setattr(click_retention, "DELETE_BATCH_SIZE", size)
     for number in range(size):
         visit(
@@ -310,9 +306,7 @@ def test_counts_of_a_prospect_are_those_of_its_affiliate(scenario, account, pros
     prune(account)
     assert account.pruned_click_counts.get().affiliate is None
 
-    enrollment = promote_prospect_manually(
-        account, public_id=prospect.public_id, at=NOW
-    )
+    enrollment = promote_prospect_manually(account, public_id=prospect.public_id, at=NOW)
 
     assert account.pruned_click_counts.get().affiliate == enrollment.affiliate
     assert account.stale_days.filter(day=OLD.date()).exists()

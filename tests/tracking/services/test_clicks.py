@@ -12,9 +12,7 @@ from tracking.services.clicks import Visit, normalize_url, record_click
 @pytest.fixture
 def odette(account, program):
     affiliate = AffiliateFactory(account=account, slug="odettevarga")
-    return EnrollmentFactory(
-        account=account, program=program, affiliate=affiliate, code="qv7kd2p"
-    )
+    return EnrollmentFactory(account=account, program=program, affiliate=affiliate, code="qv7kd2p")
 
 
 def get_asset_and_source(program, affiliate):
@@ -59,9 +57,7 @@ URLS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("url", "is_valid"), URLS, ids=[ascii(url)[:40] for url, _ in URLS]
-)
+@pytest.mark.parametrize(("url", "is_valid"), URLS, ids=[ascii(url)[:40] for url, _ in URLS])
 def test_accepts_only_absolute_http_urls(url, is_valid):
     assert normalize_url(url) == (url if is_valid else None)
 
@@ -118,17 +114,13 @@ def test_stores_a_visit(account, odette):
     assert click.created_at == NOW
 
 
-@pytest.mark.parametrize(
-    "ip", ["fe80::1%eth0", "::ffff:203.0.113.7", "::", "240.0.0.1"], ids=str
-)
+@pytest.mark.parametrize("ip", ["fe80::1%eth0", "::ffff:203.0.113.7", "::", "240.0.0.1"], ids=str)
 def test_accepts_unusual_addresses(account, odette, ip):
     assert make_click(account, ip=ip).reload().enrollment == odette
 
 
 def test_stores_nothing_for_missing_or_invalid_values(account, odette):
-    click = make_click(
-        account, referrer="notes", landing_page="/", ip="nowhere"
-    ).reload()
+    click = make_click(account, referrer="notes", landing_page="/", ip="nowhere").reload()
 
     assert (click.referrer, click.landing_page, click.ip) == (None, None, None)
     assert (click.user_agent, click.meta_data) == (None, {})
@@ -137,17 +129,13 @@ def test_stores_nothing_for_missing_or_invalid_values(account, odette):
 def test_click_ids_are_ordered_by_time(account, odette):
     ids = [str(make_click(account)) for _ in range(5)]
 
-    assert [click_id[:8] for click_id in ids] == sorted(
-        click_id[:8] for click_id in ids
-    )
+    assert [click_id[:8] for click_id in ids] == sorted(click_id[:8] for click_id in ids)
     assert {click_id[14] for click_id in ids} == {"7"}
 
 
 def test_prefers_the_referral_code(account, odette):
     rival = EnrollmentFactory(account=account)
-    parameters = get_asset_and_source(rival.program, rival.affiliate) | {
-        "referral_code": "qv7kd2p"
-    }
+    parameters = get_asset_and_source(rival.program, rival.affiliate) | {"referral_code": "qv7kd2p"}
 
     assert make_click(account, parameters).enrollment == odette
 

@@ -81,9 +81,7 @@ def test_stores_a_conversion(account, scenario, insert):
 def test_stores_one_attribution_record_per_conversion(account, insert):
     first, second = insert(), insert()
 
-    records = {
-        record.conversion_id: record for record in account.attribution_records.all()
-    }
+    records = {record.conversion_id: record for record in account.attribution_records.all()}
     assert set(records) == {first.pk, second.pk}
     assert all(verify_attribution_record(record) for record in records.values())
 
@@ -135,9 +133,7 @@ def test_does_not_confirm_a_claim_that_lost_its_external_id(account, insert):
     [{"deleted_at": NOW}, {"external_id": "order-2"}],
     ids=["deleted", "renamed"],
 )
-def test_locks_no_holder_that_lost_the_external_id(
-    account, insert, monkeypatch, values
-):
+def test_locks_no_holder_that_lost_the_external_id(account, insert, monkeypatch, values):
     """It was found, and another request changed it before it was locked."""
     holder, conversion = insert(external_id="order-1"), insert()
     found = find_conversion(account, "order-1")
@@ -165,9 +161,7 @@ class DriverError(Exception):
     ],
     ids=["row", "table"],
 )
-def test_a_wait_for_the_external_id_is_a_concurrent_attempt(
-    insert, monkeypatch, context, raised
-):
+def test_a_wait_for_the_external_id_is_a_concurrent_attempt(insert, monkeypatch, context, raised):
     def wait(*args, **kwargs):
         raise OperationalError("lock timeout") from DriverError(context)
 
@@ -185,12 +179,8 @@ def test_a_wait_for_the_external_id_is_a_concurrent_attempt(
         pytest.param("mina", None, id="another"),
     ],
 )
-def test_warns_if_the_customer_is_the_affiliate(
-    scenario, insert, customer_id, warnings
-):
-    conversion = insert(
-        TrackingParameters(coupon=scenario.mina.coupon, customer_id=customer_id)
-    )
+def test_warns_if_the_customer_is_the_affiliate(scenario, insert, customer_id, warnings):
+    conversion = insert(TrackingParameters(coupon=scenario.mina.coupon, customer_id=customer_id))
 
     assert conversion.reload().warnings == warnings
 

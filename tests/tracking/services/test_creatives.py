@@ -79,12 +79,8 @@ def test_archives_and_unarchives(account, other_account, scenario):
             change(other_account, creative_id=creative.pk, at=NOW)
 
 
-def test_announces_it_to_approved_affiliates_with_an_address(
-    account, scenario, capture_queries
-):
-    odette = scenario.create_enrolled_affiliate(
-        "Odette", "Varga", email="o@example.org"
-    )
+def test_announces_it_to_approved_affiliates_with_an_address(account, scenario, capture_queries):
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga", email="o@example.org")
     odette.affiliate.update_row(language="de")
     for approved in (None, False):
         email = f"{approved}@example.org"

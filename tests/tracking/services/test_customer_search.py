@@ -77,9 +77,7 @@ def test_follows_changes_of_the_meta_data(account, customer):
     )
     assert list_emails(account) == ["b@example.org"]
 
-    set_meta_data_key(
-        account, rows, CustomerNotFound, key="mail", value="C@example.org", at=NOW
-    )
+    set_meta_data_key(account, rows, CustomerNotFound, key="mail", value="C@example.org", at=NOW)
     assert list_emails(account) == ["c@example.org"]
 
     delete_customer(account, public_id=customer.public_id, at=NOW)

@@ -48,9 +48,7 @@ EXPIRED_AGE = timedelta(days=45, microseconds=1)
 def harbor(account):
     """A program with a commission type, so that conversions are possible."""
     settings = ProgramSettings(title="Harbor Lamp Partners", currency="EUR")
-    return create_program(
-        account, slug="harbor-lamp-partners", settings=settings, at=NOW
-    )
+    return create_program(account, slug="harbor-lamp-partners", settings=settings, at=NOW)
 
 
 @pytest.fixture
@@ -67,9 +65,7 @@ def odette(account, harbor):
 
 @pytest.fixture
 def expired_click(account, odette):
-    return ClickFactory(
-        account=account, enrollment=odette, created_at=NOW - EXPIRED_AGE
-    )
+    return ClickFactory(account=account, enrollment=odette, created_at=NOW - EXPIRED_AGE)
 
 
 def make_customer(account, customer_id="acct-55120", parameters=CODE, **fields):
@@ -83,9 +79,7 @@ def make_customer(account, customer_id="acct-55120", parameters=CODE, **fields):
 def make_conversion(account, customer_id="acct-55120", parameters=None, at=NOW):
     """Create a conversion of this customer."""
     parameters = replace(parameters or TrackingParameters(), customer_id=customer_id)
-    data = ConversionData(
-        parameters=parameters, line_items=[LineItem(sub_amount=Decimal(20))]
-    )
+    data = ConversionData(parameters=parameters, line_items=[LineItem(sub_amount=Decimal(20))])
     conversion = create_conversion(account, data=data, at=at)
     assert_ledger_consistent(account)
     return conversion
@@ -118,9 +112,7 @@ def test_creates_a_customer_of_the_attributed_affiliate(account, odette):
 def test_stores_the_winning_click(account, odette):
     click = ClickFactory(account=account, enrollment=odette, created_at=NOW)
 
-    customer = make_customer(
-        account, parameters=TrackingParameters(click_id=str(click))
-    )
+    customer = make_customer(account, parameters=TrackingParameters(click_id=str(click)))
 
     assert customer.click == click
 
@@ -164,9 +156,7 @@ def test_accepts_a_customer_id_of_another_account(account, other_account, odette
     assert make_customer(account).customer_id == "acct-55120"
 
 
-@pytest.mark.parametrize(
-    "other_id", ["ACCT-55120", "acct-55120 ", "acct-5512"], ids=repr
-)
+@pytest.mark.parametrize("other_id", ["ACCT-55120", "acct-55120 ", "acct-5512"], ids=repr)
 def test_compares_customer_ids_exactly(account, odette, other_id):
     make_customer(account)
 
@@ -182,9 +172,7 @@ def test_reports_the_first_of_all_failing_checks(account, odette, expired_click)
 
     def get_error():
         with pytest.raises(DomainError) as error:
-            make_customer(
-                account, parameters=TrackingParameters(**parameters), **fields
-            )
+            make_customer(account, parameters=TrackingParameters(**parameters), **fields)
         return str(error.value)
 
     assert get_error() == "Cookie expired"
@@ -238,9 +226,7 @@ def test_creates_one_of_two_concurrent_duplicates(committed_db):
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(attempt, range(2)))
 
-    duplicate = (
-        "Duplicate customer. There is already a customer for Customer id 'acct-55120'"
-    )
+    duplicate = "Duplicate customer. There is already a customer for Customer id 'acct-55120'"
     customer = account.customers.get()
     assert sorted(results) == sorted([duplicate, customer.public_id])
     assert account.attribution_records.count() == 1

@@ -53,9 +53,7 @@ def test_does_not_set_a_deleted_customer_to_paying(account, scenario):
     delete_customer(account, public_id=stale.public_id, at=CONVERSION_CREATED_AT)
 
     with pytest.raises(ConcurrentUpdate):
-        get_or_create_customer(
-            account, attribution, customer_id="acct-1", at=CONVERSION_CREATED_AT
-        )
+        get_or_create_customer(account, attribution, customer_id="acct-1", at=CONVERSION_CREATED_AT)
 
     assert get_anonymized_customer(account).status == CustomerStatus.LEAD
 
@@ -79,9 +77,7 @@ def test_repeats_the_attribution_if_the_customer_is_created_concurrently(
         winners.append(attribution.affiliate.slug)
         return attribution
 
-    monkeypatch.setattr(
-        "payouts.services.conversion_creation.attribute", first_look_is_outdated
-    )
+    monkeypatch.setattr("payouts.services.conversion_creation.attribute", first_look_is_outdated)
 
     conversion = scenario.create_conversion(customer_id="acct-1")
 
@@ -106,13 +102,9 @@ def test_attribution_records_do_not_contain_the_customer_id(account, scenario):
 
 
 def test_erases_visitor_data_of_its_conversions(account, scenario):
-    scenario.create_conversion(
-        customer_id="acct-1", user_agent="Mozilla/5.0", ip="203.0.113.7"
-    )
+    scenario.create_conversion(customer_id="acct-1", user_agent="Mozilla/5.0", ip="203.0.113.7")
 
-    delete_customer(
-        account, public_id=account.customers.get().public_id, at=CONVERSION_CREATED_AT
-    )
+    delete_customer(account, public_id=account.customers.get().public_id, at=CONVERSION_CREATED_AT)
 
     conversion = account.conversions.get()
     assert (conversion.user_agent, conversion.ip) == (None, None)

@@ -17,16 +17,12 @@ from tracking.services.enrollments import (
 
 @pytest.fixture
 def odette(account):
-    return AffiliateFactory(
-        account=account, slug="odettevarga", email="odette@notes.example.org"
-    )
+    return AffiliateFactory(account=account, slug="odettevarga", email="odette@notes.example.org")
 
 
 def make_enrollment(account, program, **fields):
     fields = {"affiliate_id": "odettevarga"} | fields
-    return create_enrollment(
-        account, program=program, data=EnrollmentData(**fields), at=NOW
-    )
+    return create_enrollment(account, program=program, data=EnrollmentData(**fields), at=NOW)
 
 
 @pytest.mark.parametrize("approved", [True, False, None])
@@ -50,9 +46,7 @@ def test_creates_a_code_of_seven_letters_and_digits(account, program, odette):
 def test_generates_another_code_if_one_is_taken(account, program, odette, monkeypatch):
     EnrollmentFactory(account=account, code="taken00")
     codes = iter(["taken00", "taken00", "free000"])
-    monkeypatch.setattr(
-        referral_codes, "generate_random_text", lambda *args: next(codes)
-    )
+    monkeypatch.setattr(referral_codes, "generate_random_text", lambda *args: next(codes))
 
     enrollment = make_enrollment(account, program)
 

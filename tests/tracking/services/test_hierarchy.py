@@ -22,17 +22,12 @@ pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 
 def attach_child(account, child, parent):
-    return set_parent(
-        account, affiliate_id=child, parent_id=parent, at=CONVERSION_CREATED_AT
-    )
+    return set_parent(account, affiliate_id=child, parent_id=parent, at=CONVERSION_CREATED_AT)
 
 
 def make_hierarchy(scenario, length):
     """Create `length` affiliates, each the child of the previous one."""
-    slugs = [
-        scenario.create_enrolled_affiliate("Link", "x" * (n + 1)).slug
-        for n in range(length)
-    ]
+    slugs = [scenario.create_enrolled_affiliate("Link", "x" * (n + 1)).slug for n in range(length)]
     for parent, child in pairwise(slugs):
         attach_child(scenario.account, child, parent)
     return slugs
@@ -74,9 +69,7 @@ def test_prefers_an_id_to_a_code(account, scenario):
     )
     account.referral_codes.filter(enrollment=inga.enrollment).update(code="odettevarga")
 
-    assert (
-        attach_child(account, "minakessler", "odettevarga").parent == odette.affiliate
-    )
+    assert attach_child(account, "minakessler", "odettevarga").parent == odette.affiliate
 
 
 def test_puts_several_affiliates_into_a_group(account, scenario):
@@ -96,17 +89,11 @@ def test_puts_several_affiliates_into_a_group(account, scenario):
 
 def test_writes_nothing_if_nothing_changes(account, scenario):
     group = create_group(account, title="Gold", at=CONVERSION_CREATED_AT).public_id
-    set_group(
-        account, affiliate_id="minakessler", group_id=group, at=CONVERSION_CREATED_AT
-    )
+    set_group(account, affiliate_id="minakessler", group_id=group, at=CONVERSION_CREATED_AT)
     before = snapshot_account(account)
 
-    set_group(
-        account, affiliate_id="minakessler", group_id=group, at=CONVERSION_CREATED_AT
-    )
-    update_group(
-        account, group_id=group, changes={"title": "Gold"}, at=CONVERSION_CREATED_AT
-    )
+    set_group(account, affiliate_id="minakessler", group_id=group, at=CONVERSION_CREATED_AT)
+    update_group(account, group_id=group, changes={"title": "Gold"}, at=CONVERSION_CREATED_AT)
     update_group(account, group_id=group, changes={}, at=CONVERSION_CREATED_AT)
     attach_child(account, "minakessler", None)
 

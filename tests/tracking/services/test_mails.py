@@ -36,9 +36,7 @@ def affiliate(account):
 
 
 def queue(affiliate, about="pa_1", *, at=NOW, subject="You were paid", text="Hello"):
-    return queue_mail(
-        affiliate, kind="payment", about=about, subject=subject, text=text, at=at
-    )
+    return queue_mail(affiliate, kind="payment", about=about, subject=subject, text=text, at=at)
 
 
 def get_mail(account):
@@ -100,9 +98,7 @@ def test_claims_a_mail_once(account, affiliate):
     )
 
 
-def test_claims_the_mails_of_the_account_in_their_order(
-    account, other_account, affiliate
-):
+def test_claims_the_mails_of_the_account_in_their_order(account, other_account, affiliate):
     other = AffiliateFactory(account=other_account, email="zz-marker@example.org")
     for about, owner, minutes in (("a", affiliate, 2), ("b", affiliate, 1)):
         queue(owner, about, at=NOW + timedelta(minutes=minutes))
@@ -147,17 +143,13 @@ def test_does_not_try_again_what_may_have_arrived(account, affiliate):
     [(BUSY, None, "canceled"), (MailResult(), NOW, "")],
     ids=["failed", "sent"],
 )
-def test_withdraws_a_mail_that_is_being_sent(
-    account, affiliate, result, sent_at, error
-):
+def test_withdraws_a_mail_that_is_being_sent(account, affiliate, result, sent_at, error):
     queue(affiliate)
     mail = claim_mail(account, due_before=NOW)
     arguments = {"kind": "payment", "about": "pa_1", "reason": "canceled"}
     withdraw_mail(account, **arguments)
     record_mail_result(mail, result, at=NOW)
-    withdraw_mail(
-        account, **arguments | {"reason": "too late"} if sent_at else arguments
-    )
+    withdraw_mail(account, **arguments | {"reason": "too late"} if sent_at else arguments)
     mail = get_mail(account)
     assert (mail.due_at, mail.sent_at, mail.error) == (None, sent_at, error)
 

@@ -25,8 +25,7 @@ def change(operation, customer, **arguments):
 
 def list_audit_log_entries(account):
     return [
-        (event.kind, event.subject, event.details)
-        for event in account.audit_log.order_by("id")
+        (event.kind, event.subject, event.details) for event in account.audit_log.order_by("id")
     ]
 
 

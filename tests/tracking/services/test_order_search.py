@@ -13,9 +13,7 @@ pytestmark = pytest.mark.usefixtures("shared_scenario")
 def orders(scenario, other_account):
     for external_id in ("SHOP-7", "ORDER-1287", "ORDER-1288", "77", None):
         scenario.create_conversion("1", external_id=external_id)
-    ProgramScenario(other_account, prefix="o-").create_conversion(
-        "1", external_id="FOREIGN-9"
-    )
+    ProgramScenario(other_account, prefix="o-").create_conversion("1", external_id="FOREIGN-9")
 
 
 @pytest.mark.parametrize(

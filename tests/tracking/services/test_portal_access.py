@@ -49,9 +49,7 @@ A_SECOND = timedelta(seconds=1)
 
 
 def make_affiliate(account, email=EMAIL):
-    return AffiliateFactory(
-        account=account, email=email, password=make_password(PASSWORD)
-    )
+    return AffiliateFactory(account=account, email=email, password=make_password(PASSWORD))
 
 
 @pytest.fixture
@@ -180,9 +178,7 @@ def test_stores_and_logs_no_token(account, affiliate):
 @pytest.mark.parametrize(
     "reason", ["unknown", "deleted", "wrong password", "no password", "other account"]
 )
-def test_refuses_for_every_reason_alike(
-    account, other_account, affiliate, hashed, reason
-):
+def test_refuses_for_every_reason_alike(account, other_account, affiliate, hashed, reason):
     email, password, asked = EMAIL, PASSWORD, account
     if reason == "unknown":
         email = "nobody@notes.example.org"
@@ -229,9 +225,7 @@ def test_stores_a_request_for_a_link_without_looking_the_address_up(
     assert not account.portal_links.exists()
 
 
-def test_a_request_leaves_nothing_of_an_unknown_address(
-    account, other_account, affiliate
-):
+def test_a_request_leaves_nothing_of_an_unknown_address(account, other_account, affiliate):
     make_affiliate(other_account, "nobody@notes.example.org")
     send(account, email="nobody@notes.example.org")
     assert not account.mails.exists()
@@ -247,9 +241,7 @@ def test_a_request_waits_a_day_for_a_worker(account, affiliate):
     assert not account.mails.exists()
 
 
-def test_a_password_that_changes_meanwhile_starts_no_session(
-    account, affiliate, monkeypatch
-):
+def test_a_password_that_changes_meanwhile_starts_no_session(account, affiliate, monkeypatch):
     def change_meanwhile(affiliate, password):
         affiliate.reload().update_row(password=make_password(NEW_PASSWORD))
         return affiliate.password
@@ -258,9 +250,7 @@ def test_a_password_that_changes_meanwhile_starts_no_session(
     with pytest.raises(SignInRefused):
         enter(account)
     with pytest.raises(WrongPassword):
-        change_portal_password(
-            affiliate, old_password=PASSWORD, password=NEW_PASSWORD, at=NOW
-        )
+        change_portal_password(affiliate, old_password=PASSWORD, password=NEW_PASSWORD, at=NOW)
     assert not account.portal_sessions.exists()
 
 
@@ -287,9 +277,7 @@ def test_a_link_is_good_for_its_purpose_only(account, affiliate):
     with pytest.raises(LinkExpired):
         set_password(account, make_link(affiliate))
     with pytest.raises(LinkExpired):
-        use_sign_in_link(
-            account, make_link(affiliate, LinkPurpose.SET_PASSWORD), at=NOW
-        )
+        use_sign_in_link(account, make_link(affiliate, LinkPurpose.SET_PASSWORD), at=NOW)
 
 
 def test_a_new_link_for_the_password_replaces_the_earlier_one(account, affiliate):
@@ -350,17 +338,13 @@ def test_sets_a_password_and_ends_all_else(account, affiliate):
         ("password123", "too common"),
     ],
 )
-def test_refuses_a_weak_password_and_keeps_the_link(
-    account, affiliate, password, reason
-):
+def test_refuses_a_weak_password_and_keeps_the_link(account, affiliate, password, reason):
     link = make_link(affiliate, LinkPurpose.SET_PASSWORD)
     with pytest.raises(WeakPassword, match=reason) as error:
         set_password(account, link, password=password)
     assert error.value.path == "password"
     with pytest.raises(WeakPassword):
-        change_portal_password(
-            affiliate, old_password=PASSWORD, password=password, at=NOW
-        )
+        change_portal_password(affiliate, old_password=PASSWORD, password=password, at=NOW)
     assert enter(account)
     assert set_password(account, link)
 
@@ -368,13 +352,9 @@ def test_refuses_a_weak_password_and_keeps_the_link(
 def test_changes_the_password(account, affiliate):
     session = enter(account)
     with pytest.raises(WrongPassword) as error:
-        change_portal_password(
-            affiliate, old_password="wrong", password=NEW_PASSWORD, at=NOW
-        )
+        change_portal_password(affiliate, old_password="wrong", password=NEW_PASSWORD, at=NOW)
     assert error.value.path == "old_password"
-    new = change_portal_password(
-        affiliate, old_password=PASSWORD, password=NEW_PASSWORD, at=NOW
-    )
+    new = change_portal_password(affiliate, old_password=PASSWORD, password=NEW_PASSWORD, at=NOW)
     assert find_signed_in(account, session, at=NOW) is None
     assert find_signed_in(account, new, at=NOW) == affiliate
     assert enter(account, password=NEW_PASSWORD)
@@ -396,9 +376,7 @@ def test_mails_a_link(account, affiliate, purpose):
 
 
 @pytest.mark.parametrize("error", ["", "refused"])
-def test_forgets_the_link_when_no_mail_is_to_be_sent_any_more(
-    account, affiliate, error
-):
+def test_forgets_the_link_when_no_mail_is_to_be_sent_any_more(account, affiliate, error):
     send(account)
     mail = claim_mail(account, due_before=NOW)
     record_mail_result(mail, MailResult("busy", can_retry=True), at=NOW)

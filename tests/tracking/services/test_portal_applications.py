@@ -53,9 +53,7 @@ def program(account):
     return ProgramFactory(account=account, slug="lamps", title="Harbor Lamps")
 
 
-def send(
-    account, *, data=NORA, at=NOW, terms_version=None, slug="lamps", language="en"
-):
+def send(account, *, data=NORA, at=NOW, terms_version=None, slug="lamps", language="en"):
     """Apply; returns the token in the mail."""
     send_application(
         account,
@@ -345,9 +343,7 @@ def test_mails_no_return_to_pending(account, program, nora):
 
 
 @pytest.mark.parametrize("reason", ["off", "unwanted", "no mail server", "no address"])
-def test_mails_no_decision_where_nobody_reads_it(
-    account, program, nora, settings, reason
-):
+def test_mails_no_decision_where_nobody_reads_it(account, program, nora, settings, reason):
     if reason == "off":
         update_portal_settings(account, changes={"is_on": False}, at=NOW)
     elif reason == "unwanted":
@@ -385,9 +381,7 @@ def test_keeps_the_mail_of_who_confirmed(account, program):
     assert account.mails.count() == 1
 
 
-def test_another_address_ends_applications_under_the_former_one(
-    account, other_account, program
-):
+def test_another_address_ends_applications_under_the_former_one(account, other_account, program):
     """An erasure of the affiliate would not find them."""
     affiliate = confirm_application(account, send(account), at=NOW)
     for owner in (account, other_account):

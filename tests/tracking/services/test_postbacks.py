@@ -23,9 +23,7 @@ def make_postback(account, affiliate_id, **fields):
         "method": PostbackMethod.POST,
         "events": ["customer.created"],
     } | fields
-    return create_postback(
-        account, affiliate_id=affiliate_id, at=CONVERSION_CREATED_AT, **fields
-    )
+    return create_postback(account, affiliate_id=affiliate_id, at=CONVERSION_CREATED_AT, **fields)
 
 
 def test_creates_a_postback_of_an_affiliate(scenario, account):
@@ -77,16 +75,11 @@ def test_command_creates_a_postback(scenario, account):
 
 
 def test_command_reports_errors(scenario):
-    assert (
-        run_failing_command("create_postback", "harbor", "nobody", URL)
-        == "Affiliate not found"
-    )
+    assert run_failing_command("create_postback", "harbor", "nobody", URL) == "Affiliate not found"
     assert run_failing_command(
         "create_postback", "harbor", "minakessler", URL, "--event", "payment.created"
     ) == (
         "Unknown event 'payment.created'; available events: conversion.created,"
         " conversion.updated, customer.created, customer.updated"
     )
-    assert is_usage_error(
-        "create_postback", "harbor", "minakessler", URL, "--method", "PUT"
-    )
+    assert is_usage_error("create_postback", "harbor", "minakessler", URL, "--method", "PUT")

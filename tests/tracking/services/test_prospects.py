@@ -42,9 +42,7 @@ pytestmark = pytest.mark.usefixtures("shared_scenario", "consistent_ledger")
 
 
 def make_prospect(account, *, firstname="Pia", lastname="Lang", **fields):
-    references = {
-        name: fields.pop(name) for name in ("program_id", "group_id") if name in fields
-    }
+    references = {name: fields.pop(name) for name in ("program_id", "group_id") if name in fields}
     person = PersonData(firstname=firstname, lastname=lastname, **fields)
     data = ProspectData(person, **references)
     return create_prospect(account, data=data, at=AFFILIATE_CREATED_AT)
@@ -57,9 +55,7 @@ def build_tracking_parameters(scenario, prospect):
         "code": TrackingParameters(
             referral_code=scenario.account.referral_codes.get(prospect=prospect).code
         ),
-        "pair": TrackingParameters(
-            asset_id=scenario.mina.asset_id, source_id=str(source)
-        ),
+        "pair": TrackingParameters(asset_id=scenario.mina.asset_id, source_id=str(source)),
     }
 
 
@@ -76,9 +72,7 @@ def test_numbers_affiliates_with_the_same_name(account, scenario):
     slugs = []
     for _ in range(3):
         parameters = get_referral_code_parameters(scenario, make_prospect(account))
-        slugs.append(
-            scenario.create_conversion("1", parameters=parameters).affiliate.slug
-        )
+        slugs.append(scenario.create_conversion("1", parameters=parameters).affiliate.slug)
 
     assert slugs == ["pialang", "pialang2", "pialang3"]
 
@@ -128,9 +122,7 @@ def test_promotion_is_atomic(account, scenario, pia, method):
 
     def promote():
         if method == "customer":
-            return scenario.create_customer(
-                "acct-1", referral_code=parameters.referral_code
-            )
+            return scenario.create_customer("acct-1", referral_code=parameters.referral_code)
         return scenario.create_conversion("200", parameters=parameters)
 
     assert_atomic(account, promote, least=11)
@@ -166,9 +158,7 @@ def test_retries_if_the_prospect_is_promoted_during_the_attribution(
     assert account.conversions.count() == 1
 
 
-def test_retries_if_the_prospect_is_promoted_concurrently(
-    account, scenario, pia, monkeypatch
-):
+def test_retries_if_the_prospect_is_promoted_concurrently(account, scenario, pia, monkeypatch):
     parameters = get_referral_code_parameters(scenario, pia)
     promote = conversion_creation.promote_winning_prospect
 
@@ -186,9 +176,7 @@ def test_retries_if_the_prospect_is_promoted_concurrently(
     assert account.affiliates.count() == 2
 
 
-def test_does_not_promote_a_prospect_deleted_concurrently(
-    account, scenario, pia, monkeypatch
-):
+def test_does_not_promote_a_prospect_deleted_concurrently(account, scenario, pia, monkeypatch):
     parameters = get_referral_code_parameters(scenario, pia)
     promote = conversion_creation.promote_winning_prospect
 
@@ -220,9 +208,7 @@ def test_prefers_the_id_of_a_custom_field_to_the_title_of_another(account, scena
 
 
 def test_promotes_with_several_values_of_a_field_that_now_takes_one(account, scenario):
-    field = account.field_definitions.create(
-        slug="shoes", title="Shoes", type="multiselect"
-    )
+    field = account.field_definitions.create(slug="shoes", title="Shoes", type="multiselect")
     prospect = make_prospect(account, custom_fields={"shoes": ["38", "39"]})
     field.update_row(type="text")
 
@@ -271,9 +257,7 @@ def test_creation_is_atomic(account, scenario):
         "custom field first",
     ],
 )
-def test_rejects_invalid_references(
-    account, other_account, scenario, fields, error_class
-):
+def test_rejects_invalid_references(account, other_account, scenario, fields, error_class):
     ProgramScenario(other_account, prefix="zz-marker-")
     other_account.affiliate_groups.create(public_id="ag_zz", title="zz-marker")
     account.field_definitions.create(slug="site", title="Site", type="text")
@@ -286,9 +270,7 @@ def test_rejects_invalid_references(
 
 def test_staff_promote_a_prospect(account, scenario):
     group = create_group(account, title="Top", at=AFFILIATE_CREATED_AT)
-    pia = make_prospect(
-        account, email="pia@notes.example.org", group_id=group.public_id
-    )
+    pia = make_prospect(account, email="pia@notes.example.org", group_id=group.public_id)
     code = account.referral_codes.get(prospect=pia)
 
     enrollment = promote_prospect_manually(account, public_id=pia.public_id, at=NOW)
@@ -296,9 +278,7 @@ def test_staff_promote_a_prospect(account, scenario):
     pia.refresh_from_db()
     code.refresh_from_db()
     affiliate = enrollment.affiliate
-    assert (pia.affiliate, pia.promoted_at, pia.promotion_method) == (
-        *(affiliate, NOW, "manual"),
-    )
+    assert (pia.affiliate, pia.promoted_at, pia.promotion_method) == (*(affiliate, NOW, "manual"),)
     assert (affiliate.email, affiliate.group) == (pia.email, group)
     assert (enrollment.approved, code.enrollment) == (True, enrollment)
     kinds = account.audit_log.order_by("-id").values_list("kind", flat=True)
@@ -314,9 +294,7 @@ def test_staff_promote_a_prospect_once(account, pia):
     assert account.affiliates.filter(firstname="Pia").count() == 1
 
 
-def test_staff_promote_no_deleted_prospect_and_none_of_an_archived_program(
-    account, scenario, pia
-):
+def test_staff_promote_no_deleted_prospect_and_none_of_an_archived_program(account, scenario, pia):
     scenario.archive(at=NOW)
     with pytest.raises(ArchivedProgramReadOnly):
         promote_prospect_manually(account, public_id=pia.public_id, at=NOW)

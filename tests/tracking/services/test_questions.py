@@ -101,9 +101,7 @@ def test_mails_the_answer(account, scenario, question):
         "It comes\ntomorrow.\n\n"
         "You can read it again here:\nhttps://aff.example/questions/\n"
     )
-    assert list_events(account)[1:] == [
-        ("question.answered", f"question:{question}", "user 7")
-    ]
+    assert list_events(account)[1:] == [("question.answered", f"question:{question}", "user 7")]
 
 
 def test_closes_without_mail(account, question):

@@ -39,9 +39,7 @@ def test_a_link_with_an_alias_counts_like_the_code(scenario):
     change(scenario, aliases=["old-mina", "mina.2019"])
     for code in ("old-mina", "mina.2019", scenario.mina.code):
         assert click(scenario, code).affiliate == scenario.mina.affiliate
-    sale = scenario.create_conversion(
-        parameters=TrackingParameters(referral_code="old-mina")
-    )
+    sale = scenario.create_conversion(parameters=TrackingParameters(referral_code="old-mina"))
     assert sale.affiliate == scenario.mina.affiliate
 
 

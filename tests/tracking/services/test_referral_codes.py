@@ -138,9 +138,7 @@ def test_a_mangled_code_earns_for_whom_it_names(scenario, code):
 )
 def test_only_one_code_can_be_meant(scenario, codes, text, meant):
     for who, code in zip((scenario.mina, scenario.odette), codes, strict=True):
-        scenario.account.referral_codes.filter(enrollment=who.enrollment).update(
-            code=code
-        )
+        scenario.account.referral_codes.filter(enrollment=who.enrollment).update(code=code)
     if text == "lamp.":
         assert visit(scenario, text, record_page_click).affiliate
     else:
@@ -188,7 +186,5 @@ def test_takes_the_wanted_code_else_one_with_a_number(scenario):
         person = PersonData(firstname="Lina", lastname="Ode")
         affiliate = create_affiliate(account, data=person, password=SECRET, at=AT)
         data = EnrollmentData(affiliate_id=affiliate.slug, wanted_code="lina")
-        enrollment = create_enrollment(
-            account, program=scenario.program, data=data, at=AT
-        )
+        enrollment = create_enrollment(account, program=scenario.program, data=data, at=AT)
         assert account.referral_codes.get(enrollment=enrollment).code == expected

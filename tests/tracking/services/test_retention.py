@@ -37,9 +37,7 @@ def test_deletes_attempts_older_than_a_month(account, other_account, dry_run):
     make_attempt(other_account, "old", NOW - 720 * HOUR - MICROSECOND)
     accounts = [account, other_account]
 
-    counts = [
-        delete_expired_attempts(each, at=NOW, dry_run=dry_run) for each in accounts
-    ]
+    counts = [delete_expired_attempts(each, at=NOW, dry_run=dry_run) for each in accounts]
 
     remaining = [
         [attempt.external_id for attempt in each.conversion_attempts.order_by("id")]
@@ -61,9 +59,7 @@ def test_deletes_visitors_400_days_after_their_id_was_issued(
     limit = NOW - timedelta(days=400)
     click = scenario.create_click(at=limit - HOUR)
     for age in (MICROSECOND, 0 * MICROSECOND, -MICROSECOND):
-        account.visitors.create(
-            tracking_id=f"{limit - age}", click=click, created_at=limit - age
-        )
+        account.visitors.create(tracking_id=f"{limit - age}", click=click, created_at=limit - age)
     foreign = ProgramScenario(other_account, prefix="zz-marker-").create_click()
     other_account.visitors.create(tracking_id="f", click=foreign, created_at=limit)
     parameters = TrackingParameters(referral_code="unknown")
@@ -88,9 +84,7 @@ def test_deletes_visitors_in_batches(scenario, account, monkeypatch, capture_que
     monkeypatch.setattr("accounts.services.retention.DELETE_BATCH_SIZE", 2)
     click = scenario.create_click(at=NOW - timedelta(days=500))
     for number in range(5):
-        account.visitors.create(
-            tracking_id=f"{number}", click=click, created_at=click.created_at
-        )
+        account.visitors.create(tracking_id=f"{number}", click=click, created_at=click.created_at)
 
     with capture_queries() as queries:
         assert delete_expired_visitors(account, at=NOW, dry_run=False) == 5
@@ -165,9 +159,7 @@ def test_anonymizes_in_batches(scenario, account, monkeypatch):
     old = [
         row
         for number in range(5)
-        for row in make_visitor_rows(
-            scenario, OLD, f"192.0.2.{number}", f"Harbor/{number}"
-        )
+        for row in make_visitor_rows(scenario, OLD, f"192.0.2.{number}", f"Harbor/{number}")
     ]
 
     assert anonymize_visitor_data(account, at=NOW, dry_run=False) == 15
@@ -194,9 +186,7 @@ def test_anonymizes_in_one_pass(scenario, account, monkeypatch, capture_queries)
     with capture_queries() as queries:
         assert anonymize_visitor_data(account, at=NOW, dry_run=False) == 7
 
-    assert [each.reload().ip for each in clicks] == [
-        f"198.51.{number}.0" for number in range(7)
-    ]
+    assert [each.reload().ip for each in clicks] == [f"198.51.{number}.0" for number in range(7)]
     updates = [each for each in queries if each["sql"].startswith("UPDATE")]
     assert len(updates) == 4
     assert not account.clicks.exclude(user_agent=None).exists()

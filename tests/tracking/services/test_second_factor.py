@@ -35,9 +35,7 @@ STEP = timedelta(seconds=30)
 
 @pytest.fixture
 def affiliate(account):
-    return AffiliateFactory(
-        account=account, email=EMAIL, password=make_password(PASSWORD)
-    )
+    return AffiliateFactory(account=account, email=EMAIL, password=make_password(PASSWORD))
 
 
 @pytest.fixture
@@ -66,15 +64,11 @@ def test_is_asked_for_only_once_it_is_confirmed(account, affiliate, app):
     with pytest.raises(WrongCode):
         confirm_second_factor(affiliate, secret=app.secret, code="000000", at=NOW)
     assert not has_second_factor(affiliate)
-    codes = confirm_second_factor(
-        affiliate, secret=app.secret, code=app.at(NOW), at=NOW
-    )
+    codes = confirm_second_factor(affiliate, secret=app.secret, code=app.at(NOW), at=NOW)
     assert len(set(codes)) == 10
     assert has_second_factor(affiliate)
     with pytest.raises(WrongCode):  # nobody replaces the recovery codes
-        confirm_second_factor(
-            affiliate, secret=app.secret, code=app.at(NOW + STEP), at=NOW + STEP
-        )
+        confirm_second_factor(affiliate, secret=app.secret, code=app.at(NOW + STEP), at=NOW + STEP)
 
 
 def test_each_start_has_a_secret_of_its_own(account, affiliate, app):
@@ -160,9 +154,7 @@ def test_is_mailed_when_it_is_switched_on_and_off(account, affiliate, app, setti
     delete_second_factor(account, affiliate, at=NOW)  # not confirmed
     assert not account.mails.exists()
     app = pyotp.TOTP(start_second_factor(affiliate).secret)
-    codes = confirm_second_factor(
-        affiliate, secret=app.secret, code=app.at(NOW), at=NOW
-    )
+    codes = confirm_second_factor(affiliate, secret=app.secret, code=app.at(NOW), at=NOW)
     remove_second_factor(affiliate, code=codes[0], at=NOW)
     mails = account.mails.order_by("id").values_list("kind", "recipient", "subject")
     switched = f"Der zweite Faktor bei {account.name} wurde"

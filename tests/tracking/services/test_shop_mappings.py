@@ -210,9 +210,7 @@ def test_connections_are_saved_with_a_valid_mapping_only(account):
     at = CONVERSION_CREATED_AT
     with pytest.raises(InvalidMapping):
         create_connection(account, kind="other", settings=broken, at=at)
-    connection = create_connection(
-        account, kind="other", settings={"other": MAPPING}, at=at
-    )
+    connection = create_connection(account, kind="other", settings={"other": MAPPING}, at=at)
     with pytest.raises(InvalidMapping):
         update_connection(
             account,

@@ -17,9 +17,7 @@ def set_coupons(scenario):
     def set_codes(*codes):
         for number, code in enumerate(codes):
             affiliate = scenario.create_enrolled_affiliate(f"A{number}", "Varga")
-            scenario.account.coupons.filter(enrollment=affiliate.enrollment).update(
-                code=code
-            )
+            scenario.account.coupons.filter(enrollment=affiliate.enrollment).update(code=code)
 
     return set_codes
 
@@ -49,18 +47,14 @@ def test_finds_the_first_coupon(account, set_coupons, sent, found):
 def test_finds_no_coupon_of_another_account(account, set_coupons, other_account):
     set_coupons("SPRING")
     foreign = ProgramScenario(other_account, prefix="zz-marker-", email=None)
-    other_account.coupons.filter(enrollment=foreign.mina.enrollment).update(
-        code="Spring"
-    )
+    other_account.coupons.filter(enrollment=foreign.mina.enrollment).update(code="Spring")
 
     assert find_first_coupon(account, ["spring"]) == "SPRING"
     assert find_first_coupon(other_account, ["spring"]) == "Spring"
 
 
 @pytest.mark.parametrize("sent", [["spring"], ["SPRING"], ["nobody"]])
-def test_takes_one_query_for_known_and_unknown_coupons(
-    account, set_coupons, capture_queries, sent
-):
+def test_takes_one_query_for_known_and_unknown_coupons(account, set_coupons, capture_queries, sent):
     set_coupons("SPRING")
 
     with capture_queries() as queries:

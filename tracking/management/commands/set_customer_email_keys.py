@@ -26,9 +26,7 @@ class Command(AccountCommand):
         )
         which.add_argument("--none", action="store_true", help="no key")
 
-    def run_for_account(
-        self, account: Account, *, at: datetime, **options: Any
-    ) -> None:
+    def run_for_account(self, account: Account, *, at: datetime, **options: Any) -> None:
         update_customer_email_keys(account, keys=options["meta_data_key"], at=at)
         keys = account.customer_email_keys
         result: dict[str, Any] = {"account": account.slug, "customer_email_keys": keys}

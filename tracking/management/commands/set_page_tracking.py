@@ -51,11 +51,7 @@ class Command(AccountCommand):
         program: str | None = None,
         **options: Any,
     ) -> None:
-        switches = {
-            name: options[name]
-            for name in PROGRAM_SWITCHES
-            if options[name] is not None
-        }
+        switches = {name: options[name] for name in PROGRAM_SWITCHES if options[name] is not None}
         if program is None and switches:
             raise CommandError("these switches belong to a program: add --program")
         update_page_tracking(

@@ -65,9 +65,7 @@ def expected_conversion(scenario, sale, **changed):
         "external_id": None,
         "amount": 200,
         "click": None,
-        "commissions": [
-            expected_nested_commission(number) for number in list_commission_ids(sale)
-        ],
+        "commissions": [expected_nested_commission(number) for number in list_commission_ids(sale)],
         "program": scenario.reference,
         "affiliate": scenario.mina.reference,
         "customer": None,

@@ -187,15 +187,11 @@ def test_rejects_the_email_of_another_affiliate(api, scenario, email):
 
     response = api.patch(PATH, {"firstname": "Kept out", "email": email})
 
-    assert has_only_errors(
-        response, build_field_error("email", "Email address is already in use")
-    )
+    assert has_only_errors(response, build_field_error("email", "Email address is already in use"))
     assert api.get(PATH).json() == MINA
 
 
-def test_accepts_its_own_email_a_foreign_one_and_a_prospects(
-    api, other_account, scenario
-):
+def test_accepts_its_own_email_a_foreign_one_and_a_prospects(api, other_account, scenario):
     ProgramScenario(other_account, prefix="zz-marker-", email="theirs@x.example")
     invited = {"firstname": "A", "lastname": "B", "email": "invited@x.example"}
     api.post("/affiliate-prospects/", invited)
@@ -303,9 +299,7 @@ def test_deleting_frees_the_email_only(api, removed):
     code = api.patch(inga, {"referral_code": removed.mina.code})
 
     assert again.json()["id"] == "minakessler2"
-    assert has_only_errors(
-        coupon, build_field_error("coupon", "Coupon is already in use")
-    )
+    assert has_only_errors(coupon, build_field_error("coupon", "Coupon is already in use"))
     assert has_only_errors(
         code, build_field_error("referral_code", "Referral code is already in use")
     )

@@ -103,9 +103,7 @@ def test_mails_a_welcome_without_changing_the_answer(api, account, is_on, wish, 
     response = api.post(f"/affiliates/?send_welcome_email={wish}", body)
 
     assert response.status_code == 200
-    assert response.json() == plain | {
-        name: response.json()[name] for name in ("id", "created_at")
-    }
+    assert response.json() == plain | {name: response.json()[name] for name in ("id", "created_at")}
     sent = account.mails.all()
     assert len(sent) == mails
     assert all(mail.recipient == body["email"] for mail in sent)
@@ -208,10 +206,7 @@ INVALID_FIELDS = [
     (
         {"address": {"state": "x", "address": " ", "postal_code": "", "city": None}},
         [
-            *(
-                (f"address.{name}", MISSING)
-                for name in ("address", "postal_code", "city")
-            ),
+            *((f"address.{name}", MISSING) for name in ("address", "postal_code", "city")),
             (COUNTRY, MISSING),
         ],
     ),
@@ -259,9 +254,7 @@ INVALID_FIELDS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("body", "errors"), INVALID_FIELDS, ids=range(len(INVALID_FIELDS))
-)
+@pytest.mark.parametrize(("body", "errors"), INVALID_FIELDS, ids=range(len(INVALID_FIELDS)))
 def test_rejects_invalid_fields(api, account, body, errors):
     response = api.post("/affiliates/", NAME | body)
 
@@ -270,9 +263,7 @@ def test_rejects_invalid_fields(api, account, body, errors):
     assert account.affiliates.count() == 0
 
 
-@pytest.mark.parametrize(
-    "email", ["odette@notes.example.org", " ODETTE@Notes.Example.ORG "]
-)
+@pytest.mark.parametrize("email", ["odette@notes.example.org", " ODETTE@Notes.Example.ORG "])
 def test_rejects_a_taken_email(api, account, odette, email):
     response = api.post("/affiliates/", NAME | {"email": email})
 
@@ -283,9 +274,7 @@ def test_rejects_a_taken_email(api, account, odette, email):
     assert account.affiliates.count() == 1
 
 
-def test_accepts_the_email_of_a_deleted_or_foreign_affiliate(
-    api, odette, foreign_enrollment
-):
+def test_accepts_the_email_of_a_deleted_or_foreign_affiliate(api, odette, foreign_enrollment):
     odette.affiliate.update_row(deleted_at=NOW)
 
     own = make_affiliate(api, {"email": "odette@notes.example.org"})
@@ -314,9 +303,7 @@ def test_shows_an_affiliate(api, odette):
 @pytest.fixture
 def affiliates(account, other_account, odette, second_affiliate, foreign_enrollment):
     """Odette, Mina, one without a program, one deleted, one of another account."""
-    AffiliateFactory(
-        account=account, slug="nobody", email="100%_x@x.example", created_at=NOW
-    )
+    AffiliateFactory(account=account, slug="nobody", email="100%_x@x.example", created_at=NOW)
     AffiliateFactory(
         account=account,
         slug="removed",
@@ -379,9 +366,7 @@ def test_filters_the_list(
 ):
     foreign_click = ClickFactory(account=other_account, enrollment=foreign_enrollment)
     number = asset_pair["source_id"].partition("-")[0]
-    hex_digits = (
-        "000000" if not asset_pair["source_id"].endswith("000000") else "ffffff"
-    )
+    hex_digits = "000000" if not asset_pair["source_id"].endswith("000000") else "ffffff"
     query = query.format(
         source=asset_pair["source_id"],
         odd_source=f"{number}-{hex_digits}",
@@ -396,12 +381,8 @@ def test_filters_the_list(
     assert [row["id"] for row in response.json()] == found
 
 
-def test_lists_an_affiliate_of_several_programs_once(
-    api, account, odette, second_affiliate
-):
-    account.enrollments.create(
-        program=second_affiliate.program, affiliate=odette.affiliate
-    )
+def test_lists_an_affiliate_of_several_programs_once(api, account, odette, second_affiliate):
+    account.enrollments.create(program=second_affiliate.program, affiliate=odette.affiliate)
     for n in range(3):
         ClickFactory(account=account, enrollment=odette, created_at=NOW + timedelta(n))
 

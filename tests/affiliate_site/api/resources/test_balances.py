@@ -32,9 +32,7 @@ def test_sorts_affiliates_and_currencies(api, scenario):
     make_approved_commission(scenario, "237.40", currency="USD")
     make_approved_commission(scenario, "237.40")
     make_approved_commission(scenario, "199", affiliate=other_affiliate, currency="JPY")
-    make_approved_commission(
-        scenario, "1.235", affiliate=other_affiliate, currency="KWD"
-    )
+    make_approved_commission(scenario, "1.235", affiliate=other_affiliate, currency="KWD")
 
     assert get_content(api.get("/balances/")) == (
         b'[{"affiliate_id":"abelsorel","balances":{"JPY":20,"KWD":0.124}},'

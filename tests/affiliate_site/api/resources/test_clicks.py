@@ -103,9 +103,7 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize("name", ["referrer", "landing_page"])
-@pytest.mark.parametrize(
-    ("sent", "kept"), ADDRESSES, ids=[str(a) for a, _ in ADDRESSES]
-)
+@pytest.mark.parametrize(("sent", "kept"), ADDRESSES, ids=[str(a) for a, _ in ADDRESSES])
 def test_never_rejects_a_url(api, odette, name, sent, kept):
     shown = make_click(api, {name: sent})
 
@@ -126,9 +124,7 @@ def test_truncates_a_user_agent_to_1000_characters(api, account, odette):
 def test_shows_the_details_of_the_user_agent(api, odette):
     details = make_click(api, {"user_agent": FIREFOX})["details"]
 
-    assert list(details) == [
-        *("referrer", "landing_page", "browser", "os", "platform", "device")
-    ]
+    assert list(details) == [*("referrer", "landing_page", "browser", "os", "platform", "device")]
     assert details["browser"] == "Firefox 131"
     assert details["os"] == "Linux"
     assert all(value is None or isinstance(value, str) for value in details.values())
@@ -138,9 +134,7 @@ def test_shows_the_details_of_the_user_agent(api, odette):
 def test_shows_no_details_of_an_unknown_user_agent(api, odette, agent):
     details = make_click(api, {"user_agent": agent})["details"]
 
-    assert [details[item] for item in ("browser", "os", "platform", "device")] == [
-        None
-    ] * 4
+    assert [details[item] for item in ("browser", "os", "platform", "device")] == [None] * 4
 
 
 @pytest.mark.parametrize(
@@ -275,9 +269,7 @@ def test_filters_the_list(api, clicks, subtests):
             response = api.get(f"/clicks/?{query}")
 
             assert response.status_code == 200
-            assert [row["meta_data"] for row in response.json()] == [
-                SUB_VALUES[n] for n in found
-            ]
+            assert [row["meta_data"] for row in response.json()] == [SUB_VALUES[n] for n in found]
 
 
 def test_rejects_an_invalid_query(api, clicks):
@@ -293,9 +285,7 @@ def test_rejects_an_invalid_query(api, clicks):
 
 
 def test_keeps_brackets_in_page_links(api, account, odette):
-    ClickFactory.create_batch(
-        26, account=account, enrollment=odette, meta_data={"1": "one"}
-    )
+    ClickFactory.create_batch(26, account=account, enrollment=odette, meta_data={"1": "one"})
 
     response = api.get("/clicks/?meta_data[key]=1")
 

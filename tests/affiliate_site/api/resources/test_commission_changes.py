@@ -72,9 +72,7 @@ def test_shows_only_pending_as_null_with_the_option(api, account, commission):
 
 
 def test_shows_and_filters_by_its_payment(api, account, scenario):
-    first, second = (
-        scenario.get_commission(scenario.create_conversion("200")) for _ in range(2)
-    )
+    first, second = (scenario.get_commission(scenario.create_conversion("200")) for _ in range(2))
     for commission in (first, second):
         scenario.approve(commission)
     order = {"affiliate_id": "minakessler", "amount": 20, "currency": "EUR"}
@@ -83,14 +81,10 @@ def test_shows_and_filters_by_its_payment(api, account, scenario):
     covered = expected_commission(first, payout={"id": payment["id"]}, **APPROVED)
     assert get_json(api.get(build_path(first))) == covered
     assert get_json(api.get("/commissions/?paid=true")) == [covered]
-    assert get_json(api.get("/commissions/?paid=0")) == [
-        expected_commission(second, **APPROVED)
-    ]
+    assert get_json(api.get("/commissions/?paid=0")) == [expected_commission(second, **APPROVED)]
     assert get_json(api.get("/commissions/?paid=1&status=pending")) == []
     api.delete(f"/payments/{payment['id']}/")
-    assert get_json(api.get(build_path(first))) == expected_commission(
-        first, **APPROVED
-    )
+    assert get_json(api.get(build_path(first))) == expected_commission(first, **APPROVED)
 
 
 def test_shows_a_bonus(api, account, scenario):
@@ -113,9 +107,7 @@ def test_shows_a_bonus(api, account, scenario):
     assert get_json(response) == bare | APPROVED | {"amount": 7}
     assert response.json()["conversion"] is None
     rejected = api.patch(build_path(bonus), {"conversion_sub_amount": 1})
-    assert [path for path, *_ in list_field_errors(rejected)] == [
-        "conversion_sub_amount"
-    ]
+    assert [path for path, *_ in list_field_errors(rejected)] == ["conversion_sub_amount"]
 
 
 # PATCH
@@ -156,9 +148,9 @@ def test_updates_the_sent_fields(api, commission, sent, changed):
 def test_clears_the_comment_with_null(api, commission):
     api.patch(build_path(commission), {"comment": "Thanks"})
 
-    assert get_json(
-        api.patch(build_path(commission), {"comment": None})
-    ) == expected_commission(commission)
+    assert get_json(api.patch(build_path(commission), {"comment": None})) == expected_commission(
+        commission
+    )
 
 
 NUMBER = "This value should be a number."
@@ -267,9 +259,7 @@ def test_makes_a_funded_approval_final(api, scenario, commission, action, status
     data = get_json(api.request(method, build_path(commission) + path, body))
 
     moment = commission.reload().finalized_at.strftime("%Y-%m-%dT%H:%M:%S+00:00")
-    assert data == expected_commission(
-        commission, final=True, finalization_date=moment, **APPROVED
-    )
+    assert data == expected_commission(commission, final=True, finalization_date=moment, **APPROVED)
     assert get_json(api.get(build_path(commission))) == data
 
 
@@ -283,9 +273,7 @@ def test_checks_fields_before_the_state(api, scenario, commission):
 
 
 @pytest.mark.parametrize("on", [True, False], ids=["turned-on", "turned-off"])
-def test_is_final_while_the_payouts_feature_is_on(
-    api, scenario, account, commission, on
-):
+def test_is_final_while_the_payouts_feature_is_on(api, scenario, account, commission, on):
     """The feature is turned on or off after the approval."""
     scenario.enable_payouts(20)
     account.uses_payouts = not on

@@ -40,9 +40,7 @@ def test_shows_a_commission(api, commission):
 def test_shows_pending_as_null_with_the_option(api, scenario, account, commission):
     account.pending_as_null = True
     account.save()
-    others = [
-        scenario.get_commission(scenario.create_conversion("200")) for _ in range(2)
-    ]
+    others = [scenario.get_commission(scenario.create_conversion("200")) for _ in range(2)]
     scenario.approve(others[0])
     scenario.disapprove(others[1])
 
@@ -82,12 +80,8 @@ def commissions(scenario, account, other_account):
         "disapproved": scenario.create_conversion("200"),
     }
     created = {name: scenario.get_commission(sale).pk for name, sale in created.items()}
-    approve_commission(
-        account, commission_id=created["approved"], at=CONVERSION_CREATED_AT
-    )
-    disapprove_commission(
-        account, commission_id=created["disapproved"], at=CONVERSION_CREATED_AT
-    )
+    approve_commission(account, commission_id=created["approved"], at=CONVERSION_CREATED_AT)
+    disapprove_commission(account, commission_id=created["disapproved"], at=CONVERSION_CREATED_AT)
     ProgramScenario(other_account, prefix="zz-marker-").create_conversion("200")
     return {number: name for name, number in created.items()}
 
@@ -134,9 +128,7 @@ def test_rejects_invalid_filters(api, commission):
         ("paid", "This value should be true or false."),
         ("page", "Invalid page"),
     ]
-    assert list_field_errors(approved) == [
-        ("approved", "This value should be true or false.")
-    ]
+    assert list_field_errors(approved) == [("approved", "This value should be true or false.")]
 
 
 # Approval
@@ -144,9 +136,7 @@ def test_rejects_invalid_filters(api, commission):
 
 @pytest.mark.parametrize("path", ["approved", "approval"])
 @pytest.mark.parametrize("before", ["pending", "approved", "disapproved"])
-@pytest.mark.parametrize(
-    ("method", "changed"), [("PUT", APPROVED), ("DELETE", DISAPPROVED)]
-)
+@pytest.mark.parametrize(("method", "changed"), [("PUT", APPROVED), ("DELETE", DISAPPROVED)])
 def test_approves_and_disapproves_from_any_status(
     api, account, commission, path, before, method, changed
 ):
@@ -158,9 +148,7 @@ def test_approves_and_disapproves_from_any_status(
 
     assert get_json(response) == expected_commission(commission, **changed)
     assert list(response.json()) == list(expected_commission(commission))
-    assert get_json(api.get("/commissions/")) == [
-        expected_commission(commission, **changed)
-    ]
+    assert get_json(api.get("/commissions/")) == [expected_commission(commission, **changed)]
     balance = {"EUR": 20} if changed is APPROVED else {}
     assert get_json(api.get("/affiliates/minakessler/balances/")) == balance
 

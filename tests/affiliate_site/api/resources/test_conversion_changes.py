@@ -122,9 +122,7 @@ def test_updates_only_the_sent_fields(api, scenario, sale, body, changed):
         ("", False),
     ],
 )
-def test_recalculates_commissions_only_on_request(
-    api, scenario, sale, query, is_recalculated
-):
+def test_recalculates_commissions_only_on_request(api, scenario, sale, query, is_recalculated):
     (number,) = list_commission_ids(sale)
 
     response = api.patch(build_path(sale, query=query), {"amount": 150})
@@ -178,9 +176,7 @@ def test_rejects_a_taken_external_id(api, account, scenario, sale, query):
     scenario.create_conversion("1", external_id="order-2")
     before = snapshot_account_data(account)
 
-    response = api.patch(
-        build_path(sale, query=query), {"amount": 1, "external_id": "order-2"}
-    )
+    response = api.patch(build_path(sale, query=query), {"amount": 1, "external_id": "order-2"})
 
     assert_errors(
         response,
@@ -247,16 +243,12 @@ def test_deletes_a_conversion(api, scenario, sale):
     assert get_json(api.get("/balances/")) == []
     assert get_json(api.get("/affiliates/minakessler/balances/")) == {}
     assert get_json(
-        api.post(
-            "/conversions/", {"coupon": scenario.mina.coupon, "external_id": "order-1"}
-        )
+        api.post("/conversions/", {"coupon": scenario.mina.coupon, "external_id": "order-1"})
     )
 
 
 @pytest.mark.parametrize("final", [1, 2], ids=["regular", "level"])
-def test_rejects_deletion_when_a_commission_is_final(
-    api, account, scenario, odette, final
-):
+def test_rejects_deletion_when_a_commission_is_final(api, account, scenario, odette, final):
     sale = scenario.create_conversion("200", "100")
     scenario.enable_payouts(100)
     scenario.approve(account.commissions.get(pk=list_commission_ids(sale)[final]))
@@ -342,9 +334,7 @@ def test_adds_one_commission(api, scenario, sale, frozen_time):
     frozen_time.move_to(NOW + timedelta(hours=1))
     body = {"conversion_sub_amount": 49.9, "commission_type": " accessories "}
 
-    response = api.post(
-        build_path(sale, "commissions/"), body | {"comment": "A renewal"}
-    )
+    response = api.post(build_path(sale, "commissions/"), body | {"comment": "A renewal"})
 
     first, second = list_commission_ids(sale)
     texts = {"commission_type": "accessories", "commission_name": "Accessories"}
@@ -358,9 +348,7 @@ def test_adds_one_commission(api, scenario, sale, frozen_time):
     assert "Link" not in response
 
 
-def test_adds_many_commissions_with_their_levels(
-    api, scenario, sale, odette, frozen_time
-):
+def test_adds_many_commissions_with_their_levels(api, scenario, sale, odette, frozen_time):
     body = [
         {"conversion_sub_amount": "100"},
         {"conversion_sub_amount": 0, "commission_type": "default", "comment": None},
@@ -383,9 +371,7 @@ def test_shows_pending_as_null_with_the_option(api, account, sale):
     account.pending_as_null = True
     account.save()
 
-    (added,) = get_json(
-        api.post(build_path(sale, "commissions/"), {"conversion_sub_amount": 1})
-    )
+    (added,) = get_json(api.post(build_path(sale, "commissions/"), {"conversion_sub_amount": 1}))
     changed = get_json(api.patch(build_path(sale, query=RECALCULATED), {"amount": 100}))
 
     assert (added["approved"], added["status"]) == (None, "pending")
@@ -425,9 +411,7 @@ def test_rejects_all_commissions_when_one_is_invalid(api, account, sale, body, e
 
 
 def test_accepts_a_hundred_commissions(api, sale):
-    response = api.post(
-        build_path(sale, "commissions/"), [{"conversion_sub_amount": 1}] * 100
-    )
+    response = api.post(build_path(sale, "commissions/"), [{"conversion_sub_amount": 1}] * 100)
 
     assert len(get_json(response)) == 100
 
@@ -451,9 +435,7 @@ def test_adds_nothing_when_the_program_or_affiliate_forbids_it(
         mark_deleted(scenario.mina.affiliate)
 
     with assert_unchanged(account, snapshot_account_data):
-        response = api.post(
-            build_path(sale, "commissions/"), {"conversion_sub_amount": 5}
-        )
+        response = api.post(build_path(sale, "commissions/"), {"conversion_sub_amount": 5})
 
     assert response.status_code == status
     assert response.json() == {"errors": errors}
@@ -475,9 +457,7 @@ def test_updates_and_deletes_in_any_program_state(api, account, scenario, sale, 
     changed = api.patch(build_path(sale, query=RECALCULATED), {"amount": 50})
     removed = api.delete(build_path(sale))
 
-    assert [
-        commission["amount"] for commission in get_json(changed)["commissions"]
-    ] == [5]
+    assert [commission["amount"] for commission in get_json(changed)["commissions"]] == [5]
     assert removed.status_code == 204
 
 

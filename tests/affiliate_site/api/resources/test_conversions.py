@@ -41,9 +41,7 @@ MISSING = "Missing mandatory parameter(s)"
 def scenario(scenario):
     """A program with a second commission type and a second affiliate."""
     scenario.create_commission_type("accessories", "7.5")
-    scenario.create_commission_type(
-        "flat", "2.5", kind=RateKind.FIXED, title="Flat fee"
-    )
+    scenario.create_commission_type("flat", "2.5", kind=RateKind.FIXED, title="Flat fee")
     scenario.second_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
     yield scenario
     assert_amounts_consistent(scenario.account)
@@ -166,9 +164,7 @@ def test_shows_the_name_of_a_deleted_affiliate(api, scenario):
     sale = scenario.create_conversion("200")
     mark_deleted(scenario.mina.affiliate)
 
-    assert get_json(api.get(f"/conversions/{sale.pk}/")) == expected_conversion(
-        scenario, sale
-    )
+    assert get_json(api.get(f"/conversions/{sale.pk}/")) == expected_conversion(scenario, sale)
 
 
 def test_hides_the_sub_ids_of_another_affiliates_click(scenario, create_sale):
@@ -185,10 +181,7 @@ def test_hides_the_sub_ids_of_another_affiliates_click(scenario, create_sale):
 def test_creates_an_approved_or_a_warned_conversion(scenario, create_sale):
     scenario.program.update_row(auto_approve_commissions=True)
 
-    sales = [
-        get_json(create_sale(customer_id=text))
-        for text in ("a", "MINA@notes.example.org")
-    ]
+    sales = [get_json(create_sale(customer_id=text)) for text in ("a", "MINA@notes.example.org")]
 
     shown = [(sale["warnings"], sale["commissions"][0]["approved"]) for sale in sales]
     assert shown == [(None, True), (["customer_is_affiliate"], False)]
@@ -198,9 +191,7 @@ def test_creates_an_approved_or_a_warned_conversion(scenario, create_sale):
     ("status", "approved"),
     [("pending", None), ("approved", True), ("disapproved", False)],
 )
-def test_shows_pending_as_null_with_the_option(
-    api, scenario, account, status, approved
-):
+def test_shows_pending_as_null_with_the_option(api, scenario, account, status, approved):
     account.pending_as_null = True
     account.save()
     sale = scenario.create_conversion("200")
@@ -327,8 +318,7 @@ FIELDS = {
     "line-item-types": (
         {
             "commissions": [
-                {"sub_amount": 1, "commission_type": item}
-                for item in ("gold", None, "silver")
+                {"sub_amount": 1, "commission_type": item} for item in ("gold", None, "silver")
             ]
         },
         [(f"commissions[{number}].commission_type", NO_TYPE) for number in (0, 2)],
@@ -472,11 +462,7 @@ def build_tracking_parameters(scenario, affiliate, name):
         "customer": {"customer_id": f"of-{affiliate.slug}"},
         "coupon": {"coupon": affiliate.coupon},
         "referral_code": {"referral_code": affiliate.code},
-        "click": {
-            "click_id": str(
-                scenario.create_click(affiliate, at=timezone.now()).public_id
-            )
-        },
+        "click": {"click_id": str(scenario.create_click(affiliate, at=timezone.now()).public_id)},
         "asset_source": {
             "asset_id": affiliate.asset_id,
             "source_id": affiliate.source_id,
@@ -524,15 +510,9 @@ def extract_amounts(response):
 
 @pytest.mark.parametrize("name", AMOUNTS)
 @pytest.mark.parametrize("as_part", [False, True], ids=["amount", "part"])
-def test_reads_and_writes_amounts_exactly(
-    api, scenario, tracking_parameter, name, as_part
-):
+def test_reads_and_writes_amounts_exactly(api, scenario, tracking_parameter, name, as_part):
     sent, currency, kept, earned = AMOUNTS[name]
-    body = (
-        tracking_parameter
-        | ({"currency": currency} if currency else {})
-        | {"amount": "HERE"}
-    )
+    body = tracking_parameter | ({"currency": currency} if currency else {}) | {"amount": "HERE"}
     if as_part:
         body["commissions"] = [{"sub_amount": "HERE"}]
         body["amount"] = 7
@@ -545,9 +525,7 @@ def test_reads_and_writes_amounts_exactly(
         [kept.encode(), earned.encode()],
     ]
     number = response.json()["id"]
-    assert extract_amounts(api.get(f"/conversions/{number}/")) == extract_amounts(
-        response
-    )
+    assert extract_amounts(api.get(f"/conversions/{number}/")) == extract_amounts(response)
 
 
 @pytest.mark.parametrize(
@@ -565,9 +543,7 @@ def test_uses_the_currency_of_the_program(api, account, currency, kept):
     assert_amounts_consistent(account)
 
 
-def test_shows_the_currency_of_the_conversion_on_its_commissions(
-    api, scenario, create_sale
-):
+def test_shows_the_currency_of_the_conversion_on_its_commissions(api, scenario, create_sale):
     sale = get_json(create_sale(amount=10, currency="chf"))
 
     assert sale["commissions"][0]["currency"] == "CHF"
@@ -611,9 +587,7 @@ UNKNOWN_COUPON = "Unknown coupon code"
 
 def attempts(account):
     return list(
-        account.conversion_attempts.order_by("id").values_list(
-            "origin", "external_id", "message"
-        )
+        account.conversion_attempts.order_by("id").values_list("origin", "external_id", "message")
     )
 
 
@@ -648,9 +622,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_records_a_failure_from_field_validation_on(
-    api, account, tracking_parameter, name
-):
+def test_records_a_failure_from_field_validation_on(api, account, tracking_parameter, name):
     body, query = FAILURES[name]
 
     response = api.post(
@@ -692,9 +664,7 @@ def test_does_not_record_as_failed(api, scenario, account, name):
 
 
 @pytest.mark.parametrize("arrange", [locked, make_known_conversion])
-def test_does_not_record_locks_and_duplicates_as_failed(
-    api, scenario, account, arrange
-):
+def test_does_not_record_locks_and_duplicates_as_failed(api, scenario, account, arrange):
     body = arrange(scenario) | {"external_id": "order-1"}
 
     assert api.post("/conversions/", body).status_code == 400
@@ -777,9 +747,7 @@ def test_a_503_delays_no_retry(
     assert get_json(client.post("/conversions/", body))["external_id"] == "order-1"
 
 
-def test_responds_even_when_a_failure_cannot_be_recorded(
-    account, scenario, make_key, monkeypatch
-):
+def test_responds_even_when_a_failure_cannot_be_recorded(account, scenario, make_key, monkeypatch):
     def fail(*args, **kwargs):
         raise OperationalError("fail")
 
@@ -859,9 +827,7 @@ def test_filters_the_list(api, conversions, subtests):
 
 
 def test_reports_every_invalid_filter(api, scenario):
-    response = api.get(
-        "/conversions/?page=x&date_to=&date_from=x&pending=yes&external_id=%00"
-    )
+    response = api.get("/conversions/?page=x&date_to=&date_from=x&pending=yes&external_id=%00")
 
     assert response.status_code == 400
     assert response.json()["errors"] == [

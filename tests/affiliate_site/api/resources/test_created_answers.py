@@ -53,12 +53,8 @@ def by_coupon(scenario):
 
 
 @pytest.mark.parametrize("is_claimed", [False, True])
-@pytest.mark.parametrize(
-    "parameters", ["coupon", "click", "click of a prospect"], indirect=True
-)
-@pytest.mark.parametrize(
-    ("path", "body"), [("/customers/", CUSTOMER), ("/conversions/", SALE)]
-)
+@pytest.mark.parametrize("parameters", ["coupon", "click", "click of a prospect"], indirect=True)
+@pytest.mark.parametrize(("path", "body"), [("/customers/", CUSTOMER), ("/conversions/", SALE)])
 def test_created_object_is_answered_as_it_is_shown(
     api, scenario, parameters, path, body, is_claimed
 ):

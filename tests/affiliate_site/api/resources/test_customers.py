@@ -64,9 +64,7 @@ def build_error_body(*entries):
 
 
 def make_customer(api, body, query=""):
-    response = api.post(
-        f"/customers/{query}", {"customer_id": "acct-55120"} | CODE | body
-    )
+    response = api.post(f"/customers/{query}", {"customer_id": "acct-55120"} | CODE | body)
     assert response.status_code == 200, response.content
     return response.json()
 
@@ -240,9 +238,7 @@ def test_checks_fields_before_tracking_rules(api, customer):
 
     response = api.post("/customers/", body)
 
-    assert response.json() == build_error_body(
-        build_field_error("meta_data", TYPE, "object")
-    )
+    assert response.json() == build_error_body(build_field_error("meta_data", TYPE, "object"))
 
 
 # GET /customers/{id}/
@@ -477,9 +473,7 @@ def test_rejects_an_invalid_query(api, customers):
 
 def test_lists_the_later_row_first_at_equal_times(api, account, odette):
     for n in range(3):
-        CustomerFactory(
-            account=account, enrollment=odette, customer_id=f"acct-{n}", created_at=NOW
-        )
+        CustomerFactory(account=account, enrollment=odette, customer_id=f"acct-{n}", created_at=NOW)
 
     rows = api.get("/customers/").json()
 

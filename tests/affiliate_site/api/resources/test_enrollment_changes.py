@@ -169,9 +169,7 @@ def test_changes_nothing_in_an_archived_program(api, account, scenario):
 def test_audit_log_records_changed_fields_without_codes(api, account, scenario):
     api.patch(PATH, {"coupon": "SECRET", "approved": False})
 
-    events = account.audit_log.filter(
-        kind__in=["enrollment.updated", "affiliate.disapproved"]
-    )
+    events = account.audit_log.filter(kind__in=["enrollment.updated", "affiliate.disapproved"])
     assert [(entry.kind, entry.details) for entry in events.order_by("id")] == [
         (
             "affiliate.disapproved",

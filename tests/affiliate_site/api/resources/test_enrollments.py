@@ -16,9 +16,7 @@ pytestmark = pytest.mark.usefixtures("frozen_time")
 
 LIST = "/programs/harbor-lamp-partners/affiliates/"
 ONE = f"{LIST}odettevarga/"
-ARCHIVED = {
-    "errors": [{"message": "This program is archived.", "code": "program_archived"}]
-}
+ARCHIVED = {"errors": [{"message": "This program is archived.", "code": "program_archived"}]}
 MISSING = "Missing mandatory parameter(s)"
 TYPE = "This value should be of type {{ type }}."
 FLAG = "This value should be true or false."
@@ -177,9 +175,7 @@ INVALID_BODIES = [
 
 @pytest.mark.engine_independent
 @pytest.mark.parametrize("is_archived", [False, True], ids=["open", "archived"])
-@pytest.mark.parametrize(
-    ("body", "entries"), INVALID_BODIES, ids=range(len(INVALID_BODIES))
-)
+@pytest.mark.parametrize(("body", "entries"), INVALID_BODIES, ids=range(len(INVALID_BODIES)))
 def test_rejects_invalid_fields_before_the_program_state(
     api,
     account,
@@ -357,23 +353,17 @@ def test_rejects_an_unknown_approval_filter(api, odette):
     assert response.status_code == 400
     (entry,) = response.json()["errors"]
     assert entry["property_path"] == "approved"
-    assert entry["message"].startswith(
-        "Invalid value 'maybe'. Valid are 'true', 'false'"
-    )
+    assert entry["message"].startswith("Invalid value 'maybe'. Valid are 'true', 'false'")
     assert entry["message_raw"] == "Invalid value '{{ value }}'. Valid are {{ values }}"
 
 
-def test_lists_the_affiliates_of_an_archived_program(
-    api, odette, archived, expected_enrollment
-):
+def test_lists_the_affiliates_of_an_archived_program(api, odette, archived, expected_enrollment):
     assert api.get(LIST).json() == [expected_enrollment]
 
 
 def test_shows_the_code_of_each_program(api, account, odette):
     second = ProgramFactory(account=account, slug="second")
-    EnrollmentFactory(
-        account=account, program=second, affiliate=odette.affiliate, code="second1"
-    )
+    EnrollmentFactory(account=account, program=second, affiliate=odette.affiliate, code="second1")
 
     first, other = (
         api.get(f"/programs/{slug}/affiliates/").json()

@@ -121,8 +121,6 @@ def test_lists_groups_newest_first(frozen_time, api, gold):
 
     first, second = api.get(PATH), api.get(f"{PATH}?page=2")
 
-    assert [row["title"] for row in first.json()] == [
-        str(number) for number in reversed(range(25))
-    ]
+    assert [row["title"] for row in first.json()] == [str(number) for number in reversed(range(25))]
     assert second.json() == [gold]
     assert 'page=2>; rel="next"' in first["Link"]

@@ -69,10 +69,7 @@ def test_moves_an_affiliate_to_another_group(api, scenario, body):
     assert response.status_code == 200
     assert response.json() == before | {"affiliate_group_id": group}
     assert api.get(MINA).json() == response.json()
-    counts = {
-        row["title"]: row["affiliate_count"]
-        for row in api.get("/affiliate-groups/").json()
-    }
+    counts = {row["title"]: row["affiliate_count"] for row in api.get("/affiliate-groups/").json()}
     assert counts == {"Gold": 1, "Old": 0}
 
 
@@ -142,9 +139,7 @@ def test_applies_the_group_rate_to_later_conversions(api, account, scenario):
 def test_sets_the_parent(api, scenario, method, body):
     before = api.get(MINA).json()
     body = {
-        name: value.format(code=scenario.odette.code)
-        if isinstance(value, str)
-        else value
+        name: value.format(code=scenario.odette.code) if isinstance(value, str) else value
         for name, value in body.items()
     }
 
@@ -228,12 +223,8 @@ def test_applies_the_new_parent_to_later_conversions(api, account, scenario):
 
     earned = [list_earning_affiliates(account, scenario.create_conversion("200"))]
     for method, slug, body in moves:
-        assert (
-            api.request(method, f"/affiliates/{slug}/parent/", body).status_code == 200
-        )
-        earned.append(
-            list_earning_affiliates(account, scenario.create_conversion("200"))
-        )
+        assert api.request(method, f"/affiliates/{slug}/parent/", body).status_code == 200
+        earned.append(list_earning_affiliates(account, scenario.create_conversion("200")))
 
     assert earned == [
         [("minakessler", 20)],

@@ -64,9 +64,7 @@ def test_shows_the_map(api, owner):
 
 @pytest.mark.parametrize("method", ["PUT", "POST"])
 def test_replaces_the_map(api, owner, method):
-    body = (
-        '{"a": 1.50, "b": true, " k ": "", "\\ud83d\\udef6": "e\\u0301", "value": "y"}'
-    )
+    body = '{"a": 1.50, "b": true, " k ": "", "\\ud83d\\udef6": "e\\u0301", "value": "y"}'
     kept = {"a": "1.50", "b": "true", " k ": "", "🛶": "e\u0301", "value": "y"}
 
     response = api.request(method, owner.path, body)

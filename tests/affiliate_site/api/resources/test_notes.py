@@ -112,22 +112,16 @@ def test_deletes_a_note_once(api, account, note):
     one = f"{PATH}{note['id']}/"
 
     deleted = api.delete(one, "[]")
-    again = [
-        api.request(method, one, {"note": []}) for method in ("DELETE", "PUT", "GET")
-    ]
+    again = [api.request(method, one, {"note": []}) for method in ("DELETE", "PUT", "GET")]
 
     assert (deleted.status_code, deleted.content) == (204, b"")
-    assert [(response.status_code, response.json()) for response in again] == [
-        (404, NO_NOTE)
-    ] * 3
+    assert [(response.status_code, response.json()) for response in again] == [(404, NO_NOTE)] * 3
     assert account.notes.count() == 0
 
 
 def test_lists_the_notes_of_one_affiliate_newest_first(frozen_time, api, scenario):
     other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga")
-    api.post(
-        f"/affiliates/{other_affiliate.slug}/notes/", {"note": "about somebody else"}
-    )
+    api.post(f"/affiliates/{other_affiliate.slug}/notes/", {"note": "about somebody else"})
     for number in range(26):
         frozen_time.move_to(NOW + timedelta(minutes=number // 2), tick=False)
         api.post(PATH, {"note": str(number)})
@@ -179,6 +173,5 @@ def test_audit_log_records_notes_without_their_text(api, account, note):
 
     events = account.audit_log.filter(kind__startswith="note.").order_by("id")
     assert [(entry.kind, entry.subject, entry.details) for entry in events] == [
-        (f"note.{action}", f"note:{note['id']}", {})
-        for action in ("created", "updated", "deleted")
+        (f"note.{action}", f"note:{note['id']}", {}) for action in ("created", "updated", "deleted")
     ]

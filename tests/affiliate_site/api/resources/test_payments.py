@@ -52,9 +52,7 @@ def list_ids(response):
 
 
 def balances(api):
-    return {
-        row["affiliate_id"]: row["balances"] for row in get_json(api.get("/balances/"))
-    }
+    return {row["affiliate_id"]: row["balances"] for row in get_json(api.get("/balances/"))}
 
 
 # POST /payments/
@@ -188,12 +186,8 @@ INVALID_ORDERS = {
 
 @pytest.mark.engine_independent
 @pytest.mark.parametrize("in_array", [False, True], ids=["object", "array"])
-@pytest.mark.parametrize(
-    ("invalid", "found"), INVALID_ORDERS.values(), ids=INVALID_ORDERS
-)
-def test_rejects_invalid_payments(
-    api, account, scenario, other_account, invalid, found, in_array
-):
+@pytest.mark.parametrize(("invalid", "found"), INVALID_ORDERS.values(), ids=INVALID_ORDERS)
+def test_rejects_invalid_payments(api, account, scenario, other_account, invalid, found, in_array):
     ProgramScenario(other_account, prefix="zz-marker")
     before = snapshot_account_data(account)
     order = ORDER | invalid
@@ -216,8 +210,7 @@ def test_rejects_invalid_payments(
         ),
         (
             [{}, ORDER | {"affiliate_id": "nobody"}],
-            [(f"[0].{name}", MISSING) for name in ORDER]
-            + [("[1].affiliate_id", AFFILIATE)],
+            [(f"[0].{name}", MISSING) for name in ORDER] + [("[1].affiliate_id", AFFILIATE)],
         ),
         (
             [ORDER | {"affiliate_id": slug} for slug in ("x", "minakessler", "y")],

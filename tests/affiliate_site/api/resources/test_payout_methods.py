@@ -182,9 +182,7 @@ def test_keeps_the_payout_methods_of_affiliates_separate(api, scenario):
     assert api.get(PATH).json() == [BY_PAYPAL]
 
 
-def test_audit_log_records_the_payout_method_with_masked_details(
-    api, account, scenario
-):
+def test_audit_log_records_the_payout_method_with_masked_details(api, account, scenario):
     api.put(PAYPAL, ADDRESS)
 
     line = account.audit_log.get(kind="payout_method.set")

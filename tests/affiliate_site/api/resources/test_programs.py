@@ -32,9 +32,7 @@ def test_shows_a_program(api, program):
 
 
 def test_lists_programs_newest_first_including_archived(api, account, program):
-    later = ProgramFactory(
-        account=account, created_at=program.created_at + timedelta(days=1)
-    )
+    later = ProgramFactory(account=account, created_at=program.created_at + timedelta(days=1))
     archive_program(account, slug=later.slug, at=NOW)
 
     response = api.get("/programs/")

@@ -18,9 +18,7 @@ pytestmark = pytest.mark.usefixtures("shared_scenario", "frozen_time")
 PATH = "/affiliate-prospects/"
 NAME = {"firstname": "Pia", "lastname": "Lang"}
 NOT_FOUND = {"errors": [{"message": "Affiliate prospect not found"}]}
-ARCHIVED = {
-    "errors": [{"message": "This program is archived.", "code": "program_archived"}]
-}
+ARCHIVED = {"errors": [{"message": "This program is archived.", "code": "program_archived"}]}
 MISSING = "Missing mandatory parameter(s)"
 TYPE = "This value should be of type {{ type }}."
 AT = "2026-03-04T09:15:27+00:00"
@@ -112,9 +110,7 @@ def test_creates_a_prospect_with_a_referral_link(api, scenario, group):
         "promoted_at": None,
         "promotion_method": None,
     }
-    assert re.fullmatch(
-        "[1-9][0-9]*-[0-9a-f]{6}", prospect["referral_link"]["source_id"]
-    )
+    assert re.fullmatch("[1-9][0-9]*-[0-9a-f]{6}", prospect["referral_link"]["source_id"])
     assert api.get(f"{PATH}{prospect['id']}/").json() == prospect
     assert affiliates(api) == ["minakessler"]
 
@@ -162,12 +158,8 @@ def test_rejects_an_archived_program(api, account, scenario):
     assert has_only_errors(
         field_first, build_field_error("affiliate_group_id", "Unknown affiliate group")
     )
-    assert has_only_errors(
-        custom_first, build_field_error("custom_fields[site]", TYPE, "string")
-    )
-    assert has_only_errors(
-        none_open, build_field_error("program_id", "Unknown program")
-    )
+    assert has_only_errors(custom_first, build_field_error("custom_fields[site]", TYPE, "string"))
+    assert has_only_errors(none_open, build_field_error("program_id", "Unknown program"))
     assert account.prospects.count() == account.referral_codes.count() - 1 == 0
 
 
@@ -211,9 +203,7 @@ def test_rejects_invalid_fields(api, account, scenario, other, body, errors):
 # GET and DELETE
 
 
-def test_lists_prospects_newest_first_including_promoted(
-    frozen_time, api, scenario, pia, other
-):
+def test_lists_prospects_newest_first_including_promoted(frozen_time, api, scenario, pia, other):
     frozen_time.move_to(NOW + timedelta(hours=1), tick=False)
     later = api.post(PATH, NAME).json()
     promote(api, pia)
@@ -246,9 +236,7 @@ FILTERS = [
 
 
 @pytest.mark.parametrize("promoted", [False, True], ids=["before", "promoted"])
-def test_filters_the_list(
-    api, other_api, account, scenario, pia, other, promoted, subtests
-):
+def test_filters_the_list(api, other_api, account, scenario, pia, other, promoted, subtests):
     ProgramScenario(account, "later", email=None)
     inga = api.post(PATH, NAME | {"program_id": "later"}).json()
     foreign = other_api.post(PATH, NAME | {"email": "zz@x.example"}).json()
@@ -278,9 +266,7 @@ def test_deletes_a_prospect_with_its_code(api, account, scenario, pia, by):
     sale = api.post("/conversions/", parameters | {"amount": 1})
 
     assert (deleted.status_code, deleted.content) == (204, b"")
-    assert [(response.status_code, response.json()) for response in again] == [
-        (404, NOT_FOUND)
-    ] * 2
+    assert [(response.status_code, response.json()) for response in again] == [(404, NOT_FOUND)] * 2
     assert api.get(PATH).json() == []
     assert sale.status_code == 400
     if by == "referral_code":
@@ -319,9 +305,7 @@ def test_does_not_reuse_the_code_of_a_prospect(api, scenario, pia):
 
 @pytest.mark.parametrize("by", ["referral_code", "click_id", "pair"])
 @pytest.mark.parametrize("method", ["customer", "conversion"])
-def test_promotes_on_the_first_customer_or_conversion(
-    frozen_time, api, scenario, pia, method, by
-):
+def test_promotes_on_the_first_customer_or_conversion(frozen_time, api, scenario, pia, method, by):
     parameters = get_tracking_parameter(api, pia, by)
     frozen_time.move_to(NOW + timedelta(hours=1), tick=False)
     later = "2026-03-04T10:15:27+00:00"
@@ -350,9 +334,7 @@ def test_promotes_on_the_first_customer_or_conversion(
     }
 
 
-def test_promoted_affiliate_keeps_the_tracking_parameters_of_the_prospect(
-    api, scenario, pia
-):
+def test_promoted_affiliate_keeps_the_tracking_parameters_of_the_prospect(api, scenario, pia):
     click_id = get_tracking_parameter(api, pia, "click_id")["click_id"]
     queries = [
         f"click_id={click_id}",
@@ -541,6 +523,4 @@ def test_rejects_the_asset_of_another_program(api, account, scenario, pia):
     after = api.post("/conversions/", parameters)
 
     assert before.status_code == 400
-    assert after.json() == {
-        "errors": [{"message": "Affiliate is not approved for this program"}]
-    }
+    assert after.json() == {"errors": [{"message": "Affiliate is not approved for this program"}]}

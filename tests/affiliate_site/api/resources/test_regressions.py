@@ -33,9 +33,7 @@ def test_joins_the_tables_of_an_enrollment_by_account(api, scenario, capture_que
     assert read.partition("FROM")[2].count('"account_id"') >= 5
 
 
-def test_approval_returns_its_own_result_despite_later_changes(
-    api, account, scenario, monkeypatch
-):
+def test_approval_returns_its_own_result_despite_later_changes(api, account, scenario, monkeypatch):
     from affiliate_site.api.resources import enrollments
 
     def set_and_overwrite(account, **arguments):
@@ -46,8 +44,6 @@ def test_approval_returns_its_own_result_despite_later_changes(
     set_approval = enrollments.set_approval
     monkeypatch.setattr(enrollments, "set_approval", set_and_overwrite)
 
-    response = api.put(
-        "/programs/harbor-lamp-partners/affiliates/minakessler/approved/"
-    )
+    response = api.put("/programs/harbor-lamp-partners/affiliates/minakessler/approved/")
 
     assert response.json()["approved"] is True

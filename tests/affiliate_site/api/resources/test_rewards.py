@@ -35,13 +35,8 @@ SECOND = {
 
 def test_shows_commission_types_with_group_rates(api, account, scenario):
     scenario.create_commission_type("accessories", "7.5").update_row(mlm=False)
-    scenario.create_commission_type(
-        "flat", "2.5", kind=RateKind.FIXED, title="Flat fee"
-    )
-    groups = [
-        create_group(account, title="Circle", at=CONVERSION_CREATED_AT)
-        for _ in range(2)
-    ]
+    scenario.create_commission_type("flat", "2.5", kind=RateKind.FIXED, title="Flat fee")
+    groups = [create_group(account, title="Circle", at=CONVERSION_CREATED_AT) for _ in range(2)]
     scenario.create_group_rate(groups[1], "12.3456")
     scenario.create_group_rate(groups[0], "0", kind=RateKind.FIXED)
     scenario.create_group_rate(groups[0], "9", commission_type="flat")
@@ -160,9 +155,7 @@ def test_returns_an_empty_list_without_rewards(api, scenario, path):
 
 @LISTS
 def test_shows_only_the_rewards_of_this_program(api, account, scenario, path):
-    other = ProgramScenario(
-        account, "other-lamps", prefix="o-", email="o@notes.example.org"
-    )
+    other = ProgramScenario(account, "other-lamps", prefix="o-", email="o@notes.example.org")
     other.create_commission_type("accessories", "7.5")
     other.create_level(2, "3")
     other.create_bonus(goal="10", value="50")

@@ -15,9 +15,7 @@ def build(account, kind, text, *, mapping=None, system=None, at=NOW, **options):
     data = text.encode() if isinstance(text, str) else text
     table = read_table(data, "table.csv")
     guessed = guess_mapping(KINDS[kind], table.header, system)
-    return TableImporter(
-        account, KINDS[kind], table, guessed | (mapping or {}), at, **options
-    )
+    return TableImporter(account, KINDS[kind], table, guessed | (mapping or {}), at, **options)
 
 
 def store(account, kind, text, **options):

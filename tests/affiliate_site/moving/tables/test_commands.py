@@ -37,10 +37,7 @@ def test_ask_how_numbers_and_dates_are_written(scenario, file):
     arguments = (scenario.account.slug, "conversions", file, "--program", program)
     out = run_with_faults("import_table", *arguments, "--dry-run")
     assert "--decimal is needed: '1.234' in Amount can be comma = 1234" in out
-    assert (
-        "--dates is needed: '01/02/2026' in Date can be day/month/year = 2026-02-01"
-        in out
-    )
+    assert "--dates is needed: '01/02/2026' in Date can be day/month/year = 2026-02-01" in out
     message = run_failing_command("import_table", *arguments)
     assert message == "Say first how the file writes decimal, dates"
 
@@ -53,9 +50,7 @@ def test_say_row_and_column_of_what_is_wrong(scenario, file):
     )
     out = run_with_faults("import_table", *arguments)
     assert "Nothing was stored." in out
-    assert (
-        "3    Affiliate  No affiliate has the ID, e-mail address or code nobody" in out
-    )
+    assert "3    Affiliate  No affiliate has the ID, e-mail address or code nobody" in out
     assert not account.conversions.exists()
 
     out = run_with_faults("import_table", *arguments, "--only-good", "--json")
@@ -101,9 +96,7 @@ def test_store_an_export_of_another_system_and_undo_it(scenario, tmp_path):
     assert result["id"] == table_import.public_id
     out = run_command("undo_table_import", account.slug, table_import.public_id)
     assert out == "affiliate: 1 removed\nenrollment: 1 removed\n"
-    message = run_failing_command(
-        "undo_table_import", account.slug, table_import.public_id
-    )
+    message = run_failing_command("undo_table_import", account.slug, table_import.public_id)
     assert message == f"Import {table_import.public_id} was undone already"
 
 

@@ -61,9 +61,7 @@ def test_log_what_became_of_each_affiliate(scenario):
         "program": program.slug,
         "approved": True,
     }
-    assert logged["affiliate.added_to_group"] == source | {
-        "group": odette.group.public_id
-    }
+    assert logged["affiliate.added_to_group"] == source | {"group": odette.group.public_id}
     assert logged["affiliate.updated"] == source | {"parent": odette.parent_id}
     assert logged["enrollment.updated"] == source | {"fields": ["coupon"]}
     assert "affiliate.created" in logged
@@ -101,9 +99,7 @@ def store_sales(account, *, has_affiliates=False):
 def test_store_customers_payments_and_sales(scenario):
     account = scenario.account
     store_sales(account)
-    by_order = {
-        row.external_id: row for row in account.conversions.order_by("external_id")
-    }
+    by_order = {row.external_id: row for row in account.conversions.order_by("external_id")}
     assert by_order["order-1"].customer.customer_id == "member-1"
     assert by_order["order-1"].created_at == datetime(2026, 3, 6, 10, tzinfo=UTC)
     paid = account.commissions.get(conversion=by_order["order-1"])
@@ -410,9 +406,7 @@ o-1,harbor-lamp-partners,mina@notes.example.org,10,EUR,1,2026-04-01,{},{}
         ("", "", {"status": "approved", "approved": "disapproved"}, None),
     ],
 )
-def test_cells_count_more_than_values_for_empty_ones(
-    scenario, status, approved, defaults, found
-):
+def test_cells_count_more_than_values_for_empty_ones(scenario, status, approved, defaults, found):
     text = SALES_WITH_STATUS.format(status, approved)
     report = build(scenario.account, "conversions", text, defaults=defaults).preview()
     [row] = report.rows

@@ -126,9 +126,7 @@ def test_leaves_out_whom_it_must_not_write_to(account, made):
 
 
 def test_leaves_out_whom_the_import_did_not_make(account, other_account, made):
-    rows = (
-        "ID,E-mail,Name\nodette,odette@notes.example.org,Odette Varga\na,a@x.org,A B\n"
-    )
+    rows = "ID,E-mail,Name\nodette,odette@notes.example.org,Odette Varga\na,a@x.org,A B\n"
     later = store(account, "affiliates", rows).table_import
     update_portal_settings(other_account, changes={"is_on": True}, at=NOW)
     foreign = store(other_account, "affiliates", PEOPLE).table_import

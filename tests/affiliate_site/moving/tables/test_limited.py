@@ -47,9 +47,7 @@ TABLE = ReadTable(
 def fill(part, before, piece, count):
     """A workbook of which one part has something too often."""
     data = build_xlsx(["ID", "Name"], ["1", "x"])
-    changed = replace_part(
-        data, part, lambda xml: xml.replace(before, piece * count + before, 1)
-    )
+    changed = replace_part(data, part, lambda xml: xml.replace(before, piece * count + before, 1))
     assert len(changed) > len(data)
     return changed
 
@@ -144,9 +142,7 @@ def test_give_the_process_no_secret(monkeypatch):
     limited.one_reader.release()
 
 
-@pytest.mark.parametrize(
-    ("argument", "output"), [(10**6, b'{"header":["ID","N"]'), (1, b"")]
-)
+@pytest.mark.parametrize(("argument", "output"), [(10**6, b'{"header":["ID","N"]'), (1, b"")])
 def test_write_the_table(argument, output, monkeypatch):
     monkeypatch.setattr(limited.resource, "setrlimit", lambda *args: None)
     monkeypatch.setattr(sys, "argv", ["limited", "1", "1", str(argument)])

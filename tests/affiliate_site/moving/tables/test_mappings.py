@@ -85,9 +85,7 @@ def test_find_our_own_columns_by_name_and_label(kind):
     for header in ("name", "label"):
         headers = [getattr(column, header).upper() for column in kind.columns]
         found = guess_mapping(kind, headers)
-        expected = {
-            column.name: getattr(column, header).upper() for column in kind.columns
-        }
+        expected = {column.name: getattr(column, header).upper() for column in kind.columns}
         assert found == expected
 
 

@@ -82,9 +82,7 @@ def test_payments_smaller_than_their_commissions(scenario, sell):
         "These payments are smaller than the commissions that they pay: march"
         " (19.5 of 20 EUR). The rest would be owed, and paid by the next payout run."
     ]
-    assert get_payable_balances_by_slug(account) == {
-        "minakessler": {"EUR": Decimal("0.5")}
-    }
+    assert get_payable_balances_by_slug(account) == {"minakessler": {"EUR": Decimal("0.5")}}
     assert_ledger_consistent(account)
 
 
@@ -92,9 +90,7 @@ def test_some_of_many(scenario):
     account = scenario.account
     people = "ID,First name\n" + "".join(f"p{n:02},P\n" for n in range(12))
     store(account, "affiliates", people)
-    balances = "Affiliate,Balance,Currency\n" + "".join(
-        f"p{n:02},1,EUR\n" for n in range(12)
-    )
+    balances = "Affiliate,Balance,Currency\n" + "".join(f"p{n:02},1,EUR\n" for n in range(12))
     store(account, "opening_balances", balances)
     sales = "Order ID,Affiliate,Amount,Currency,Commission,Created\n" + "".join(
         f"{n},p{n:02},10,EUR,1,2026-03-06\n" for n in range(12)

@@ -32,9 +32,7 @@ def test_post_opening_balances_once_and_take_them_back(scenario):
     again = build(account, "opening_balances", BALANCES).store()
     assert again.counts == {"created": 0, "known": 2, "not_stored": 0}
 
-    removed = undo_table_import(
-        account, public_id=report.table_import.public_id, at=LATER
-    )
+    removed = undo_table_import(account, public_id=report.table_import.public_id, at=LATER)
     assert removed == {"opening_balance": 2}
     assert get_payable_balances_by_slug(account) == {}
     assert_ledger_consistent(account)

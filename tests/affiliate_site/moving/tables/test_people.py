@@ -141,9 +141,7 @@ zzperson,zzperson@notes.example.org,Zzperson
 """
 
 
-@pytest.mark.parametrize(
-    "again", [NAMED, "E-mail,First name\nZZPERSON@notes.example.org,Zz\n"]
-)
+@pytest.mark.parametrize("again", [NAMED, "E-mail,First name\nZZPERSON@notes.example.org,Zz\n"])
 def test_who_was_erased_does_not_come_back(scenario, other_account, again):
     account = scenario.account
     for owner in (account, other_account):
@@ -176,9 +174,7 @@ def test_a_customer_who_was_erased_does_not_come_back(scenario):
     store(account, "customers", text, defaults=defaults)
     erase_person(account, identifier="zz@shop.example.org", at=NOW)
     assert "zz@" not in str(list(account.imported_objects.values()))
-    report = build(
-        account, "customers", text, only_good=True, defaults=defaults
-    ).store()
+    report = build(account, "customers", text, only_good=True, defaults=defaults).store()
     assert [each.code for each in report.problems] == ["erased"]
     assert account.customers.not_deleted().count() == 0
 

@@ -207,20 +207,14 @@ def test_refuse_affiliates_with_sales_changes_or_children(scenario):
 def test_refuse_affiliates_who_have_changed(scenario):
     account = scenario.account
     report = store(account, "affiliates", AFFILIATES)
-    update_affiliate(
-        account, affiliate_id="nils", changes={"firstname": "Niels"}, at=LATER
-    )
-    assert "affiliate nils has changed since (affiliate.updated)" in refuse_undo(
-        report, account
-    )
+    update_affiliate(account, affiliate_id="nils", changes={"firstname": "Niels"}, at=LATER)
+    assert "affiliate nils has changed since (affiliate.updated)" in refuse_undo(report, account)
 
 
 def test_refuse_affiliates_who_were_approved_since(scenario):
     account = scenario.account
     report = store(account, "affiliates", AFFILIATES)
-    set_approval(
-        account, program=scenario.program, affiliate_id="nils", approved=True, at=LATER
-    )
+    set_approval(account, program=scenario.program, affiliate_id="nils", approved=True, at=LATER)
     assert "has changed since" in refuse_undo(report, account)
 
 

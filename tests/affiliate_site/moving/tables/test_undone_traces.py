@@ -35,10 +35,7 @@ def read_trace(account, mina):
     return [
         list(select_earnings(mina)),
         list(hide_undone_payments(account, account.payments.filter(affiliate=mina))),
-        *(
-            get_statement(account, mina, start=start, end=end).currencies
-            for start, end in periods
-        ),
+        *(get_statement(account, mina, start=start, end=end).currencies for start, end in periods),
         *(sum_statements(account, [mina.pk], start=a, end=b) for a, b in periods),
     ]
 
