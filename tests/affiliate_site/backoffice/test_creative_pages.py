@@ -108,7 +108,7 @@ def test_refuses_other_files(staff_client, scenario, account, creatives_dir, nam
 def test_answers_a_file_of_five_megabytes(staff_client, scenario, account):
     image = make_upload(content=bytes(5 * 1024 * 1024))
     client, headers = staff_client(), {"Accept": "text/html"}
-    assert "at most 2 MB" in client.get(ADD).content.decode()
+    assert "2 MB or less" in client.get(ADD).content.decode()
     entries = {"title": "Spring", "image": image}
     response = client.post(ADD, entries, headers=headers)
     assert response.status_code == 413

@@ -212,7 +212,7 @@ def test_exports_documents(staff_client, document):
     header, *rows = export_csv(staff_client(), "payouts_document")
     assert rows == [
         [
-            *("SB-2026-00001", "self_billing", "minakessler", "2026-04-08"),
+            *("SB-2026-00001", "Self-billing document", "minakessler", "2026-04-08"),
             *("100", "EUR", "19", "EUR", "119", "EUR", "", "19"),
             *(document.payment.public_id, ""),
         ]
