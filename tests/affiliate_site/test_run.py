@@ -106,6 +106,12 @@ def test_rejects_invalid_port(port):
         run.ensure_port_free("127.0.0.1", port)
 
 
+@pytest.fixture(autouse=True)
+def own_environment(monkeypatch):
+    """`run.main` sets variables, which no later test may find."""
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+
+
 def test_prepares_database_prints_banner_then_serves(demo, monkeypatch, capsys):
     steps = []
     with socket.socket() as free:

@@ -181,15 +181,13 @@ def test_pays_a_month(walk):
     run = account.payout_runs.get()
     assert f"Payout run {run} was confirmed." in text
 
-    with walk.job("download the bank file", clicks=2):
-        walk.follow(f"{run}-pain001-bank-EUR.xml")
-        bank_file = download(walk, "Download")
+    with walk.job("download the bank file", clicks=1):
+        bank_file = download(walk, f"{run}-pain001-bank-EUR.xml")
     names = re.findall("<EndToEndId>(.+?)</EndToEndId>", bank_file)
     paid = [*account.payments.order_by("id")]
     assert names == [it.public_id.replace("_", "-") for it in paid]
     assert all(f"<IBAN>{IBANS[it]}<" in bank_file for it in ("Mina", "Odette", "Noah"))
     assert IBANS["Lena"] not in bank_file
-    walk.follow("Back to the run")
 
     mina, odette, noah = names
     answer = {mina: SETTLED, odette: REFUSED, noah: SETTLED}

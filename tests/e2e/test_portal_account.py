@@ -64,6 +64,7 @@ def test_looks_after_payments_and_account(chromium, portal, scenario, account, w
     page.get_by_text("Saved.").wait_for()
     check_page(page)
 
+    page.get_by_role("link", name="Profile").first.click()  # an address is missing yet
     page.get_by_role("link", name="Postbacks").click()
     address = "https://track.example.net/?s=${click_subid}&sum=${commission_amount}"
     page.get_by_label("Address").fill(address)

@@ -163,6 +163,7 @@ DOORS = (
             *("partners/<slug:account>/theme.css", "partners/<slug:account>/logo/"),
             "partners/<slug:account>/<slug:program>/",
             "partners/<slug:account>/view/<str:token>/",
+            "partners/<slug:account>/profile/deleted/<str:token>/",
         ),
         "anybody",
     ),

@@ -158,7 +158,7 @@ def test_a_payment_says_why_there_is_no_mail(
     scenario.mina.affiliate.update_row(email="mina@notes.example.org")
     assert get_mail_fact(client, payment).startswith("None: it was off when the pay")
     cancel_payment(account, payment_id=payment.public_id, at=timezone.now())
-    assert get_mail_fact(client, payment) == "None: the payment was canceled"
+    assert get_mail_fact(client, payment) == "None: the payment came back, or was canceled"
     account.payout_lines.all().delete()
     by_hand = "None: no payout run made this payment"
     assert get_mail_fact(client, payment) == by_hand

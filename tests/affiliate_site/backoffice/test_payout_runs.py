@@ -468,8 +468,8 @@ def test_exports_lines_in_the_words_of_the_page(staff_client, scenario):
 
     text = staff_client().get(url).getvalue().decode().replace('"', "")
 
-    assert "odettevarga,1,3,EUR,,left out,no payout method" in text
-    assert "minakessler,1,20,EUR,PayPal,included," in text
+    assert "odettevarga,1,3,EUR,,,left out,no payout method" in text
+    assert "minakessler,1,20,EUR,,PayPal,included," in text
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER])

@@ -131,7 +131,11 @@ def test_shows_no_end_of_what_goes_on(mina, other_account, portal, scenario):
 @pytest.mark.parametrize(
     ("page", "entries", "kind"),
     [
-        ("questions/ask/", {"order_id": "1", "day": "2026-03-04"}, "question.asked"),
+        (
+            "questions/ask/",
+            {"order_id": "1", "day": "2026-03-04", "text": "Why not?"},
+            "question.asked",
+        ),
         ("profile/delete/", CONFIRMED, "affiliate.deleted"),
         ("profile/edit/", {"firstname": "Ina", "lastname": "K"}, "affiliate.updated"),
     ],

@@ -44,7 +44,7 @@ def sales(account, scenario):
 
 
 def list_orders(page):
-    return {name for name in ORDERS if f"order {name}<" in page}
+    return {name for name in ORDERS if f">{name}</span>" in page}
 
 
 @pytest.mark.parametrize(
