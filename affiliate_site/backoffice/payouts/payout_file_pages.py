@@ -38,10 +38,11 @@ CONTENT_TYPES = {
 }
 LISTS = {"csv": write_csv, "xlsx": write_xlsx}  # of all payments, with a column picker
 LIST_LABELS = {"csv": "All payments as CSV", "xlsx": "All payments for Excel"}
+# Within the form of the page, which a browser lets no other form into.
 FILE_BUTTON = (
-    '<form method="post" action="{}"><input type="hidden" name="csrfmiddlewaretoken"'
-    ' value="{}"><button class="details-link cursor-pointer" name="file" value="{}">'
-    "{}</button></form>"
+    '<input type="hidden" name="csrfmiddlewaretoken" value="{}">'
+    '<button class="details-link cursor-pointer" formaction="{}" formmethod="post" name="file"'
+    ' value="{}">{}</button>'
 )
 
 
@@ -73,7 +74,7 @@ def list_file_sections(request, run) -> list[Section]:
             ),
             rows=[
                 (
-                    format_html(FILE_BUTTON, url, token, it.name, it.name)
+                    format_html(FILE_BUTTON, token, url, it.name, it.name)
                     if may_download
                     else it.name,
                     FORMATS[it.format].label,

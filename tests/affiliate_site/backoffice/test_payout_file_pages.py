@@ -107,7 +107,7 @@ def test_downloads_a_file_and_records_it(staff_client, account, run):
     name = f"{run}-pain001-bank-EUR.xml"
     entries = get_entries(client, f"{url}?file={name}")
     assert entries["file"] == name
-    button = f'name="file" value="{name}">{name}</button></form>'
+    button = f'name="file" value="{name}">{name}</button>'
     assert button in get_page(client, run)
     response = client.post(url, {"file": name})
     assert response["Content-Disposition"] == f'attachment; filename="{name}"'
