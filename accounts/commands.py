@@ -55,10 +55,12 @@ class JsonCommand(BaseCommand, ABC):
     """A command that prints its result as text or, with --json, as one JSON object."""
 
     as_json = False
+    json_help = ""  # the keys of the object, where --help explains them
     failed_accounts: list[str]
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        text = "print one JSON object" + (f": {self.json_help}" if self.json_help else "")
+        parser.add_argument("--json", action="store_true", help=text)
 
     def handle(self, **options: Any) -> None:
         self.as_json = options.pop("json")

@@ -53,7 +53,7 @@ class WrongEncryptionKey(ImproperlyConfigured):
     def __init__(self) -> None:
         super().__init__(
             "None of ENCRYPTION_KEYS decrypts what is stored: add the key that was used"
-            " when it was written (docs/operations.md, section 7)"
+            " when it was written (deploy/env.example)"
         )
 
 

@@ -16,9 +16,12 @@ from payouts.services.ledger_digests import find_last_digest
 class Command(AccountCommand):
     help = (
         "Delete an account: all its rows, ledger and audit log included, and the images"
-        " of its creatives. It cannot be undone, so export_account first. Run it again"
-        " if it was interrupted."
+        " of its creatives. It cannot be undone, so export_account first, and the books"
+        " from Bookkeeping: tax law may ask for them. Keys, sessions and sign-ins end"
+        " first; run it again if it was interrupted. Refused while check_ledger finds"
+        " something."
     )
+    json_help = "rows by table, digest (which check_ledger --expect needs from then on)"
 
     def add_arguments(self, parser):
         super().add_arguments(parser)

@@ -29,6 +29,12 @@ class Command(AccountCommand):
         " SOURCE_API_KEY_FILE, or one line of standard input. With --file: create an"
         " account from what export_account has written."
     )
+    json_help = (
+        "read, created, updated, removed, left_out, kept_ours by kind; problems and notes"
+        " (kind, id, code, path, value); differences (affiliate, currency, here, source,"
+        " reasons: kept_ours, worked_here); switched_at; requests. With --file: rows by"
+        " table, missing_images, changed_ids"
+    )
 
     def add_arguments(self, parser):
         super().add_arguments(parser)

@@ -17,7 +17,14 @@ COLUMNS = ("", "PAYMENT", "AMOUNT", "REFERENCE", "REASON")
 
 
 class Command(AccountCommand):
-    help = "Apply what a bank, PayPal or Wise answers about payments. No word: unknown."
+    help = (
+        "Apply what a bank, PayPal or Wise answers about payments. No word: unknown. A"
+        " second time changes nothing."
+    )
+    json_help = (
+        "settled, failed, unknown, unmatched (each with payment, amount, reason and"
+        " reference), already_applied (a number)"
+    )
 
     def add_arguments(self, parser):
         super().add_arguments(parser)

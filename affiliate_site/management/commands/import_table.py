@@ -24,6 +24,10 @@ class Command(AccountCommand):
         " payments or opening balances. All or nothing, unless --only-good; a second"
         " run doubles nothing. With --template: print a table to fill in."
     )
+    json_help = (
+        "id of the import, counts by what became of the rows, columns, questions (name,"
+        " column, example, options), problems (row, column, code, value, sentence)"
+    )
 
     def add_arguments(self, parser):
         super().add_arguments(parser)

@@ -7,7 +7,12 @@ from affiliate_site.demo.loading import load_demo
 
 
 class Command(JsonCommand):
-    help = "Load a realistic demo account; if it exists, print its credentials again."
+    help = (
+        "Load a realistic demo account of 120 days that end today; if it exists, print its"
+        " credentials again. Sales worth explaining: order-contested,"
+        " order-coupon-beats-click, order-known-customer-before-click, order-cap-reached,"
+        " order-own-purchase."
+    )
 
     def add_arguments(self, parser):
         super().add_arguments(parser)

@@ -35,6 +35,15 @@ UNFIT_FIELDS = ("currency", "amount", "method")
 
 class Command(AccountCommand):
     help = "Draft the payments of what is due; with --confirm, make them."
+    json_help = (
+        "run (null if none is kept), state, lines (affiliate, currency, amount, method,"
+        " payment, and tax_withheld of the amount), left_out (with reason:"
+        f" {', '.join(LeftOutReason)}; and why of the last), totals by currency, files"
+        " (path, format, currency, lines, control_sum), not_in_files (lines that no asked"
+        " format pays), unfit (lines that no file of their method can have, and why),"
+        " without_document (affiliate, why), other_drafts (IDs of drafts, and how many of"
+        " these balances they pay, too)"
+    )
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
@@ -61,7 +70,13 @@ class Command(AccountCommand):
         what.add_argument("--confirm", action="store_true", help="make the payments")
         what.add_argument("--discard", action="store_true", help="discard the draft")
         parser.add_argument(
-            "--export", action="append", default=[], choices=FORMATS, metavar="FORMAT"
+            "--export",
+            action="append",
+            default=[],
+            choices=FORMATS,
+            metavar="FORMAT",
+            help="write files that only you can read, before anything is stored"
+            f" ({', '.join(FORMATS)}; repeatable)",
         )
         parser.add_argument("--output", type=Path, default=Path(), metavar="DIR")
 

@@ -10,8 +10,7 @@ class Command(sendtestemail.Command):
     def handle(self, *args, **options):
         if isinstance(get_connection(), dummy.EmailBackend):
             raise CommandError(
-                "No mail is sent: set EMAIL_URL, or ANYMAIL_PROVIDER"
-                " (docs/operations.md, section 7)."
+                "No mail is sent: set EMAIL_URL, or ANYMAIL_PROVIDER (deploy/env.example)."
             )
         super().handle(*args, **options)
         self.stdout.write("The mail server has taken the message.")

@@ -3,7 +3,10 @@ from tracking.services.portal_settings import build_portal_url, set_portal_host
 
 
 class Command(AccountCommand):
-    help = "Give the portal of an account a host of its own."
+    help = (
+        "Give the portal of an account a host of its own. Point the name at the service"
+        " and add it to ALLOWED_HOSTS first."
+    )
 
     def add_arguments(self, parser):
         super().add_arguments(parser)

@@ -20,6 +20,10 @@ NO_PDF = (
 
 class Command(AccountCommand):
     help = "Print or write what changed an affiliate's balance in a period."
+    json_help = (
+        "currencies, each with opening, movements (date, what, order_id, payment,"
+        " bank_reason, amount), closing and pending"
+    )
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
@@ -70,7 +74,7 @@ def parse_day(text):
 
 
 def serialize_statement(account, statement):
-    """The statement as JSON; its keys are documented in docs/operations.md."""
+    """The statement as JSON; `json_help` names its keys."""
     return {
         "account": account.slug,
         "affiliate": statement.affiliate.slug,

@@ -10,6 +10,7 @@ from payouts.services.withheld_balances import lift_withheld_balance
 
 class Command(AccountCommand):
     help = "List the balances that payout runs leave out until somebody lifts that."
+    json_help = "withheld (affiliate, currency, reason, created_by, created_at)"
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
