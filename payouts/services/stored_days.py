@@ -5,8 +5,7 @@ Counting holds no lock, and the transaction that stores the result is short. A p
 that counts first marks the days as stale itself (`StaleDay`), then reads all their
 marks, then counts. It stores only if its own mark still exists, and deletes the marks
 that it has read. So a change that the count does not include leaves a mark behind, and
-a count never replaces a later one, which has deleted the mark of the earlier one:
-docs/reliability.md, section 7.
+a count never replaces a later one, which has deleted the mark of the earlier one.
 
 A stored day is replaced whatever its time zone was, and a change marks its days in all
 time zones. So a stored day without a mark is exact in its own time zone, and a change

@@ -1,22 +1,18 @@
 """The doors of the service: who may enter, and the limits of what they bring along.
 
-`docs/reliability.md` has the tables that `write_tables` makes of this; `test_doors.py`
-proves each line of the doors that need no sign-in.
+`test_doors.py` proves each line of the doors that need no sign-in. See section 11 of
+docs/reliability.md.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
-DOCUMENT = Path(__file__).parents[2] / "docs/reliability.md"
 MIB = 2**20
 FORM_BYTES = 3_000_000
-NOT_READ = "no body is read"
 JSON_OBJECTS = "depth 32, no repeated key"
 FORM_OBJECTS = "1,000 fields: 400"
 NOTHING = "none"
 NOT_COUNTED = "not counted"
 WRONG_KEYS = "300 wrong keys a minute"
-LINES = ("---",) * 7
 SIGN_IN_CALLS = "20 a minute, 5 of them for a name"
 
 
@@ -38,21 +34,6 @@ class Door:
     refused_rows: int = 0
     accepted_rows: int = 0
     accepted: str = NOTHING
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        sizes = "; ".join(f"{most:,}: {status}" for most, status in self.size)
-        rows = f"refused {self.refused_rows}"
-        if self.accepted != NOTHING:
-            rows += f"; else {self.accepted}"
-        return (
-            self.name,
-            self.who,
-            sizes or NOT_READ,
-            self.objects or NOTHING,
-            self.calls,
-            rows,
-        )
 
 
 DOORS = (
@@ -286,16 +267,3 @@ SIGNED_IN_DOORS = (
         "affiliate_site/moving/test_account_files.py",
     ),
 )
-
-
-def write_tables() -> list[str]:
-    """The tables of `docs/reliability.md`."""
-    head = ("Door", "Who may", "Bytes", "Objects", "Time", "Rows left behind")
-    open_doors = [head, LINES[:-1], *(door.cells for door in DOORS)]
-    rows = [(*row, f"`{test}`") for *row, test in SIGNED_IN_DOORS]
-    tables = (open_doors, [(*head, "Test"), LINES, *rows])
-    return ["\n".join(map(write_row, table)) for table in tables]
-
-
-def write_row(cells) -> str:
-    return f"| {' | '.join(cells)} |"
