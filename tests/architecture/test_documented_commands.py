@@ -79,7 +79,7 @@ def list_shell_lines():
 def parse(name, rest):
     """Parse the arguments of a documented command, in the way of `manage.py`."""
     command = load_command_class(get_commands()[name], name)
-    command.create_parser("manage.py", name).parse_args(shlex.split(rest))
+    return command.create_parser("manage.py", name).parse_args(shlex.split(rest))
 
 
 COMMANDS = sorted(
@@ -94,6 +94,14 @@ COMMANDS = sorted(
 @pytest.mark.parametrize(("document", "name", "rest"), COMMANDS)
 def test_parsers_accept_the_documented_commands(document, name, rest):
     parse(name, rest)
+
+
+def test_commands_that_nobody_can_answer_do_not_ask():
+    lines = [line for _, line in list_shell_lines() if "</dev/null" in line]
+    found = [parse(*command) for line in lines for command in COMMAND.findall(line)]
+
+    assert found
+    assert all(options.yes for options in found)
 
 
 def test_finds_the_documented_commands():
