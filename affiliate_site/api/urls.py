@@ -1,4 +1,4 @@
-"""Paths of the API, in the order of docs/api-contract.md, appendix A."""
+"""Paths of the API, in the order of tests/architecture/api_contract.py."""
 
 from django.urls import include, path
 

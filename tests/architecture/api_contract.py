@@ -1,4 +1,4 @@
-"""Operations of docs/api-contract.md, appendix A, and routes of the resolver."""
+"""Operations of the API with roles and limits, and routes of the resolver."""
 
 import re
 from dataclasses import dataclass
@@ -91,7 +91,7 @@ ALIASES = {
 
 @dataclass(frozen=True)
 class Operation:
-    """One method of one path, as in appendix A."""
+    """One method of one path."""
 
     method: str
     path: str
@@ -125,7 +125,7 @@ PATHS = {path for _, path in OPERATIONS}
 
 @dataclass(frozen=True)
 class Route:
-    """A pattern below `/1.6/` or `/1.7/`, in the notation of appendix A."""
+    """A pattern below `/1.6/` or `/1.7/`, in the notation of the table above."""
 
     path: str
     view: type

@@ -1,4 +1,4 @@
-"""Roles and plan features of each operation: docs/api-contract.md, 1.4, appendix A."""
+"""Roles and plan features of each operation: docs/api-contract.md, section 1.4."""
 
 import pytest
 

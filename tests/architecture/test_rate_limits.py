@@ -1,4 +1,4 @@
-"""Rate limits and allowed methods: docs/api-contract.md, section 1.8, appendix A."""
+"""Rate limits and allowed methods: docs/api-contract.md, section 1.8."""
 
 import time
 
