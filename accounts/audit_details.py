@@ -21,6 +21,11 @@ def is_word(value: Any) -> bool:
     return value is None or isinstance(value, str | bool) or is_id(value)
 
 
+def is_text(value: Any) -> bool:
+    """Whether a value is a text, or none."""
+    return value is None or isinstance(value, str)
+
+
 def is_time(value: Any) -> bool:
     """Whether a value is a time, as details have it."""
     try:
@@ -34,17 +39,16 @@ def _or_list(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 DETAILS: dict[str, Callable[[Any], bool]] = {
-    "affiliate": _or_list(is_word),
-    "affiliate_id": _or_list(is_word),
+    "affiliate": _or_list(is_text),
     "approved": lambda it: it is None or isinstance(it, bool),
     "fields": lambda it: isinstance(it, list) and all(isinstance(x, str) for x in it),
     "group": _or_list(is_word),
-    "parent": is_word,
+    "parent": is_text,
     "payment": _or_list(is_word),
-    "program_id": lambda it: isinstance(it, list) and all(map(is_word, it)),
+    "program": _or_list(is_text),
     "status": lambda it: it != [] and _or_list(lambda x: isinstance(x, str))(it),
     "until": is_time,
-    "user_id": lambda it: it is None or is_id(it),
+    "user_id": is_text,
 }
 
 

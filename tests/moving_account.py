@@ -83,7 +83,7 @@ def fill_account(account, *, marker="qq", image=b""):
     scenario = ProgramScenario(account, email=f"mina@{marker}.example.org")
     with use_actor(owner.actor_name):
         fill_program(scenario, marker, image)
-    with use_actor("operator 1"):
+    with use_actor("operator us_1"):
         create_note(account, affiliate=scenario.mina.affiliate, text="From support", at=AT)
     create_saved_view(
         account,

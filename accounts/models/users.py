@@ -1,6 +1,7 @@
 """Staff: users, their invitations and their saved views of lists."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib.auth import get_backends
@@ -10,6 +11,7 @@ from django.db import models
 from django.utils import timezone
 
 from accounts.email_addresses import fold_email
+from accounts.ids import generate_public_id
 from accounts.models.accounts import Account, TenantModel
 from accounts.models.api_keys import Role
 
@@ -47,6 +49,8 @@ class User(AbstractBaseUser):
         Account, models.PROTECT, null=True, related_name="staff", db_index=False
     )
     email = models.EmailField(max_length=MAX_EMAIL_LENGTH)  # lower case
+    # The name in the audit log, which has no addresses. An account that moves keeps it.
+    log_id = models.CharField(max_length=32, default=partial(generate_public_id, "us"))
     role = models.CharField(max_length=16, choices=Role, default=Role.OWNER)
     is_active = models.BooleanField(default=True)
     is_superuser = models.BooleanField(default=False)
@@ -70,6 +74,7 @@ class User(AbstractBaseUser):
         verbose_name_plural = "staff users"
         constraints = [
             models.UniqueConstraint(fields=["account", "email"], name="one_staff_user_per_email"),
+            models.UniqueConstraint(fields=["account", "log_id"], name="one_staff_user_per_log_id"),
             models.UniqueConstraint(
                 fields=["email"],
                 condition=models.Q(account=None),
@@ -102,7 +107,7 @@ class User(AbstractBaseUser):
     @property
     def actor_name(self) -> str:
         """The name of the user in the audit log: an ID instead of the address."""
-        return f"{'operator' if self.is_superuser else 'staff'} {self.pk}"
+        return f"{'operator' if self.is_superuser else 'staff'} {self.log_id}"
 
     @property
     def is_staff(self) -> bool:

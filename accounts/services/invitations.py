@@ -95,7 +95,7 @@ def accept_invitation(token: str, *, password: str, at: datetime) -> User:
             ):
                 raise InvitationNotValid
             user.save(force_insert=True)
-            details = {"user_id": user.pk, "role": role}
+            details = {"user_id": user.log_id, "role": role}
             log_event(account, "invitation.accepted", invitation, at=at, **details)
             log_event(account, "staff.created", account, at=at, **details)
     except NotAccountOwner:

@@ -75,7 +75,7 @@ def create_staff_user(
             if by is not None:
                 lock_all_staff(account, by=by)
             user.save(force_insert=True)
-            log_event(account, "staff.created", account, at=at, user_id=user.pk, role=role)
+            log_event(account, "staff.created", account, at=at, user_id=user.log_id, role=role)
     except IntegrityError:
         if account.staff.filter(email=email).exists():
             raise DuplicateStaffUser(email=email) from None
@@ -99,7 +99,7 @@ def reset_password(account: Account, *, email: str, by: User | None = None, at: 
         user.password_reset_by = by
         user.password_reset_at = None if by is None else at
         update_credentials(account, user)
-        log_event(account, "staff.password_reset", account, at=at, user_id=user.pk)
+        log_event(account, "staff.password_reset", account, at=at, user_id=user.log_id)
         remove_second_factor(user, at=at)
     return password
 
@@ -147,7 +147,7 @@ def set_password(user: User, password: str, *, at: datetime) -> None:
                 "staff.password_changed",
                 user.account,
                 at=at,
-                user_id=user.pk,
+                user_id=user.log_id,
             )
     user.password = hashed
 
@@ -162,7 +162,7 @@ def remove_second_factor(user: User, *, at: datetime) -> None:
 def log_second_factor_change(user: User, kind: str, *, at: datetime) -> None:
     """Log an event about the second factor of a staff user; operators have no log."""
     if user.account is not None:
-        log_event(user.account, kind, user.account, at=at, user_id=user.pk)
+        log_event(user.account, kind, user.account, at=at, user_id=user.log_id)
 
 
 def update_role(account: Account, *, email: str, role: str, by: User | None, at: datetime) -> User:
@@ -180,7 +180,7 @@ def update_role(account: Account, *, email: str, role: str, by: User | None, at:
                 "staff.role_changed",
                 account,
                 at=at,
-                user_id=user.pk,
+                user_id=user.log_id,
                 role=[old_role, role],
             )
     return user
@@ -195,7 +195,7 @@ def deactivate_staff_user(account: Account, *, email: str, by: User | None, at: 
             user.is_active = False
             user.set_unusable_password()
             update_credentials(account, user)
-            log_event(account, "staff.deactivated", account, at=at, user_id=user.pk)
+            log_event(account, "staff.deactivated", account, at=at, user_id=user.log_id)
     return user
 
 
@@ -210,7 +210,7 @@ def activate_staff_user(account: Account, *, email: str, by: User | None, at: da
         user.set_password(password)
         user.password_reset_at, user.password_reset_by = (at if by else None), by
         update_credentials(account, user)
-        log_event(account, "staff.activated", account, at=at, user_id=user.pk)
+        log_event(account, "staff.activated", account, at=at, user_id=user.log_id)
         remove_second_factor(user, at=at)
     return password
 

@@ -1,51 +1,67 @@
-"""Rates of programs in the audit log, whose subjects are made of primary keys."""
+"""Rates of programs in the audit log, whose subjects are made of several IDs."""
 
-import re
+from django.db.models import Q
 
-from accounts.audit_details import is_id
 from accounts.tenant_admin import filter_for_user
 from payouts.models.commission_types import CommissionType
 from tracking.models.affiliates import AffiliateGroup
 from tracking.models.programs import Program
 
-# `commissiontype:PROGRAM/ID`, `level:PROGRAM/NUMBER` and `grouprate:TYPE/GROUP`.
-SUBJECT = re.compile(r"(commissiontype|level|grouprate):([0-9]{1,18})/(.{1,64})")
+# `commissiontype:PROGRAM/TYPE`, `level:PROGRAM/NUMBER`, `grouprate:PROGRAM/TYPE/GROUP`.
+RATES = {"commissiontype": 2, "level": 2, "grouprate": 3}
 
 
-def name_rates(user, subjects) -> dict[str, str]:
-    """Map the subjects that are rates to their names, as far as the user may see what
-    they are made of."""
-    found = [match for each in subjects if (match := SUBJECT.fullmatch(each))]
+def name_rates(user, entries) -> dict[tuple[int, str], str]:
+    """Map accounts and subjects that are rates to their names, as far as the user may
+    see what they are made of."""
+    found = {}
+    for entry in entries:
+        kind, _, name = entry.subject.partition(":")
+        if len(parts := name.split("/")) == RATES.get(kind):
+            found[entry.account_id, entry.subject] = (kind, *parts)
     if not found:
         return {}
-    type_ids = {int(each[2]) for each in found if each[1] == "grouprate"}
-    types = load(user, CommissionType, type_ids, "program_id", "title")
-    program_ids = {int(each[2]) for each in found if each[1] != "grouprate"}
-    program_ids |= {program_id for program_id, _title in types.values()}
-    programs = load(user, Program, program_ids, "title", "slug")
-    named = {each[3] for each in found if each[1] == "grouprate"}
-    group_ids = {int(each) for each in named if each.isdecimal()}
-    groups = load(user, AffiliateGroup, group_ids, "title", "public_id")
-    names = {}
-    for each in found:
-        kind, pk, rest = each[1], int(each[2]), each[3]
-        if kind == "grouprate" and pk in types:
-            program_id, title = types[pk]
-            group = groups.get(int(rest)) if rest.isdecimal() else None
-            program = programs.get(program_id)
-            if group and program:
-                names[each[0]] = f"rate {title} of the group {group[0]} in {program[0]}"
-        elif kind == "level" and pk in programs:
-            names[each[0]] = f"level {rest} of {programs[pk][0]}"
-        elif kind == "commissiontype" and pk in programs:
-            names[each[0]] = f"commission type {rest} of {programs[pk][0]}"
-    return names
+    programs = load_titles(user, Program, "slug", {parts[1] for parts in found.values()})
+    rated = [parts for parts in found.values() if parts[0] == "grouprate"]
+    groups = load_titles(user, AffiliateGroup, "public_id", {parts[3] for parts in rated})
+    types = load_types(user, rated)
+    return {
+        (account, subject): text
+        for (account, subject), parts in found.items()
+        if (text := describe_rate(account, parts, programs, groups, types))
+    }
 
 
-def load(user, model, pks, *columns: str) -> dict:
-    """Map primary keys to values of the rows that the user may see."""
-    wanted = [pk for pk in pks if is_id(pk)]
-    if not wanted:
+def describe_rate(account: int, parts, programs, groups, types) -> str:
+    """Return the rate in words; "" if the user may not see what it is made of."""
+    kind, program, name, *group = parts
+    program_title = programs.get((account, program))
+    if program_title and kind == "level":
+        return f"level {name} of {program_title}"
+    if program_title and kind == "commissiontype":
+        return f"commission type {name} of {program_title}"
+    title, group_title = types.get((account, program, name)), groups.get((account, *group))
+    if program_title and title and group_title:
+        return f"rate {title} of the group {group_title} in {program_title}"
+    return ""
+
+
+def load_titles(user, model, column: str, values) -> dict[tuple[int, str], str]:
+    """Map accounts and IDs to the titles of the rows that the user may see."""
+    if not values:
         return {}
-    rows = filter_for_user(model.objects.filter(pk__in=wanted), user)
-    return {pk: values for pk, *values in rows.values_list("pk", *columns)}
+    rows = filter_for_user(model.objects.filter(**{f"{column}__in": values}), user)
+    return {(pk, name): title for pk, name, title in rows.values_list("account", column, "title")}
+
+
+def load_types(user, rated) -> dict[tuple[int, str, str], str]:
+    """Map accounts, programs and commission types to their titles."""
+    if not rated:
+        return {}
+    named = Q(
+        program__slug__in={parts[1] for parts in rated},
+        identifier__in={parts[2] for parts in rated},
+    )
+    rows = filter_for_user(CommissionType.objects.filter(named), user)
+    columns = ("account", "program__slug", "identifier", "title")
+    return {(pk, program, name): title for pk, program, name, title in rows.values_list(*columns)}

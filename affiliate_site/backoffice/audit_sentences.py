@@ -1,7 +1,7 @@
 """Audit log entries as sentences: who did what to which object, with a link to it.
 
-The sentences of the kinds are in `accounts/events.py`. Entries name users, affiliates
-and programs by the primary keys of their rows. A page looks up the names and objects of
+The sentences of the kinds are in `accounts/events.py`. Entries name users and affiliates
+by IDs of the audit log, programs by their IDs. A page looks up the names and objects of
 all its entries with one query per model.
 """
 
@@ -15,13 +15,12 @@ from itertools import groupby
 from typing import Any
 
 from django.apps import apps
-from django.db.models import Q
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
-from accounts.audit_details import IDS, drop_odd_details, is_id
+from accounts.audit_details import IDS, drop_odd_details
 from accounts.events import EVENT_SENTENCES
 from accounts.models.users import User
 from accounts.tenant_admin import filter_for_user
@@ -56,7 +55,7 @@ from tracking.models.sources import Coupon
 # Models of subjects whose rows are looked up: model, the field with the name by which
 # entries call a row, and the relations to load.
 SUBJECT_MODELS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
-    "affiliate": (Affiliate, "pk", ()),
+    "affiliate": (Affiliate, "log_id", ()),
     "commission": (Commission, "pk", ("affiliate",)),
     "connection": (Connection, "public_id", ()),
     "conversion": (Conversion, "pk", ()),
@@ -88,7 +87,7 @@ STATUS_PREDICATES = {
 }
 APPROVAL_WORDS = {True: "approved", None: "pending", False: "disapproved"}
 APPROVAL_DETAILS = ("approved", "previous_approved")
-ACTOR_PATTERN = re.compile(r"(?:staff|operator) ([0-9]+)")
+ACTOR_PATTERN = re.compile(r"(?:staff|operator) (\w+)")
 ROW_ACTOR_PATTERN = re.compile(r"(affiliate|connection) (\w+)")
 AFFILIATE_SUFFIX = " (affiliate)"  # of an actor
 OWN_PATTERN = re.compile(r"\bthe ([^{}]+) of \{\}")  # what a subject changed of itself
@@ -99,12 +98,12 @@ SENTENCE_PARAMETER_PATTERN = re.compile(r"\{(\w+)\}")
 class Names:
     """The names and rows that the entries of a page refer to and the user may see."""
 
-    emails: dict[int, str]  # of users, by primary key
-    slugs: dict[int, str]  # of affiliates, by primary key
-    programs: dict[int | str, str]  # titles, by primary key, and by ID of one account
-    rates: dict[str, str]  # in words, by subject
+    emails: dict[str, str]  # of users, by ID in the log
+    slugs: dict[str, str]  # of affiliates, by ID in the log
+    programs: dict[tuple[int, str], str]  # titles, by account and ID
+    rates: dict[tuple[int, str], str]  # in words, by account and subject
     groups: dict[str, str]  # titles, by public ID
-    coupons: dict[str, str]  # of today, by the subject of their enrollment
+    coupons: dict[tuple[int, str], str]  # of today, by account and enrollment
     rows: dict[tuple[str, str], Any]  # subjects, by model name and name in the entry
     returned: set[str]  # IDs of canceled payments that the bank refused or returned
 
@@ -116,13 +115,13 @@ def find_names(user, entries, actors=()) -> Names:
     user_ids = {parse_actor_id(actor) for actor in actors}
     details = [drop_odd_details(entry.details) for entry in entries]
     user_ids |= {each.get("user_id") for each in details}
+    users = filter_for_user(User.objects.filter(log_id__in=user_ids - {None}), user)
     groups = {it for each in details if isinstance(it := each.get("group"), str)}
-    programs = find_programs(user, entries, details)
     return Names(
-        emails=find_column(User, user, "email", pk__in=user_ids - {None}),
-        slugs={row.pk: row.slug for row in rows.values() if isinstance(row, Affiliate)},
-        programs=programs,
-        rates=name_rates(user, [entry.subject for entry in entries]),
+        emails=dict(users.values_list("log_id", "email")),
+        slugs={row.log_id: row.slug for row in rows.values() if isinstance(row, Affiliate)},
+        programs=find_programs(user, entries, details),
+        rates=name_rates(user, entries),
         groups=dict(
             filter_for_user(AffiliateGroup.objects.all(), user)
             .filter(public_id__in=groups)
@@ -150,14 +149,14 @@ def find_returned(rows: dict[tuple[str, str], Any], entries) -> set[str]:
     return {payments[pk].public_id for pk in returned}
 
 
-def parse_enrollment(entry) -> tuple[int, int] | None:
-    """Return the keys of program and affiliate of an entry about an enrollment."""
-    program, _, affiliate = entry.subject.removeprefix("enrollment:").partition("/")
-    pks = parse_id(program), parse_id(affiliate)
-    return None if None in pks else pks  # type: ignore[return-value]
+def parse_enrollment(entry) -> tuple[str, str] | None:
+    """Return program and affiliate of an entry about an enrollment."""
+    model_name, _, name = entry.subject.partition(":")
+    program, separator, affiliate = name.partition("/")
+    return (program, affiliate) if model_name == "enrollment" and separator else None
 
 
-def find_coupons(user, entries) -> dict[str, str]:
+def find_coupons(user, entries) -> dict[tuple[int, str], str]:
     """Map enrollments whose coupon changed to the coupon that they have now: the log
     has none, because it may name a person who is erased."""
     pairs = [
@@ -170,44 +169,36 @@ def find_coupons(user, entries) -> dict[str, str]:
         return {}
     programs, affiliates = zip(*pairs, strict=True)
     rows = Coupon.objects.filter(
-        enrollment__program__in=programs, enrollment__affiliate__in=affiliates
+        enrollment__program__slug__in=programs, enrollment__affiliate__log_id__in=affiliates
     )
-    keys = ("enrollment__program", "enrollment__affiliate", "code")
+    keys = ("account", "enrollment__program__slug", "enrollment__affiliate__log_id", "code")
     return {
-        f"enrollment:{program}/{affiliate}": code
-        for program, affiliate, code in filter_for_user(rows, user).values_list(*keys)
+        (account, f"enrollment:{program}/{affiliate}"): code
+        for account, program, affiliate, code in filter_for_user(rows, user).values_list(*keys)
     }
 
 
-def find_programs(user, entries, details) -> dict[int | str, str]:
-    """Map the primary keys of programs that entries name to their titles; for staff,
-    whose account has each of them once, their IDs, too."""
-    pks = {pk for each in details for pk in each.get("program_id", ()) if is_id(pk)}
-    pks |= {pair[0] for entry in entries if (pair := parse_enrollment(entry))}
-    slugs = {it for each in details if isinstance(it := each.get("program"), str)}
+def find_programs(user, entries, details) -> dict[tuple[int, str], str]:
+    """Map the accounts and IDs of programs that entries name to their titles."""
+    slugs = {pair[0] for entry in entries if (pair := parse_enrollment(entry))}
+    for each in details:
+        value = each.get("program")
+        slugs |= {it for it in (value if isinstance(value, list) else [value]) if it}
     subjects = map(parse_subject, entries)
     slugs |= {name for model_name, name in subjects if model_name == "program"}
-    if not (pks or slugs):
+    if not slugs:
         return {}
-    found = Q(pk__in=pks)
-    if user.account_id is not None:
-        found |= Q(slug__in=slugs)
-    rows = filter_for_user(Program.objects.filter(found), user)
-    titles = list(rows.values_list("pk", "slug", "title"))
-    by_slug = {slug: title for _, slug, title in titles if user.account_id is not None}
-    return by_slug | {pk: title for pk, _, title in titles}
+    rows = filter_for_user(Program.objects.filter(slug__in=slugs), user)
+    return {
+        (account, slug): title
+        for account, slug, title in rows.values_list("account", "slug", "title")
+    }
 
 
-def find_column(model, user, column: str, **conditions) -> dict[int, str]:
-    """Map the primary keys of rows that the user may see to the values of a column."""
-    rows = filter_for_user(model.objects.filter(**conditions), user)
-    return dict(rows.values_list("pk", column))
-
-
-def parse_actor_id(actor: str | None) -> int | None:
-    """Return the primary key of the user who is the actor; None if it is no user."""
+def parse_actor_id(actor: str | None) -> str | None:
+    """Return the ID of the user who is the actor; None if it is no user."""
     match = ACTOR_PATTERN.fullmatch(actor or "")
-    return parse_id(match[1]) if match else None
+    return match[1] if match else None
 
 
 def parse_id(text: str) -> int | None:
@@ -221,7 +212,7 @@ def find_named_rows(user, entries, actors) -> dict[tuple[str, str], Any]:
     may see, by (model name, name)."""
     names: dict[str, set[str]] = defaultdict(set)
     for entry in entries:
-        names["affiliate"] |= {str(pk) for pk in list_named_affiliates(entry)}
+        names["affiliate"] |= set(list_named_affiliates(entry))
     matches = (ROW_ACTOR_PATTERN.fullmatch(actor or "") for actor in actors)
     subjects = [(match[1], match[2]) for match in matches if match]
     for model_name, name in (*subjects, *map(parse_subject, entries)):
@@ -238,33 +229,31 @@ def find_named_rows(user, entries, actors) -> dict[tuple[str, str], Any]:
     return rows
 
 
-def list_named_affiliates(entry) -> list[int]:
-    """Return the primary keys of affiliates in the details of an entry: the parent, the
-    old and the new affiliate, and who is in a payout run or not."""
+def list_named_affiliates(entry) -> list[str]:
+    """Return the IDs of affiliates in the details of an entry: the parent, the old and
+    the new affiliate, and who is in a payout run or not."""
     details = drop_odd_details(entry.details)
-    affiliate = details.get("affiliate", details.get("affiliate_id"))
-    pks = affiliate if isinstance(affiliate, list) else [affiliate]
-    return [pk for pk in (details.get("parent"), *pks) if is_id(pk)]
+    affiliate = details.get("affiliate")
+    names = affiliate if isinstance(affiliate, list) else [affiliate]
+    return [name for name in (details.get("parent"), *names) if isinstance(name, str)]
 
 
 def name_details(entry, names: Names) -> dict[str, Any]:
-    """Return a copy of the details with names instead of primary keys, and with what
-    an enrollment is part of."""
+    """Return a copy of the details with names instead of IDs, and with what an
+    enrollment is part of."""
     details = drop_odd_details(entry.details)
-    pair = parse_enrollment(entry)
-    if pair and "program" not in details:
-        details.setdefault("program_id", [pair[0]])
-    if entry.subject in names.coupons and "coupon" in details.get("fields", ()):
-        details["coupon now"] = names.coupons[entry.subject]
+    if pair := parse_enrollment(entry):
+        details.setdefault("program", pair[0])
+    enrollment = entry.account_id, entry.subject
+    if enrollment in names.coupons and "coupon" in details.get("fields", ()):
+        details["coupon now"] = names.coupons[enrollment]
     if "until" in details:  # of a released commission
         details["until"] = format_datetime(datetime.fromisoformat(details["until"]))
-    for old in ("affiliate_id", "program_id"):
-        if old in details:
-            details[old.removesuffix("_id")] = details.pop(old)
+    programs = {slug: it for (pk, slug), it in names.programs.items() if pk == entry.account_id}
     for name, known in (
         ("user_id", names.emails),
         ("parent", names.slugs),
-        ("program", names.programs),
+        ("program", programs),
         ("affiliate", names.slugs),
     ):
         if name in details:
@@ -327,10 +316,10 @@ def link_subject(entry, names: Names, *, has_amount: bool) -> SafeString | str:
         list_name, title = SUBJECT_LISTS[model_name]
         url, term = reverse(f"admin:{list_name}_changelist"), name.rstrip("…")
         if model_name == "program":
-            name = names.programs.get(name, name)
+            name = names.programs.get((entry.account_id, name), name)
         return format_html('<a href="{}?q={}">{} {}</a>', url, term, title, name)
-    if entry.subject in names.rates:
-        return names.rates[entry.subject]
+    if rate := names.rates.get((entry.account_id, entry.subject)):
+        return rate
     if name.replace(" ", "") == model_name:  # the only one of an account
         return name
     return f"{name_models().get(model_name, model_name)} {name}"

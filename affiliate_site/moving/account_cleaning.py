@@ -24,6 +24,7 @@ from accounts.services.accounts import detect_media_type, validate_settings
 from accounts.services.outbox import MACRO_PATTERN, validate_macros
 from accounts.services.webhooks import validate_event_names, validate_url
 from affiliate_site.creative_images import FILE_NAME, MEDIA_TYPES
+from affiliate_site.moving.account_references import SUBJECTS
 from affiliate_site.moving.account_tables import LEFT_OUT_ROWS, list_tables
 from affiliate_site.moving.json_shapes import SHAPES, check_shape
 from payouts.services.payout_settings import validate_payer
@@ -54,7 +55,6 @@ PATTERNS = {
     # Other programs' old links have more characters than ours.
     "code": re.compile(r"[^\x00-\x20\x7f-\xa0\u2000-\u200f\u2028-\u202f<>\"'\\]+"),
 }
-ACTOR = re.compile(r"(?:staff|operator|affiliate) (.*)", re.DOTALL)
 HASH_COSTS = ("time_cost", "memory_cost", "parallelism", "iterations")
 # What values of a file raise that no exporter writes.
 VALUE_ERRORS = (
@@ -225,9 +225,9 @@ def _check_user(row: dict[str, Any]) -> None:
 
 
 def _check_log_entry(row: dict[str, Any]) -> None:
-    match = ACTOR.fullmatch(row["actor"] or "")
-    if match and not (match[1].isdecimal() and len(match[1]) <= len(str(IDS.stop))):
-        raise ValueError(f"actor: {row['actor']!r} names no row")
+    kind, _, name = row["subject"].partition(":")
+    if kind in SUBJECTS and not (name.isdecimal() and name.isascii() and int(name) in IDS):
+        raise ValueError(f"subject: {row['subject']!r} names no row")
     if name := find_odd_detail(row["details"]):
         raise ValueError(f"details: {name} is not what is logged")
 

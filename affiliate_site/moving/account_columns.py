@@ -23,7 +23,7 @@ EXPORTED = {
     "accounts.Logo": "media_type image",
     "accounts.SavedView": "user list name query created_at",
     "accounts.User": (
-        "password last_login email role is_active is_superuser created_at"
+        "password last_login email log_id role is_active is_superuser created_at"
         " password_reset_at password_reset_by"
     ),
     "accounts.WebhookEndpoint": (
@@ -33,7 +33,7 @@ EXPORTED = {
     "tracking.Affiliate": (
         "firstname lastname email email_folded company_name company_description"
         " address address_two postal_code city state country meta_data created_at"
-        " promoted_at deleted_at slug password custom_fields parent group"
+        " promoted_at deleted_at slug log_id password custom_fields parent group"
         " promotion_method language bounced_email notices invited_at signed_in_at"
         " deletion_asked_at"
     ),

@@ -3,7 +3,6 @@
 The file has personal and bank data in clear, and no secrets but hashes.
 """
 
-import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,13 +22,9 @@ from affiliate_site.moving.account_files import (
     TableSize,
     create_file,
     list_columns,
-    list_migrations,
     serialize,
 )
-from affiliate_site.moving.account_references import ACTORS
 from affiliate_site.moving.account_tables import AccountTable, list_tables
-
-OPERATOR = re.compile(r"operator [0-9]+")
 
 
 @dataclass
@@ -97,7 +92,6 @@ def _build_manifest(account: Account, sizes: dict[str, TableSize]) -> dict[str, 
     return {
         "format": FORMAT,
         "version": VERSION,
-        "migrations": list_migrations(),
         "account": {"slug": account.slug},
         "plan": account.plan.name,
         "tables": [
@@ -108,13 +102,12 @@ def _build_manifest(account: Account, sizes: dict[str, TableSize]) -> dict[str, 
 
 
 def _list_values(table: AccountTable, account: Account) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table, with operators of this installation left out."""
+    """Yield the rows of a table, without the operator who has reset a password."""
     columns = table.columns
     attributes = ["pk", *(column.field.attname for column in columns.values())]
     encoders = [
         (name, column.encode) for name, column in columns.items() if column.encode is not None
     ]
-    actors = [name for name in columns if f"{table.label}.{name}" in ACTORS]
     staff: set[int] = set()
     if "password_reset_by" in columns:
         staff = set(account.staff.values_list("pk", flat=True))
@@ -124,9 +117,6 @@ def _list_values(table: AccountTable, account: Account) -> Iterator[dict[str, An
         for name, encode in encoders:
             if values[name] is not None:
                 values[name] = encode(values[name])
-        for name in actors:
-            if values[name] and OPERATOR.fullmatch(values[name]):
-                values[name] = "operator"
         if staff and values["password_reset_by"] not in staff:
             values["password_reset_by"] = None
         yield values

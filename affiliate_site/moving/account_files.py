@@ -15,14 +15,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from django.db import connection
-from django.db.migrations.recorder import MigrationRecorder
-
 from accounts.errors import InvalidInput
 from affiliate_site.moving.account_tables import list_tables
 
 FORMAT = "affiliate account"
-VERSION = 1
+VERSION = 2  # raised when stored values change their meaning; 1 had numbers of people
 # Of files that are read.
 MAX_LINE_BYTES = 64 * 1024**2  # of an image
 MAX_ROW_BYTES = 8 * 1024**2
@@ -32,8 +29,10 @@ MAX_ID = 2**40  # JavaScript reads 2**53
 MAX_ID_SPAN = 2**34  # between the first and the last ID of a table
 COMPRESSION_LEVEL = 6
 GZIP_MAGIC = b"\x1f\x8b"
+OTHER_RELEASE = (
+    "another release wrote it; bring both installations to the same one and export it again"
+)
 IMAGES = "images"  # the last table: files of creatives
-APPS = ("accounts", "tracking", "payouts")
 
 
 class InvalidAccountFile(InvalidInput):
@@ -48,12 +47,6 @@ class TableSize(NamedTuple):
     rows: int
     first_id: int
     last_id: int
-
-
-def list_migrations() -> list[str]:
-    """Return the migrations of this installation's database."""
-    applied = MigrationRecorder(connection).applied_migrations()
-    return sorted(f"{app}.{name}" for app, name in applied if app in APPS)
 
 
 def list_columns() -> dict[str, list[str]]:
@@ -208,15 +201,7 @@ class AccountFileReader:
             raise self.build_error("this is not the file of an account")
         if manifest.get("version") != VERSION:
             raise self.build_error(
-                f"version {manifest.get('version')!r}; this release reads {VERSION}"
-            )
-        found = manifest.get("migrations")
-        if found != list_migrations():
-            names = found if isinstance(found, list) else []
-            other = sorted(set(map(str, names)) ^ set(list_migrations()))
-            raise self.build_error(
-                "another release wrote it: bring both installations to the same one"
-                f" and migrate ({', '.join(other[:3])})"
+                f"its format is {manifest.get('version')!r} and not {VERSION}: {OTHER_RELEASE}"
             )
 
     def _check_columns(
@@ -224,10 +209,11 @@ class AccountFileReader:
     ) -> None:
         if table not in expected or table not in found:
             state = "missing" if table in expected else "unknown"
-            raise self.build_error(f"table {table} is {state}")
+            raise self.build_error(f"table {table} is {state}: {OTHER_RELEASE}")
         if found[table] != expected[table]:
             other = sorted(set(map(str, found[table])) ^ set(expected[table]))
-            raise self.build_error(f"columns of {table} differ: {', '.join(other)}")
+            differing = ", ".join(other)
+            raise self.build_error(f"columns of {table} differ ({differing}): {OTHER_RELEASE}")
 
 
 def _refuse_constant(name: str) -> None:

@@ -182,7 +182,7 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             }
             for row in list_acceptances(affiliate)
         ],
-        "events": _list_audit_entries(account, f"affiliate:{affiliate.pk}"),
+        "events": _list_audit_entries(account, f"affiliate:{affiliate.log_id}"),
     }
 
 

@@ -66,6 +66,10 @@ class CommissionType(TenantModel):
     def __str__(self) -> str:
         return f"{self.program_id}/{self.identifier}"
 
+    @property
+    def log_id(self) -> str:
+        return f"{self.program.slug}/{self.identifier}"
+
 
 class GroupRate(TenantModel):
     """The rate of a commission type for the affiliates of a group."""
@@ -89,6 +93,10 @@ class GroupRate(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.commission_type_id}/{self.group_id}"
+
+    @property
+    def log_id(self) -> str:
+        return f"{self.commission_type.log_id}/{self.group.public_id}"
 
 
 MIN_PARENT_LEVEL = 2  # level 1 is the affiliate of the conversion
@@ -126,3 +134,7 @@ class Level(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.program_id}/{self.level}"
+
+    @property
+    def log_id(self) -> str:
+        return f"{self.program.slug}/{self.level}"

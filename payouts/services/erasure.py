@@ -64,7 +64,7 @@ MIN_TEXT_LENGTH = 3  # of what is searched in texts
 
 # Subjects of the audit log → rows of the account, and the column of their name.
 SUBJECT_ROWS = {
-    "affiliate": ("affiliates", "pk"),
+    "affiliate": ("affiliates", "log_id"),
     "prospect": ("prospects", "public_id"),
     "customer": ("customers", "public_id"),
     "conversion": ("conversions", "pk"),
@@ -295,7 +295,7 @@ class _PersonTexts:
         self.order_ids = {order_id for order_id in sales.values() if order_id}
         self.order_ids.update(former_ids.values_list("external_id", flat=True))
         self.subjects = [
-            *(f"affiliate:{affiliate.pk}" for affiliate in people.affiliates),
+            *(f"affiliate:{affiliate.log_id}" for affiliate in people.affiliates),
             *(f"prospect:{prospect.public_id}" for prospect in people.prospects),
             *(f"customer:{customer.public_id}" for customer in people.customers),
             *(f"conversion:{pk}" for pk in sales),
@@ -339,7 +339,7 @@ class _PersonTexts:
         if event.kind in ENROLLMENT_EVENTS:
             program = event.details.get("program")
             rows: Any = self.account.enrollments.filter(program__slug=program)
-            return rows.filter(affiliate=key).first()  # type: ignore[no-any-return]
+            return rows.filter(affiliate__log_id=key).first()  # type: ignore[no-any-return]
         if name not in SUBJECT_ROWS:
             return None
         manager, column = SUBJECT_ROWS[name]

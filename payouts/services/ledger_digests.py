@@ -19,7 +19,7 @@ that rewrites covered rows breaks the chain.
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -54,14 +54,15 @@ class CoveredTable:
     """A table whose rows are covered by the digests.
 
     `columns` never change. An `audited` column changes together with an audit log
-    entry, whose details have the old and the new value under the name of the column.
+    entry, whose details have the old and the new value under the name of the column:
+    `audited` maps it to what names a row of another table.
     The audit log names a row by its `subject` column; `created_event` is the kind of
     the first entry about a row, empty if the table has no entries.
     """
 
     model: type[models.Model]
     columns: tuple[str, ...]
-    audited: tuple[str, ...] = ()
+    audited: Mapping[str, str] = field(default_factory=dict)
     created_event: str = ""
     subject: str = "id"
 
@@ -71,7 +72,7 @@ class CoveredTable:
 
     @property
     def columns_to_read(self) -> tuple[str, ...]:
-        return ("id", "account_id", "created_at", *self.columns, *self.audited)
+        return ("id", "account_id", "created_at", *self.columns, *self.audited.values())
 
     def get_subject(self, row: dict[str, Any]) -> str:
         """Return the subject of the row's audit log entries."""
@@ -107,7 +108,12 @@ COVERED_TABLES = (
     CoveredTable(
         Conversion,
         columns=(),
-        audited=("affiliate_id", "program_id", "amount", "currency"),
+        audited={
+            "affiliate": "affiliate__log_id",
+            "program": "program__slug",
+            "amount": "amount",
+            "currency": "currency",
+        },
         created_event="conversion.created",
     ),
     CoveredTable(
@@ -124,7 +130,7 @@ COVERED_TABLES = (
             "bonus_id",
             "period_start",
         ),
-        audited=("sub_amount", "amount"),
+        audited={"sub_amount": "sub_amount", "amount": "amount"},
         created_event="commission.created",
     ),
 )
@@ -371,7 +377,7 @@ def _compare_with_audit_log(
     for _, subject, kind, details in _list_log_entries(table, account, subjects):
         if kind == table.created_event:
             created.add(subject)
-        if not details.keys().isdisjoint(table.audited):
+        if details.keys() & table.audited.keys():
             changes[subject].append(details)
     missing = [subject for subject in subjects if subject not in created]
     if missing:
@@ -393,7 +399,7 @@ def _list_log_entries(
     """
     is_needed = Q(kind=table.created_event)
     if table.audited:
-        is_needed |= Q(details__has_any_keys=table.audited)
+        is_needed |= Q(details__has_any_keys=list(table.audited))
     rows = account.audit_log.filter(is_needed, subject__in=subjects)
     return sorted(rows.values_list("id", "subject", "kind", "details"))
 
@@ -407,12 +413,13 @@ def _undo_changes(
     other change the old value of the next.
     """
     for details in reversed(changes):
-        for column in table.audited:
-            if column in details:
-                parse: Any = table.model._meta.get_field(column)
-                old, new = map(parse.to_python, details[column])
+        for name, column in table.audited.items():
+            if name in details:
+                column_field: Any = table.model._meta.get_field(name)
+                parse = str if column_field.is_relation else column_field.to_python
+                old, new = map(parse, details[name])
                 if new != row[column]:
-                    yield f"{column} {row[column]}", f"{column} {new}"
+                    yield f"{name} {row[column]}", f"{name} {new}"
                 row[column] = old
 
 

@@ -204,7 +204,7 @@ def take_out(account: Account, *, pk: int, reason: str, at: datetime) -> PayoutL
         affiliate, currency = line.affiliate, line.currency
         withhold_balance(account, affiliate, currency=currency, reason=reason, at=at)
         line.update_row(state=PayoutLineState.TAKEN_OUT, reason=LeftOutReason.WITHHELD, note=reason)
-        log_event(account, "payout_run.taken_out", line.run, at=at, affiliate_id=affiliate.pk)
+        log_event(account, "payout_run.taken_out", line.run, at=at, affiliate=affiliate.log_id)
     return line
 
 
@@ -215,7 +215,7 @@ def put_back(account: Account, *, pk: int, at: datetime) -> PayoutLine:
         affiliate = line.affiliate
         lift_if_withheld(account, affiliate, currency=line.currency, at=at)
         line.update_row(state=PayoutLineState.INCLUDED, reason="", note="")
-        log_event(account, "payout_run.put_back", line.run, at=at, affiliate_id=affiliate.pk)
+        log_event(account, "payout_run.put_back", line.run, at=at, affiliate=affiliate.log_id)
     return line
 
 

@@ -62,7 +62,7 @@ def _queue_mails(account: Account, pks: Sequence[int], *, day: date, url: str, a
         count += queue_mail(
             affiliate,
             kind=SALES_MAIL,
-            about=f"{affiliate.pk}-{day}",
+            about=f"{affiliate.log_id}-{day}",
             subject=subject,
             text=text,
             at=at,

@@ -21,7 +21,7 @@ TEXT_TYPES = (
 OPTIONAL_APPS = ("otp_totp",)
 
 # Settings, numbers and random IDs, texts about goods. Columns with choices name nobody.
-OTHER_COLUMNS_OF_ALL_TABLES = ("currency", "public_id")
+OTHER_COLUMNS_OF_ALL_TABLES = ("currency", "log_id", "public_id")
 OTHER_COLUMNS = {
     "accounts.Account": ("slug name customer_email_keys default_currency time_zone link_color"),
     "accounts.ApiKey": "digest prefix name",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar, Self
 
 from django.db import models
@@ -9,6 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from accounts.email_addresses import fold_email
+from accounts.ids import generate_public_id
 from accounts.models.accounts import (
     TenantModel,
     TenantQuerySet,
@@ -102,6 +104,8 @@ class Affiliate(Person):
     """
 
     slug = models.CharField("ID", max_length=64)
+    # The name in the audit log: the slug is made of the person's name.
+    log_id = models.CharField(max_length=32, default=partial(generate_public_id, "af"))
     password = models.CharField(max_length=255)
     custom_fields = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     parent = models.ForeignKey("self", models.PROTECT, null=True, related_name="+", db_index=False)
@@ -130,6 +134,7 @@ class Affiliate(Person):
         default_related_name = "affiliates"
         constraints = [
             models.UniqueConstraint(fields=["account", "slug"], name="one_affiliate_per_slug"),
+            models.UniqueConstraint(fields=["account", "log_id"], name="one_affiliate_per_log_id"),
             models.UniqueConstraint(
                 fields=["account", "email_folded"],
                 condition=Q(deleted_at=None),
@@ -144,11 +149,6 @@ class Affiliate(Person):
 
     def __str__(self) -> str:
         return self.slug
-
-    @property
-    def log_id(self) -> int:
-        """The ID in the audit log: the slug is made of the affiliate's name."""
-        return self.pk
 
     @property
     def has_bounced(self) -> bool:

@@ -102,6 +102,10 @@ class Enrollment(TenantModel):
         return f"{self.program_id}/{self.affiliate_id}"
 
     @property
+    def log_id(self) -> str:
+        return f"{self.program.slug}/{self.affiliate.log_id}"
+
+    @property
     def awaits_fact(self) -> bool:
         """Whether the first fact approves it."""
         return self.approved is None and self.promoted_by_claim

@@ -36,6 +36,7 @@ from tracking.services.concurrency import ConcurrentUpdate
 
 NEW_CUSTOMER_VALUE = "a new customer"
 STAFF_VALUE = "chosen by staff"
+CLAIM_VALUE = "claimed by a page"
 IMPORT_VALUE = "as the source decided"
 ENROLLMENT_STATUS_BY_APPROVAL = {
     True: EnrollmentStatus.APPROVED,
@@ -215,7 +216,7 @@ def resolve_claim(account: Account, claim: Conversion | ConversionClaim) -> Reso
     )
     resolved = _resolve_affiliate(
         CLAIM,
-        str(conversion.pk),
+        CLAIM_VALUE,
         claim.program,
         claim.affiliate,
         enrollment,

@@ -41,7 +41,7 @@ from tracking.services.customers import NOT_DELETED_SQL, get_or_create_customer
 from tracking.services.warnings import find_warnings
 
 # Changes are in the audit log with both values: see payouts/services/ledger_digests.py.
-AUDITED_COLUMNS = ("affiliate_id", "program_id", "amount", "currency")
+AUDITED_COLUMNS = ("affiliate", "program", "amount", "currency")
 
 
 @compiled
@@ -188,7 +188,7 @@ def _replace_values(
     conversion: Conversion, event: str, values: Mapping[str, Any], *, at: datetime
 ) -> None:
     account = conversion.account
-    before = {name: getattr(conversion, name) for name in AUDITED_COLUMNS}
+    before = {name: getattr(conversion, name) for name in AUDITED_COLUMNS if name in values}
     mark_stale(account, [conversion], at)
     record_late_change(account, [conversion.created_at], at=at)
     conversion.update_row(**values)
@@ -207,7 +207,9 @@ def end_contest(conversion: Conversion, *, at: datetime) -> None:
 
 
 def _serialize_audited(value: Any) -> Any:
-    return format_decimal(value) if isinstance(value, Decimal) else value
+    if isinstance(value, Decimal):
+        return format_decimal(value)
+    return str(getattr(value, "log_id", value))
 
 
 def list_warnings(

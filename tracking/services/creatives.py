@@ -1,5 +1,6 @@
 """Creatives: add them, archive them, and announce them to affiliates."""
 
+import secrets
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -67,7 +68,7 @@ def create_creative(
             width=image.width if image else None,
             height=image.height if image else None,
         )
-        log_event(account, "creative.created", creative, at=at, program_id=[program.pk])
+        log_event(account, "creative.created", creative, at=at, program=program.slug)
         if announced_url:
             _queue_mails(creative, program, url=announced_url, at=at)
     return creative
@@ -117,12 +118,11 @@ def _queue_mails(creative: Creative, program: Program, *, url: str, at: datetime
                 "Hello {affiliate},\n\n{account} has something new for {program}:"
                 " {title}\n\nYou find it here, with your link in it:\n{url}\n"
             ).format(**names)
-        about = f"{creative.pk}-{affiliate.pk}"
         mails.append(
             build_mail(
                 affiliate,
                 kind=CREATIVE_MAIL,
-                about=about,
+                about=secrets.token_urlsafe(),
                 subject=subject,
                 text=text,
                 at=at,

@@ -279,7 +279,7 @@ def confirm_customer(
         mark_stale(account, [customer], at)
         values["created_at"] = at
     customer.update_row(**values)
-    affiliates = [previous.pk, affiliate.pk]
+    affiliates = [previous.log_id, affiliate.log_id]
     log_event(account, "customer.confirmed", customer, at=at, affiliate=affiliates)
     if is_other:
         fields = ["affiliate", "program"]

@@ -1,5 +1,6 @@
 """Mail to affiliates who were approved for a program, or refused."""
 
+import secrets
 from datetime import datetime
 
 from django.utils.translation import gettext as _
@@ -52,7 +53,7 @@ def queue_decision_mail(
         queue_mail(
             affiliate,
             kind=DECISION_MAIL,
-            about=f"{enrollment.pk}-{at:%Y%m%dT%H%M%S.%f}",
+            about=secrets.token_urlsafe(),
             subject=subject.format(**names),
             text=body,
             at=at,

@@ -127,10 +127,10 @@ def set_parent(
         )
         if parent is not None:
             _ensure_no_cycle(account, affiliate, parent)
-        parent_pk = parent.log_id if parent else None
-        if affiliate.parent_id != parent_pk:
+        if affiliate.parent_id != (parent.pk if parent else None):
             affiliate.update_row(parent=parent)
-            record_change(account, "affiliate.updated", affiliate, at=at, parent=parent_pk)
+            parent_name = parent.log_id if parent else None
+            record_change(account, "affiliate.updated", affiliate, at=at, parent=parent_name)
     return affiliate
 
 

@@ -121,7 +121,7 @@ def queue_security_mail(
             affiliate.email,
             affiliate=None if kind == ERASURE_MAIL else affiliate,
             kind=kind,
-            about=f"{affiliate.pk}-{at:%Y%m%dT%H%M%S%f}",
+            about=f"{affiliate.log_id}-{at:%Y%m%dT%H%M%S%f}",
             subject=str(subject).format(**values),
             text=str(text).format(**values),
             at=at,

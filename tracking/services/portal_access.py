@@ -190,7 +190,7 @@ def act_as(affiliate: Affiliate) -> Iterator[None]:
 
     The caller is who finds the affiliate: the page by a session, a service by a link.
     """
-    with use_actor(f"affiliate {affiliate.pk}", get_actor().trace_id):
+    with use_actor(f"affiliate {affiliate.log_id}", get_actor().trace_id):
         yield
 
 

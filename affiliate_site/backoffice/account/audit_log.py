@@ -37,7 +37,7 @@ AFFILIATE_PREFIX = "affiliate:"
 SUBJECT_SEPARATOR_PATTERN = re.compile(r"\s*:\s*|\s+")
 # What belongs to an affiliate: the relation, and how entries call its rows.
 OWN_SUBJECTS = (
-    ("enrollments", "enrollment", ("program_id", "affiliate_id")),
+    ("enrollments", "enrollment", ("program__slug", "affiliate__log_id")),
     ("conversions", "conversion", ("pk",)),
     ("commissions", "commission", ("pk",)),
     ("payments", "payment", ("public_id",)),
@@ -201,15 +201,16 @@ def find_by_name(user, term: str) -> Q:
         users = filter_for_user(User.objects.filter(email__iexact=term), user)
         for each in users:
             found |= Q(actor=each.actor_name)
-            found |= Q(kind__in=STAFF_KINDS, details__user_id=each.pk)
+            found |= Q(kind__in=STAFF_KINDS, details__user_id=each.log_id)
     return found
 
 
 def find_of_affiliates(account, pks) -> Q:
     """The condition for entries about affiliates and what is theirs, and for those of
     what they did themselves in the portal."""
-    found = Q(subject__in=list_subjects("affiliate", pks))
-    found |= Q(actor__in=[f"affiliate {pk}" for pk in pks])
+    names = list(account.affiliates.filter(pk__in=pks).values_list("log_id", flat=True))
+    found = Q(subject__in=list_subjects("affiliate", names))
+    found |= Q(actor__in=[f"affiliate {name}" for name in names])
     for relation, model_name, columns in OWN_SUBJECTS:
         rows = getattr(account, relation).filter(affiliate__in=pks)
         found |= Q(subject__in=rows.values(subject=build_subject(model_name, columns)))

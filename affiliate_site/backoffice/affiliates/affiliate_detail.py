@@ -430,10 +430,10 @@ def list_activity(request, affiliate) -> dict:
     """What the audit log says about the affiliate, its programs and its payments."""
     account = affiliate.account
     enrollments = account.enrollments.filter(affiliate=affiliate)
-    programs = enrollments.values_list("program_id", flat=True)[:MAX_PROGRAMS]
+    programs = enrollments.values_list("program__slug", flat=True)[:MAX_PROGRAMS]
     subjects = [
-        f"affiliate:{affiliate.pk}",
-        *(f"enrollment:{program}/{affiliate.pk}" for program in programs),
+        f"affiliate:{affiliate.log_id}",
+        *(f"enrollment:{slug}/{affiliate.log_id}" for slug in programs),
     ]
     rows = account.audit_log.filter(subject__in=subjects).order_by("-id")
     section = RowPage(request, rows)

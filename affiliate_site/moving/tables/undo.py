@@ -138,6 +138,8 @@ def load_rows(account: Account, table_import: TableImport) -> Made:
     made: Made = {}
     for kind, values in pks.items():
         rows = getattr(account, RELATIONS[kind])
+        if kind == "enrollment":
+            rows = rows.select_related("program", "affiliate")  # which name it
         found = [rows.in_bulk(list(batch)) for batch in split_into_batches(values)]
         made[kind] = {pk: row for batch in found for pk, row in batch.items()}
     return made

@@ -31,7 +31,7 @@ def test_creates_ten_different_codes_and_stores_their_digests(account, user):
     (stored,) = User.objects.values_list("recovery_codes", flat=True)
     assert [len(digest) for digest in stored] == [64] * 10
     entry = account.audit_log.get(kind="staff.second_factor_codes_created")
-    assert entry.details == {"user_id": user.pk}
+    assert entry.details == {"user_id": user.log_id}
 
 
 @pytest.mark.parametrize("spelling", [str.upper, lambda code: code.replace("-", " ")])

@@ -44,7 +44,7 @@ def test_creates_a_user_of_one_account(account):
     assert not user.is_superuser
     entry = account.audit_log.get(kind="staff.created")
     assert entry.subject == "account:harbor"
-    assert entry.details == {"user_id": user.pk, "role": "manager"}
+    assert entry.details == {"user_id": user.log_id, "role": "manager"}
 
 
 def test_generates_a_password_if_none_is_given(account):
@@ -133,7 +133,7 @@ def test_changing_a_role_is_idempotent(account, owner):
 
     assert get_role_and_active(zoe) == ("viewer", True)
     entry = account.audit_log.get(kind="staff.role_changed")
-    assert entry.details == {"user_id": zoe.pk, "role": ["manager", "viewer"]}
+    assert entry.details == {"user_id": zoe.log_id, "role": ["manager", "viewer"]}
 
 
 def test_deactivating_is_idempotent(account, owner):
@@ -145,7 +145,7 @@ def test_deactivating_is_idempotent(account, owner):
     assert get_role_and_active(zoe) == ("manager", False)
     assert not zoe.has_usable_password()
     entry = account.audit_log.get(kind="staff.deactivated")
-    assert (entry.subject, entry.details) == ("account:harbor", {"user_id": zoe.pk})
+    assert (entry.subject, entry.details) == ("account:harbor", {"user_id": zoe.log_id})
 
 
 def test_activates_a_user_with_a_new_password(account, owner):
@@ -158,7 +158,7 @@ def test_activates_a_user_with_a_new_password(account, owner):
     assert zoe.check_password(generated)
     assert not zoe.check_password(PASSWORD)
     entry = account.audit_log.get(kind="staff.activated")
-    assert entry.details == {"user_id": zoe.pk}
+    assert entry.details == {"user_id": zoe.log_id}
     with pytest.raises(StaffUserAlreadyActive):
         activate_staff_user(account, email=EMAIL, by=owner, at=NOW)
 
@@ -260,7 +260,7 @@ def test_remembers_who_reset_a_password_until_the_user_changes_it(account, owner
 
     assert get_password_reset(zoe) == (None, None)
     entry = account.audit_log.get(kind="staff.password_changed")
-    assert entry.details == {"user_id": zoe.pk}
+    assert entry.details == {"user_id": zoe.log_id}
 
 
 def test_who_is_deactivated_or_reset_meanwhile_sets_no_password(account, owner):

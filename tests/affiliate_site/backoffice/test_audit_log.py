@@ -85,10 +85,10 @@ def test_shows_the_addresses_of_staff(staff_client, account, zoe):
     )
 
     entry = account.audit_log.get(kind="staff.password_reset")
-    assert (entry.actor, entry.details) == (f"staff {owner.pk}", {"user_id": zoe.pk})
+    assert (entry.actor, entry.details) == (f"staff {owner.log_id}", {"user_id": zoe.log_id})
     assert read_list(client)[0] == (
         "account:harbor",
-        f"owner@harbor.example.org (staff {owner.pk})",
+        f"owner@harbor.example.org (staff {owner.log_id})",
         "user_id: zoe@harbor.example.org",
     )
     detail = reverse("admin:accounts_auditlogentry_change", args=[entry.pk])
@@ -151,7 +151,7 @@ def test_shows_whose_customer_it_became(staff_client, account):
         confirm_customer(account, customer, owner=sale, at=NOW)
 
     entry = account.audit_log.get(kind="customer.confirmed")
-    assert entry.details == {"affiliate": [mina.affiliate.pk, inga.affiliate.pk]}
+    assert entry.details == {"affiliate": [mina.affiliate.log_id, inga.affiliate.log_id]}
     client = staff_client()
     (details,) = [row[2] for row in read_list(client) if "affiliate: " in row[2]]
     assert details == "affiliate: minakessler → ingaberg"
@@ -173,9 +173,9 @@ def test_shows_and_finds_affiliates_by_their_ids(staff_client, account):
         ("affiliate:minakessler", "program: Harbor Lamp Partners\napproved: approved"),
         ("affiliate:minakessler", EMPTY_VALUE),
     ]
-    entries = account.audit_log.filter(subject=f"affiliate:{mina.affiliate.pk}")
+    entries = account.audit_log.filter(subject=f"affiliate:{mina.affiliate.log_id}")
     assert entries.count() == len(rows)
-    assert entries.get(kind="affiliate.updated").details == {"parent": inga.affiliate.pk}
+    assert entries.get(kind="affiliate.updated").details == {"parent": inga.affiliate.log_id}
     assert read_list(client, q="affiliate:nobody") == []
     assert len(read_list(client, q="program:harbor-lamp-partners")) == 1
     assert len(read_list(client, q="program harbor-lamp-partners")) == 1
@@ -192,15 +192,15 @@ def test_names_what_a_confirmed_claim_changed(staff_client, account, other_accou
         "conversion.confirmed",
         conversion,
         at=NOW,
-        affiliate_id=[None, scenario.mina.affiliate.pk],
-        program_id=[program.pk, foreign.program.pk],
+        affiliate=[None, scenario.mina.affiliate.log_id],
+        program=[program.slug, foreign.program.slug],
     )
 
     page = staff_client().get(reverse(LIST), {"q": f"conversion:{conversion.pk}"})
 
     text = unescape(page.content.decode())
     assert "affiliate: none → minakessler" in text
-    assert f"program: {program.title} → {foreign.program.pk}<" in text
+    assert f"program: {program.title} → {foreign.program.slug}<" in text
 
 
 def test_finds_no_affiliate_of_another_account(staff_client, account, other_account):
@@ -219,16 +219,16 @@ def test_does_not_show_the_addresses_of_operators_and_of_other_accounts(
     client = staff_client()
     for user in (operator, foreign):
         with use_actor(user.actor_name):
-            log_event(account, "staff.activated", account, at=NOW, user_id=user.pk)
+            log_event(account, "staff.activated", account, at=NOW, user_id=user.log_id)
 
     rows = read_list(client)
 
-    assert rows[0][1:] == (f"staff {foreign.pk}", f"user_id: {foreign.pk}")
-    assert rows[1][1:] == (f"operator {operator.pk}", f"user_id: {operator.pk}")
+    assert rows[0][1:] == (f"staff {foreign.log_id}", f"user_id: {foreign.log_id}")
+    assert rows[1][1:] == (f"operator {operator.log_id}", f"user_id: {operator.log_id}")
     signed_in = Client()
     signed_in.force_login(operator)
     assert read_list(signed_in)[1][1:] == (
-        f"ops@example.org (operator {operator.pk})",
+        f"ops@example.org (operator {operator.log_id})",
         "user_id: ops@example.org",
     )
 
@@ -247,7 +247,7 @@ def test_logs_operators_by_their_ids(account, operator, zoe):
     )
 
     entry = account.audit_log.get(kind="staff.password_reset")
-    assert entry.actor == f"operator {operator.pk}"
+    assert entry.actor == f"operator {operator.log_id}"
 
 
 def test_looks_up_all_people_of_a_page_at_once(staff_client, account, zoe, capture_queries):
@@ -463,7 +463,7 @@ def test_finds_a_staff_user_by_the_address(staff_client, account, other_account,
     with use_actor(zoe.actor_name):
         log_event(account, "account.locked", account, at=NOW)
         log_event(other_account, "account.locked", other_account, at=NOW)
-    log_event(account, "staff.activated", account, at=NOW, user_id=zoe.pk)
+    log_event(account, "staff.activated", account, at=NOW, user_id=zoe.log_id)
 
     found = list_kinds(client, q="Zoe@harbor.example.org")
 
@@ -573,7 +573,7 @@ def test_says_what_changed_of_a_payout_method(staff_client, account):
 
 def test_names_affiliates_who_change_what_is_theirs(staff_client, account):
     mina = ProgramScenario(account).mina.affiliate
-    with use_actor(f"affiliate {mina.pk}", ""):
+    with use_actor(f"affiliate {mina.log_id}", ""):
         log_event(account, "affiliate.password_set", mina, at=NOW)
         log_event(account, "affiliate.second_factor_added", mina, at=NOW)
         set_payout_method(
@@ -602,7 +602,7 @@ def test_names_affiliates_who_change_what_is_theirs(staff_client, account):
     entry = account.audit_log.get(kind="payout_method.set")
     url = reverse("admin:accounts_auditlogentry_change", args=[entry.pk])
     page = strip_tags(unescape(client.get(url).content.decode()))
-    assert f"Mina Kessler (affiliate) (affiliate {mina.pk})" in page
+    assert f"Mina Kessler (affiliate) (affiliate {mina.log_id})" in page
     assert "iban: none → •••• 3438" in page
 
 
@@ -612,8 +612,8 @@ def test_names_affiliates_who_change_what_is_theirs(staff_client, account):
         {"actor": "affiliate x"},
         {"actor": "staff " + "9" * 40},
         {"subject": "affiliate:" + "9" * 40},
-        {"details": {"user_id": "x", "program_id": 7, "until": "x", "parent": {}}},
-        {"details": {"user_id": [1], "affiliate": [[1]], "program_id": [[1]]}},
+        {"details": {"user_id": 7, "program": 7, "until": "x", "parent": {}}},
+        {"details": {"user_id": [1], "affiliate": [[1]], "program": [[1]]}},
         {"kind": "affiliate.added_to_group", "details": {"group": {}}},
         {"kind": "affiliate.added_to_group", "details": {}},
         {"kind": "affiliate.added_to_program", "details": {"approved": [1]}},
@@ -639,7 +639,7 @@ def test_finds_all_that_is_about_an_affiliate(staff_client, account):
     own, other = map(scenario.get_commission, sales)
     scenario.approve(own, at=NOW)
     payment = scenario.pay(10, at=NOW)
-    with use_actor(f"affiliate {scenario.mina.affiliate.pk}"):
+    with use_actor(f"affiliate {scenario.mina.affiliate.log_id}"):
         log_event(account, "account.settings_changed", account, at=NOW)
     client = staff_client()
     for term in ("minakessler", "affiliate:minakessler", "Kessler"):

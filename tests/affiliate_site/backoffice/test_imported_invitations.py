@@ -74,9 +74,9 @@ def test_invites_from_the_import_to_the_mail(client, account, url):
     ]
     assert account.mails.count() == 2
     entries = account.audit_log.filter(kind="affiliate.invited").order_by("id")
-    actor = f"staff {account.staff.get().pk}"
+    actor = f"staff {account.staff.get().log_id}"
     assert list(entries.values_list("subject", "actor")) == [
-        (f"affiliate:{it.pk}", actor) for it in account.affiliates.order_by("slug")
+        (f"affiliate:{it.log_id}", actor) for it in account.affiliates.order_by("slug")
     ]
 
 

@@ -193,7 +193,7 @@ def test_owners_see_a_link_once_where_no_mail_is_set_up(
     assert "the audit log keeps that you saw it" in client.get(invite_url).text
     response = invite(client, invite_url)
     assert "no-store" in response["Cache-Control"]
-    actor = f"staff {account.staff.get().pk}"
+    actor = f"staff {account.staff.get().log_id}"
     assert list_kinds(account) == [
         ("affiliate.invited", actor),
         ("affiliate.invitation_shown", actor),

@@ -143,7 +143,7 @@ def test_shows_no_end_of_what_goes_on(mina, other_account, portal, scenario):
 def test_the_affiliate_is_the_actor(mina, account, portal, scenario, page, entries, kind):
     mina.post(f"{portal}{page}", entries)
     event = account.audit_log.get(kind=kind)
-    assert event.actor == f"affiliate {scenario.mina.affiliate.pk}"
+    assert event.actor == f"affiliate {scenario.mina.affiliate.log_id}"
 
 
 def test_asks_the_company_while_money_is_open(mina, account, portal, scenario):

@@ -74,7 +74,7 @@ def test_adds_a_bank_account_which_is_masked_audited_and_mailed(
     assert IBAN not in page
     assert account.payout_methods.get().details == {"iban": IBAN}
     event = account.audit_log.filter(kind="payout_method.set").get()
-    assert event.actor == f"affiliate {affiliate.pk}"
+    assert event.actor == f"affiliate {affiliate.log_id}"
     assert event.details == {
         "method": "bank",
         "fields": ["iban", "primary"],
@@ -185,7 +185,7 @@ def test_makes_another_method_primary_and_removes_it(mina, account, url, affilia
     assert list_methods(affiliate) == [("paypal", True)]
     event = account.audit_log.get(kind="payout_method.removed")
     assert (event.actor, event.details) == (
-        f"affiliate {affiliate.pk}",
+        f"affiliate {affiliate.log_id}",
         {"method": "wise", "email": ["m•••@•••", None]},
     )
     assert account.mails.filter(kind="payout_change").count() == 4

@@ -42,7 +42,7 @@ def test_adds_shows_and_removes(mina, account, portal, url, scenario, capture_qu
     assert (postback.affiliate, postback.method) == (affiliate.slug, "GET")
     assert (postback.url, postback.events) == (ADDRESS, ["conversion.created"])
     event = account.audit_log.get(kind="webhook.created")
-    assert event.actor == f"affiliate {affiliate.pk}"
+    assert event.actor == f"affiliate {affiliate.log_id}"
     scenario.create_conversion("200", at=timezone.now())
     scenario.create_conversion("100", at=timezone.now())
     failed, arrived = account.deliveries.order_by("id")

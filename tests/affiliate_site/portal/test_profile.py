@@ -48,7 +48,7 @@ def test_changes_name_company_and_address(mina, account, portal, affiliate):
     event = account.audit_log.order_by("id").last()
     assert (event.kind, event.actor) == (
         "affiliate.updated",
-        f"affiliate {affiliate.pk}",
+        f"affiliate {affiliate.log_id}",
     )
     assert event.details["fields"] == [
         *("address", "city", "company_name", "country", "lastname", "postal_code"),

@@ -55,7 +55,7 @@ def test_explains_and_stores_the_consent(mina, account, portal, url, scenario):
     assert row.vat_id == "ATU12345675"
     assert row.consented_on == account.get_day(timezone.now())
     event = account.audit_log.filter(kind="tax_data.set").latest("id")
-    assert event.actor == f"affiliate {affiliate.pk}"
+    assert event.actor == f"affiliate {affiliate.log_id}"
     assert "yet: enter your address in your profile. <a" in read(mina.get(payments))
     affiliate.update_row(**ADDRESS)
     text = f"yet: {account.name} has to say first how they are taxed."

@@ -55,7 +55,7 @@ def test_records_the_group_and_its_present_affiliates(account, scenario, group):
         ("affiliate_group.deleted", f"affiliategroup:{group}", {}),
         (
             "affiliate.updated",
-            f"affiliate:{scenario.mina.affiliate.pk}",
+            f"affiliate:{scenario.mina.affiliate.log_id}",
             {"group": None},
         ),
     ]

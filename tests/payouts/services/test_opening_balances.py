@@ -157,7 +157,7 @@ def test_logs_who_was_owed_how_much(scenario, account):
     open_balance(account, "-7.50")
     reverse(account)
 
-    subject = f"affiliate:{scenario.mina.affiliate.pk}"
+    subject = f"affiliate:{scenario.mina.affiliate.log_id}"
     assert [
         (row.kind, row.subject, row.details) for row in account.audit_log.order_by("id")[written:]
     ] == [

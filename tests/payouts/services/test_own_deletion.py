@@ -52,7 +52,7 @@ def test_deletes_who_has_nothing_open(account, affiliate):
     assert affiliate.reload().deleted_at == AT
     assert find_session(account, session, at=AT) is None
     assert not account.portal_sessions.exists()
-    assert get_event(account) == ("affiliate.deleted", f"affiliate {affiliate.pk}")
+    assert get_event(account) == ("affiliate.deleted", f"affiliate {affiliate.log_id}")
 
 
 def test_mails_the_person_and_the_owners(account, affiliate, django_capture_on_commit_callbacks):
@@ -136,7 +136,7 @@ def test_asks_the_owners_while_money_is_open(
     assert (found.deleted_at, found.deletion_asked_at) == (None, AT)
     assert get_event(account) == (
         "affiliate.deletion_asked",
-        f"affiliate {affiliate.pk}",
+        f"affiliate {affiliate.log_id}",
     )
     run = account.payout_runs.first()
     unanswered = f"The bank has not answered yet about {run}. " if run else ""

@@ -73,7 +73,7 @@ def test_sets_one_per_currency_and_logs_each_change_once(account, mina):
     remove_minimum(account, currency="EUR", affiliate_id="mina", at=NOW)
 
     assert not account.payout_minimums.exists()
-    of_account, of_mina = f"account:{account}", f"affiliate:{mina.pk}"
+    of_account, of_mina = f"account:{account}", f"affiliate:{mina.log_id}"
     assert list_events(account) == [
         ("payout_minimum.set", of_account, "50 EUR"),
         ("payout_minimum.set", of_account, "60 EUR"),

@@ -235,7 +235,7 @@ def test_the_audit_log_has_both_steps(scenario):
     put_back(account, pk=find_line(run).pk, at=AT)
 
     of_run = (f"payoutrun:{run}", {"affiliate_id": mina.pk})
-    of_mina = (f"affiliate:{mina.pk}", {"currency": "EUR"})
+    of_mina = (f"affiliate:{mina.log_id}", {"currency": "EUR"})
     assert list_kinds(account)[before:] == [
         ("affiliate.balance_withheld", *of_mina),
         ("payout_run.taken_out", *of_run),

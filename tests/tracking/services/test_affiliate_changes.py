@@ -52,7 +52,7 @@ def test_is_atomic(account, scenario, operation):
 
     assert_atomic(account, lambda: operation(account, **options), least=3)
 
-    subject = f"affiliate:{scenario.mina.affiliate.pk}"
+    subject = f"affiliate:{scenario.mina.affiliate.log_id}"
     assert account.audit_log.filter(subject=subject).count() == 3
 
 

@@ -186,7 +186,7 @@ def test_logs_the_creation_without_personal_data(account):
 
     event = account.audit_log.get()
     assert event.kind == "affiliate.created"
-    assert event.subject == f"affiliate:{odette.pk}"
+    assert event.subject == f"affiliate:{odette.log_id}"
     assert event.details == {}
     assert event.created_at == NOW
 

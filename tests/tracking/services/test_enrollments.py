@@ -83,7 +83,7 @@ def test_logs_the_enrollment(account, program, odette):
 
     event = account.audit_log.get()
     assert event.kind == "affiliate.added_to_program"
-    assert event.subject == f"affiliate:{odette.pk}"
+    assert event.subject == f"affiliate:{odette.log_id}"
     assert event.details == {"program": "harbor-lamp-partners", "approved": None}
 
 
@@ -108,7 +108,7 @@ def test_logs_repeated_approvals_once(account, program, odette, approved, kind):
 
     event = account.audit_log.exclude(kind="affiliate.added_to_program").get()
     assert event.kind == kind
-    assert event.subject == f"affiliate:{odette.pk}"
+    assert event.subject == f"affiliate:{odette.log_id}"
     assert event.details == {
         "program": "harbor-lamp-partners",
         "previous_approved": None,

@@ -322,8 +322,8 @@ def test_sets_a_password_and_ends_all_else(account, affiliate):
     assert enter(account, password=NEW_PASSWORD)
     entry = account.audit_log.get(kind="affiliate.password_set")
     assert (entry.subject, entry.actor, entry.details) == (
-        f"affiliate:{affiliate.pk}",
-        f"affiliate {affiliate.pk}",
+        f"affiliate:{affiliate.log_id}",
+        f"affiliate {affiliate.log_id}",
         {},
     )
 
@@ -410,7 +410,7 @@ def test_staff_invite_an_affiliate(account, other_account, affiliate):
     assert invitation.token not in repr(invitation)
     assert set_password(account, invitation.token)
     entry = account.audit_log.get(kind="affiliate.invited")
-    assert (entry.subject, entry.details) == (f"affiliate:{affiliate.pk}", {})
+    assert (entry.subject, entry.details) == (f"affiliate:{affiliate.log_id}", {})
     shown = account.audit_log.get(kind="affiliate.invitation_shown")
     assert shown.subject == entry.subject
     with pytest.raises(AffiliateNotFound):

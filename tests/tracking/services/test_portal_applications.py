@@ -102,7 +102,7 @@ def test_creates_an_affiliate_once_it_is_confirmed(account, program):
     assert affiliate.custom_fields == {"site": "https://weld.example.org"}
     assert account.enrollments.get().approved is None
     assert set_portal_password(account, password_token, password="lamps-at-sea", at=at)
-    kinds = account.audit_log.filter(actor=f"affiliate {affiliate.pk}")
+    kinds = account.audit_log.filter(actor=f"affiliate {affiliate.log_id}")
     assert set(kinds.values_list("kind", flat=True)) == {
         "affiliate.applied",
         "affiliate.added_to_program",
@@ -221,7 +221,7 @@ def test_records_which_terms_an_applicant_accepted_and_when(account, program):
     assert find_unaccepted_terms(affiliate) is None
     assert account.terms_acceptances.count() == 2
     logged = account.audit_log.filter(kind="affiliate.terms_accepted").order_by("id")
-    subject, later = f"affiliate:{affiliate.pk}", NOW + timedelta(hours=2)
+    subject, later = f"affiliate:{affiliate.log_id}", NOW + timedelta(hours=2)
     assert list(logged.values_list("subject", "details", "created_at")) == [
         (subject, {"version": 1}, later),
         (subject, {"version": 2}, NOW),

@@ -84,7 +84,7 @@ def test_both_links_change_the_address_and_end_sessions(account, affiliate, orde
     assert find_email_change(affiliate, at=NOW) == ""
     assert find_session(account, session, at=NOW) is None
     assert sign_in(account, email=NEW, password=PASSWORD, at=NOW)
-    actor = f"affiliate {affiliate.pk}"
+    actor = f"affiliate {affiliate.log_id}"
     assert list_kinds(account) == [
         ("affiliate.email_change_asked", actor),
         ("affiliate.updated", actor),
@@ -128,7 +128,7 @@ def test_either_address_cancels(account, affiliate, by):
     assert affiliate.reload().email == OLD
     assert list_kinds(account)[-1] == (
         "affiliate.email_change_canceled",
-        f"affiliate {affiliate.pk}",
+        f"affiliate {affiliate.log_id}",
     )
 
 

@@ -41,7 +41,7 @@ def test_stores_the_facts(account, scenario, question):
     stored = account.questions.get()
     assert {name: getattr(stored, name) for name in vars(DATA)} == vars(DATA)
     assert (stored.state, stored.created_at) == ("open", NOW)
-    actor = f"affiliate {scenario.mina.affiliate.pk}"
+    actor = f"affiliate {scenario.mina.affiliate.log_id}"
     assert list_events(account) == [("question.asked", f"question:{stored}", actor)]
 
 

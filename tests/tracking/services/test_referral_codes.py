@@ -162,7 +162,7 @@ def test_an_affiliate_chooses_a_code_once_and_old_links_work(scenario):
     with pytest.raises(CodeAlreadyChosen):
         choose(scenario, mina, "mina-11")
     entry = scenario.account.audit_log.filter(kind="enrollment.code_chosen").get()
-    assert entry.subject == f"enrollment:{mina.enrollment}"
+    assert entry.subject == f"enrollment:{mina.enrollment.log_id}"
 
 
 @pytest.mark.parametrize("code", [str, str.upper])

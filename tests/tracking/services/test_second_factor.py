@@ -124,7 +124,7 @@ def test_each_recovery_code_works_once(account, affiliate, recovery_codes):
         enter_code(account, get_step_token(account), code=code, at=NOW)
     assert len(get_second_factor(affiliate).recovery_codes) == 9
     kind = "affiliate.second_factor_code_used"
-    assert account.audit_log.get(kind=kind).actor == f"affiliate {affiliate.pk}"
+    assert account.audit_log.get(kind=kind).actor == f"affiliate {affiliate.log_id}"
 
 
 @pytest.mark.usefixtures("recovery_codes")

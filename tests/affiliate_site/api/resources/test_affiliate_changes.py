@@ -131,7 +131,7 @@ def test_audit_log_records_changed_fields_without_values(api, account, scenario)
     events = account.audit_log.filter(kind="affiliate.updated")
     assert [(entry.subject, entry.details) for entry in events] == [
         (
-            f"affiliate:{scenario.mina.affiliate.pk}",
+            f"affiliate:{scenario.mina.affiliate.log_id}",
             {"fields": ["email", "email_folded", "firstname"]},
         )
     ]

@@ -250,7 +250,7 @@ def test_audit_log_records_each_change_once(api, account, scenario):
         api.delete(path)
         api.delete(path)
 
-    subject = f"affiliate:{scenario.mina.affiliate.pk}"
+    subject = f"affiliate:{scenario.mina.affiliate.log_id}"
     events = account.audit_log.filter(subject=subject).order_by("id")
     assert [(entry.kind, entry.details) for entry in events[2:]] == [
         ("affiliate.added_to_group", {"group": group}),

@@ -187,7 +187,7 @@ def test_audit_log_records_the_payout_method_with_masked_details(api, account, s
 
     line = account.audit_log.get(kind="payout_method.set")
     assert (line.subject, line.details) == (
-        f"affiliate:{scenario.mina.affiliate.pk}",
+        f"affiliate:{scenario.mina.affiliate.log_id}",
         {
             "method": "paypal",
             "fields": ["email", "primary"],

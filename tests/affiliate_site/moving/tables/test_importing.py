@@ -53,7 +53,7 @@ def test_log_what_became_of_each_affiliate(scenario):
     odette = account.affiliates.get(slug="odette")
     program = scenario.program
     entries = account.audit_log.filter(
-        subject__in=[f"affiliate:{odette.pk}", f"enrollment:{program.pk}/{odette.pk}"],
+        subject__in=[f"affiliate:{odette.log_id}", f"enrollment:{program.slug}/{odette.log_id}"],
     )
     logged = {entry.kind: entry.details for entry in entries}
     source = {"source": report.table_import.source}

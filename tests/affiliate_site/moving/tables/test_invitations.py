@@ -89,7 +89,7 @@ def test_invites_some_and_says_why(account, made):
     assert mail.subject == f"Set your password for {account.name}"
     assert mail.text == ENGLISH.format(account=account.name, token=token)
     assert odette.reload().invited_at == NOW
-    assert list_kinds(account) == [("affiliate.invited", f"affiliate:{odette.pk}")]
+    assert list_kinds(account) == [("affiliate.invited", f"affiliate:{odette.log_id}")]
     assert list_slugs(made) == ["nils"]
     assert set_portal_password(account, token, password="lamps-at-the-harbor", at=NOW)
 
