@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import date, datetime
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 from zoneinfo import ZoneInfo
 
 from django.db import models
@@ -30,6 +30,10 @@ class Plan(models.Model):
 
 class Account(models.Model):
     """A company: the tenant that owns all other rows."""
+
+    not_exported: ClassVar[dict[str, str]] = {
+        "plan": "named by the first line of the file",
+    }
 
     slug = models.CharField(max_length=64)
     name = models.CharField(max_length=255)
@@ -157,7 +161,13 @@ def join_within_account(relation: str) -> models.FilteredRelation:
 
 
 class TenantModel(models.Model):
-    """A row of one account, which reads it through `Meta.default_related_name`."""
+    """A row of one account, which reads it through `Meta.default_related_name`.
+
+    An account that moves takes its rows along (`affiliate_site/moving/`). `not_exported`
+    says why not those of this table, or why not some of its columns.
+    """
+
+    not_exported: ClassVar[str | dict[str, str]] = {}
 
     account = models.ForeignKey(Account, models.PROTECT, db_index=False)
 
@@ -191,6 +201,8 @@ class AccountDeletion(TenantModel):
     It lets the append-only tables give up the rows of this account, and the digests of
     the ledger leave them out.
     """
+
+    not_exported = "the mark of a deletion that has begun"
 
     started_at = models.DateTimeField(default=timezone.now)
 

@@ -94,6 +94,8 @@ class IdempotencyKey(TenantModel):
 class SigningSecret(TenantModel):
     """A secret of an account, stored readable because it signs; the prefix is shown."""
 
+    not_exported = "secrets"
+
     secret = models.CharField(max_length=64)
     prefix = models.CharField(max_length=12)
     created_at = models.DateTimeField(default=timezone.now)

@@ -83,6 +83,8 @@ class DailyRowCount(TenantModel):
     later change. See `accounts.services.row_counts`.
     """
 
+    not_exported = "counts of other rows; made again when somebody looks"
+
     account = models.ForeignKey(
         Account, models.PROTECT, related_name="daily_row_counts", db_index=False
     )
@@ -167,6 +169,8 @@ class StaleDay(TenantModel):
     its zone at the same time. So each day that the moment is on somewhere is marked,
     and who reads the marks knows the zone of the stored day.
     """
+
+    not_exported = "counts of other rows; made again when somebody looks"
 
     account = models.ForeignKey(Account, models.PROTECT, related_name="stale_days", db_index=False)
     day = models.DateField()

@@ -45,6 +45,10 @@ class User(AbstractBaseUser):
     section 5.
     """
 
+    not_exported: ClassVar[dict[str, str]] = {
+        "recovery_codes": "second-factor secrets",
+    }
+
     account = models.ForeignKey(
         Account, models.PROTECT, null=True, related_name="staff", db_index=False
     )
@@ -125,6 +129,8 @@ class User(AbstractBaseUser):
 
 class Invitation(TenantModel):
     """An invitation; the digest identifies the token of its link, which works once."""
+
+    not_exported = "one-time links"
 
     digest = models.CharField(max_length=64)
     email = models.EmailField(max_length=MAX_EMAIL_LENGTH)  # lower case

@@ -101,6 +101,12 @@ class WebhookEndpoint(TenantModel):
     unsigned and with macros in the URL.
     """
 
+    not_exported: ClassVar[dict[str, str]] = {
+        "secret": "a secret; the import makes a new one",
+        "old_secret": "a secret",
+        "old_secret_until": "of the old secret",
+    }
+
     public_id = models.CharField("ID", max_length=32)
     url = models.CharField("URL", max_length=2000)
     events = models.JSONField(default=list)  # names; empty: all events

@@ -24,10 +24,13 @@ from accounts.services.accounts import get_plan
 from accounts.services.webhooks import generate_secret
 from affiliate_site.creative_images import delete_image, restore_image
 from affiliate_site.moving.account_cleaning import VALUE_ERRORS, clean_row, describe
-from affiliate_site.moving.account_columns import UNIQUE_IN_SITE
 from affiliate_site.moving.account_files import IMAGES, AccountFileReader
 from affiliate_site.moving.account_references import shift_references
-from affiliate_site.moving.account_tables import AccountTable, list_tables
+from affiliate_site.moving.account_tables import (
+    AccountTable,
+    list_tables,
+    list_unique_columns,
+)
 from affiliate_site.moving.id_ranges import (
     ReservedIds,
     find_offset,
@@ -129,7 +132,8 @@ class AccountFileImport:
 
     def check(self) -> None:
         """Read the whole file, and compare it with what other accounts have."""
-        seen: dict[str, list[str]] = {label: [] for label in UNIQUE_IN_SITE}
+        unique = list_unique_columns()
+        seen: dict[str, list[str]] = {label: [] for label in unique}
         for number, (label, values) in enumerate(self.reader.read_rows(), 1):
             if label != IMAGES:
                 row = self._decode(list_tables()[label], values)
@@ -137,7 +141,7 @@ class AccountFileImport:
                     clean_row(label, row)
                 except VALUE_ERRORS as error:
                     self._refuse(label, error)
-                value = row.get(UNIQUE_IN_SITE.get(label, ""))
+                value = row.get(unique.get(label, ""))
                 if value:
                     seen[label].append(value)
             if number % BATCH_SIZE == 0:
@@ -145,7 +149,7 @@ class AccountFileImport:
         if self.reader.sizes[ACCOUNT].rows != 1:
             raise self.reader.build_error("a file has one account")
         for label, found in seen.items():
-            _ensure_free(list_tables()[label], UNIQUE_IN_SITE[label], found)
+            _ensure_free(list_tables()[label], unique[label], found)
 
     def store(self, plan: Plan) -> None:
         """Insert all rows, and write the images."""

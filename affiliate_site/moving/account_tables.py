@@ -20,10 +20,11 @@ from django.db import models
 from accounts.decimals import parse_decimal
 from accounts.exact_json import format_decimal
 from accounts.models.accounts import Account
-from affiliate_site.moving.account_columns import EXPORTED
+from accounts.models.users import User
 from tracking.amounts import AmountField
 from tracking.services.mails import LINK_REQUESTS, SECRET_MAILS
 
+APPS = ("accounts", "tracking", "payouts")
 DECIMAL = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,10})?", re.ASCII)
 # Rows that are not exported: mails with one-time links.
 LEFT_OUT_ROWS = {"tracking.Mail": {"kind__in": (*SECRET_MAILS, *LINK_REQUESTS)}}
@@ -65,21 +66,59 @@ class Column:
 def list_tables() -> dict[str, AccountTable]:
     """Map labels to tables, each after those that it refers to."""
     tables: dict[str, AccountTable] = {}
-    for label in EXPORTED:
-        _add_table(tables, label)
+    for app in APPS:
+        for model in sorted(apps.get_app_config(app).get_models(), key=get_label):
+            if is_exported(model):
+                _add_table(tables, model)
     return tables
 
 
-def _add_table(tables: dict[str, AccountTable], label: str) -> None:
-    if label in tables:
+def get_label(model: type[models.Model]) -> str:
+    return model._meta.label
+
+
+def is_exported(model: type[models.Model]) -> bool:
+    """Whether it has rows of accounts that move with them."""
+    belongs_to_account = any(it.related_model is Account for it in model._meta.concrete_fields)
+    is_left_out = isinstance(get_left_out(model), str)
+    return model is Account or (belongs_to_account and not is_left_out and not model._meta.proxy)
+
+
+def get_left_out(model: type[models.Model]) -> str | dict[str, str]:
+    """Return why a table is not exported, or why some of its columns are not."""
+    left_out: str | dict[str, str] = getattr(model, "not_exported", {})
+    return left_out
+
+
+def _add_table(tables: dict[str, AccountTable], model: type[models.Model]) -> None:
+    table = AccountTable(model)
+    if table.label in tables:
         return
-    table = AccountTable(apps.get_model(label))
-    for name in EXPORTED[label].split():
-        column = _build_column(table.model._meta.get_field(name))
-        table.columns[name] = column
-        if column.target not in ("", label):
-            _add_table(tables, column.target)
-    tables[label] = table
+    for column_field in model._meta.concrete_fields:
+        if column_field.name in ("id", "account", *get_left_out(model)):
+            continue
+        column = _build_column(column_field)
+        table.columns[column_field.name] = column
+        if column.target not in ("", table.label):
+            _add_table(tables, column_field.related_model)
+    tables[table.label] = table
+
+
+@cache
+def list_unique_columns() -> dict[str, str]:
+    """Map tables to the column whose values must differ among all accounts.
+
+    The slug of an account is given to the import, and operators are not exported.
+    """
+    return {
+        table.label: constraint.fields[0]
+        for table in list_tables().values()
+        for constraint in table.model._meta.constraints
+        if isinstance(constraint, models.UniqueConstraint)
+        and "account" not in constraint.fields
+        and constraint.fields[0] in table.columns
+        and table.model not in (Account, User)
+    }
 
 
 def _build_column(column: Any) -> Column:

@@ -18,6 +18,8 @@ class DailyStats(TenantModel):
     day are of one `time_zone`: those of a former zone of the account count no more.
     """
 
+    not_exported = "counts of other rows; made again when somebody looks"
+
     account = models.ForeignKey(Account, models.PROTECT, related_name="daily_stats", db_index=False)
     day = models.DateField()
     time_zone = models.CharField(max_length=64, db_default="UTC")
@@ -62,6 +64,8 @@ class DailyLandingPageClicks(TenantModel):
     A day has one row for each of its `payouts.statistics.MAX_PAGES` most clicked
     pages, and one for the sum of all others.
     """
+
+    not_exported = "counts of other rows; made again when somebody looks"
 
     account = models.ForeignKey(
         Account,

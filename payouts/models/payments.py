@@ -96,6 +96,10 @@ class PayoutMethodQuerySet(TenantQuerySet["PayoutMethod"]):
 class PayoutMethod(TenantModel):
     """How an affiliate is paid; one of its methods is the primary one."""
 
+    not_exported: ClassVar[dict[str, str]] = {
+        "blind_index": "depends on the keys; calculated again",
+    }
+
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="payout_methods", db_index=False
     )

@@ -79,6 +79,8 @@ class PortalApplication(TenantModel):
     kinds of addresses cost the same.
     """
 
+    not_exported = "one-time links"
+
     program = models.ForeignKey(Program, models.PROTECT, related_name="+", db_index=False)
     email = models.CharField(max_length=254)
     email_folded = models.CharField(max_length=762)

@@ -91,6 +91,8 @@ class TableUpload(TenantModel):
     of columns), and `answers` (texts by the names of questions).
     """
 
+    not_exported = "files that wait a day for their import"
+
     kind = models.CharField(max_length=32)
     system = models.CharField(max_length=32, blank=True)
     file_name = models.CharField(max_length=255)

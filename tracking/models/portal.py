@@ -1,5 +1,7 @@
 """The portal of affiliates: its settings, sessions, and links that are sent by mail."""
 
+from typing import ClassVar
+
 from django.db import models
 from django.utils import timezone
 
@@ -31,6 +33,10 @@ class Notice(models.TextChoices):
 
 class PortalSettings(TenantModel):
     """Whether the affiliates of an account can sign in, and what they see."""
+
+    not_exported: ClassVar[dict[str, str]] = {
+        "host": "a file owns no name of a host",
+    }
 
     is_on = models.BooleanField(default=False)
     is_open = models.BooleanField(default=False)  # for applications
@@ -64,6 +70,8 @@ class PortalSession(TenantModel):
     With `viewed_by` it is no affiliate but staff, who see the same and change nothing.
     """
 
+    not_exported = "sessions"
+
     affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
     viewed_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
     token_hash = models.CharField(max_length=DIGEST_LENGTH)
@@ -87,6 +95,8 @@ class PortalSession(TenantModel):
 
 class PortalSecondFactor(TenantModel):
     """An app of an affiliate that shows codes, asked for after the password."""
+
+    not_exported = "second-factor secrets"
 
     affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
     secret = EncryptedTextField()  # Base32
@@ -120,6 +130,8 @@ class LinkPurpose(models.TextChoices):
 
 class PortalLink(TenantModel):
     """A link for one affiliate, which works once."""
+
+    not_exported = "one-time links"
 
     affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
     viewed_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)

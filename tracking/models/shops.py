@@ -43,6 +43,13 @@ class Connection(TenantModel):
     `MAX_REFUSED_COUNT`; `refused_since` is the time of the first.
     """
 
+    not_exported: ClassVar[dict[str, str]] = {
+        "secrets": "secrets",
+        "source_key": "a secret",
+        "refused_count": "of the secret that is not moved",
+        "refused_since": "of the secret that is not moved",
+    }
+
     public_id = models.CharField("ID", max_length=32)
     kind = models.CharField(max_length=16, choices=ConnectionKind)
     name = models.CharField(max_length=255)
@@ -85,6 +92,8 @@ class RefusedRequest(TenantModel):
 
     Days are those of the account's time zone. `count` ends at `MAX_REFUSED_COUNT`.
     """
+
+    not_exported = "of the secret that is not moved"
 
     connection = models.ForeignKey(Connection, models.PROTECT, related_name="+", db_index=False)
     day = models.DateField()
