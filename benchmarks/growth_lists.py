@@ -90,7 +90,13 @@ def fill_lists(account: Account, rows: int) -> None:
     new = {"public_id": "'x' || n.i", "created_at": created_at}
     email = dict.fromkeys(("email", "email_folded"), "'x' || n.i || '@e.example'")
     copies: dict[type[models.Model], Columns] = {
-        Affiliate: {"id": affiliate, "slug": "'x' || n.i", "created_at": created_at} | email,
+        Affiliate: {
+            "id": affiliate,
+            "slug": "'x' || n.i",
+            "log_id": "'x' || n.i",
+            "created_at": created_at,
+        }
+        | email,
         Enrollment: of_affiliate | {"applied_at": created_at},
         LedgerAccount: of_affiliate | {"balance": "n.i % 1000 * 10000"},
         PayoutMethod: of_affiliate,

@@ -49,7 +49,7 @@ INTEGERS = {
 PATTERNS = {
     "country": re.compile(r"([A-Z]{2})?"),
     "hex": re.compile(r"[0-9a-f]{6}"),
-    "public_id": re.compile(r"[A-Za-z0-9_-]{1,32}"),
+    **dict.fromkeys(("log_id", "public_id"), re.compile(r"[A-Za-z0-9_-]{1,32}")),
     "slug": re.compile(r"[A-Za-z0-9_-]{1,255}"),
     "identifier": re.compile(r"[A-Za-z0-9_-]{1,255}"),
     # Other programs' old links have more characters than ours.

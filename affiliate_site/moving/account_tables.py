@@ -100,7 +100,7 @@ def _add_table(tables: dict[str, AccountTable], model: type[models.Model]) -> No
         column = _build_column(column_field)
         table.columns[column_field.name] = column
         if column.target not in ("", table.label):
-            _add_table(tables, column_field.related_model)
+            _add_table(tables, apps.get_model(column.target))
     tables[table.label] = table
 
 

@@ -136,6 +136,7 @@ def update_enrollment(
             if code is not None or changes.get("aliases") is not None:
                 account.lock_row()  # two tables have codes: one writer at a time
             enrollment = get_enrollment(account, program, affiliate_id, lock=True)
+            enrollment.program = program
             if program.archived_at is not None:
                 ensure_codes_available(account, enrollment, coupon=coupon, code=code)
             ensure_not_archived(program)
@@ -228,6 +229,7 @@ def choose_code(affiliate: Affiliate, *, program_slug: str, code: str, at: datet
     with transaction.atomic():
         account.lock_row()  # two tables have codes: one writer at a time
         enrollment = get_enrollment(account, program, affiliate.slug, lock=True)
+        enrollment.program = program
         if enrollment.code_chosen_at is not None:
             raise CodeAlreadyChosen
         if is_code_like_another(account, code, enrollment=enrollment):

@@ -93,7 +93,7 @@ def test_makes_a_draft_by_the_form(staff_client, scenario):
         "currencies": ["EUR"],
         "minimums": {"EUR": "4.5"},
     }
-    assert run.created_by == f"staff {User.objects.get(role=Role.OWNER).pk}"
+    assert run.created_by == f"staff {User.objects.get(role=Role.OWNER).log_id}"
     assert f"The draft {run} was made." in page
     assert "EUR PayPal 1 20.00 EUR" in get_section(page, "Totals")
     assert "November" in get_section(page, f"Payout run {run}")

@@ -162,8 +162,8 @@ def test_it_is_explained_and_verified(account, otto, conversion):
     assert "Attribution: ottobrandt by staff" in lines
     assert "  attributed by staff" in lines
     entry = account.audit_log.get(kind="conversion.reattributed")
-    mina = account.affiliates.get(slug="minakessler").pk
-    assert entry.details == {"affiliate_id": [mina, otto.affiliate.pk]}
+    mina = account.affiliates.get(slug="minakessler").log_id
+    assert entry.details == {"affiliate": [mina, otto.affiliate.log_id]}
     assert list_corrections(conversion)[0].reason == "Otto sent the newsletter."
 
 

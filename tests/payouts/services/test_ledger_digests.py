@@ -428,7 +428,7 @@ def test_accepts_another_affiliate_that_is_in_the_audit_log(account, scenario):
     other_affiliate = scenario.create_enrolled_affiliate("Odette", "Varga").affiliate
     seal()
 
-    details = {"affiliate_id": [conversion.affiliate_id, other_affiliate.pk]}
+    details = {"affiliate": [conversion.affiliate.log_id, other_affiliate.log_id]}
     log_event(account, "conversion.updated", conversion, at=LATER, **details)
     conversion.update_row(affiliate=other_affiliate)
     account.commissions.update(deleted_at=LATER)

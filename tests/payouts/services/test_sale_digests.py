@@ -43,7 +43,7 @@ def test_sums_the_sales_of_yesterday_once(account, scenario, affiliate):
     assert queue(account, TOMORROW + timedelta(hours=1)) == 0
 
     mail = account.mails.get()
-    assert (mail.kind, mail.about) == ("new_sales", f"{affiliate.pk}-2026-03-04")
+    assert (mail.kind, mail.about) == ("new_sales", f"{affiliate.log_id}-2026-03-04")
     assert mail.recipient == "mina@notes.example"
     assert mail.subject == f"Your new sales at {account.name}"
     assert mail.text == (

@@ -7,6 +7,7 @@ import pytest
 from django.apps import apps
 
 from accounts.actor import use_actor
+from accounts.services.changes import log_event
 from payouts.errors import BalanceNotWithheld, PayoutRunChanged, PayoutRunEmpty
 from payouts.services.erasure import erase_person
 from payouts.services.payout_runs import (
@@ -234,7 +235,7 @@ def test_the_audit_log_has_both_steps(scenario):
     lift(account)
     put_back(account, pk=find_line(run).pk, at=AT)
 
-    of_run = (f"payoutrun:{run}", {"affiliate_id": mina.pk})
+    of_run = (f"payoutrun:{run}", {"affiliate": mina.log_id})
     of_mina = (f"affiliate:{mina.log_id}", {"currency": "EUR"})
     assert list_kinds(account)[before:] == [
         ("affiliate.balance_withheld", *of_mina),
@@ -310,6 +311,8 @@ def test_the_migration_withholds_who_is_out_of_a_draft(scenario):
         withhold(first, reason="An older one")
     with use_actor("staff 4"):
         withhold(last, reason="The newest one")
+        earlier = {"affiliate_id": scenario.mina.affiliate.pk}  # as the log was then
+        log_event(account, "payout_run.taken_out", last, at=AT, **earlier)
     account.withheld_balances.all().delete()
     # What was taken out before it was left out by a rule; without an entry in the log.
     find_line(last, ODETTE_EUR).update_row(state="left_out", reason="on_hold", note="Wait")

@@ -255,7 +255,7 @@ def test_audit_log_records_each_change_once(api, account, scenario):
     assert [(entry.kind, entry.details) for entry in events[2:]] == [
         ("affiliate.added_to_group", {"group": group}),
         ("affiliate.updated", {"group": None}),
-        ("affiliate.updated", {"parent": account.affiliates.get(slug="ingaberg").pk}),
+        ("affiliate.updated", {"parent": account.affiliates.get(slug="ingaberg").log_id}),
         ("affiliate.updated", {"parent": None}),
     ]
 
