@@ -29,7 +29,7 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 from rich.text import Text
 
-from accounts.actor import use_actor
+from accounts.actor import ActorKind, build_actor, use_actor
 from accounts.command_line import describe_failure, find_lasting_failure
 from accounts.decimals import parse_decimal
 from accounts.errors import AccountNotFound, DomainError
@@ -65,7 +65,7 @@ class JsonCommand(BaseCommand, ABC):
     def handle(self, **options: Any) -> None:
         self.as_json = options.pop("json")
         self.failed_accounts = []
-        with use_actor(f"command {self.command_name}"):
+        with use_actor(build_actor(ActorKind.COMMAND, self.command_name)):
             try:
                 self.run(at=timezone.now(), **options)
             except AccountNotFound as error:

@@ -10,6 +10,7 @@ from django.contrib.auth.hashers import check_password, make_password
 from django.db import models
 from django.utils import timezone
 
+from accounts.actor import ActorKind, build_actor
 from accounts.email_addresses import fold_email
 from accounts.ids import generate_public_id
 from accounts.models.accounts import Account, TenantModel
@@ -111,7 +112,8 @@ class User(AbstractBaseUser):
     @property
     def actor_name(self) -> str:
         """The name of the user in the audit log: an ID instead of the address."""
-        return f"{'operator' if self.is_superuser else 'staff'} {self.log_id}"
+        kind = ActorKind.OPERATOR if self.is_superuser else ActorKind.STAFF
+        return build_actor(kind, self.log_id)
 
     @property
     def is_staff(self) -> bool:

@@ -6,7 +6,7 @@ from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.permissions import BasePermission
 from rest_framework.throttling import BaseThrottle
 
-from accounts.actor import set_actor
+from accounts.actor import ActorKind, build_actor, set_actor
 from accounts.services.api_keys import find_api_key, record_api_key_use
 from accounts.services.rate_limits import RateLimit, count_request
 from affiliate_site.roles import get_permission_name, get_permissions
@@ -28,7 +28,7 @@ class ApiKeyAuthentication(BaseAuthentication):
                 raise Throttled
             raise AuthenticationFailed
         record_api_key_use(key, at=timezone.now())
-        set_actor(f"key {key.prefix}")
+        set_actor(build_actor(ActorKind.KEY, key.prefix))
         return key.account, key
 
     def authenticate_header(self, request):

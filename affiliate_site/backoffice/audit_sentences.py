@@ -20,6 +20,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
+from accounts.actor import ActorKind, parse_actor
 from accounts.audit_details import IDS, drop_odd_details
 from accounts.events import EVENT_SENTENCES
 from accounts.models.users import User
@@ -87,8 +88,6 @@ STATUS_PREDICATES = {
 }
 APPROVAL_WORDS = {True: "approved", None: "pending", False: "disapproved"}
 APPROVAL_DETAILS = ("approved", "previous_approved")
-ACTOR_PATTERN = re.compile(r"(?:staff|operator) (\w+)")
-ROW_ACTOR_PATTERN = re.compile(r"(affiliate|connection) (\w+)")
 AFFILIATE_SUFFIX = " (affiliate)"  # of an actor
 OWN_PATTERN = re.compile(r"\bthe ([^{}]+) of \{\}")  # what a subject changed of itself
 SENTENCE_PARAMETER_PATTERN = re.compile(r"\{(\w+)\}")
@@ -104,7 +103,8 @@ class Names:
     rates: dict[tuple[int, str], str]  # in words, by account and subject
     groups: dict[str, str]  # titles, by public ID
     coupons: dict[tuple[int, str], str]  # of today, by account and enrollment
-    rows: dict[tuple[str, str], Any]  # subjects, by model name and name in the entry
+    # Of subjects and actors, by model name or kind and name in the entry.
+    rows: dict[tuple[str | None, str], Any]
     returned: set[str]  # IDs of canceled payments that the bank refused or returned
 
 
@@ -135,7 +135,7 @@ def find_names(user, entries, actors=()) -> Names:
     )
 
 
-def find_returned(rows: dict[tuple[str, str], Any], entries) -> set[str]:
+def find_returned(rows: dict[tuple[str | None, str], Any], entries) -> set[str]:
     """Return the IDs of payments of entries that came back, not canceled by staff."""
     found = {entry.subject for entry in entries if entry.kind == "payment.canceled"}
     payments = {
@@ -196,9 +196,9 @@ def find_programs(user, entries, details) -> dict[tuple[int, str], str]:
 
 
 def parse_actor_id(actor: str | None) -> str | None:
-    """Return the ID of the user who is the actor; None if it is no user."""
-    match = ACTOR_PATTERN.fullmatch(actor or "")
-    return match[1] if match else None
+    """Return the ID in the log of the user who is the actor; None if it is no user."""
+    kind, key = parse_actor(actor)
+    return key if kind in (ActorKind.STAFF, ActorKind.OPERATOR) and key else None
 
 
 def parse_id(text: str) -> int | None:
@@ -207,20 +207,18 @@ def parse_id(text: str) -> int | None:
     return pk if is_number and (pk := int(text)) in IDS else None
 
 
-def find_named_rows(user, entries, actors) -> dict[tuple[str, str], Any]:
+def find_named_rows(user, entries, actors) -> dict[tuple[str | None, str], Any]:
     """Map subjects, and affiliates and shops that are actors, to the rows that the user
     may see, by (model name, name)."""
     names: dict[str, set[str]] = defaultdict(set)
     for entry in entries:
         names["affiliate"] |= set(list_named_affiliates(entry))
-    matches = (ROW_ACTOR_PATTERN.fullmatch(actor or "") for actor in actors)
-    subjects = [(match[1], match[2]) for match in matches if match]
-    for model_name, name in (*subjects, *map(parse_subject, entries)):
+    for model_name, name in (*map(parse_actor, actors), *map(parse_subject, entries)):
         if model_name in SUBJECT_MODELS:
             has_key = SUBJECT_MODELS[model_name][1] == "pk"
             if not has_key or parse_id(name) is not None:
                 names[model_name].add(name)
-    rows = {}
+    rows: dict[tuple[str | None, str], Any] = {}
     for model_name, model_names in names.items():
         model, field, relations = SUBJECT_MODELS[model_name]
         found = model.objects.filter(**{f"{field}__in": model_names})
@@ -337,21 +335,22 @@ def describe_actor(actor: str | None, names: Names) -> str:
     if not actor:
         return ""
     user_id = parse_actor_id(actor)
+    kind, key = parse_actor(actor)
     if user_id is not None:
-        return names.emails.get(user_id) or (
-            "An operator" if actor.startswith("operator") else actor
-        )
-    kind, _, name = actor.partition(" ")
-    if (kind, name) in names.rows:
-        row = names.rows[kind, name]
+        unknown = "An operator" if kind == ActorKind.OPERATOR else actor
+        return names.emails.get(user_id) or unknown
+    if kind is not None and (kind, key) in names.rows:
+        row = names.rows[kind, key]
         if isinstance(row, Connection):
             return format_html('<a href="{}">{}</a>', get_object_url(row), row.name)
         return f"{row.firstname} {row.lastname}{AFFILIATE_SUFFIX}"
-    if kind == "key":
-        return f"API key {name}…"
-    if kind == "command":
-        return f"The command {name}"
-    return {"unknown": "A page or form", "system": "The system"}.get(kind, actor)
+    texts: dict[ActorKind | None, str] = {
+        ActorKind.KEY: f"API key {key}…",
+        ActorKind.COMMAND: f"The command {key}",
+        ActorKind.UNKNOWN: "A page or form",
+        ActorKind.SYSTEM: "The system",
+    }
+    return texts.get(kind, actor)
 
 
 def render_sentence(entry, names: Names) -> SafeString:
@@ -379,7 +378,7 @@ def render_action(entry, names: Names, *, is_line: bool = False, subject: str = 
     for name in APPROVAL_DETAILS:
         details.pop(name, None)
     own = OWN_PATTERN.search(text)
-    if row and own and entry.actor == entry.subject.replace(":", " "):
+    if row and own and names.rows.get(parse_actor(entry.actor)) is row:
         text = OWN_PATTERN.sub("{}", text)
         link = '<a href="{}">their {}</a>'
         subject = subject or format_html(link, get_object_url(row), own[1])

@@ -15,7 +15,7 @@ from typing import Any
 from django.db import DataError, IntegrityError, transaction
 from django.db.models import Max
 
-from accounts.actor import use_actor
+from accounts.actor import ActorKind, build_actor, use_actor
 from accounts.errors import DomainError
 from accounts.models.accounts import Account, TenantModel
 from accounts.services.outbox import publish_no_events
@@ -86,7 +86,7 @@ class AccountImport:
             self.at,
             keeps_fingerprints=self.is_mirror,
         )
-        self.actor = f"import from {self.source.host}"
+        self.actor = build_actor(ActorKind.IMPORT, self.source.host)
         self.seen: set[tuple[str, str]] = set()
         self.kept_money: Counter[int] = Counter()  # objects by affiliate
         self.differences: list[dict[str, str]] = []  # of balances; none of a dry run

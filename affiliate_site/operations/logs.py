@@ -13,7 +13,7 @@ import traceback
 import structlog
 from django.db import DatabaseError, connection
 
-from accounts.actor import use_actor
+from accounts.actor import ActorKind, build_actor, use_actor
 
 request_log = structlog.get_logger("affiliate_site.request")
 
@@ -107,7 +107,7 @@ class RequestLogMiddleware:
         started = time.perf_counter()
         query_counter = QueryCounter()
         with (
-            use_actor("unknown", request.trace_id),
+            use_actor(build_actor(ActorKind.UNKNOWN), request.trace_id),
             connection.execute_wrapper(query_counter),
         ):
             response = self.get_response(request)

@@ -13,7 +13,7 @@ from django.db import connection as database
 from django.db import transaction
 from django.utils import timezone
 
-from accounts.actor import use_actor
+from accounts.actor import ActorKind, build_actor, use_actor
 from accounts.errors import DomainError
 from accounts.services.queues import list_accounts_with_due_rows
 from affiliate_site.shops.base import parse_body
@@ -104,7 +104,7 @@ def process_event(event: ShopEvent, *, at: datetime) -> None:
 
     Raises `UNAVAILABLE_ERRORS`, which say nothing about the event: nothing is changed.
     """
-    with use_actor(f"connection {event.connection}"):
+    with use_actor(build_actor(ActorKind.CONNECTION, event.connection)):
         try:
             with transaction.atomic():
                 outcome = apply(event, at=at)

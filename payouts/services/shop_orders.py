@@ -12,6 +12,7 @@ from decimal import Decimal
 
 from django.db import transaction
 
+from accounts.actor import ActorKind, parse_actor
 from payouts.calculation import (
     DEFAULT_COMMISSION_TYPE,
     LineItem,
@@ -83,7 +84,6 @@ from tracking.services.connections import pick_pricing, with_pricing
 from tracking.services.inbox import AGAIN
 from tracking.services.shop_erasure import NO_REFERRAL
 
-CONNECTION_ACTOR = "connection "  # how the names of actors begin that are shops
 NOTHING_TO_EARN = "The sale has no amount."
 CANCELED = "The order was canceled before it earned anything."
 REMOVED_BEFORE = "The sale was removed before. To count it, process the event again."
@@ -415,7 +415,7 @@ def list_refunds_of_others(refunds: Iterable[Refund]) -> set[str]:
     return {
         refund.external_id
         for refund in refunds
-        if refund.external_id and not refund.actor.startswith(CONNECTION_ACTOR)
+        if refund.external_id and parse_actor(refund.actor).kind != ActorKind.CONNECTION
     }
 
 

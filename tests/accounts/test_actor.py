@@ -4,7 +4,15 @@ import threading
 
 import pytest
 
-from accounts.actor import get_actor, set_actor, use_actor
+from accounts.actor import (
+    Actor,
+    ActorKind,
+    build_actor,
+    get_actor,
+    parse_actor,
+    set_actor,
+    use_actor,
+)
 
 
 def test_defaults_to_the_system_actor():
@@ -51,3 +59,23 @@ def test_does_not_set_the_actor_of_another_thread():
         thread.join()
 
     assert names == ["system"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "name"),
+    [
+        (ActorKind.STAFF, 12, "staff 12"),
+        (ActorKind.OPERATOR, "", "operator"),
+        (ActorKind.CONNECTION, "co-1_a", "connection co-1_a"),
+        (ActorKind.IMPORT, "old.example.org", "import from old.example.org"),
+        (ActorKind.SYSTEM, "", "system"),
+    ],
+)
+def test_reads_what_it_wrote(kind, key, name):
+    assert build_actor(kind, key) == name
+    assert parse_actor(name) == (kind, str(key))
+
+
+@pytest.mark.parametrize("name", [None, "", "staff12", "staff ", "nobody", "connections 1"])
+def test_reads_no_kind_from_another_text(name):
+    assert parse_actor(name) == Actor(None, "")

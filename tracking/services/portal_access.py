@@ -17,7 +17,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 
-from accounts.actor import get_actor, use_actor
+from accounts.actor import ActorKind, build_actor, get_actor, use_actor
 from accounts.compiled_queries import compiled
 from accounts.models.accounts import Account
 from accounts.models.users import User
@@ -190,7 +190,7 @@ def act_as(affiliate: Affiliate) -> Iterator[None]:
 
     The caller is who finds the affiliate: the page by a session, a service by a link.
     """
-    with use_actor(f"affiliate {affiliate.log_id}", get_actor().trace_id):
+    with use_actor(build_actor(ActorKind.AFFILIATE, affiliate.log_id), get_actor().trace_id):
         yield
 
 

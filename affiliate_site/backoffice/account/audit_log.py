@@ -9,6 +9,7 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
+from accounts.actor import ActorKind, build_actor
 from accounts.events import EVENT_SENTENCES, summarize_kind
 from accounts.models.audit_log import AuditLogEntry
 from accounts.models.users import User
@@ -210,7 +211,7 @@ def find_of_affiliates(account, pks) -> Q:
     what they did themselves in the portal."""
     names = list(account.affiliates.filter(pk__in=pks).values_list("log_id", flat=True))
     found = Q(subject__in=list_subjects("affiliate", names))
-    found |= Q(actor__in=[f"affiliate {name}" for name in names])
+    found |= Q(actor__in=[build_actor(ActorKind.AFFILIATE, name) for name in names])
     for relation, model_name, columns in OWN_SUBJECTS:
         rows = getattr(account, relation).filter(affiliate__in=pks)
         found |= Q(subject__in=rows.values(subject=build_subject(model_name, columns)))
