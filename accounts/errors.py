@@ -5,6 +5,7 @@ arguments fill the placeholders of the message, e.g. `{external_id}`. HTTP statu
 missing permissions are the concern of the API layer.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -311,6 +312,18 @@ class ErrorList(InvalidInput):
         super().__init__()
         self.errors = errors
         self.text = "; ".join(error.text for error in errors)
+
+
+def get_error_code(error: Exception) -> str:
+    """Return `cookie_expired` for `CookieExpired`; of several errors, that of the first."""
+    if isinstance(error, ErrorList):
+        error = error.errors[0]
+    return name_error(type(error))
+
+
+def name_error(kind: type[Exception]) -> str:
+    """Return the code of a class of errors."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
 
 
 def raise_errors(errors: list[InvalidInput]) -> None:

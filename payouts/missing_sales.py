@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from accounts.errors import name_error
 from tracking.attribution import (
     CLAIM,
     COUPON,
@@ -81,33 +82,31 @@ class ReportedSale:
 
 @dataclass(frozen=True)
 class RefusedReport:
-    """A report that failed: its message, and whose it was, if that was known."""
+    """A report that failed: the code of its error, and whose it was, if that was known."""
 
-    message: str
+    reason: str
     names_affiliate: bool = False
     is_own: bool = False
 
 
 # Refusals that depend on whose link or coupon it was.
 OWN_REFUSALS = {
-    CookieExpired.message: Answer.TOO_OLD,
-    AffiliateNotApproved.message: Answer.NOT_APPROVED,
-    AffiliateDeleted.message: Answer.NOT_APPROVED,
-    ProgramArchived.message: Answer.PROGRAM_ARCHIVED,
+    name_error(CookieExpired): Answer.TOO_OLD,
+    name_error(AffiliateNotApproved): Answer.NOT_APPROVED,
+    name_error(AffiliateDeleted): Answer.NOT_APPROVED,
+    name_error(ProgramArchived): Answer.PROGRAM_ARCHIVED,
 }
-NO_REFERRAL_MESSAGES = tuple(
-    error.message.partition("{")[0]
-    for error in (MissingTrackingParameter, BlankTrackingParameter, UnknownCustomer)
+NO_REFERRAL = (MissingTrackingParameter, BlankTrackingParameter, UnknownCustomer)
+UNKNOWN_REFERRAL = (
+    UnknownCoupon,
+    UnknownReferralCode,
+    InvalidClickId,
+    InvalidAssetOrSource,
+    InvalidTrackingId,
 )
-UNKNOWN_REFERRAL_MESSAGES = {
-    error.message
-    for error in (
-        UnknownCoupon,
-        UnknownReferralCode,
-        InvalidClickId,
-        InvalidAssetOrSource,
-        InvalidTrackingId,
-    )
+REFUSALS = {
+    **dict.fromkeys(map(name_error, NO_REFERRAL), Answer.NO_REFERRAL),
+    **dict.fromkeys(map(name_error, UNKNOWN_REFERRAL), Answer.UNKNOWN_REFERRAL),
 }
 REJECTIONS = {
     RejectionReason.COOKIE_EXPIRED: Answer.TOO_OLD,
@@ -159,13 +158,9 @@ def decide_by_attribution(sale: ReportedSale) -> Answer:
 def decide_by_refusals(refused: Sequence[RefusedReport]) -> Answer:
     """Why the shop's report was refused."""
     for report in sorted(refused, key=lambda each: not each.is_own):
-        if report.names_affiliate or report.message in OWN_REFUSALS:
+        if report.names_affiliate or report.reason in OWN_REFUSALS:
             if report.is_own:
-                return OWN_REFUSALS.get(report.message, Answer.REFUSED)
+                return OWN_REFUSALS.get(report.reason, Answer.REFUSED)
             continue
-        if report.message.startswith(NO_REFERRAL_MESSAGES):
-            return Answer.NO_REFERRAL
-        if report.message in UNKNOWN_REFERRAL_MESSAGES:
-            return Answer.UNKNOWN_REFERRAL
-        return Answer.REFUSED
+        return REFUSALS.get(report.reason, Answer.REFUSED)
     return Answer.NOTHING

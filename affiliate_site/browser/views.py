@@ -20,7 +20,7 @@ from django.utils import timezone
 from django.views.decorators.http import conditional_page
 from rest_framework.exceptions import ValidationError
 
-from accounts.errors import AccountLocked, DomainError
+from accounts.errors import AccountLocked, DomainError, get_error_code
 from accounts.models.accounts import Account
 from affiliate_site import http_errors, throttling
 from affiliate_site.api.conversion_serializers import build_conversion_data
@@ -78,7 +78,6 @@ from tracking.services.customers import create_customer
 from tracking.services.failed_page_calls import (
     AMOUNT_REASONS,
     BOT,
-    get_failure_reason,
     record_failed_page_call,
 )
 from tracking.services.former_ids import FormerCustomerId
@@ -307,7 +306,7 @@ def parse_call(request, name: str, serializer_class, body: dict) -> ValidBrowser
     try:
         return call.validate(name, serializer_class)
     except DomainError as error:
-        call.record_failure(get_failure_reason(error))
+        call.record_failure(get_error_code(error))
     except ValidationError as error:
         field = next(iter(error.detail))
         kind = "missing" if is_missing(body.get(field)) else "invalid"
@@ -364,7 +363,7 @@ def record_click_of_call(call: ValidBrowserCall | None, body: dict) -> str:
         at=call.at,
     )
     if recorded.failure:
-        call.record_failure(get_failure_reason(recorded.failure))
+        call.record_failure(get_error_code(recorded.failure))
     else:
         call.mark_stored()
     return recorded.tracking_id
@@ -403,7 +402,7 @@ def track_customer(call: ValidBrowserCall | None, *_) -> HttpResponse:
         except DuplicateCustomer:
             pass  # a page that names its customer again
         except DomainError as failure:
-            call.record_failure(get_failure_reason(failure))
+            call.record_failure(get_error_code(failure))
     return no_content_response()
 
 
@@ -438,12 +437,12 @@ def create_browser_conversion(call: ValidBrowserCall, external_id: str | None) -
     except DuplicateConversion:
         return
     except TooManyConversionAttempts as failure:
-        call.record_failure(get_failure_reason(failure))
+        call.record_failure(get_error_code(failure))
     except DomainError as failure:
         # A claim that is refused must not delay an honest page with the same id.
         if call.trust is Trust.FACT:
             attempt.fail(failure)
-        call.record_failure(get_failure_reason(failure))
+        call.record_failure(get_error_code(failure))
     except (DatabaseError, ConcurrentUpdate) as failure:
         attempt.fail(failure)
         raise  # an unexpected failure is reported: the conversion is lost

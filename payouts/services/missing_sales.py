@@ -111,7 +111,7 @@ def explain_missing_sale(affiliate: Affiliate, order_id: str) -> MissingSale:
         attempts = account.conversion_attempts.filter(external_id__in=order_ids)
         refused = [
             RefusedReport(
-                row.message,
+                row.reason,
                 names_affiliate=row.affiliate_id is not None,
                 is_own=row.affiliate_id == affiliate.pk,
             )

@@ -7,20 +7,12 @@ in another way.
 from payouts.services.shop_refunds import get_conversion_of
 from payouts.shop_facts import Sale, is_claimed
 from tracking.models.conversions import Conversion
-from tracking.models.shops import Connection, ShopOrder
+from tracking.models.shops import Connection, ShopOrder, ShopOrderReason
 
-KNOWN_ALREADY = (
-    "This sale was reported in another way before. The address of this shop has a"
-    " secret only, so what it reports is a claim, which changes nothing there."
-)
 CONFIRMED = (
     "The sale is confirmed, and the address of this shop has a secret only: what it"
     " reports is a claim, which changes nothing. If it is right, change the sale by"
     " hand."
-)
-NEEDS_SIGNATURE = (
-    "The account takes no sales without a signature, and the address of this shop has"
-    " a secret only."
 )
 
 
@@ -33,10 +25,12 @@ def forget_claimed_sale(order: ShopOrder) -> None:
         order.update_row(conversion=None, is_adopted=False, lines=[], held=[], reason="")
 
 
-def find_claim_refusal(connection: Connection, sale: Sale, reported: Conversion | None) -> str:
-    """Return why a claim of a sale is not stored; empty if it is, or is a fact."""
+def find_claim_refusal(
+    connection: Connection, sale: Sale, reported: Conversion | None
+) -> ShopOrderReason | None:
+    """Return why a claim of a sale is not stored; None if it is, or is a fact."""
     if not is_claimed(sale):
-        return ""
+        return None
     if reported is not None:
-        return KNOWN_ALREADY
-    return NEEDS_SIGNATURE if connection.account.require_signatures else ""
+        return ShopOrderReason.KNOWN_ALREADY
+    return ShopOrderReason.NEEDS_SIGNATURE if connection.account.require_signatures else None

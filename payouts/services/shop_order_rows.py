@@ -6,8 +6,8 @@ from datetime import datetime
 from payouts.services.conversion_updates import delete_conversion
 from payouts.services.shop_refunds import get_conversion_of
 from payouts.shop_facts import Sale, get_time, merge_order_facts
-from tracking.models.shops import Connection, ShopOrder, ShopReference
-from tracking.services.shop_erasure import NO_REFERRAL, list_reference_names
+from tracking.models.shops import Connection, ShopOrder, ShopOrderReason, ShopReference
+from tracking.services.shop_erasure import list_reference_names
 
 
 def get_or_create_order(
@@ -62,7 +62,7 @@ def list_orders_without_sale(
         connection=connection,
         customer_key=customer_key,
         conversion=None,
-        reason=NO_REFERRAL,
+        reason=ShopOrderReason.NO_REFERRAL,
     )
     return [row for row in rows.order_by("id") if but is None or row.pk != but.pk]
 

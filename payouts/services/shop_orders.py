@@ -13,6 +13,7 @@ from decimal import Decimal
 from django.db import transaction
 
 from accounts.actor import ActorKind, parse_actor
+from accounts.errors import get_error_code
 from payouts.calculation import (
     DEFAULT_COMMISSION_TYPE,
     LineItem,
@@ -77,18 +78,19 @@ from tracking.errors import (
     ShopCurrencyChanged,
 )
 from tracking.models.conversions import Conversion
-from tracking.models.shops import Connection, ShopEventState, ShopOrder
+from tracking.models.shops import Connection, ShopEventState, ShopOrder, ShopOrderReason
 from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
 from tracking.search import normalize_order_name
 from tracking.services.connections import pick_pricing, with_pricing
-from tracking.services.inbox import AGAIN
-from tracking.services.shop_erasure import NO_REFERRAL
 
-NOTHING_TO_EARN = "The sale has no amount."
 CANCELED = "The order was canceled before it earned anything."
-REMOVED_BEFORE = "The sale was removed before. To count it, process the event again."
 # Why an order earns nothing so far; other reasons are final.
-REASONS_OF_NOW = ("", AGAIN, NO_REFERRAL, NOTHING_TO_EARN, CANCELED)
+REASONS_OF_NOW = (
+    "",
+    ShopOrderReason.PROCESSED_AGAIN,
+    ShopOrderReason.NO_REFERRAL,
+    ShopOrderReason.NO_AMOUNT,
+)
 UNCLEAR = (
     "{amounts} went back ({key}), but the sale is in {currency}, and the shop does not"
     " say that it was all of it: nothing was taken off. Find out which part of the sale"
@@ -190,7 +192,7 @@ def store_facts(
     sale = known.get("sale")
     if facts.is_claim and sale and not is_claimed(sale):
         return facts
-    is_again = order.reason == AGAIN and order.conversion_id is None
+    is_again = order.reason == ShopOrderReason.PROCESSED_AGAIN and order.conversion_id is None
     settings = order.settings
     if settings is None or (is_again and not known.get("refunds")):
         settings = present
@@ -236,7 +238,7 @@ def get_state(order: ShopOrder) -> ShopEventState:
         return ShopEventState.DONE
     if waits_for_sale(order.facts):
         return ShopEventState.WAITING
-    if order.reason == NOTHING_TO_EARN:
+    if order.reason == ShopOrderReason.NO_AMOUNT:
         return ShopEventState.IGNORED
     return ShopEventState.NO_REFERRAL if order.reason else ShopEventState.DONE
 
@@ -263,7 +265,7 @@ def apply_order(
     effects: list[str] = []
     forget_claimed_sale(order)
     if order.conversion_id is None and order.reason not in REASONS_OF_NOW:
-        return [order.reason]  # decided; staff can process the event again
+        return [order.get_reason_display()]  # decided; staff can process the event again
     if order.conversion_id is None:
         effects += create_sale(connection, order, customer, gross, email=email, at=at)
         if order.conversion_id is None:
@@ -310,14 +312,14 @@ def create_sale(
     """Create the conversion of an order, or say why there is none."""
     account, sale = connection.account, order.facts["sale"]
     if not any(gross.values()):
-        order.update_row(reason=NOTHING_TO_EARN)
-        return add_note(NOTHING_TO_EARN, sale)
+        order.update_row(reason=ShopOrderReason.NO_AMOUNT)
+        return add_note(order.get_reason_display(), sale)
     external_id = add_prefix(connection, sale["order_id"])
     known = account.conversions.not_deleted().filter(external_id=external_id)
     reported = known.first()
     if reason := find_claim_refusal(connection, sale, reported):
         order.update_row(reason=reason)
-        return [reason]
+        return [order.get_reason_display()]
     if reported is not None and reported.claim_status is None:
         types = get_types(connection, order)
         refunds = account.refunds.filter(conversion=reported)
@@ -328,21 +330,21 @@ def create_sale(
         order.update_row(reason="")
         return [CANCELED]
     removed = account.conversions.filter(external_id=external_id, deleted_at__isnull=False)
-    if reported is None and order.reason != AGAIN and removed.exists():
-        order.update_row(reason=REMOVED_BEFORE)
-        return [REMOVED_BEFORE]
+    if reported is None and order.reason != ShopOrderReason.PROCESSED_AGAIN and removed.exists():
+        order.update_row(reason=ShopOrderReason.REMOVED)
+        return [order.get_reason_display()]
     parameters = find_sale_parameters(connection, sale, customer, reported)
     if parameters is None:
         refuse(account, external_id, MissingTrackingParameter())
-        order.update_row(reason=NO_REFERRAL)
+        order.update_row(reason=ShopOrderReason.NO_REFERRAL)
         return [describe_unknown_codes(connection, sale, customer)]
     data = build_sale_data(connection, order, gross, parameters, email=email)
     try:
         conversion = create_conversion(account, data=data, at=at)
     except REFUSALS as error:
         refuse(account, external_id, error)
-        order.update_row(reason=f"{error.text}.")
-        return [f"{error.text}."]
+        order.update_row(reason=ShopOrderReason(get_error_code(error)))
+        return [order.get_reason_display()]
     rows = list_existing_commissions(conversion)
     store_lines(order, conversion, dict(zip(gross, list_lines(rows), strict=True)))
     hold_new_commissions(conversion, rows)

@@ -22,11 +22,11 @@ from tracking.errors import (
 )
 from tracking.models.conversions import ConversionOrigin
 from tracking.models.programs import Program
-from tracking.models.shops import Connection
-from tracking.services.attempts import find_refused_affiliate, record_failed_attempt
+from tracking.models.shops import Connection, ShopOrderReason
+from tracking.services.attempts import record_failed_attempt
 from tracking.services.candidates import resolve_candidates
 from tracking.services.programs import get_program
-from tracking.services.shop_erasure import NO_REFERRAL, UNKNOWN_CODES
+from tracking.services.shop_erasure import UNKNOWN_CODES
 from tracking.services.visitors import find_first_coupon
 
 # Who referred the customer is known, but earns nothing: no error of the shop.
@@ -99,7 +99,7 @@ def describe_unknown_codes(connection: Connection, sale: Sale, customer: Custome
     for referral in referrals:
         codes += [*referral["values"], *referral.get("tracking_ids", [])]
     if not (texts := list(dict.fromkeys(codes))):
-        return NO_REFERRAL
+        return ShopOrderReason.NO_REFERRAL.label
     named = [f"“{text[:MAX_CODE_LENGTH]}”" for text in texts[:MAX_NAMED_CODES]]
     if more := len(texts) - len(named):
         named.append(f"{more} more")
@@ -168,6 +168,5 @@ def refuse(account: Account, external_id: str, error: DomainError) -> None:
         account,
         origin=ConversionOrigin.SHOP,
         external_id=external_id,
-        message=str(error),
-        affiliate=find_refused_affiliate(account, error),
+        error=error,
     )

@@ -64,56 +64,42 @@ def lost(winner, reason="lower_precedence", **facts):
     ],
 )
 def test_answers_by_the_stored_sale(sale, answer):
-    refused = [RefusedReport("Unknown coupon code")]
+    refused = [RefusedReport("unknown_coupon")]
     assert decide_answer(sale, refused) is answer
 
 
-def own(message):
-    return RefusedReport(message, names_affiliate=True, is_own=True)
+def own(reason):
+    return RefusedReport(reason, names_affiliate=True, is_own=True)
 
 
-def of_other(message):
-    return RefusedReport(message, names_affiliate=True)
+def of_other(reason):
+    return RefusedReport(reason, names_affiliate=True)
 
 
 @pytest.mark.parametrize(
     ("refused", "answer"),
     [
         ([], Answer.NOTHING),
-        ([own("Cookie expired")], Answer.TOO_OLD),
-        ([own("Affiliate is not approved for this program")], Answer.NOT_APPROVED),
-        ([own("Program is archived")], Answer.PROGRAM_ARCHIVED),
-        ([own("Something new")], Answer.REFUSED),
-        ([of_other("Cookie expired")], Answer.NOTHING),
-        ([of_other("Something new")], Answer.NOTHING),
-        ([RefusedReport("Cookie expired")], Answer.NOTHING),
-        ([RefusedReport("Affiliate is deleted")], Answer.NOTHING),
-        ([RefusedReport("Missing mandatory parameter(s)")], Answer.NO_REFERRAL),
+        ([own("cookie_expired")], Answer.TOO_OLD),
+        ([own("affiliate_not_approved")], Answer.NOT_APPROVED),
+        ([own("program_archived")], Answer.PROGRAM_ARCHIVED),
+        ([own("something_new")], Answer.REFUSED),
+        ([of_other("cookie_expired")], Answer.NOTHING),
+        ([of_other("something_new")], Answer.NOTHING),
+        ([RefusedReport("cookie_expired")], Answer.NOTHING),
+        ([RefusedReport("affiliate_deleted")], Answer.NOTHING),
+        ([RefusedReport("missing_tracking_parameter")], Answer.NO_REFERRAL),
+        ([RefusedReport("unknown_customer")], Answer.NO_REFERRAL),
+        ([RefusedReport("blank_tracking_parameter")], Answer.NO_REFERRAL),
+        ([RefusedReport("unknown_coupon")], Answer.UNKNOWN_REFERRAL),
+        ([RefusedReport("invalid_tracking_id")], Answer.UNKNOWN_REFERRAL),
+        ([RefusedReport("unknown_currency")], Answer.REFUSED),
         (
-            [
-                RefusedReport(
-                    "Missing tracking parameter value and no customer found for customer id: cu-1"
-                )
-            ],
-            Answer.NO_REFERRAL,
-        ),
-        (
-            [
-                RefusedReport(
-                    "Parameter 'coupon' takes precedence for tracking, but no value was passed"
-                )
-            ],
-            Answer.NO_REFERRAL,
-        ),
-        ([RefusedReport("Unknown coupon code")], Answer.UNKNOWN_REFERRAL),
-        ([RefusedReport("Invalid tracking id")], Answer.UNKNOWN_REFERRAL),
-        ([RefusedReport("Invalid currency")], Answer.REFUSED),
-        (
-            [RefusedReport("Invalid currency"), own("Cookie expired")],
+            [RefusedReport("unknown_currency"), own("cookie_expired")],
             Answer.TOO_OLD,
         ),
         (
-            [of_other("Cookie expired"), RefusedReport("Unknown coupon code")],
+            [of_other("cookie_expired"), RefusedReport("unknown_coupon")],
             Answer.UNKNOWN_REFERRAL,
         ),
     ],

@@ -184,7 +184,7 @@ class Migration(migrations.Migration):
                 ),
                 ("external_id", models.CharField(max_length=255)),
                 ("failed_at", models.DateTimeField()),
-                ("message", models.TextField()),
+                ("reason", models.CharField(max_length=64)),
                 (
                     "account",
                     models.ForeignKey(

@@ -159,7 +159,37 @@ class Migration(migrations.Migration):
                 ("lines", models.JSONField(default=list)),
                 ("held", models.JSONField(default=list)),
                 ("removed_at", models.DateTimeField(null=True)),
-                ("reason", models.CharField(blank=True, max_length=255)),
+                (
+                    "reason",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("processed_again", "Processed again."),
+                            ("no_referral", "Nobody referred this customer."),
+                            ("no_amount", "The sale has no amount."),
+                            (
+                                "removed",
+                                "The sale was removed before. To count it, process the event again.",
+                            ),
+                            (
+                                "known_already",
+                                "This sale was reported in another way before. The address of this shop has a secret only, so what it reports is a claim, which changes nothing there.",
+                            ),
+                            (
+                                "needs_signature",
+                                "The account takes no sales without a signature, and the address of this shop has a secret only.",
+                            ),
+                            ("affiliate_deleted", "Affiliate is deleted."),
+                            (
+                                "affiliate_not_approved",
+                                "Affiliate is not approved for this program.",
+                            ),
+                            ("cookie_expired", "Cookie expired."),
+                            ("program_archived", "Program is archived."),
+                        ],
+                        max_length=32,
+                    ),
+                ),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "account",

@@ -197,7 +197,7 @@ class ConversionAttempt(TenantModel):
     origin = models.CharField(max_length=16, choices=ConversionOrigin)
     external_id = models.CharField(max_length=255)
     failed_at = models.DateTimeField()
-    message = models.TextField()
+    reason = models.CharField(max_length=64)  # `get_error_code`
     # Whose link or coupon the sale was refused for; null if it was not that far.
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, null=True, related_name="+", db_index=False

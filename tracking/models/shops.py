@@ -114,6 +114,35 @@ class RefusedRequest(TenantModel):
         return f"{self.day} {self.reason}"
 
 
+class ShopOrderReason(models.TextChoices):
+    """Why an order earns nobody anything, with the sentence that staff see.
+
+    A refusal has the code of its error (`get_error_code`).
+    """
+
+    PROCESSED_AGAIN = "processed_again", "Processed again."  # nothing is decided
+    NO_REFERRAL = "no_referral", "Nobody referred this customer."
+    NO_AMOUNT = "no_amount", "The sale has no amount."
+    REMOVED = "removed", "The sale was removed before. To count it, process the event again."
+    KNOWN_ALREADY = (
+        "known_already",
+        "This sale was reported in another way before. The address of this shop has a"
+        " secret only, so what it reports is a claim, which changes nothing there.",
+    )
+    NEEDS_SIGNATURE = (
+        "needs_signature",
+        "The account takes no sales without a signature, and the address of this shop has"
+        " a secret only.",
+    )
+    AFFILIATE_DELETED = "affiliate_deleted", "Affiliate is deleted."
+    AFFILIATE_NOT_APPROVED = (
+        "affiliate_not_approved",
+        "Affiliate is not approved for this program.",
+    )
+    COOKIE_EXPIRED = "cookie_expired", "Cookie expired."
+    PROGRAM_ARCHIVED = "program_archived", "Program is archived."
+
+
 class ShopOrder(TenantModel):
     """An order, invoice or transaction of a shop, with all that its events say of it.
 
@@ -141,7 +170,7 @@ class ShopOrder(TenantModel):
     lines = models.JSONField(default=list)
     held = models.JSONField(default=list)
     removed_at = models.DateTimeField(null=True)  # with its conversion, by a refund
-    reason = models.CharField(max_length=255, blank=True)
+    reason = models.CharField(max_length=32, choices=ShopOrderReason, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

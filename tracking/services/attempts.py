@@ -9,7 +9,7 @@ from django.db.models import Exists, Subquery
 
 from accounts.compiled_queries import compiled
 from accounts.db_compat import get_database_time
-from accounts.errors import DomainError
+from accounts.errors import DomainError, get_error_code
 from accounts.models.accounts import Account
 from tracking.errors import DuplicateConversion, TooManyConversionAttempts
 from tracking.models.affiliates import Affiliate
@@ -85,8 +85,7 @@ class Attempt:
                 self.account,
                 origin=self.origin,
                 external_id=self.external_id,
-                message=str(error),
-                affiliate=find_refused_affiliate(self.account, error),
+                error=error,
             )
 
 
@@ -112,10 +111,9 @@ def record_failed_attempt(
     *,
     origin: str,
     external_id: str,
-    message: str,
-    affiliate: Affiliate | None = None,
+    error: Exception,
 ) -> None:
-    """Block retries of this conversion for ten seconds.
+    """Store why a conversion was refused, and block retries for ten seconds.
 
     Call it after the rollback of the failed attempt, so that the record persists.
     """
@@ -126,11 +124,11 @@ def record_failed_attempt(
                 origin=origin,
                 external_id=external_id,
                 failed_at=get_database_time(),
-                message=message,
-                affiliate=affiliate,
+                reason=get_error_code(error),
+                affiliate=find_refused_affiliate(account, error),
             )
         ],
         update_conflicts=True,
         unique_fields=["account", "origin", "external_id"],
-        update_fields=["failed_at", "message", "affiliate"],
+        update_fields=["failed_at", "reason", "affiliate"],
     )

@@ -255,13 +255,13 @@ def delete_saved_views(account: Account, *, texts: Collection[str], words: Colle
 
 
 def delete_attempts(account: Account, *, texts: Collection[str], order_ids: Collection[str]) -> int:
-    """Delete failed attempts whose `external_id` is in `order_ids`, or whose id or
-    message contains one of the case-folded `texts`."""
+    """Delete failed attempts whose `external_id` is in `order_ids`, or contains one of
+    the case-folded `texts`."""
     pks = [
         attempt.pk
         for attempt in account.conversion_attempts.all()
-        for stored in [f"{attempt.external_id}\n{attempt.message}".casefold()]
-        if attempt.external_id in order_ids or any(text in stored for text in texts)
+        if attempt.external_id in order_ids
+        or any(text in attempt.external_id.casefold() for text in texts)
     ]
     return account.conversion_attempts.filter(pk__in=pks).delete()[0]
 

@@ -11,7 +11,6 @@ from datetime import date, datetime
 from django.db import connection
 from django.db.models import Count, Subquery, Sum
 
-from accounts.errors import DomainError, ErrorList
 from accounts.models.accounts import Account
 from accounts.url_safety import MAX_URL_LENGTH, split_url
 from tracking.models.clicks import FailedPageCall
@@ -114,13 +113,6 @@ def normalize_page(url: str) -> str:
         "*" if PERSONAL_MARK.search(segment) else segment for segment in parts.path.split("/")
     )
     return f"{parts.scheme}://{host}{path}"[:MAX_PAGE_LENGTH]
-
-
-def get_failure_reason(error: DomainError) -> str:
-    """Return the code of an error: `CookieExpired` becomes `cookie_expired`."""
-    if isinstance(error, ErrorList):
-        error = error.errors[0]
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).lower()
 
 
 def count_bots(account: Account, *, since: date) -> int:

@@ -18,6 +18,7 @@ from tracking.models.shops import (
     ShopEvent,
     ShopEventState,
     ShopOrder,
+    ShopOrderReason,
 )
 from tracking.services.shop_mappings import reports_claims
 
@@ -32,7 +33,6 @@ LEASE = timedelta(minutes=5)  # of a worker that processes events
 MAX_CLAIMED_EVENTS = 10  # by a worker at once, of one account
 MAX_WAIT = timedelta(days=1)  # of a refund for its sale; then it is listed as failed
 EVENT_RETENTION = timedelta(days=30)
-AGAIN = "Processed again."  # of an order: what was decided counts no longer
 SALE_NEVER_CAME = "Its sale did not arrive within a day."
 
 
@@ -145,7 +145,7 @@ def process_again(event: ShopEvent, *, at: datetime) -> None:
     Why its order earned nothing is decided again.
     """
     if event.order is not None:
-        event.order.update_row(reason=AGAIN)
+        event.order.update_row(reason=ShopOrderReason.PROCESSED_AGAIN)
     event.update_row(due_at=at, attempts=0)
 
 

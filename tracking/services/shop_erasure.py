@@ -18,13 +18,13 @@ from tracking.models.shops import (
     ShopEvent,
     ShopEventState,
     ShopOrder,
+    ShopOrderReason,
     ShopReference,
 )
 from tracking.services.imports import list_erased_ids
 
 UNPROCESSED = (ShopEventState.RECEIVED, ShopEventState.FAILED)
 ERASED = "The body was erased with the person."
-NO_REFERRAL = "Nobody referred this customer."
 UNKNOWN_CODES = "Nobody referred this customer: no affiliate{program} has {codes}."
 
 
@@ -87,7 +87,8 @@ def forget_codes(events: QuerySet[ShopEvent]) -> int:
 def _forget_codes(event: ShopEvent) -> None:
     beginning = UNKNOWN_CODES.partition("{")[0]
     event.result = [
-        NO_REFERRAL if sentence.startswith(beginning) else sentence for sentence in event.result
+        ShopOrderReason.NO_REFERRAL.label if sentence.startswith(beginning) else sentence
+        for sentence in event.result
     ]
 
 

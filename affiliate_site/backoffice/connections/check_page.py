@@ -5,7 +5,7 @@ import re
 
 from django import forms
 
-from accounts.errors import DomainError
+from accounts.errors import DomainError, get_error_code
 from accounts.url_safety import read_parameters, split_url
 from affiliate_site.backoffice.conversions.clicks import get_problem
 from affiliate_site.backoffice.form_pages import FormPage
@@ -16,7 +16,6 @@ from affiliate_site.shops.processing import rolled_back
 from tracking.attribution import TrackingParameters
 from tracking.models.programs import CODE_PARAMETERS
 from tracking.services.clicks import Visit, record_page_click
-from tracking.services.failed_page_calls import get_failure_reason
 from tracking.services.visitors import find_first_coupon
 
 SHORT_LINK = re.compile(r"/r/([^/]{1,64})/([^/]{1,255})/?")
@@ -70,7 +69,7 @@ def check_visit(account, parameters: dict, link_parameter=None, *, at) -> str:
         try:
             click = record_page_click(account, visit=visit, at=at)
         except DomainError as error:
-            problem = get_problem(get_failure_reason(error))
+            problem = get_problem(get_error_code(error))
             return f"A visit does not count. {problem.text}. {problem.hint}"
         person = click.affiliate or click.prospect
         return f"A visit counts for {person} in {click.program.title}."

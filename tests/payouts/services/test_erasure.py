@@ -368,7 +368,6 @@ class MarkedPerson:
             {"external_id": f"{EMAIL}-9", "amount": 1, "customer_id": f"{EMAIL}x"},
         )
         assert response.status_code == 400
-        account.conversion_attempts.update(message=f"unknown {EMAIL}")
         record_failed_page_call(
             account,
             reason="invalid_amount",

@@ -8,7 +8,12 @@ from accounts.db_compat import get_database_time
 from tests.conftest import NOW
 from tests.ledger_checks import assert_ledger_consistent
 from tracking.claims import Trust
-from tracking.errors import DuplicateConversion, TooManyConversionAttempts
+from tracking.errors import (
+    CookieExpired,
+    DuplicateConversion,
+    TooManyConversionAttempts,
+    UnknownCoupon,
+)
 from tracking.models.conversions import ConversionOrigin
 from tracking.services import attempts
 from tracking.services.attempts import Attempt, record_failed_attempt
@@ -25,7 +30,7 @@ def failed_attempt(account, monkeypatch):
         monkeypatch.setattr(attempts, "get_database_time", lambda: FAILED_AT + elapsed)
 
     set_elapsed(elapsed=timedelta(0))
-    record_failed_attempt(account, **CONVERSION, message="Unknown coupon code")
+    record_failed_attempt(account, **CONVERSION, error=UnknownCoupon())
     return set_elapsed
 
 
@@ -44,7 +49,7 @@ def check_attempt(account, conversion=CONVERSION):
 def list_attempts(account):
     return list(
         account.conversion_attempts.order_by("id").values_list(
-            "origin", "external_id", "failed_at", "message"
+            "origin", "external_id", "failed_at", "reason"
         )
     )
 
@@ -55,7 +60,7 @@ def test_allows_a_new_conversion(account):
 
 
 def test_records_time_and_reason_of_a_failure(account, failed_attempt):
-    assert list_attempts(account) == [("api", "order-1", FAILED_AT, "Unknown coupon code")]
+    assert list_attempts(account) == [("api", "order-1", FAILED_AT, "unknown_coupon")]
 
 
 @pytest.mark.parametrize(
@@ -97,14 +102,14 @@ def test_allows_a_retry_after_ten_seconds(account, failed_attempt, elapsed):
 
 def test_next_failure_restarts_the_ten_seconds(account, failed_attempt):
     failed_attempt(elapsed=timedelta(seconds=10))
-    record_failed_attempt(account, **CONVERSION, message="Cookie expired")
+    record_failed_attempt(account, **CONVERSION, error=CookieExpired())
 
     failed_attempt(elapsed=timedelta(seconds=19))
 
     with pytest.raises(TooManyConversionAttempts):
         start_attempt(account)
     assert list_attempts(account) == [
-        ("api", "order-1", FAILED_AT + timedelta(seconds=10), "Cookie expired")
+        ("api", "order-1", FAILED_AT + timedelta(seconds=10), "cookie_expired")
     ]
 
 
@@ -127,7 +132,7 @@ def test_does_not_delay_other_accounts(account, other_account, failed_attempt):
 
 
 def test_separates_failures_by_origin(account, failed_attempt):
-    record_failed_attempt(account, **CONVERSION | {"origin": "postback"}, message="Cookie expired")
+    record_failed_attempt(account, **CONVERSION | {"origin": "postback"}, error=CookieExpired())
 
     failed_attempt(elapsed=timedelta(seconds=10))
     start_attempt(account).succeed()
@@ -138,8 +143,8 @@ def test_separates_failures_by_origin(account, failed_attempt):
 def test_deletes_the_failure_of_one_conversion_of_one_account(
     account, other_account, failed_attempt
 ):
-    record_failed_attempt(other_account, **CONVERSION, message="")
-    record_failed_attempt(account, **CONVERSION | {"external_id": "order-2"}, message="")
+    record_failed_attempt(other_account, **CONVERSION, error=CookieExpired())
+    record_failed_attempt(account, **CONVERSION | {"external_id": "order-2"}, error=CookieExpired())
 
     failed_attempt(elapsed=timedelta(seconds=10))
     start_attempt(account).succeed()
@@ -201,7 +206,7 @@ def test_ignores_conversions_of_other_accounts(scenario, account, other_account)
 
 def test_uses_the_clock_of_the_database(account):
     before = get_database_time()
-    record_failed_attempt(account, **CONVERSION, message="")
+    record_failed_attempt(account, **CONVERSION, error=CookieExpired())
     after = get_database_time()
 
     assert before <= list_attempts(account)[0][2] <= after

@@ -4,12 +4,9 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from accounts.errors import ErrorList
-from tracking.errors import CookieExpired, InvalidAssetOrSource, UnknownCurrency
 from tracking.services import failed_page_calls
 from tracking.services.failed_page_calls import (
     count_page_problems,
-    get_failure_reason,
     normalize_page,
     record_failed_page_call,
 )
@@ -97,18 +94,6 @@ def test_counts_with_one_statement(account, capture_queries):
 )
 def test_keeps_origin_and_path(url, page):
     assert normalize_page(url) == page
-
-
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (CookieExpired(), "cookie_expired"),
-        (InvalidAssetOrSource(), "invalid_asset_or_source"),
-        (ErrorList([UnknownCurrency(), CookieExpired()]), "unknown_currency"),
-    ],
-)
-def test_reason_is_the_name_of_the_error(error, reason):
-    assert get_failure_reason(error) == reason
 
 
 def test_counts_failures_that_a_correct_snippet_would_not_cause(account, other_account):

@@ -26,7 +26,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 def make_attempt(account, external_id, failed_at):
     account.conversion_attempts.create(
-        origin="api", external_id=external_id, failed_at=failed_at, message=""
+        origin="api", external_id=external_id, failed_at=failed_at, reason=""
     )
 
 
