@@ -186,6 +186,7 @@ SHAPES: dict[str, Any] = {
     "tracking.TableImport.settings": dict[str, Texts],
     "payouts.Document.issuer": Texts,
     "payouts.Document.supplier": Texts,
+    "payouts.Payment.payout_details": Details,
     "payouts.PayoutFile.payments": list[str],
     "payouts.PayoutLine.debits": dict[str, list[str]],
     "payouts.PayoutLine.receiver": Receiver,

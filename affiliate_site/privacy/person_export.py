@@ -101,6 +101,15 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
     commissions = account.commissions.filter(**own)
     programs = _represent(EnrollmentEventRepresentation, account, account.enrollments.filter(**own))
     postbacks = account.webhook_endpoints.filter(affiliate=affiliate.slug)
+    payments = _represent(
+        PaymentRepresentation,
+        account,
+        account.payments.filter(**own),
+        ("canceled_at", "cancel_reason", "payout_kind", "payout_details"),
+    )
+    for row in payments:
+        details = row["payout_details"].items()
+        row["payout_details"] = ", ".join(f"{name}: {value}" for name, value in details)
     return {
         **_represent_one(AffiliateRepresentation, account, affiliate),
         **{name: getattr(affiliate, name) for name in PORTAL_COLUMNS},
@@ -120,12 +129,7 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
         "postbacks": list(postbacks.order_by("pk").values("url", "method", "events")),
         "commissions": _represent(CommissionRepresentation, account, commissions),
         **_list_reasons(account, commissions.values("conversion")),
-        "payments": _represent(
-            PaymentRepresentation,
-            account,
-            account.payments.filter(**own),
-            ("canceled_at", "cancel_reason", "payout_kind", "payout_details"),
-        ),
+        "payments": payments,
         "opening_balances": [
             {
                 "amount": get_signed_amount(row),

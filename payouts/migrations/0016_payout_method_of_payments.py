@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="payment",
             name="payout_details",
-            field=models.TextField(db_default="", default=""),
+            field=models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict),
         ),
         migrations.AddField(
             model_name="payment",

@@ -6,7 +6,7 @@ that still runs would not read what a migration encrypts.
 
 from django.db import migrations
 
-from accounts.encryption import EncryptedJSONField, EncryptedTextField
+from accounts.encryption import EncryptedJSONField
 
 
 class Migration(migrations.Migration):
@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
                 migrations.AlterField(
                     model_name="payment",
                     name="payout_details",
-                    field=EncryptedTextField(db_default="", default=""),
+                    field=EncryptedJSONField(default=dict),
                 ),
                 migrations.AlterField(
                     model_name="payoutmethod",

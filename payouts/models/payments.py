@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from accounts.encryption import EncryptedJSONField, EncryptedTextField
+from accounts.encryption import EncryptedJSONField
 from accounts.models.accounts import TenantModel, TenantQuerySet
 from accounts.models.row_counts import DailyCountedRow
 from tracking.amounts import AmountField
@@ -57,7 +57,7 @@ class Payment(DailyCountedRow):
     payout_kind = models.CharField(  # noqa: DJ001 - null: not recorded
         max_length=16, null=True, choices=[("", "none"), *PayoutMethodKind.choices]
     )
-    payout_details = EncryptedTextField(default="", db_default="")
+    payout_details = EncryptedJSONField(default=dict)
 
     objects: ClassVar = PaymentQuerySet.as_manager()
 
@@ -138,8 +138,3 @@ class PayoutMethod(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.affiliate_id}/{self.kind}"
-
-    @property
-    def details_text(self) -> str:
-        """The details in one line: `iban: SI56 1910 0000 0123 438`."""
-        return ", ".join(f"{name}: {text}" for name, text in self.details.items())

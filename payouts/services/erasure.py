@@ -235,7 +235,7 @@ def _erase_payout_details(account: Account, affiliate: Affiliate) -> int:
         + update_other_values(lines, receiver={}, note="", bank_reason="")
         + update_other_values(withheld, reason="")
         + update_other_values(own, comment=None)
-        + update_other_values(payments, cancel_reason="", payout_details="")
+        + update_other_values(payments, cancel_reason="", payout_details={})
         + _erase_reasons(account, own.values("conversion"))
         + change_rows(naming, change, ["calculation"])
         + delete_postbacks_of(account, affiliate.slug)

@@ -105,7 +105,7 @@ def create_payments(
                     currency=currency,
                     created_at=at,
                     payout_kind=methods[affiliate_id].kind,
-                    payout_details=methods[affiliate_id].details_text,
+                    payout_details=methods[affiliate_id].details,
                 )
                 for order, (affiliate_id, currency) in zip(orders, balance_keys, strict=True)
             )

@@ -1,8 +1,8 @@
 """Where money goes: the primary payout methods of affiliates as texts."""
 
-import re
 from collections.abc import (
     Iterable,
+    Mapping,
     Sequence,
 )
 from itertools import islice
@@ -28,8 +28,6 @@ NO_PAYOUT_METHOD = "no payout method"
 DETAIL_LABELS = {
     name: name.replace("_", " ").capitalize() for names in DETAIL_NAMES.values() for name in names
 } | {"iban": "IBAN", "bic": "BIC", "email": "E-mail", "recipient": "Recipient ID"}
-DETAIL_PATTERN = re.compile(rf"(^|, )({'|'.join(DETAIL_LABELS)})(?=: )")
-COUNTRY_PATTERN = re.compile("(?<=country: )[A-Z]{2}(?=, |$)")
 QUERY_BATCH_SIZE = 1000  # affiliates of one query, a number that all databases accept
 
 
@@ -68,40 +66,46 @@ def find_primary_methods(rows: Iterable[Any]) -> dict[int, PayoutMethod]:
 
 def format_payout_method(method: PayoutMethod, user) -> str:
     """`Bank account (IBAN: SI56 1910 0000 0123 438)`, or `Bank account (SI56…3438)`."""
-    is_whole = can_see_accounts(user)
-    masked = mask_details(method.kind, method.details)
-    return join_method(method.get_kind_display(), method.details_text if is_whole else masked)
+    details = describe_details(method.kind, method.details, user)
+    return join_method(method.get_kind_display(), details)
 
 
 def list_method_facts(method: PayoutMethod, user) -> list[tuple[str, str]]:
     """Names and values of the details, or the masked account."""
     if can_see_accounts(user):
-        return [
-            (
-                DETAIL_LABELS.get(name, name),
-                get_country_name(value) if name == "country" else value,
-            )
-            for name, value in method.details.items()
-        ]
+        return label_details(method.details)
     return [("Account", mask_details(method.kind, method.details))]
+
+
+def label_details(details: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Names and values of details, as staff know them."""
+    return [
+        (
+            DETAIL_LABELS.get(name, name),
+            get_country_name(value) if name == "country" else value,
+        )
+        for name, value in details.items()
+    ]
+
+
+def describe_details(kind: str, details: Mapping[str, str], user) -> str:
+    """The details in one line, or the masked account."""
+    if can_see_accounts(user):
+        return ", ".join(f"{label}: {value}" for label, value in label_details(details))
+    return mask_details(kind, details)
 
 
 def format_payment_method(payment: Payment, user) -> str:
     """How a payment was paid: the affiliate's primary method when it was recorded."""
     if payment.payout_kind is None:
         return "not recorded"
-    details = payment.payout_details
-    if not can_see_accounts(user):
-        pairs = (part.partition(": ")[::2] for part in details.split(", "))
-        details = mask_details(payment.payout_kind, dict(pairs)) if details else ""
+    details = describe_details(payment.payout_kind, payment.payout_details, user)
     return join_method(payment.get_payout_kind_display(), details)
 
 
 def join_method(kind: str, details: str) -> str:
     """The kind, with the details in parentheses if there are any."""
-    details = COUNTRY_PATTERN.sub(lambda it: get_country_name(it[0]), details)
-    labelled = DETAIL_PATTERN.sub(lambda it: it[1] + DETAIL_LABELS[it[2]], details)
-    return f"{kind} ({labelled})" if details else kind
+    return f"{kind} ({details})" if details else kind
 
 
 def add_payout_texts(rows: Sequence[Any], user) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 
-from affiliate_site.backoffice.payouts.payout_texts import join_method
+from affiliate_site.backoffice.payouts.payout_texts import format_payout_method
 from payouts.services.payout_methods import set_payout_method
 from tests.affiliate_site.backoffice.form_values import get_form_values
 from tests.affiliate_site.backoffice.money_forms import list_messages
@@ -229,7 +229,8 @@ class TestPayoutMethods:
         values = {"bic": "CHASUS33", "account_number": "123456", "country": "US"}
         method = self.set_bank(account, hana, values)
         client = staff_client("finance")
-        assert "Country: United States" in join_method("Bank", method.details_text)
+        user = account.staff.get(role="finance")
+        assert "Country: United States" in format_payout_method(method, user)
         page = client.get(page_url("affiliate", "change", hana)).content.decode()
         assert "Country: United States" in page
 

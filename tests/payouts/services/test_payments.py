@@ -462,8 +462,8 @@ def test_records_the_primary_payout_method_of_each_affiliate(account, scenario):
     bank.delete()
 
     for payment, kind, details in (
-        (paid, "bank", "iban: SI56 1910"),
-        (other, "", ""),
+        (paid, "bank", {"iban": "SI56 1910"}),
+        (other, "", {}),
     ):
         payment.refresh_from_db()
         assert (payment.payout_kind, payment.payout_details) == (kind, details)
