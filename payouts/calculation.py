@@ -51,6 +51,40 @@ class Hold:
     source: str = "program"  # or a group
 
 
+class RateSourceKind(StrEnum):
+    """What a rate is from. The values are stored in calculations."""
+
+    COMMISSION_TYPE = "commission_type"
+    GROUP = "group"  # a group rate for a commission type
+    LEVEL = "level"
+    BONUS = "bonus"
+    IMPORT = "import"
+
+
+@dataclass(frozen=True)
+class RateSource:
+    """Where a rate is from, with the ID of the group."""
+
+    kind: RateSourceKind
+    commission_type: str = ""
+    group: str = ""
+    level: int = 0
+
+    def serialize(self) -> dict[str, Any]:
+        """Return what it consists of as JSON data."""
+        return {name: value for name, value in vars(self).items() if value}
+
+    def describe(self, group_title: str | None = None) -> str:
+        """Return `group ag_1 for type standard`, or with the title of the group."""
+        if self.kind == RateSourceKind.COMMISSION_TYPE:
+            return f"commission type {self.commission_type}"
+        if self.kind == RateSourceKind.GROUP:
+            return f"group {group_title or self.group} for type {self.commission_type}"
+        if self.kind == RateSourceKind.LEVEL:
+            return f"level {self.level} of the program"
+        return self.kind
+
+
 @dataclass(frozen=True)
 class CommissionRate:
     """A rate of a program: `value` is 10 for 10 %, or 10 units of the currency."""
@@ -59,7 +93,7 @@ class CommissionRate:
     title: str
     kind: str
     value: Decimal
-    source: str  # the commission type, a group rate or a level
+    source: RateSource
     pays_parents: bool = True  # whether parent affiliates earn level commissions
     hold: Hold = Hold()
 
@@ -179,7 +213,11 @@ class CommissionDraft:
             "engine": ENGINE,
             "affiliate_id": self.affiliate_id,
             "sub_amount": str(self.line_item.sub_amount),
-            "rate": {"kind": rate.kind, "value": str(rate.value), "from": rate.source},
+            "rate": {
+                "kind": rate.kind,
+                "value": str(rate.value),
+                "source": rate.source.serialize(),
+            },
             "exact_amount": str(self.exact_amount),
             "amount": str(self.amount),
             "status": self.status,

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from affiliate_site.portal.formats import format_money, format_number, long_day
 from affiliate_site.portal.rates import describe_bonus
-from payouts.calculation import InitialStatusReason
+from payouts.calculation import InitialStatusReason, RateSourceKind
 from payouts.models.bonuses import BonusPeriod
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
@@ -229,7 +229,7 @@ def explain_disapproval(commission: Commission) -> str:
 
 def explain_rate(commission: Commission, calculation: dict[str, Any]) -> str:
     """Why the rate is another one than the program offers; empty if it is that one."""
-    if calculation["rate"]["from"].startswith("group "):
+    if calculation["rate"]["source"]["kind"] == RateSourceKind.GROUP:
         return _("It is the rate of your group.")
     if commission.commission_type != STANDARD_COMMISSION_TYPE:
         return _("It is the rate of “{name}”.").format(name=commission.name)

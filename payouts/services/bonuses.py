@@ -21,7 +21,7 @@ from django.db.models import Count
 from accounts.db_compat import BATCH_SIZE
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event, record_changes
-from payouts.calculation import ApprovalContext, calculate_exact_amount
+from payouts.calculation import ApprovalContext, RateSource, RateSourceKind, calculate_exact_amount
 from payouts.models.bonuses import Bonus, BonusPeriod, GoalType
 from payouts.models.commissions import (
     BalanceKey,
@@ -491,7 +491,11 @@ def _serialize_calculation(
             "to": end.isoformat() if end else None,
         },
         "reached": _serialize_progress(earned.progress),
-        "rate": {"kind": bonus.kind, "value": str(bonus.value), "from": "bonus"},
+        "rate": {
+            "kind": bonus.kind,
+            "value": str(bonus.value),
+            "source": RateSource(RateSourceKind.BONUS).serialize(),
+        },
         "exact_amount": str(earned.exact_amount),
         "amount": str(amount),
         "status": status,

@@ -18,6 +18,8 @@ from payouts.calculation import (
     CommissionRate,
     Hold,
     LineItem,
+    RateSource,
+    RateSourceKind,
 )
 from payouts.models.commission_types import (
     MIN_PARENT_LEVEL,
@@ -84,7 +86,7 @@ def list_rates(
             title=row.title,
             kind=row.kind,
             value=row.value,
-            source=f"commission type {row.identifier}",
+            source=RateSource(RateSourceKind.COMMISSION_TYPE, row.identifier),
             pays_parents=row.mlm,
             hold=hold,
         )
@@ -97,7 +99,7 @@ def list_rates(
                 rate,
                 kind=row.kind,
                 value=row.value,
-                source=f"group {row.group.public_id} for type {rate.identifier}",
+                source=RateSource(RateSourceKind.GROUP, rate.identifier, group=row.group.public_id),
             )
     default = next(row for row in types if row.is_default)
     by_type = {rate.identifier: rate for rate in rates.values()}
@@ -232,7 +234,7 @@ def _build_ancestor(parent: Any, level: Level) -> Ancestor:
             title=level.title,
             kind=level.kind,
             value=level.value,
-            source=f"level {level.level} of the program",
+            source=RateSource(RateSourceKind.LEVEL, level=level.level),
         ),
         skip_reason=reason,
     )

@@ -17,6 +17,7 @@ from accounts.models.accounts import Account
 from payouts.calculation import (
     ApprovalContext,
     InitialStatusReason,
+    RateSource,
     calculate_exact_amount,
 )
 from payouts.models.commissions import Commission
@@ -145,7 +146,7 @@ def _serialize_attribution(record: AttributionRecord) -> dict[str, Any]:
 
 def _serialize_commission(account: Account, commission: Commission) -> dict[str, Any]:
     calculation = json.loads(commission.calculation)
-    hold = calculation.get("hold")
+    hold, rate = calculation.get("hold"), calculation["rate"]
     return {
         "id": commission.pk,
         "affiliate": commission.affiliate.slug,
@@ -153,7 +154,11 @@ def _serialize_commission(account: Account, commission: Commission) -> dict[str,
         "commission_type": commission.commission_type,
         "base_commission": commission.base_commission_id,
         "sub_amount": commission.sub_amount,
-        "rate": calculation["rate"],
+        "rate": {
+            "kind": rate["kind"],
+            "value": rate["value"],
+            "from": RateSource(**rate["source"]).describe(),
+        },
         "exact_amount": Decimal(calculation["exact_amount"]),
         "amount": commission.amount,
         "currency": commission.currency,

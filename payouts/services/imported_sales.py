@@ -12,7 +12,12 @@ from typing import Any
 from accounts.db_compat import split_into_batches
 from accounts.ids import generate_public_id
 from accounts.models.row_counts import keep_counts
-from payouts.calculation import InitialStatusReason, calculate_exact_amount
+from payouts.calculation import (
+    InitialStatusReason,
+    RateSource,
+    RateSourceKind,
+    calculate_exact_amount,
+)
 from payouts.models.bonuses import Bonus
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import (
@@ -265,7 +270,11 @@ def describe_calculation(
         "engine": "1",
         "affiliate_id": affiliate,
         "sub_amount": str(base),
-        "rate": {"kind": rate_kind, "value": str(rate), "from": "import"},
+        "rate": {
+            "kind": rate_kind,
+            "value": str(rate),
+            "source": RateSource(RateSourceKind.IMPORT).serialize(),
+        },
         "exact_amount": str(exact),
         "amount": str(amount),
         "status": status,

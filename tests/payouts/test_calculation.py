@@ -1,5 +1,6 @@
 """Commission calculation (docs/api-contract.md, section 7.2)."""
 
+import json
 from decimal import Decimal
 
 import pytest
@@ -11,6 +12,8 @@ from payouts.calculation import (
     CalculationInput,
     CommissionRate,
     LineItem,
+    RateSource,
+    RateSourceKind,
     calculate_commissions,
 )
 from tracking.money import get_exponent
@@ -18,12 +21,14 @@ from tracking.money import get_exponent
 CURRENCIES = ["EUR", "JPY", "KWD"]
 
 
-def percent(value, source="commission type standard"):
+def percent(value):
+    source = RateSource(RateSourceKind.COMMISSION_TYPE, "standard")
     return CommissionRate("standard", "Standard", "percentage", Decimal(value), source)
 
 
 def fixed(value):
-    return CommissionRate("flat", "Flat", "fixed", Decimal(value), "commission type flat")
+    source = RateSource(RateSourceKind.COMMISSION_TYPE, "flat")
+    return CommissionRate("flat", "Flat", "fixed", Decimal(value), source)
 
 
 def build_calculation_input(*line_items, rates, currency="EUR", **more):
@@ -177,7 +182,7 @@ def test_serializes_enough_to_repeat_the_calculation():
         "rate": {
             "kind": "percentage",
             "value": "7.5",
-            "from": "commission type standard",
+            "source": {"kind": "commission_type", "commission_type": "standard"},
         },
         "exact_amount": calculation["exact_amount"],
         "amount": "3.74",
@@ -224,3 +229,19 @@ def test_pays_a_fixed_amount_for_any_sub_amount(currency, units, sub_amount):
     value = Decimal(units).scaleb(-get_exponent(currency))
 
     assert calculate_single_amount(sub_amount, fixed(value), currency) == value
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (RateSource(RateSourceKind.COMMISSION_TYPE, "flat"), "commission type flat"),
+        (RateSource(RateSourceKind.GROUP, "flat", group="ag_1"), "group ag_1 for type flat"),
+        (RateSource(RateSourceKind.LEVEL, level=2), "level 2 of the program"),
+        (RateSource(RateSourceKind.BONUS), "bonus"),
+    ],
+)
+def test_source_of_a_rate_is_stored_as_data_and_described(source, text):
+    stored = json.loads(json.dumps(source.serialize()))
+
+    assert RateSource(**stored) == source
+    assert source.describe() == text

@@ -1,6 +1,6 @@
 """How the commissions of a sale were calculated, as the pages of both show it."""
 
-import re
+import json
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -21,7 +21,7 @@ from affiliate_site.backoffice.object_pages import (
     Section,
     link_to,
 )
-from payouts.calculation import InitialStatusReason
+from payouts.calculation import InitialStatusReason, RateSource
 from payouts.explanation import explain_initial_status, translate_reason
 from payouts.models.commissions import Commission, CommissionKind
 from payouts.services.calculation_input import list_conversions_in_cap
@@ -30,8 +30,6 @@ from payouts.services.corrections import list_corrections
 from tracking.money import ZERO
 
 MAX_LISTED_CONVERSIONS = 20
-# The beginning of the source of a rate that a group has.
-GROUP_SOURCE_PATTERN = re.compile(r"group (\S+)")
 CALCULATION_COLUMNS = (
     Column("ID"),
     Column("Affiliate"),
@@ -50,11 +48,7 @@ def build_calculation_section(explanation, by_id, conversion) -> Section:
         for each in explanation.commissions
         for note in list_calculation_notes(each, by_id[each["id"]])
     ]
-    groups = (
-        list_group_titles(explanation.commissions, next(iter(by_id.values())).account)
-        if by_id
-        else {}
-    )
+    groups = list_group_titles(by_id.values(), next(iter(by_id.values())).account) if by_id else {}
     verified = [
         "Verified: attribution and calculation give the same result",
         *explanation.differences,
@@ -125,10 +119,14 @@ def list_amount_notes(conversion, commissions) -> list[str]:
     ]
 
 
-def list_group_titles(explained, account) -> dict[str, str]:
+def get_rate_source(commission: Commission) -> RateSource:
+    """Where the rate of a commission is from."""
+    return RateSource(**json.loads(commission.calculation)["rate"]["source"])
+
+
+def list_group_titles(commissions, account) -> dict[str, str]:
     """Map the IDs of the groups whose rates were used to their titles."""
-    sources = (GROUP_SOURCE_PATTERN.match(each["rate"]["from"]) for each in explained)
-    ids = {match[1] for match in sources if match}
+    ids = {it for row in commissions if (it := get_rate_source(row).group)}
     if not ids:
         return {}
     groups = account.affiliate_groups.filter(public_id__in=ids)
@@ -139,7 +137,7 @@ def build_calculation_row(
     commission: dict[str, Any], row: Commission, groups: dict[str, str]
 ) -> tuple[Any, ...]:
     """One step: the rate and its source, the exact product, the rounded amount."""
-    rate, currency = commission["rate"], commission["currency"]
+    rate, currency, source = commission["rate"], commission["currency"], get_rate_source(row)
     value = format_decimal(Decimal(rate["value"]))
     is_percentage = rate["kind"] == "percentage"
     factor = f"{value} %" if is_percentage else f"{value} {currency} fixed"
@@ -159,7 +157,7 @@ def build_calculation_row(
             commission["commission_type"],
         ),
         commission["affiliate"],
-        f"{factor} ({format_source(rate['from'], groups)})",
+        f"{factor} ({source.describe(groups.get(source.group))})",
         product,
         "Set by hand"
         if commission["is_overridden"]
@@ -177,11 +175,6 @@ def format_commission_status(commission) -> str:
         return label
     text = "{} in {}: no answer yet" if commission.is_unanswered else "{} paid by {}"
     return format_html(text, label, link_to(commission.payment))
-
-
-def format_source(source: str, groups: dict[str, str]) -> str:
-    """Where a rate is from; groups by their titles, while they exist."""
-    return GROUP_SOURCE_PATTERN.sub(lambda match: f"group {groups.get(match[1], match[1])}", source)
 
 
 def list_calculation_notes(explained: dict[str, Any], commission) -> list[str]:

@@ -111,7 +111,7 @@ def get_commission_details(request, commission: Commission) -> Details:
                     build_calculation_row(
                         explained,
                         commission,
-                        list_group_titles([explained], commission.account),
+                        list_group_titles([commission], commission.account),
                     )
                 ],
                 facts=[

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from accounts.errors import ErrorList
-from payouts.calculation import ApprovalContext, CommissionRate
+from payouts.calculation import ApprovalContext, CommissionRate, RateSource, RateSourceKind
 from payouts.models.commission_types import RateKind
 from payouts.services.calculation_input import (
     build_calculation_input,
@@ -25,9 +25,13 @@ from tests.program_scenario import (
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 STANDARD = CommissionRate(
-    "standard", "Standard", "percentage", Decimal(10), "commission type standard"
+    *("standard", "Standard", "percentage", Decimal(10)),
+    RateSource(RateSourceKind.COMMISSION_TYPE, "standard"),
 )
-FLAT = CommissionRate("flat", "Flat fee", "fixed", Decimal("2.5"), "commission type flat")
+FLAT = CommissionRate(
+    *("flat", "Flat fee", "fixed", Decimal("2.5")),
+    RateSource(RateSourceKind.COMMISSION_TYPE, "flat"),
+)
 
 
 @pytest.fixture

@@ -419,7 +419,11 @@ CALCULATIONS = {
     "amount": "20.01",
     "status": "approved",
     "reason": "another reason",
-    "rate": {"kind": "percentage", "value": "11", "from": "commission type standard"},
+    "rate": {
+        "kind": "percentage",
+        "value": "11",
+        "source": {"kind": "commission_type", "commission_type": "standard"},
+    },
 }
 
 

@@ -91,9 +91,11 @@ def test_pays_the_group_rate_in_place_of_the_type_rate(
     assert (commission.commission_type, commission.name) == ("standard", "Standard")
     assert (commission.rate_kind, commission.rate) == (kind, Decimal(value))
     assert commission.amount == Decimal(amount)
-    assert json.loads(commission.calculation)["rate"]["from"] == (
-        f"group {affiliate_group.public_id} for type standard"
-    )
+    assert json.loads(commission.calculation)["rate"]["source"] == {
+        "kind": "group",
+        "commission_type": "standard",
+        "group": affiliate_group.public_id,
+    }
 
 
 def test_pays_the_group_rate_for_its_type_only(scenario, affiliate_group):
