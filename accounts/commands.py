@@ -14,7 +14,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -289,6 +289,14 @@ def escape_controls(text: str) -> str:
     Line breaks stay.
     """
     return CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def parse_day(text: str) -> date:
+    """Parse a day like 2026-11-30."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is not a day like 2026-11-30") from None
 
 
 def parse_amount_argument(text: str) -> Decimal:

@@ -65,7 +65,7 @@ urlpatterns = [
     path("1.6/", include("affiliate_site.api.urls")),
     path("1.7/pb/", include(POSTBACKS)),
     path("track/click/", browser.track_click),
-    path("track/handover/", browser.track_handover),
+    path("track/handover/", browser.answer_handover),
     path("track/conversion/", browser.track_conversion),
     path("track/customer/", browser.track_customer),
     path("r/<slug:account>/<str:code>/", follow_short_link),

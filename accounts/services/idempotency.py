@@ -20,7 +20,7 @@ RESPONSE_RETENTION = timedelta(hours=24)
 
 
 @compiled
-def key_of_account(account: Account, key: str) -> QuerySet[IdempotencyKey]:
+def idempotency_row_by_key(account: Account, key: str) -> QuerySet[IdempotencyKey]:
     """The row of an idempotency key."""
     return IdempotencyKey.objects.of(account).filter(key=key)
 
@@ -32,7 +32,7 @@ def find_stored_response(
 
     Raises `IdempotencyKeyReused` if the key was used for another request.
     """
-    row = key_of_account.first(account=account, key=key)
+    row = idempotency_row_by_key.first(account=account, key=key)
     if row is None or is_expired(row, at):
         return None
     if row.fingerprint != fingerprint:

@@ -83,7 +83,7 @@ def get_status_text(row) -> str:
     return get_paid_text(row) if getattr(row, "payment_id", None) else row.status
 
 
-def get_payment_text(payment) -> str:
+def get_payment_status(payment) -> str:
     """The status of a payment after `mark_unanswered`, as of what it pays."""
     if payment.canceled_at:
         return "refused or returned" if payment.is_returned else "canceled"

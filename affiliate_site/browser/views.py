@@ -382,7 +382,7 @@ def accept_handover(call: ValidBrowserCall, handover: str) -> str:
 
 
 @tracking_view("handover", BrowserHandoverSerializer)
-def track_handover(_call, body: dict, request) -> HttpResponse:
+def answer_handover(_call, body: dict, request) -> HttpResponse:
     """Answer the parameters that hand the visitor over to other hosts of the shop."""
     handovers = sign_handovers(
         str(body.get("account", "")).strip()[:MAX_SLUG_LENGTH],

@@ -73,7 +73,9 @@ class StillInUse(Conflict):
 
 def count_rows(account: Account) -> dict[str, int]:
     """Count the account's rows by table, but for empty tables."""
-    counts = {model._meta.label: _list_rows(model, account).count() for model in _order_tables()}
+    counts = {
+        model._meta.label: _list_owned_rows(model, account).count() for model in _order_tables()
+    }
     return {label: number for label, number in counts.items() if number}
 
 
@@ -141,7 +143,7 @@ def _start(account: Account, *, accepts_unpaid: bool, at: datetime) -> None:
             account.staff.update(is_active=False)
             account.webhook_endpoints.update(disabled_at=at)
             for label in ENDED_AT_ONCE:
-                _list_rows(apps.get_model(label), account).delete()
+                _list_owned_rows(apps.get_model(label), account).delete()
             _delete_sessions({str(pk) for pk in users})
     except IntegrityError as error:
         raise OtherDigestStored from error
@@ -173,7 +175,7 @@ def _delete_files(account: Account) -> None:
 def _delete_rows(account: Account, on_rows: OnRows) -> Counter[str]:
     counts: Counter[str] = Counter()
     for model in _order_tables():
-        rows = _list_rows(model, account).order_by("-pk")
+        rows = _list_owned_rows(model, account).order_by("-pk")
         for key in _list_references_to_itself(model):
             _detach(rows, key)
         while keys := list(rows.values_list("pk", flat=True)[:READ_SIZE]):
@@ -270,7 +272,7 @@ def _list_references_to_itself(model: type[models.Model]) -> list[str]:
     return [key.name for key in keys if key.related_model is model]
 
 
-def _list_rows(model: type[models.Model], account: Account) -> models.QuerySet[Any, Any]:
+def _list_owned_rows(model: type[models.Model], account: Account) -> models.QuerySet[Any, Any]:
     """Return the account's rows, also of tables of packages, such as second factors."""
     owned = _list_owned()
     if model in owned:
@@ -289,7 +291,7 @@ def _use_indexes(account: Account) -> Iterator[None]:
     indexes = [
         (f"{INDEX_PREFIX}{model._meta.db_table}_{key.column}"[:60], model, key)
         for target in _order_tables()
-        if _list_rows(target, account)[MAX_ROWS_WITHOUT_INDEX:].exists()
+        if _list_owned_rows(target, account)[MAX_ROWS_WITHOUT_INDEX:].exists()
         for model in _order_tables()
         for key in _list_keys(model)
         if key.related_model is target and not _is_indexed(model, key)

@@ -58,9 +58,9 @@ def send_mail(mail: Mail) -> MailResult:
             return MailResult(f"no connection: {describe(error)}", can_retry=True)
         connection.send_messages([message])
     except SMTPRecipientsRefused as error:
-        return refuse(*next(iter(error.recipients.values())))
+        return read_smtp_error(*next(iter(error.recipients.values())))
     except SMTPResponseException as error:
-        return refuse(error.smtp_code, error.smtp_error)
+        return read_smtp_error(error.smtp_code, error.smtp_error)
     except PROVIDER_ERRORS as error:
         return read_provider_error(error)
     except (ValueError, SMTPNotSupportedError) as error:
@@ -98,7 +98,7 @@ def format_sender(name: str) -> str:
     return formataddr((clean_sender_name(write_in_one_line(name)), address))
 
 
-def refuse(code: int, text: bytes | str) -> MailResult:
+def read_smtp_error(code: int, text: bytes | str) -> MailResult:
     """The server answered a command with an error: it has not taken the mail."""
     reason = text.decode(errors="replace") if isinstance(text, bytes) else text
     answer = write_in_one_line(f"{code} {reason}")

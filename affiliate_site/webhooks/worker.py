@@ -37,7 +37,7 @@ from tracking.services.mails import (
     claim_mail,
     record_mail_result,
 )
-from tracking.services.portal_links import process_link_requests
+from tracking.services.portal_links import queue_requested_links
 
 logger = logging.getLogger(__name__)
 
@@ -167,7 +167,7 @@ class DeliveryWorker:
         for account in list_accounts_with_due_rows(Mail, due_before=due):
             if len(self.mails_in_progress) == MAX_MAILS:
                 break
-            process_link_requests(account, at=due)
+            queue_requested_links(account, at=due)
             if mail := claim_mail(account, due_before=due):
                 self.mails_in_progress[executor.submit(send_mail, mail)] = mail
 

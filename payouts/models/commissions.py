@@ -48,7 +48,7 @@ class CommissionKind(models.TextChoices):
 BalanceKey = tuple[int, str]  # affiliate id, currency: the unit of locking
 
 
-def is_final(status: str, account: Account) -> bool:
+def is_finalized(status: str, account: Account) -> bool:
     """Is a commission of this status approved, of an account that uses payouts?"""
     return status == CommissionStatus.APPROVED and account.uses_payouts
 
@@ -190,14 +190,14 @@ class Commission(DailyCountedRow):
         return self.status == CommissionStatus.PENDING and self.deleted_at is None
 
     @property
-    def is_final(self) -> bool:
+    def is_finalized(self) -> bool:
         """Whether it is approved for good."""
-        return is_final(self.status, self.account)
+        return is_finalized(self.status, self.account)
 
     @property
     def is_settled(self) -> bool:
         """Whether it is final, or a payment pays it."""
-        return self.is_final or self.payment_id is not None
+        return self.is_finalized or self.payment_id is not None
 
     def update_locked(self, *, at: datetime, **values: Any) -> None:
         """Update columns. The caller has locked the balances of the commission, and its

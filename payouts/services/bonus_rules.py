@@ -45,7 +45,7 @@ BONUS_COLUMNS = tuple(field.name for field in fields(BonusRule))
 
 def create_bonus(account: Account, *, program: Program, rule: BonusRule, at: datetime) -> Bonus:
     """Create a bonus, which counts from the period of its creation."""
-    validate_rule(rule, program.currency)
+    validate_bonus_rule(rule, program.currency)
     with transaction.atomic():
         bonus: Bonus = account.bonuses.create(  # type: ignore[misc]
             program=program,
@@ -64,7 +64,7 @@ def update_bonus(account: Account, *, pk: int, changes: Mapping[str, Any], at: d
         bonus = get_bonus(account, pk)
         present = {name: getattr(bonus, name) for name in BONUS_COLUMNS}
         values = {name: value for name, value in changes.items() if value != present[name]}
-        validate_rule(BonusRule(**(present | values)), bonus.program.currency)
+        validate_bonus_rule(BonusRule(**(present | values)), bonus.program.currency)
         if GOAL_COLUMNS & set(values) and was_granted(account, bonus):
             raise BonusGoalFixed(path=min(GOAL_COLUMNS & set(values)))
         if values:
@@ -106,7 +106,7 @@ def has_ended_period(bonus: Bonus, *, at: datetime) -> bool:
     return any(period_range.end is not None for period_range in ranges)
 
 
-def validate_rule(rule: BonusRule, currency: str) -> None:
+def validate_bonus_rule(rule: BonusRule, currency: str) -> None:
     """Raise `InvalidSetting` for the first invalid value."""
     validate_title(rule.title)
     is_count = rule.goal_type == GoalType.CONVERSIONS

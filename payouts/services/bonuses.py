@@ -28,7 +28,7 @@ from payouts.models.commissions import (
     Commission,
     CommissionKind,
     CommissionStatus,
-    is_final,
+    is_finalized,
 )
 from payouts.services.commissions import record_update, update_and_post
 from payouts.services.ledger import LedgerSession, open_ledger_session
@@ -472,7 +472,7 @@ def _build_commission(
         ),
         status=status,
         created_at=at,
-        finalized_at=at if is_final(status, account) else None,
+        finalized_at=at if is_finalized(status, account) else None,
         due_at=at,
         bonus=bonus,
         period_start=earned.period.range.start,

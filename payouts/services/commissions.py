@@ -29,7 +29,7 @@ from payouts.models.commissions import (
     BalanceKey,
     Commission,
     CommissionStatus,
-    is_final,
+    is_finalized,
     record_pending_change,
 )
 from payouts.services.claims import review_claim_of
@@ -246,14 +246,14 @@ def change_status(
     Returns the details for `record_update`. Raises `CommissionApproved`, `DisputedSale`
     or `CommissionUnfunded` (docs/api-contract.md, section 2.3.3).
     """
-    ensure_not_final(commission)
+    ensure_not_finalized(commission)
     if commission.status == status:
         return {}
     conversion = commission.conversion
     is_disputed = conversion is not None and conversion.disputed_at is not None
     if is_disputed and status == CommissionStatus.APPROVED:
         raise DisputedSale
-    if is_final(status, commission.account) and not ledger.has_funds(
+    if is_finalized(status, commission.account) and not ledger.has_funds(
         commission.balance_key, commission.amount, reserved=()
     ):
         raise CommissionUnfunded
@@ -264,9 +264,9 @@ def change_status(
     return update_and_post(commission, ledger=ledger, at=at, status=status, **values)
 
 
-def ensure_not_final(commission: Commission) -> None:
+def ensure_not_finalized(commission: Commission) -> None:
     """Raise `CommissionApproved` if the commission is final."""
-    if commission.is_final:
+    if commission.is_finalized:
         raise CommissionApproved
 
 
@@ -303,7 +303,7 @@ def update_and_post(
     if status != old_status:
         # Only an approved commission is part of a payment: docs/api-contract.md,
         # section 2.3.3.
-        finalized_at = at if is_final(status, commission.account) else None
+        finalized_at = at if is_finalized(status, commission.account) else None
         changed |= {"payment": None, "finalized_at": finalized_at}
     commission.update_locked(at=at, **changed)
     details: dict[str, Any] = {}
@@ -445,6 +445,6 @@ def _build_commission(
         status=draft.status,
         comment=draft.line_item.comment,
         created_at=at,
-        finalized_at=at if is_final(draft.status, account) else None,
+        finalized_at=at if is_finalized(draft.status, account) else None,
         due_at=conversion.created_at + timedelta(days=rate.hold.days),
     )

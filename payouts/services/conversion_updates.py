@@ -26,7 +26,7 @@ from payouts.services.calculation_input import ensure_types_known, list_rates
 from payouts.services.claims import review_claim
 from payouts.services.commissions import (
     apply_changes,
-    ensure_not_final,
+    ensure_not_finalized,
     get_commission,
     get_overridden_fields,
     get_recalculated_fields,
@@ -110,7 +110,7 @@ def delete_conversions(conversions: Sequence[Conversion], *, at: datetime) -> No
     """Delete locked conversions as `delete_conversion` does, in one ledger session."""
     with lock_commissions(*conversions, at=at) as (ledger, commissions):
         for commission in commissions:
-            ensure_not_final(commission)
+            ensure_not_finalized(commission)
         for conversion in conversions:
             soft_delete_conversion(conversion, at=at)
         mark_stale(conversions[0].account, commissions, at)
@@ -292,7 +292,7 @@ def _recalculate_commissions(
     at: datetime,
 ) -> None:
     regular = [row for row in commissions if row.kind == CommissionKind.REGULAR]
-    changeable = [row for row in regular if not row.is_final]
+    changeable = [row for row in regular if not row.is_finalized]
     sub_amounts = validate_allocated_amounts(
         allocate_proportionally(
             [commission.sub_amount or ZERO for commission in changeable],
@@ -329,7 +329,7 @@ def _recalculate_level_commissions(
     for level in commissions:
         if level.base_commission_id != commission.pk:
             continue
-        if not level.is_final:
+        if not level.is_finalized:
             fields = get_recalculated_fields(level, sub_amount)
             apply_changes(level, ledger=ledger, at=at, **fields)
 
@@ -353,7 +353,7 @@ def _update_fields(
         calculation = values.get("calculation", commission.calculation)
         values |= get_overridden_fields(amount, calculation=calculation)
     if values:
-        ensure_not_final(commission)
+        ensure_not_finalized(commission)
     if "comment" in changes:
         values["comment"] = changes["comment"]
     apply_changes(commission, ledger=ledger, at=at, **values)

@@ -187,7 +187,7 @@ def get_day_query(kind: str, *, by_program: bool, of_affiliate: bool = False) ->
         program: Any = "program" if by_program else NO_PROGRAM
         if by_program and model is Commission:
             program = find_program_of_commission(account)
-        rows = _list_rows(model, account, since, until)
+        rows = _list_created_rows(model, account, since, until)
         if of_affiliate:
             rows = rows.filter(affiliate=affiliate)
         return group(rows, (program,))
@@ -196,7 +196,7 @@ def get_day_query(kind: str, *, by_program: bool, of_affiliate: bool = False) ->
     return CompiledQuery(groups, (*names, "affiliate") if of_affiliate else names)
 
 
-def _list_rows(model: Any, account: Any, since: Any, until: Any) -> Rows:
+def _list_created_rows(model: Any, account: Any, since: Any, until: Any) -> Rows:
     """Return the rows that were created in a period."""
     rows = model.objects.of(account).order_by()
     return rows.filter(created_at__gte=since, created_at__lt=until)  # type: ignore[no-any-return]
@@ -355,7 +355,7 @@ def _count_run(account: Account, days: Sequence[date]) -> list[CountedDay]:
         model, group = GROUPS[kind]
         is_commission = model is Commission
         program = find_program_of_commission(account) if is_commission else "program"
-        rows = _list_rows(model, account, starts[0], starts[-1])
+        rows = _list_created_rows(model, account, starts[0], starts[-1])
         groups = defaultdict(list)
         counts = group(rows.annotate(day=day_of_row), ("day", program))
         if model is Click:
@@ -370,7 +370,7 @@ def _count_run(account: Account, days: Sequence[date]) -> list[CountedDay]:
     for number, counter in enumerate(counters.values()):
         if counter.clicks_with_page:
             period = (account, *starts[number : number + 2])
-            clicks, removed = _list_rows(Click, *period), _list_removed_clicks(*period)
+            clicks, removed = _list_created_rows(Click, *period), _list_removed_clicks(*period)
             counter.add_landing_pages(
                 sum_most_frequent(
                     _group_pages(clicks, cut_query(F("landing_page")), Count("*")),

@@ -25,7 +25,7 @@ from payouts.models.commissions import (
     CommissionKind,
     CommissionStatus,
     PaymentAllocation,
-    is_final,
+    is_finalized,
     record_pending_change,
 )
 from payouts.models.payments import Payment
@@ -166,7 +166,7 @@ def import_commission(imports: ImportMap, body: Body, ledger: LedgerSession) -> 
         status=status,
         comment=read_text(body, "comment", 1000) or None,
         created_at=at,
-        finalized_at=at if is_final(status, account) else None,
+        finalized_at=at if is_finalized(status, account) else None,
         payment_id=payment_id,
         bonus=bonus,
         period_start=choose_period_start(bonus, affiliate, status, at) if bonus else None,

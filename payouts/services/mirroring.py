@@ -116,7 +116,7 @@ def mirror_commission(imports: ImportMap, body: Body, pk: int) -> None:
     status = choose_held_status(
         commission.conversion,
         decided,
-        is_settled=payment is not None or commission.is_final,
+        is_settled=payment is not None or commission.is_finalized,
     )
     amount = validate_amount(read_amount(body, "amount"), currency)
     values: dict[str, Any] = {"status": status}

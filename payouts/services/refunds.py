@@ -158,7 +158,7 @@ def _ensure_none_final(
         is_changed = line_amounts is None or (
             row.pk in line_amounts or row.base_commission_id in line_amounts
         )
-        if is_changed and row.is_final:
+        if is_changed and row.is_finalized:
             raise RefundOfFinalCommission(commission=row.pk)
 
 

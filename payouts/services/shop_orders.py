@@ -47,7 +47,7 @@ from payouts.services.shop_referrals import (
     add_prefix,
     describe_unknown_codes,
     find_parameters,
-    refuse,
+    record_refusal,
 )
 from payouts.services.shop_refunds import apply_target, get_conversion_of
 from payouts.shop_amounts import (
@@ -335,14 +335,14 @@ def create_sale(
         return [order.get_reason_display()]
     parameters = find_sale_parameters(connection, sale, customer, reported)
     if parameters is None:
-        refuse(account, external_id, MissingTrackingParameter())
+        record_refusal(account, external_id, MissingTrackingParameter())
         order.update_row(reason=ShopOrderReason.NO_REFERRAL)
         return [describe_unknown_codes(connection, sale, customer)]
     data = build_sale_data(connection, order, gross, parameters, email=email)
     try:
         conversion = create_conversion(account, data=data, at=at)
     except REFUSALS as error:
-        refuse(account, external_id, error)
+        record_refusal(account, external_id, error)
         order.update_row(reason=ShopOrderReason(get_error_code(error)))
         return [order.get_reason_display()]
     rows = list_existing_commissions(conversion)

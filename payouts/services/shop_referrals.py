@@ -162,7 +162,7 @@ def add_prefix(connection: Connection, key: str) -> str:
     return f"{connection.settings.get('id_prefix', '')}{key}" if key else ""
 
 
-def refuse(account: Account, external_id: str, error: DomainError) -> None:
+def record_refusal(account: Account, external_id: str, error: DomainError) -> None:
     """Record why a sale earns nobody anything, for an affiliate who misses it."""
     record_failed_attempt(
         account,

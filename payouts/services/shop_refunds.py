@@ -97,7 +97,7 @@ def ensure_none_final(conversion: Conversion) -> None:
     """Raise `RefundOfFinalCommission` if a commission is approved for good."""
     for row in list_existing_commissions(conversion):
         row.account = conversion.account
-        if row.is_final:
+        if row.is_finalized:
             raise RefundOfFinalCommission(commission=row.pk)
 
 

@@ -284,7 +284,7 @@ def calculate_performance(
 
 
 @dataclass(frozen=True)
-class ToReview:
+class ReviewCounts:
     """What staff have to review: pending applications and commissions, with the sums by
     currency and the oldest commission's time, and webhooks that fail."""
 
@@ -312,13 +312,13 @@ def count_removed_conversions(account: Account, periods: Sequence[Period]) -> li
     return list(removed.aggregate(**counts).values())
 
 
-def count_to_review(account: Account, *, at: datetime) -> ToReview:
+def count_to_review(account: Account, *, at: datetime) -> ReviewCounts:
     """Count what staff have to review."""
     status = CommissionStatus.PENDING.value
     pending = account.commissions.not_deleted().filter(status=status)
     oldest = pending.order_by("created_at").values_list("created_at", flat=True)
     count = CountedList(account, Commission, "status", status).count(at)
-    return ToReview(
+    return ReviewCounts(
         applications=account.enrollments.not_deleted().filter(approved=None).count(),
         commissions=count.stored + count.later,
         sums=get_pending(account),

@@ -155,7 +155,7 @@ def request_portal_link(
         )
 
 
-def process_link_requests(account: Account, *, at: datetime) -> None:
+def queue_requested_links(account: Account, *, at: datetime) -> None:
     """Queue the mails that were asked for, and delete the requests."""
     requests = account.mails.filter(kind__in=LINK_REQUESTS, due_at__lte=at)
     for pk in list(requests.order_by("id").values_list("pk", flat=True)[:MAX_REQUESTS]):

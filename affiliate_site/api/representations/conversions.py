@@ -28,7 +28,7 @@ from payouts.models.commissions import (
     Commission,
     CommissionKind,
     CommissionStatus,
-    is_final,
+    is_finalized,
 )
 from payouts.models.payments import Payment
 from tracking.models.conversions import Conversion
@@ -58,14 +58,14 @@ def get_approval(status: str, account: Account) -> bool | None:
 
 def get_finality(status: str, account: Account) -> bool | None:
     """Return whether a commission is final; None if not."""
-    return is_final(status, account) or None
+    return is_finalized(status, account) or None
 
 
 def get_finalization_date(
     status: str, finalized_at: datetime | None, account: Account
 ) -> datetime | None:
     """Return when a commission became final; None if it is not."""
-    return finalized_at if is_final(status, account) else None
+    return finalized_at if is_finalized(status, account) else None
 
 
 class NestedCommissionRepresentation(Representation):

@@ -33,7 +33,7 @@ from affiliate_site.backoffice.formatters import (
     format_money,
     format_status,
     format_totals,
-    get_payment_text,
+    get_payment_status,
     get_status_text,
     keep_amounts_together,
 )
@@ -410,7 +410,7 @@ def list_payments(request, affiliate) -> dict:
     mark_unanswered(section.rows)
     for row in section.rows:
         row.formatted_amount = format_money(row.amount, row.currency)
-        row.label, row.variant = label_status(get_payment_text(row))
+        row.label, row.variant = label_status(get_payment_status(row))
     return {"section": section}
 
 

@@ -30,7 +30,7 @@ from tracking.services.failed_page_calls import count_bots
 BOT_PERIOD = timedelta(days=30)
 
 
-def iterate_notes(account: Account | None) -> Iterator[str]:
+def describe_left_out_clicks(account: Account | None) -> Iterator[str]:
     """Say which clicks the list of an account does not have."""
     if account is None:
         return
@@ -76,7 +76,7 @@ class ClickAdmin(ReadOnlyBackOfficeAdmin):
 
     def changelist_view(self, request, extra_context=None):
         """Say which clicks are missing: those of bots, and those that were removed."""
-        note = " ".join(iterate_notes(request.user.account))
+        note = " ".join(describe_left_out_clicks(request.user.account))
         if note:
             extra_context = {"list_note": note} | (extra_context or {})
         return super().changelist_view(request, extra_context)

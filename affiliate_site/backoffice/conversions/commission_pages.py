@@ -23,7 +23,7 @@ from payouts.models.commissions import (
     MAX_COMMENT_LENGTH,
     CommissionKind,
     CommissionStatus,
-    is_final,
+    is_finalized,
 )
 from payouts.models.refunds import MAX_REASON_LENGTH
 from payouts.services.amounts_due import is_on_hold
@@ -93,7 +93,7 @@ class CommissionForm(AmountsForm):
         super().__init__(*args, **kwargs)
         if self.row.kind != CommissionKind.REGULAR:
             del self.fields["conversion_sub_amount"]
-        if is_final(self.row.status, self.account):
+        if is_finalized(self.row.status, self.account):
             self.fields["amount"].disabled = True
             self.fields.pop("conversion_sub_amount", None)
 
@@ -175,7 +175,7 @@ class DecisionPage(CommissionFormPage):
         return (
             super().is_offered(commission)
             and commission.status != cls.target_status
-            and not is_final(commission.status, commission.account)
+            and not is_finalized(commission.status, commission.account)
         )
 
     def get_done_message(self, commission):

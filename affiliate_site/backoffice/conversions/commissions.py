@@ -84,7 +84,7 @@ from payouts.models.commissions import (
     Commission,
     CommissionKind,
     CommissionStatus,
-    is_final,
+    is_finalized,
 )
 from payouts.services.amounts_due import is_on_hold
 from payouts.services.commissions import (
@@ -257,7 +257,7 @@ class CommissionAdmin(
                 ),
                 undo_action="reopen_selected",
                 undo_title="Undo: put back to pending",
-                can_undo=lambda row: not is_final(row.status, row.account),
+                can_undo=lambda row: not is_finalized(row.status, row.account),
             ),
             CommissionStatus.APPROVED,
         )
@@ -334,7 +334,7 @@ class CommissionAdmin(
                 return obstacle
             if row.status == target_status:
                 return f"already {target_status}"
-            if is_final(row.status, row.account):
+            if is_finalized(row.status, row.account):
                 return "an approved commission is final"
             return ""
 

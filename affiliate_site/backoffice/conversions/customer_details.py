@@ -14,7 +14,7 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_key_values,
     format_money,
-    get_payment_text,
+    get_payment_status,
     get_status_text,
 )
 from affiliate_site.backoffice.object_pages import (
@@ -164,7 +164,7 @@ def list_payment_entries(payment, commission_link, released_at) -> list[Timeline
             "{} unpaid: payment {} was {}",
             commission_link,
             payment_link,
-            get_payment_text(payment),
+            get_payment_status(payment),
         )
         entries.append(TimelineEntry(canceled_at, canceled))
     return entries

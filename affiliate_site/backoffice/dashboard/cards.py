@@ -17,7 +17,7 @@ from affiliate_site.backoffice.formatters import (
     keep_amounts_together,
 )
 from payouts.services.payables import get_balance_due, get_overpaid
-from payouts.services.statistics import ToReview
+from payouts.services.statistics import ReviewCounts
 from payouts.statistics import Period, Sums, Totals
 from tracking.services.connections import count_refused_requests
 from tracking.services.failed_page_calls import count_page_problems
@@ -197,7 +197,7 @@ def build_cards_of_today(account, pending: Sums) -> list[DashboardCard]:
     ]
 
 
-def build_attention_cards(user, to_review: ToReview, *, at: datetime) -> list[DashboardCard]:
+def build_attention_cards(user, to_review: ReviewCounts, *, at: datetime) -> list[DashboardCard]:
     """What staff have to do, with links to the lists; nothing that is zero."""
     account = user.account
     pending_note: str = format_totals(to_review.sums)

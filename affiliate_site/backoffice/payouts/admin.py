@@ -29,7 +29,7 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
     format_totals,
-    get_payment_text,
+    get_payment_status,
 )
 from affiliate_site.backoffice.lists.columns import (
     AFFILIATE,
@@ -350,7 +350,7 @@ class PaymentAdmin(
         NAME,
         AMOUNT,
         TAX_WITHHELD,
-        build_status_column(get_payment_text),
+        build_status_column(get_payment_status),
         "created_at",
         ListColumn(
             "canceled_at",

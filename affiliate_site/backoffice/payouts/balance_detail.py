@@ -12,7 +12,7 @@ from affiliate_site.backoffice.formatters import (
     format_affiliate,
     format_datetime,
     format_money,
-    get_payment_text,
+    get_payment_status,
 )
 from affiliate_site.backoffice.object_pages import (
     Column,
@@ -170,7 +170,7 @@ def build_payments_section(ledger_account) -> Section:
                 format_html("<s>{}</s>", format_money(each.amount, currency))
                 if each.canceled_at
                 else format_money(each.amount, currency),
-                get_payment_text(each)
+                get_payment_status(each)
                 if each.canceled_at
                 else format_money(covered.get(each.pk, ZERO), currency),
             )

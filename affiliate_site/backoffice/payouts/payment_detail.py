@@ -9,7 +9,7 @@ from accounts.services.notifications import can_send_mail
 from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
-    get_payment_text,
+    get_payment_status,
 )
 from affiliate_site.backoffice.object_pages import (
     Column,
@@ -53,7 +53,7 @@ def get_payment_details(request, payment) -> Details:
     return Details(
         headline=format_money(payment.amount, payment.currency),
         labels=[
-            label_status(get_payment_text(payment)),
+            label_status(get_payment_status(payment)),
             *([label_status("settled")] if line and line.state == SETTLED else []),
         ],
         is_removed=is_canceled,

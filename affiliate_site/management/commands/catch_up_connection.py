@@ -1,7 +1,7 @@
 from argparse import ArgumentTypeError
 from datetime import date, datetime, time
 
-from accounts.commands import AccountCommand
+from accounts.commands import AccountCommand, parse_day
 from affiliate_site.management.connection_secrets import read_secret
 from affiliate_site.shops.catching_up import catch_up
 from tracking.services.connections import get_connection, set_source_key
@@ -20,7 +20,7 @@ class Command(AccountCommand):
         parser.add_argument(
             "--since",
             metavar="DAY",
-            type=parse_day,
+            type=parse_recent_day,
             help="read from this day on, such as 2026-11-30",
         )
         parser.add_argument(
@@ -62,12 +62,9 @@ class Command(AccountCommand):
         )
 
 
-def parse_day(text: str) -> date:
-    """Parse a day like 2026-11-30."""
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        day = date.min
+def parse_recent_day(text: str) -> date:
+    """Parse a day that shops of today can know, since 2000."""
+    day = parse_day(text)
     if day.year < 2000:
         raise ArgumentTypeError(f"{text!r} is not a day like 2026-11-30")
     return day

@@ -1,13 +1,11 @@
-from argparse import ArgumentTypeError
 from contextlib import ExitStack
-from datetime import date
 from functools import partial
 from pathlib import Path
 
 from django.core.management import CommandError
 from django.db import transaction
 
-from accounts.commands import AccountCommand, parse_currency_amount
+from accounts.commands import AccountCommand, parse_currency_amount, parse_day
 from accounts.exact_json import format_decimal
 from accounts.lookups import get_or_raise
 from affiliate_site.payout_files.folders import write_into_folder
@@ -162,14 +160,6 @@ def ensure_fitting(options):
         raise CommandError("--discard needs --run, and no --export", returncode=2)
     if options["export"] and not (options["confirm"] or options["run"] or options["dry_run"]):
         raise CommandError("--export needs --confirm or --run", returncode=2)
-
-
-def parse_day(text: str) -> date:
-    """Parse a day like 2026-11-30."""
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise ArgumentTypeError(f"{text!r} is not a day like 2026-11-30") from None
 
 
 def list_lines(account, run):

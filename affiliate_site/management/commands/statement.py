@@ -1,10 +1,8 @@
-from argparse import ArgumentTypeError
-from datetime import date
 from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from accounts.commands import AccountCommand
+from accounts.commands import AccountCommand, parse_day
 from accounts.exact_json import serialize_exact_json
 from accounts.lookups import get_or_raise
 from affiliate_site.backoffice.payouts.statement_files import RENDERERS, list_formats
@@ -63,14 +61,6 @@ class Command(AccountCommand):
                 raise CommandError(f"{output}: {error.strerror}") from error
         shown = output or content.decode("utf-8-sig").replace("\r\n", "\n")
         self.write_result(f"{shown}".rstrip("\n"), **result)
-
-
-def parse_day(text):
-    """Parse a day `YYYY-MM-DD`."""
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise ArgumentTypeError(f"{text!r} is no day like 2026-10-31") from None
 
 
 def serialize_statement(account, statement):

@@ -25,7 +25,7 @@ from tracking.services.portal_applications import ApplicationData, send_applicat
 from tracking.services.portal_emails import ask_for_email_change
 from tracking.services.portal_links import (
     invite_affiliate,
-    process_link_requests,
+    queue_requested_links,
     request_portal_link,
 )
 from tracking.services.portal_settings import build_portal_url, update_portal_settings
@@ -40,7 +40,7 @@ LINK = re.compile(r"https?://\S+")
 def ask_for_link(account, purpose):
     at = timezone.now()
     request_portal_link(account, email=EMAIL, purpose=purpose, at=at)
-    process_link_requests(account, at=at)
+    queue_requested_links(account, at=at)
     return LINK.search(account.mails.latest("pk").text)[0]
 
 

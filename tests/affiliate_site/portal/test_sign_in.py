@@ -14,7 +14,7 @@ from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.factories.tracking import AffiliateFactory
 from tracking.services.affiliates import delete_affiliate
 from tracking.services.portal_applications import ApplicationData, send_application
-from tracking.services.portal_links import invite_affiliate, process_link_requests
+from tracking.services.portal_links import invite_affiliate, queue_requested_links
 from tracking.services.portal_settings import update_portal_settings
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -40,7 +40,7 @@ def find_link(mail):
 
 def process_requests(account):
     """Do what the worker does before it sends mail."""
-    process_link_requests(account, at=timezone.now())
+    queue_requested_links(account, at=timezone.now())
 
 
 def apply(account, email):

@@ -37,7 +37,7 @@ from tracking.services.portal_links import (
     MAIL_WINDOW,
     MAX_MAILS_PER_WINDOW,
     invite_affiliate,
-    process_link_requests,
+    queue_requested_links,
     request_portal_link,
 )
 
@@ -86,7 +86,7 @@ def set_password(account, token, *, password=NEW_PASSWORD, at=NOW):
 
 def send(account, *, email=EMAIL, purpose=LinkPurpose.SIGN_IN, at=NOW):
     request_portal_link(account, email=email, purpose=purpose, at=at)
-    process_link_requests(account, at=at)
+    queue_requested_links(account, at=at)
 
 
 def read_token(mail):
