@@ -73,7 +73,7 @@ def _shift_lines(value: Any, values: Values, shift: Shift) -> Any:
     return [line | {"commission": shift(COMMISSION, line["commission"])} for line in value]
 
 
-def _shift_held(value: Any, values: Values, shift: Shift) -> Any:
+def _shift_suspended(value: Any, values: Values, shift: Shift) -> Any:
     return [shift(COMMISSION, pk) for pk in value]
 
 
@@ -82,5 +82,5 @@ SHIFTS: dict[str, dict[str, Callable[[Any, Values, Shift], Any]]] = {
     "payouts.Commission": {"calculation": _shift_calculation},
     "payouts.Refund": {"lines": _shift_lines},
     "tracking.ImportedObject": {"local_id": _shift_imported},
-    "tracking.ShopOrder": {"held": _shift_held, "lines": _shift_lines},
+    "tracking.ShopOrder": {"suspended": _shift_suspended, "lines": _shift_lines},
 }

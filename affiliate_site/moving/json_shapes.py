@@ -180,7 +180,7 @@ SHAPES: dict[str, Any] = {
     "tracking.ShopCustomer.facts": CustomerFacts,
     "tracking.ShopEvent.result": list[str],
     "tracking.ShopOrder.facts": OrderFacts,
-    "tracking.ShopOrder.held": list[Row],
+    "tracking.ShopOrder.suspended": list[Row],
     "tracking.ShopOrder.lines": list[ShopLine],
     "tracking.ShopOrder.settings": Pricing,
     "tracking.TableImport.settings": dict[str, Texts],

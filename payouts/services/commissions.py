@@ -33,8 +33,8 @@ from payouts.models.commissions import (
     record_pending_change,
 )
 from payouts.services.claims import review_claim_of
-from payouts.services.held_commissions import forget_held
 from payouts.services.ledger import LedgerSession, open_ledger_session
+from payouts.services.suspended_commissions import forget_suspended
 from tracking.errors import DuplicateConversion
 from tracking.models.conversions import Conversion
 from tracking.models.late_changes import record_late_change
@@ -73,7 +73,7 @@ def create_commissions(
     """
     account = conversion.account
     if account.uses_payouts:
-        drafts = hold_unfunded_drafts(conversion, drafts, ledger)
+        drafts = set_unfunded_pending(conversion, drafts, ledger)
     regular = [
         _build_commission(conversion, draft, at, is_extra=is_extra)
         for draft in drafts
@@ -101,7 +101,7 @@ def create_commissions(
     return commissions
 
 
-def hold_unfunded_drafts(
+def set_unfunded_pending(
     conversion: Conversion, drafts: Sequence[CommissionDraft], ledger: LedgerSession
 ) -> list[CommissionDraft]:
     """Return the drafts; those the payout balance does not cover become pending."""
@@ -260,7 +260,7 @@ def change_status(
     if commission.status == CommissionStatus.DISAPPROVED and commission.comment:
         values.setdefault("comment", _mark_reasons_past(commission.comment))
     if is_disputed and status == CommissionStatus.DISAPPROVED:
-        forget_held(commission)
+        forget_suspended(commission)
     return update_and_post(commission, ledger=ledger, at=at, status=status, **values)
 
 

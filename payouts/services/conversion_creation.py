@@ -37,7 +37,7 @@ from payouts.services.commissions import (
     list_claimed_commissions,
     record_update,
 )
-from payouts.services.disputes import hold_new_commissions
+from payouts.services.disputes import suspend_new_commissions
 from payouts.services.ledger import open_ledger_session
 from tracking.attribution import (
     REST_CONVERSION_ORDER,
@@ -267,7 +267,7 @@ def write_commissions(
             for commission, details in updates:
                 record_update(commission, details, at=at)
     if conversion.disputed_at is not None:
-        hold_new_commissions(conversion, commissions)
+        suspend_new_commissions(conversion, commissions)
     return commissions
 
 

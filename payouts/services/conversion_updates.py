@@ -33,7 +33,7 @@ from payouts.services.commissions import (
     set_status,
 )
 from payouts.services.conversion_creation import round_line_items, write_commissions
-from payouts.services.disputes import hold_commissions
+from payouts.services.disputes import suspend_commissions
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from tracking.errors import (
     AffiliateDeleted,
@@ -148,7 +148,7 @@ def restore_conversion(account: Account, *, conversion_id: int, at: datetime) ->
                     commission.restore(at=at)
                     ledger.post_commission_restored(commission)
                 if conversion.disputed_at is not None:
-                    hold_commissions(conversion, commissions, ledger=ledger, at=at)
+                    suspend_commissions(conversion, commissions, ledger=ledger, at=at)
     except IntegrityError:
         raise DuplicateConversion(external_id=conversion.external_id) from None
     return conversion

@@ -1,6 +1,6 @@
 """Disputes: while the shop has an open one, nobody can approve what the sale earns.
 
-What was approved and is not paid is pending meanwhile. `ShopOrder.held` are the
+What was approved and is not paid is pending meanwhile. `ShopOrder.suspended` are the
 commissions that are approved again at the end: those that were approved before, and new
 ones that only the dispute kept from it, unless somebody has disapproved them meanwhile.
 """
@@ -17,13 +17,13 @@ from accounts.models.accounts import Account
 from payouts.calculation import InitialStatusReason
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.commissions import set_status
-from payouts.services.held_commissions import forget_held, remember_held
 from payouts.services.ledger import LedgerSession
+from payouts.services.suspended_commissions import forget_suspended, remember_suspended
 from tracking.models.conversions import Conversion
 from tracking.services.concurrency import ConcurrentUpdate
 
 
-def hold_commissions(
+def suspend_commissions(
     conversion: Conversion,
     commissions: Iterable[Commission],
     *,
@@ -35,21 +35,21 @@ def hold_commissions(
     Those that are paid or final stay. The caller has locked the conversion and the
     balances.
     """
-    held = [row for row in commissions if is_holdable(row)]
-    for row in held:
+    suspended = [row for row in commissions if can_be_suspended(row)]
+    for row in suspended:
         set_status(row, CommissionStatus.PENDING, ledger=ledger, at=at)
-    remember_held(conversion, [row.pk for row in held])
+    remember_suspended(conversion, [row.pk for row in suspended])
 
 
-def hold_new_commissions(conversion: Conversion, commissions: Sequence[Commission]) -> None:
+def suspend_new_commissions(conversion: Conversion, commissions: Sequence[Commission]) -> None:
     """Remember new commissions that only the dispute keeps from being approved."""
-    held = {
+    suspended = {
         row.pk
         for row in commissions
         if json.loads(row.calculation)["reason"] == InitialStatusReason.DISPUTED
     }
-    levels = [row.pk for row in commissions if row.base_commission_id in held]
-    remember_held(conversion, [*sorted(held), *levels])
+    levels = [row.pk for row in commissions if row.base_commission_id in suspended]
+    remember_suspended(conversion, [*sorted(suspended), *levels])
 
 
 def lock_disputed_sales(account: Account, payment_ids: Sequence[str]) -> list[Conversion]:
@@ -66,7 +66,7 @@ def lock_disputed_sales(account: Account, payment_ids: Sequence[str]) -> list[Co
     ]
 
 
-def hold_unpaid_commissions(
+def suspend_unpaid_commissions(
     disputed: Sequence[Conversion],
     commissions: Sequence[Commission],
     *,
@@ -82,13 +82,13 @@ def hold_unpaid_commissions(
         own = [row for row in commissions if row.conversion_id == conversion.pk]
         for row in own:
             row.conversion = conversion
-        hold_commissions(conversion, own, ledger=ledger, at=at)
+        suspend_commissions(conversion, own, ledger=ledger, at=at)
     pks = {row.conversion_id for row in commissions} - {row.pk for row in disputed}
     if _filter_disputed(ledger.account, pks).exists():
         raise ConcurrentUpdate
 
 
-def choose_held_status(conversion: Conversion | None, status: str, *, is_settled: bool) -> str:
+def choose_disputed_status(conversion: Conversion | None, status: str, *, is_settled: bool) -> str:
     """Return the status of a commission that another system decided on.
 
     One of a disputed sale is pending instead of approved, unless it is paid or final.
@@ -107,13 +107,13 @@ def remember_decision(commission: Commission, status: str) -> None:
     conversion = commission.conversion
     if conversion is None or conversion.disputed_at is None:
         return
-    forget_held(commission)
+    forget_suspended(commission)
     is_approval = status == CommissionStatus.APPROVED
     if is_approval and commission.status == CommissionStatus.PENDING:
-        remember_held(conversion, [commission.pk])
+        remember_suspended(conversion, [commission.pk])
 
 
-def is_holdable(commission: Commission) -> bool:
+def can_be_suspended(commission: Commission) -> bool:
     """Whether a commission is approved, and neither paid nor final."""
     is_approved = commission.status == CommissionStatus.APPROVED
     return is_approved and not commission.is_settled

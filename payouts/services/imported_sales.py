@@ -30,7 +30,7 @@ from payouts.models.commissions import (
 )
 from payouts.models.payments import Payment
 from payouts.services.bonuses import get_last_period, get_midnight
-from payouts.services.disputes import choose_held_status, remember_decision
+from payouts.services.disputes import choose_disputed_status, remember_decision
 from payouts.services.imported_people import Body, get_owner, read_amount
 from payouts.services.ledger import LedgerSession
 from tracking.meta_data import mend_meta_data
@@ -142,7 +142,7 @@ def import_commission(imports: ImportMap, body: Body, ledger: LedgerSession) -> 
     payment = read_map(body, "payout")
     payment_id = imports.find_or_wait("payment", payment.get("id"))
     is_settled = payment_id is not None
-    status = choose_held_status(conversion, decided, is_settled=is_settled)
+    status = choose_disputed_status(conversion, decided, is_settled=is_settled)
     if status != CommissionStatus.APPROVED:
         payment_id = None
     sub_amount, rate_kind, rate = choose_rate(body, amount, currency, bonus)

@@ -7,7 +7,7 @@ from accounts.exact_json import format_decimal
 from accounts.services.changes import log_event, mark_stale
 from payouts.models.commissions import CommissionStatus
 from payouts.services.commissions import get_commission, update_and_post
-from payouts.services.disputes import choose_held_status, remember_decision
+from payouts.services.disputes import choose_disputed_status, remember_decision
 from payouts.services.imported_people import (
     Body,
     find_code,
@@ -113,7 +113,7 @@ def mirror_commission(imports: ImportMap, body: Body, pk: int) -> None:
         commission.conversion = rows.select_for_update(no_key=True).get()
     currency, decided = commission.currency, read_status(body)
     payment = imports.find_or_wait("payment", read_map(body, "payout").get("id"))
-    status = choose_held_status(
+    status = choose_disputed_status(
         commission.conversion,
         decided,
         is_settled=payment is not None or commission.is_finalized,

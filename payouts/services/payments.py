@@ -26,7 +26,7 @@ from payouts.errors import (
 from payouts.models.commissions import BalanceKey, Commission, PaymentAllocation
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.services.amounts_due import sort_for_allocation
-from payouts.services.disputes import hold_unpaid_commissions, lock_disputed_sales
+from payouts.services.disputes import lock_disputed_sales, suspend_unpaid_commissions
 from payouts.services.documents import correct_document
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from payouts.services.opening_balances import select_opening_sums
@@ -178,7 +178,7 @@ def cancel_payment(account: Account, *, payment_id: str, at: datetime, reason: s
                 payment=[payment.public_id, None],
             )
             ledger.post_payment_canceled(payment)
-            hold_unpaid_commissions(disputed, unpaid, ledger=ledger, at=at)
+            suspend_unpaid_commissions(disputed, unpaid, ledger=ledger, at=at)
         if line is not None:
             cancel_line(line)
         correct_document(account, payment, at=at)

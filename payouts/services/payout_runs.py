@@ -162,7 +162,7 @@ def _list_lines(run: PayoutRun, *, at: datetime) -> list[PayoutLine]:
         if not reason:
             balance = withheld.get(candidate.balance_key)
             problems = recipients.document_problems.get(affiliate_id, "")
-            state, reason, note = _hold_back(balance, problems)
+            state, reason, note = _find_own_reason(balance, problems)
         lines.append(
             PayoutLine(
                 account=account,
@@ -185,7 +185,9 @@ def _list_lines(run: PayoutRun, *, at: datetime) -> list[PayoutLine]:
     return lines
 
 
-def _hold_back(withheld: WithheldBalance | None, problems: str) -> tuple[PayoutLineState, str, str]:
+def _find_own_reason(
+    withheld: WithheldBalance | None, problems: str
+) -> tuple[PayoutLineState, str, str]:
     """Return state, reason and note of a line that could be paid."""
     if withheld is not None:
         return PayoutLineState.TAKEN_OUT, LeftOutReason.WITHHELD, withheld.reason

@@ -22,7 +22,7 @@ def forget_claimed_sale(order: ShopOrder) -> None:
         return
     conversion = get_conversion_of(order)
     if conversion.claim_status is not None and conversion.deleted_at is None:
-        order.update_row(conversion=None, is_adopted=False, lines=[], held=[], reason="")
+        order.update_row(conversion=None, is_adopted=False, lines=[], suspended=[], reason="")
 
 
 def find_claim_refusal(

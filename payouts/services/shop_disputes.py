@@ -11,14 +11,14 @@ from payouts.errors import CommissionUnfunded, NoOpenDispute
 from payouts.models.commissions import CommissionStatus
 from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import lock_commissions, lock_conversion
-from payouts.services.disputes import hold_commissions
+from payouts.services.disputes import suspend_commissions
 from payouts.services.shop_refunds import get_conversion_of
 from payouts.shop_amounts import is_disputed, is_open_dispute
 from payouts.shop_facts import OrderFacts
 from tracking.models.conversions import Conversion
 from tracking.models.shops import ShopOrder
 
-HELD = "Its commissions wait for the end of the dispute."
+WAITS_FOR_END = "Its commissions wait for the end of the dispute."
 DISPUTE_ENDED = "The dispute is over: its commissions are approved again."
 NOT_COVERED = "The payout balance does not cover all of them: approve the rest later."
 
@@ -30,8 +30,8 @@ def apply_disputes(
 
     Those that a payment pays stay paid; a lost dispute takes the money back anyway.
     """
-    account, is_held = order.account, bool(conversion.disputed_at or order.held)
-    if not is_disputed(facts) and not is_held:
+    account, is_known = order.account, bool(conversion.disputed_at or order.suspended)
+    if not is_disputed(facts) and not is_known:
         return []
     rows = account.conversions.filter(pk=conversion.pk)
     list(rows.select_for_update(no_key=True).values_list("pk"))
@@ -45,7 +45,7 @@ def apply_disputes(
     if conversion.deleted_at is not None:
         return []  # a removed sale may come back, and its commissions with it
     with lock_commissions(conversion, at=at):  # all balances, before one changes
-        return approve_held(orders, at=at)
+        return approve_suspended(orders, at=at)
 
 
 def end_dispute(account: Account, *, conversion_id: int, at: datetime) -> Conversion:
@@ -81,15 +81,17 @@ def begin_dispute(order: ShopOrder, conversion: Conversion, *, at: datetime) -> 
     if conversion.deleted_at is not None:
         return []
     with lock_commissions(conversion, at=at) as (ledger, commissions):
-        hold_commissions(conversion, commissions, ledger=ledger, at=at)
-    return [HELD] if is_new else []
+        suspend_commissions(conversion, commissions, ledger=ledger, at=at)
+    return [WAITS_FOR_END] if is_new else []
 
 
-def approve_held(orders: Sequence[ShopOrder], *, at: datetime) -> list[str]:
+def approve_suspended(orders: Sequence[ShopOrder], *, at: datetime) -> list[str]:
     """Approve what the dispute kept from it, and staff has not decided meanwhile."""
     account = orders[0].account
-    held = {pk for order in orders for pk in order.held}
-    rows = account.commissions.not_deleted().filter(pk__in=held, status=CommissionStatus.PENDING)
+    suspended = {pk for order in orders for pk in order.suspended}
+    rows = account.commissions.not_deleted().filter(
+        pk__in=suspended, status=CommissionStatus.PENDING
+    )
     approved, unfunded = 0, 0
     for (pk,) in rows.order_by("id").values_list("pk"):
         try:
@@ -98,6 +100,6 @@ def approve_held(orders: Sequence[ShopOrder], *, at: datetime) -> list[str]:
         except CommissionUnfunded:
             unfunded += 1
     for order in orders:
-        order.update_row(held=[])
+        order.update_row(suspended=[])
     effects = [DISPUTE_ENDED] if approved else []
     return [*effects, NOT_COVERED] if unfunded else effects

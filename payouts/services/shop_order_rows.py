@@ -31,7 +31,7 @@ def get_or_create_order(
             facts=merge_order_facts(first.facts, other.facts),
             customer_key=first.customer_key or other.customer_key,
             settings=other.settings if first.settings is None else first.settings,
-            held=[*first.held, *other.held],
+            suspended=[*first.suspended, *other.suspended],
             name=first.name or other.name,
         )
         account.shop_references.filter(order=other).update(order=first)

@@ -22,7 +22,7 @@ from payouts.calculation import (
 from payouts.models.commissions import Commission
 from payouts.models.refunds import Refund
 from payouts.services.conversion_creation import ConversionData, create_conversion
-from payouts.services.disputes import hold_new_commissions
+from payouts.services.disputes import suspend_new_commissions
 from payouts.services.refunds import list_existing_commissions, list_lines
 from payouts.services.shop_balances import lock_balances_of
 from payouts.services.shop_claims import (
@@ -347,7 +347,7 @@ def create_sale(
         return [order.get_reason_display()]
     rows = list_existing_commissions(conversion)
     store_lines(order, conversion, dict(zip(gross, list_lines(rows), strict=True)))
-    hold_new_commissions(conversion, rows)
+    suspend_new_commissions(conversion, rows)
     is_claim = is_claimed(sale)
     store_email(connection, conversion.customer, customer, is_claim=is_claim, at=at)
     return describe_created(conversion, sale)

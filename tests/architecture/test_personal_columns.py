@@ -70,7 +70,7 @@ OTHER_COLUMNS = {
     "tracking.Conversion": "tracking_source warnings",
     "tracking.Connection": "name secrets source_key settings",
     "tracking.ShopEvent": "kind result",
-    "tracking.ShopOrder": "lines held reason settings",
+    "tracking.ShopOrder": "lines suspended reason settings",
     "tracking.Creative": "title text file_name media_type",
     "tracking.CustomField": "slug title options",
     "tracking.Customer": "warnings",

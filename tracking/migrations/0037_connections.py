@@ -157,7 +157,7 @@ class Migration(migrations.Migration):
                 ("facts", models.JSONField(default=dict)),
                 ("is_adopted", models.BooleanField(default=False)),
                 ("lines", models.JSONField(default=list)),
-                ("held", models.JSONField(default=list)),
+                ("suspended", models.JSONField(default=list)),
                 ("removed_at", models.DateTimeField(null=True)),
                 (
                     "reason",

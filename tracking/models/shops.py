@@ -150,7 +150,7 @@ class ShopOrder(TenantModel):
     `facts` are `payouts.shop_facts.OrderFacts`. `lines` are the regular commissions
     that the sale was created with: `commission` is the ID, `type` the commission type,
     `gross` and `target` sub-amounts as texts. `settings` are those of the connection
-    that counted when it was first recorded (`pick_pricing`), null before. `held` are
+    that counted when it was first recorded (`pick_pricing`), null before. `suspended` are
     the commissions that wait for the end of a dispute. Without a `conversion` the order
     earns nobody anything, and `reason` says why.
     """
@@ -168,7 +168,7 @@ class ShopOrder(TenantModel):
     )
     is_adopted = models.BooleanField(default=False)  # reported in another way before
     lines = models.JSONField(default=list)
-    held = models.JSONField(default=list)
+    suspended = models.JSONField(default=list)
     removed_at = models.DateTimeField(null=True)  # with its conversion, by a refund
     reason = models.CharField(max_length=32, choices=ShopOrderReason, blank=True)
     created_at = models.DateTimeField(default=timezone.now)

@@ -190,13 +190,13 @@ def ask_about_columns(
         if words:
             example = ", ".join(list(words)[:MAX_NAMED])
             options: dict[str, str | None] = {
-                it.name: it.label for it in free if can_hold(it, cells)
+                it.name: it.label for it in free if fits_values(it, cells)
             }
             options[IGNORE] = "It does not matter here"
             yield ImportQuestion(f"column:{header}", header, example, options)
 
 
-def can_hold(column: Column, cells: Sequence[Cell]) -> bool:
+def fits_values(column: Column, cells: Sequence[Cell]) -> bool:
     """Return whether cells may be those of a column: of days, and only of days, if it
     holds them. Numbers may be times or IDs."""
     shapes = {"iso" if isinstance(cell, datetime) else find_shape(str(cell)) for cell in cells}

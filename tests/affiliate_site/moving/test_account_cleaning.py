@@ -87,7 +87,7 @@ PAID_NOTHING, PAID_NEVER, PAID_SOMEWHERE = (
         ("tracking.ShopOrder", {"facts": PAID_NOTHING}, "payments: p: amount: 'NaN'"),
         ("tracking.ShopOrder", {"facts": PAID_NEVER}, "payments: p: at: "),
         ("tracking.ShopOrder", {"facts": PAID_SOMEWHERE}, "payments: p: at: "),
-        ("tracking.ShopOrder", {"held": [True]}, "held: 0: whole numbers"),
+        ("tracking.ShopOrder", {"suspended": [True]}, "suspended: 0: whole numbers"),
         ("tracking.ShopOrder", {"settings": {"includes_tax": "x"}}, "true or false"),
         ("tracking.Mail", {"kind": "portal_link"}, "kind: 'portal_link' has a link"),
         ("tracking.Mail", {"kind": "password_request"}, "has a link"),

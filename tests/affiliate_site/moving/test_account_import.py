@@ -106,9 +106,9 @@ def test_all_else_stays_as_it_was_written(moved, lagoon, tmp_path):
 def test_lines_of_refunds_and_orders_name_the_new_commissions(lagoon):
     order = lagoon.shop_orders.get()
     lines = [line for row in lagoon.refunds.all() for line in row.lines]
-    ids = {line["commission"] for line in [*lines, *order.lines]} | set(order.held)
+    ids = {line["commission"] for line in [*lines, *order.lines]} | set(order.suspended)
 
-    assert order.held
+    assert order.suspended
     assert lagoon.commissions.filter(pk__in=ids).count() == len(ids)
 
 

@@ -83,7 +83,7 @@ def test_waits_for_the_end_of_the_dispute(scenario, commission, connection, targ
     scenario.change_amount(commission.conversion, "150", at=LATER)
     run(2)
     assert get_status(target) == "pending"
-    assert target.shop_orders.get().held == [target.commissions.get().pk]
+    assert target.shop_orders.get().suspended == [target.commissions.get().pk]
     deliver(connection, WON)
     assert get_status(target) == "approved"
 
@@ -106,7 +106,7 @@ def test_what_the_source_has_paid_is_paid(scenario, commission, connection, targ
     run(2)
     paid = target.commissions.get()
     assert (paid.status, paid.payment) == ("approved", target.payments.get())
-    assert target.shop_orders.get().held == []
+    assert target.shop_orders.get().suspended == []
 
 
 def test_a_commission_that_comes_later_waits_too(scenario, commission, connection, target, run):

@@ -1,4 +1,4 @@
-"""The commissions that the end of a dispute approves again: `ShopOrder.held`."""
+"""The commissions that the end of a dispute approves again: `ShopOrder.suspended`."""
 
 from collections.abc import Collection
 
@@ -6,16 +6,16 @@ from payouts.models.commissions import Commission
 from tracking.models.conversions import Conversion
 
 
-def remember_held(conversion: Conversion, pks: Collection[int]) -> None:
+def remember_suspended(conversion: Conversion, pks: Collection[int]) -> None:
     """Remember commissions that only the dispute keeps from being approved."""
     orders = conversion.account.shop_orders.filter(conversion=conversion)
     for order in orders.order_by("id")[:1] if pks else ():
-        order.update_row(held=[*order.held, *pks])
+        order.update_row(suspended=[*order.suspended, *pks])
 
 
-def forget_held(commission: Commission) -> None:
+def forget_suspended(commission: Commission) -> None:
     """Forget a commission that somebody has decided about during the dispute."""
     orders = commission.account.shop_orders.filter(conversion=commission.conversion_id)
     for order in orders.order_by("id"):
-        if commission.pk in order.held:
-            order.update_row(held=[pk for pk in order.held if pk != commission.pk])
+        if commission.pk in order.suspended:
+            order.update_row(suspended=[pk for pk in order.suspended if pk != commission.pk])
