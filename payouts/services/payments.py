@@ -2,7 +2,6 @@
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -44,9 +43,7 @@ class PaymentOrder:
     """A payment to make; `path_prefix` is its position in a request: `[1].`.
 
     With `expected_balance`, the payment is rejected if the balance differs: of two
-    concurrent payments of one balance, the second fails. `commissions` are the primary
-    keys of those that it covers; None: as `allocate_payments` says. `tax_withheld` is
-    what of the amount is kept for the tax office.
+    concurrent payments of one balance, the second fails.
     """
 
     affiliate_id: str
@@ -54,12 +51,6 @@ class PaymentOrder:
     currency: str
     path_prefix: str = ""
     expected_balance: Decimal | None = None
-    commissions: Sequence[int] | None = None
-    tax_withheld: Decimal | None = None
-
-    def get_balance_key(self, affiliate_ids: dict[str, int]) -> BalanceKey:
-        """Return the balance to pay from, given primary keys by affiliate id."""
-        return affiliate_ids[self.affiliate_id], self.currency
 
 
 def create_payments(
@@ -68,60 +59,76 @@ def create_payments(
     orders: Sequence[PaymentOrder],
     at: datetime,
     affiliates: dict[str, int] | None = None,
-    methods: dict[int, PayoutMethod] | None = None,
-    ledger: LedgerSession | None = None,
 ) -> list[Payment]:
     """Create all payments in the order of `orders`, or none.
 
     Affiliates may be deleted, and an amount may exceed the balance, which becomes
-    negative. `affiliates` maps the ids in `orders` to primary keys, `methods` these to
-    payout methods, if the caller has looked them up; `ledger` is the session of a
-    caller who has locked the balances. Raises `UnknownReference`, `BalanceChanged` and
-    `BalanceTooLarge`.
+    negative. `affiliates` maps the ids in `orders` to primary keys, if the caller has
+    looked them up. Raises `UnknownReference`, `BalanceChanged` and `BalanceTooLarge`.
     """
     if affiliates is None:
         affiliates = _get_affiliate_ids(account, orders)
-    with transaction.atomic():
-        balance_keys = [order.get_balance_key(affiliates) for order in orders]
-        session = (
-            open_ledger_session(account, balance_keys, at=at)
-            if ledger is None
-            else nullcontext(ledger)
-        )
-        with session as ledger:
-            ledger.lock_balances()
-            for order, balance_key in zip(orders, balance_keys, strict=True):
-                balance = ledger.get_payable_balance(balance_key)
-                _ensure_balance_unchanged(order, balance)
-            if methods is None:
-                methods = _get_primary_methods(account, affiliates.values())
-            payments = account.payments.bulk_create(
-                Payment(
-                    account=account,
-                    public_id=generate_public_id("pa"),
-                    affiliate_id=affiliate_id,
-                    amount=order.amount,
-                    tax_withheld=order.tax_withheld,  # type: ignore[misc]
-                    currency=currency,
-                    created_at=at,
-                    payout_kind=methods[affiliate_id].kind,
-                    payout_details=methods[affiliate_id].details,
-                )
-                for order, (affiliate_id, currency) in zip(orders, balance_keys, strict=True)
-            )
-            chosen = [order.commissions for order in orders]
-            paid = allocate_payments(account, payments, chosen, at=at)
-            record_changes(account, "payment.created", payments, at=at)
-            record_changes(
-                account,
-                "commission.updated",
-                paid,
-                at=at,
-                fields=["payout"],
-                row_details=[{"payment": [None, str(row.payment)]} for row in paid],
-            )
-            for order, payment in zip(orders, payments, strict=True):
-                _post_payment(order, payment, ledger)
+    balance_keys = [(affiliates[order.affiliate_id], order.currency) for order in orders]
+    with transaction.atomic(), open_ledger_session(account, balance_keys, at=at) as ledger:
+        ledger.lock_balances()
+        for order, balance_key in zip(orders, balance_keys, strict=True):
+            _ensure_balance_unchanged(order, ledger.get_payable_balance(balance_key))
+        methods = _get_primary_methods(account, affiliates.values())
+        payments = [
+            build_payment(ledger, balance_key, order.amount, methods[balance_key[0]])
+            for order, balance_key in zip(orders, balance_keys, strict=True)
+        ]
+        payments = insert_payments(ledger, payments, [None] * len(payments))
+        for order, payment in zip(orders, payments, strict=True):
+            _post_payment(order, payment, ledger)
+    return payments
+
+
+def build_payment(
+    ledger: LedgerSession,
+    balance_key: BalanceKey,
+    amount: Decimal,
+    method: PayoutMethod,
+    *,
+    tax_withheld: Decimal | None = None,
+) -> Payment:
+    """Return a new payment by a payout method; `tax_withheld` is kept for the tax office."""
+    affiliate_id, currency = balance_key
+    return Payment(
+        account=ledger.account,
+        public_id=generate_public_id("pa"),
+        affiliate_id=affiliate_id,
+        amount=amount,
+        tax_withheld=tax_withheld,  # type: ignore[misc]
+        currency=currency,
+        created_at=ledger.at,
+        payout_kind=method.kind,
+        payout_details=method.details,
+    )
+
+
+def insert_payments(
+    ledger: LedgerSession,
+    payments: Sequence[Payment],
+    commissions: Sequence[Sequence[int] | None],
+) -> list[Payment]:
+    """Insert payments of balances that are locked, which the caller posts.
+
+    `commissions` are the primary keys of those that each of them covers; None: as
+    `allocate_payments` says.
+    """
+    account, at = ledger.account, ledger.at
+    payments = account.payments.bulk_create(payments)
+    paid = allocate_payments(account, payments, commissions, at=at)
+    record_changes(account, "payment.created", payments, at=at)
+    record_changes(
+        account,
+        "commission.updated",
+        paid,
+        at=at,
+        fields=["payout"],
+        row_details=[{"payment": [None, str(row.payment)]} for row in paid],
+    )
     return payments
 
 

@@ -35,7 +35,7 @@ from payouts.models.runs import (
 from payouts.services.documents import describe_unprintable
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from payouts.services.payables import load_payable_balances
-from payouts.services.payments import PaymentOrder, create_payments
+from payouts.services.payments import build_payment, insert_payments
 from payouts.services.payout_settings import (
     build_payer,
     get_payout_settings,
@@ -229,23 +229,20 @@ def _pay_lines(
     """Create the payments of these lines, and freeze who receives them."""
     account = ledger.account
     affiliates = account.affiliates.in_bulk({line.affiliate_id for line in lines})
-    payments = create_payments(
-        account,
-        orders=[
-            PaymentOrder(
-                affiliates[line.affiliate_id].slug,
-                line.amount,
-                line.currency,
-                commissions=commissions[line.affiliate_id, line.currency],
-                tax_withheld=line.tax_withheld,
-            )
-            for line in lines
-        ],
-        affiliates={affiliate.slug: pk for pk, affiliate in affiliates.items()},
-        methods=recipients.methods,
-        ledger=ledger,
-        at=ledger.at,
-    )
+    keys = [(line.affiliate_id, line.currency) for line in lines]
+    payments = [
+        build_payment(
+            ledger,
+            key,
+            line.amount,
+            recipients.methods[line.affiliate_id],
+            tax_withheld=line.tax_withheld,
+        )
+        for line, key in zip(lines, keys, strict=True)
+    ]
+    payments = insert_payments(ledger, payments, [commissions[key] for key in keys])
+    for payment in payments:
+        ledger.post_payment(payment)
     values = [
         (
             line.pk,
