@@ -30,6 +30,7 @@ from affiliate_site.api.map_fields import (
 from payouts.shop_facts import AmountText, CustomerFacts, OrderFacts
 from tracking.meta_data import InvalidMetaData, validate_meta_data
 from tracking.services.connections import MAX_PREFIX_LENGTH
+from tracking.services.shop_effects import Effect
 
 NAMES: dict[Any, str] = {
     str: "texts",
@@ -178,7 +179,7 @@ SHAPES: dict[str, Any] = {
     "tracking.Program.link_parameters": list[str],
     "tracking.Program.shop_hosts": list[str],
     "tracking.ShopCustomer.facts": CustomerFacts,
-    "tracking.ShopEvent.result": list[str],
+    "tracking.ShopEvent.result": list[Effect],
     "tracking.ShopOrder.facts": OrderFacts,
     "tracking.ShopOrder.suspended": list[Row],
     "tracking.ShopOrder.lines": list[ShopLine],

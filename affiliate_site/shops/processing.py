@@ -149,7 +149,7 @@ def apply(event: ShopEvent, *, at: datetime) -> OrderOutcome:
     if facts.erasure is not None:  # also of what was only listened to
         effects = erase_for_shop(connection, facts.erasure, at=at)
         event.update_row(body="")
-        return OrderOutcome(effects=effects, customer_key=facts.customer_key)
+        return OrderOutcome(effects=[*effects], customer_key=facts.customer_key)
     if connection.mode == ConnectionMode.LISTEN:
         outcome = preview_event(connection, facts, reread=read, at=at)
         return OrderOutcome(

@@ -8,7 +8,7 @@ from payouts.services.erasure import erase_person
 from payouts.services.shop_referrals import add_prefix
 from payouts.shop_facts import ShopErasure
 from tracking.models.shops import Connection
-from tracking.services.shop_erasure import forget_codes
+from tracking.services.shop_erasure import forget_unknown_codes
 
 
 def erase_for_shop(connection: Connection, erasure: ShopErasure, *, at: datetime) -> list[str]:
@@ -27,7 +27,7 @@ def erase_for_shop(connection: Connection, erasure: ShopErasure, *, at: datetime
     if not erasure.is_whole_shop:
         events, customers = events.filter(which), customers.filter(key__in=keys)
     events.update(body="")
-    forget_codes(events)
+    forget_unknown_codes(events)
     for row in customers.order_by("pk"):
         row.update_row(facts={k: v for k, v in row.facts.items() if k != "email"})
         keys.append(row.key)

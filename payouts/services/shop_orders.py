@@ -5,7 +5,7 @@ books are made to agree with all that is known. So events may come in any order,
 more than once.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -45,7 +45,7 @@ from payouts.services.shop_order_rows import (
 from payouts.services.shop_referrals import (
     REFUSALS,
     add_prefix,
-    describe_unknown_codes,
+    explain_no_referral,
     find_parameters,
     record_refusal,
 )
@@ -82,6 +82,7 @@ from tracking.models.shops import Connection, ShopEventState, ShopOrder, ShopOrd
 from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
 from tracking.search import normalize_order_name
 from tracking.services.connections import pick_pricing, with_pricing
+from tracking.services.shop_effects import Effect
 
 CANCELED = "The order was canceled before it earned anything."
 # Why an order earns nothing so far; other reasons are final.
@@ -104,10 +105,10 @@ WAITS = "The sale is not known yet: this is applied when it arrives."
 
 @dataclass
 class OrderOutcome:
-    """What an event did, as sentences, and the order that it is about."""
+    """What an event did, and the order that it is about."""
 
     state: ShopEventState = ShopEventState.DONE
-    effects: list[str] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
     order: ShopOrder | None = None
     customer_key: str = ""
 
@@ -126,8 +127,8 @@ def apply_event(
     change sales.
     """
     if facts.ignored:
-        state, effects = ShopEventState.IGNORED, [facts.ignored]
-        return OrderOutcome(state, effects, customer_key=facts.customer_key)
+        state, key = ShopEventState.IGNORED, facts.customer_key
+        return OrderOutcome(state, [facts.ignored], customer_key=key)
     outcome = OrderOutcome(customer_key=facts.customer_key)
     with transaction.atomic():
         rows = connection.account.connections.filter(pk=connection.pk)
@@ -251,7 +252,7 @@ def apply_order(
     email: str,
     is_claim: bool,
     at: datetime,
-) -> list[str]:
+) -> list[Effect]:
     """Make the sale, its refunds and its disputes agree with what is known.
 
     `email` is the buyer's, if the event has it; an affiliate may be the buyer. What an
@@ -262,7 +263,7 @@ def apply_order(
         return [WAITS] if waits_for_sale(facts) else []
     types = get_types(connection, order)
     gross = group_lines(facts["sale"]["lines"], types)
-    effects: list[str] = []
+    effects: list[Effect] = []
     forget_claimed_sale(order)
     if order.conversion_id is None and order.reason not in REASONS_OF_NOW:
         return [order.get_reason_display()]  # decided; staff can process the event again
@@ -308,7 +309,7 @@ def create_sale(
     *,
     email: str,
     at: datetime,
-) -> list[str]:
+) -> Sequence[Effect]:
     """Create the conversion of an order, or say why there is none."""
     account, sale = connection.account, order.facts["sale"]
     if not any(gross.values()):
@@ -337,7 +338,7 @@ def create_sale(
     if parameters is None:
         record_refusal(account, external_id, MissingTrackingParameter())
         order.update_row(reason=ShopOrderReason.NO_REFERRAL)
-        return [describe_unknown_codes(connection, sale, customer)]
+        return [explain_no_referral(connection, sale, customer)]
     data = build_sale_data(connection, order, gross, parameters, email=email)
     try:
         conversion = create_conversion(account, data=data, at=at)

@@ -26,7 +26,7 @@ from tracking.models.shops import Connection, ShopOrderReason
 from tracking.services.attempts import record_failed_attempt
 from tracking.services.candidates import resolve_candidates
 from tracking.services.programs import get_program
-from tracking.services.shop_erasure import UNKNOWN_CODES
+from tracking.services.shop_effects import Effect, list_unknown_codes
 from tracking.services.visitors import find_first_coupon
 
 # Who referred the customer is known, but earns nothing: no error of the shop.
@@ -36,7 +36,6 @@ VALUE_NAMES = ("referral_code", *ID_NAMES)
 # Events of one checkout have different times; the referral may come last.
 CHECKOUT_DURATION = timedelta(hours=1)
 MAX_VALUES = 20  # of one event that are looked up
-MAX_NAMED_CODES, MAX_CODE_LENGTH = 5, 60  # in the sentence that nobody has them
 
 
 def find_parameters(
@@ -92,7 +91,7 @@ def can_count(referral: Referral, sale: Sale | None) -> bool:
     return not is_claimed(referral) or (sale is not None and is_claimed(sale))
 
 
-def describe_unknown_codes(connection: Connection, sale: Sale, customer: CustomerFacts) -> str:
+def explain_no_referral(connection: Connection, sale: Sale, customer: CustomerFacts) -> Effect:
     """Return that nobody referred a sale, with the codes that named nobody."""
     referrals = list_referrals(sale, customer)
     codes = [code for each in referrals for code in each["coupons"]]
@@ -100,13 +99,8 @@ def describe_unknown_codes(connection: Connection, sale: Sale, customer: Custome
         codes += [*referral["values"], *referral.get("tracking_ids", [])]
     if not (texts := list(dict.fromkeys(codes))):
         return ShopOrderReason.NO_REFERRAL.label
-    named = [f"“{text[:MAX_CODE_LENGTH]}”" for text in texts[:MAX_NAMED_CODES]]
-    if more := len(texts) - len(named):
-        named.append(f"{more} more")
-    listed = " or ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
     program = choose_program(connection, sale)
-    of_program = f" of {program.title}" if program else ""
-    return UNKNOWN_CODES.format(program=of_program, codes=listed)
+    return list_unknown_codes(texts, program=program.title if program else "")
 
 
 def map_codes(connection: Connection, codes: Sequence[str]) -> list[str]:

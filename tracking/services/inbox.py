@@ -20,6 +20,7 @@ from tracking.models.shops import (
     ShopOrder,
     ShopOrderReason,
 )
+from tracking.services.shop_effects import Effect
 from tracking.services.shop_mappings import reports_claims
 
 RETRY_DELAYS = (
@@ -99,7 +100,7 @@ def record_event_result(
     event: ShopEvent,
     *,
     state: ShopEventState,
-    effects: Sequence[str],
+    effects: Sequence[Effect],
     order: ShopOrder | None = None,
     customer_key: str = "",
     can_retry: bool = False,

@@ -18,14 +18,13 @@ from tracking.models.shops import (
     ShopEvent,
     ShopEventState,
     ShopOrder,
-    ShopOrderReason,
     ShopReference,
 )
 from tracking.services.imports import list_erased_ids
+from tracking.services.shop_effects import describe_effect, forget_codes
 
 UNPROCESSED = (ShopEventState.RECEIVED, ShopEventState.FAILED)
 ERASED = "The body was erased with the person."
-UNKNOWN_CODES = "Nobody referred this customer: no affiliate{program} has {codes}."
 
 
 def erase_shop_customer(account: Account, customer: Customer) -> int:
@@ -51,7 +50,7 @@ def erase_shop_customer(account: Account, customer: Customer) -> int:
     events = account.shop_events.filter(own)
     # Before the key of the customer, by which they are found.
     count = change_rows(events.filter(key__contains="@"), _forget_key, ["key"])
-    count += forget_codes(events)
+    count += forget_unknown_codes(events)
     count += update_other_values(events, body="", customer_key="")
     references = account.shop_references.filter(
         order__in=account.shop_orders.filter(mine), reference__contains="@"
@@ -75,21 +74,14 @@ def _forget_reference(row: ShopReference) -> None:
     row.reference = list_erased_ids(row.reference)[0]
 
 
-def forget_codes(events: QuerySet[ShopEvent]) -> int:
-    """Remove the codes from the results of events that nobody referred.
-
-    They are texts of the shop, such as its own ID of a customer.
-    """
+def forget_unknown_codes(events: QuerySet[ShopEvent]) -> int:
+    """Remove the codes from the results of events that nobody referred."""
     states = (ShopEventState.NO_REFERRAL, ShopEventState.IGNORED)
     return change_rows(events.filter(state__in=states), _forget_codes, ["result"])
 
 
 def _forget_codes(event: ShopEvent) -> None:
-    beginning = UNKNOWN_CODES.partition("{")[0]
-    event.result = [
-        ShopOrderReason.NO_REFERRAL.label if sentence.startswith(beginning) else sentence
-        for sentence in event.result
-    ]
+    event.result = [forget_codes(effect) for effect in event.result]
 
 
 def _forget_key(event: ShopEvent) -> None:
@@ -174,7 +166,7 @@ class _CodeSearch:
     def forget_event(self, event: ShopEvent) -> None:
         if self.pattern.search(event.body.casefold()):
             event.body = ""
-        if self.pattern.search("\n".join(event.result).casefold()):
+        if self.pattern.search("\n".join(map(describe_effect, event.result)).casefold()):
             _forget_codes(event)
 
 

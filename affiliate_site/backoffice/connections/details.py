@@ -42,6 +42,7 @@ from tracking.services.connections import (
     REFERENCE_MAY_BE_CODE,
     list_refused_requests,
 )
+from tracking.services.shop_effects import describe_effect
 from tracking.services.shop_mappings import reports_claims
 
 NUMBERS_AGE = timedelta(days=30)
@@ -87,7 +88,8 @@ def get_mode_text(connection: Connection) -> str:
 
 def list_effects(event: ShopEvent) -> list[str]:
     """What an event did, in sentences."""
-    return event.result or [NOTHING_CHANGED if event.attempts else NOT_PROCESSED]
+    effects = list(map(describe_effect, event.result))
+    return effects or [NOTHING_CHANGED if event.attempts else NOT_PROCESSED]
 
 
 def get_first_sentence(event: ShopEvent) -> str:

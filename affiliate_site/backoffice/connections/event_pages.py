@@ -32,6 +32,7 @@ from payouts.services.shop_orders import OrderOutcome
 from tracking.models.shops import Connection, ConnectionKind, ShopEvent, ShopEventState
 from tracking.services.concurrency import UNAVAILABLE_ERRORS
 from tracking.services.inbox import process_again
+from tracking.services.shop_effects import describe_effect
 
 MAX_CHOICES = 25  # events, the newest
 NO_SAMPLE = "Paste the JSON object that the shop sends."
@@ -183,7 +184,7 @@ class PreviewPage(FormPage):
     def show(self, form, outcome):
         """Show the form again, with the outcome or why there is none."""
         if outcome.state == ShopEventState.FAILED:
-            form.add_error(form.sample_name, " ".join(outcome.effects))
+            form.add_error(form.sample_name, " ".join(map(describe_effect, outcome.effects)))
             return self.form_invalid(form)
         self.outcome, self.facts = outcome, self.list_facts(form)
         return self.render_to_response(self.get_context_data(form=form))
@@ -195,7 +196,7 @@ class PreviewPage(FormPage):
     def list_sections(self):
         if self.outcome is None:
             return []
-        notes = self.outcome.effects or ["Nothing would change."]
+        notes = list(map(describe_effect, self.outcome.effects)) or ["Nothing would change."]
         state = format_status(self.outcome.state.label.lower())
         facts = [("State", state), *self.facts]
         return [Section("What would happen", notes=notes, facts=facts)]

@@ -1,6 +1,7 @@
 from accounts.commands import AccountCommand, add_limit_argument
 from tracking.models.shops import ShopEventState
 from tracking.services.connections import get_connection
+from tracking.services.shop_effects import describe_effect
 
 DEFAULT_LIMIT = 100
 
@@ -26,7 +27,7 @@ class Command(AccountCommand):
                 "connection": row.connection.public_id,
                 "kind": row.kind,
                 "state": row.state,
-                "result": row.result,
+                "result": list(map(describe_effect, row.result)),
                 "conversion": row.order and row.order.conversion_id,
                 "received_at": row.created_at,
                 "next_attempt_at": row.due_at,
