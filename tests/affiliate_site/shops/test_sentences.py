@@ -4,13 +4,15 @@ import json
 
 import pytest
 
+from accounts.errors import name_error
 from payouts.services.erasure import erase_person
+from payouts.services.shop_referrals import REFUSALS
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT as AT
 from tests.shop_inbox import deliver, list_sales
 from tests.stripe_events import SECRET, build_checkout
 from tracking.attribution import TrackingParameters
-from tracking.models.shops import ConnectionMode, ShopEventState
+from tracking.models.shops import ConnectionMode, ShopEventState, ShopOrderReason
 from tracking.services.connections import create_connection
 from tracking.services.customers import CustomerData, create_customer
 from tracking.services.shop_effects import describe_effect
@@ -96,3 +98,8 @@ def test_says_that_a_sale_is_in_another_currency_than_the_program(connect, scena
     ]
     # 10 % of 100
     assert list_sales(scenario.account) == [("pi_1", "100", [("10", "pending")])]
+
+
+@pytest.mark.parametrize("error", REFUSALS)
+def test_each_refusal_has_its_reason(error):
+    assert ShopOrderReason(name_error(error)).label == f"{error.message}."
