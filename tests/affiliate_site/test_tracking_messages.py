@@ -227,7 +227,7 @@ def break_rule(scenario, step):
     elif name == "attempt":
         for origin in ("api", "postback"):
             account.conversion_attempts.create(
-                origin=origin, failed_at=get_database_time(), message="", **EXTERNAL_ID
+                origin=origin, failed_at=get_database_time(), reason="", **EXTERNAL_ID
             )
     elif name == "deleted":
         mark_deleted(scenario.mina.affiliate)

@@ -484,7 +484,7 @@ def test_records_a_failed_conversion_with_a_key(account, idempotent_client, conv
 
     assert failed.json() == build_error_body("Unknown coupon code")
     assert retried.json() == build_error_body(TOO_MANY_ATTEMPTS)
-    assert [row["message"] for row in list_attempts(account)] == ["Unknown coupon code"]
+    assert [row["reason"] for row in list_attempts(account)] == ["unknown_coupon"]
     assert account.idempotency_keys.count() == 0
 
 

@@ -214,7 +214,7 @@ def test_counts_a_retry_within_ten_seconds(call, scenario, vid):
         scenario.account,
         origin="browser",
         external_id=SALE["external_id"],
-        message="database is locked",
+        error=OperationalError("database is locked"),
     )
 
     call("conversion", vid=vid, **SALE)

@@ -353,7 +353,10 @@ def test_failed_attempt_delays_browser_retries_only(page, scenario):
 def record_browser_failure(account):
     """A failure of the server, or of a signed call; refused claims delay nothing."""
     record_failed_attempt(
-        account, origin="browser", external_id="order-1", message="database is locked"
+        account,
+        origin="browser",
+        external_id="order-1",
+        error=OperationalError("database is locked"),
     )
 
 

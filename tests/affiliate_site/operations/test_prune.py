@@ -72,7 +72,7 @@ def expired_rows(account, other_account):
                 origin="api",
                 external_id=f"order-{number}",
                 failed_at=now - timedelta(days=30) - age,
-                message="",
+                reason="",
             )
             record_failed_page_call(
                 owner,

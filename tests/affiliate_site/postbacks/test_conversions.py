@@ -373,13 +373,13 @@ def make_failed_attempt(origin, seconds, account):
         origin=origin,
         external_id="order-1",
         failed_at=get_database_time() - timedelta(seconds=seconds),
-        message="Unknown coupon code",
+        reason="unknown_coupon",
     )
 
 
 def list_failed_attempts(account):
     rows = account.conversion_attempts.order_by("origin")
-    return list(rows.values_list("origin", "external_id", "message"))
+    return list(rows.values_list("origin", "external_id", "reason"))
 
 
 def test_failed_attempt_delays_postback_retries_only(send_postback, api, scenario, account):
@@ -387,7 +387,7 @@ def test_failed_attempt_delays_postback_retries_only(send_postback, api, scenari
 
     assert get_error_message(send_postback("con/c/", invalid)) == "Unknown coupon code"
     assert get_error_message(send_postback("con/c/", invalid | use_coupon(scenario))) == TOO_EARLY
-    assert list_failed_attempts(account) == [("postback", "order-1", "Unknown coupon code")]
+    assert list_failed_attempts(account) == [("postback", "order-1", "unknown_coupon")]
     assert get_json(api.post("/conversions/", invalid | use_coupon(scenario)))["id"]
 
 
@@ -404,7 +404,7 @@ def test_update_is_not_delayed_by_failed_attempt(send_postback, scenario, accoun
     make_failed_attempt("postback", 1, account)
 
     assert get_json(send_postback("con/u/", {"external_id": "order-1", "amount": 100}))
-    assert list_failed_attempts(account) == [("postback", "order-1", "Unknown coupon code")]
+    assert list_failed_attempts(account) == [("postback", "order-1", "unknown_coupon")]
 
 
 # con/c: with a status.

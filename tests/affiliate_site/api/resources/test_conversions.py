@@ -587,14 +587,14 @@ UNKNOWN_COUPON = "Unknown coupon code"
 
 def attempts(account):
     return list(
-        account.conversion_attempts.order_by("id").values_list("origin", "external_id", "message")
+        account.conversion_attempts.order_by("id").values_list("origin", "external_id", "reason")
     )
 
 
 def test_delays_a_retry_by_ten_seconds(api, account, tracking_parameter):
     retry = tracking_parameter | {"external_id": "order-1"}
     assert get_error_message(api.post("/conversions/", FAILING)) == UNKNOWN_COUPON
-    assert attempts(account) == [("api", "order-1", UNKNOWN_COUPON)]
+    assert attempts(account) == [("api", "order-1", "unknown_coupon")]
     moment = get_database_time() - timedelta(seconds=9)
     account.conversion_attempts.update(failed_at=moment)
 
