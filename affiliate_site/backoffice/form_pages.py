@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import OperationalError, transaction
+from django.db.models import Model
 from django.http import Http404
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -20,6 +21,7 @@ from accounts.errors import DomainError
 from affiliate_site.backoffice.actions import DATABASE_TIMEOUT_MESSAGE, get_title
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.theme import get_object_url
+from affiliate_site.roles import get_permission_name
 
 CHANGED_MEANWHILE = (
     "Somebody changed this while the page was open: {changes}. What you entered is"
@@ -36,18 +38,22 @@ class FormPage(FormView):
     """A form at `/admin/<app>/<model>/<pk>/<name>/`, or at `…/add/` without an object.
 
     Subclasses declare the attributes below; what a fixed text cannot say, they return
-    from the methods of the same names. `save` calls the service. A `DomainError`
-    appears beside the field of its path, and the entries stay. If an initial value was
-    changed since the page was opened, or its version is missing, nothing is saved.
+    from the methods of the same names. A form that no other page has is their class
+    `Form`. `save` calls the service. A `DomainError` appears beside the field of its
+    path, and the entries stay. If an initial value was changed since the page was
+    opened, or its version is missing, nothing is saved.
     """
 
     template_name = "admin/form_page.html"
     form_class = ServiceForm
     model_admin: Any = None
+    model: type[Model] | None = None  # what it adds, edits or removes
+    noun = ""  # that texts have for `{noun}`, by default the name of the model
     name = "edit"  # last part of the URL
     title = ""
     button = "Save"
-    permission = ""  # such as "tracking.change_program"
+    permission = ""  # such as "tracking.change_program", by default for `action` on `model`
+    action = "change"
     service: Any = None  # a staticmethod
     row_argument = ("pk", "pk")  # that names the object: its name, and an attribute
     locks_account = False  # True: the service locks the account before the object
@@ -58,8 +64,18 @@ class FormPage(FormView):
     is_dangerous = False
     has_button = True  # beside others at the top of the object's page
     leave_button = "Cancel"
+    leads_to_list = False  # after saving, instead of to the page of the object
 
     row: Any = None
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        cls.form_class = cls.__dict__.get("Form", cls.form_class)
+        if cls.model is not None:
+            noun = cls.noun or str(cls.model._meta.verbose_name)
+            for name in ("title", "button", "done_message"):
+                if "{noun}" in (text := getattr(cls, name)):
+                    setattr(cls, name, text.replace("{noun}", noun))
 
     @classmethod
     def is_offered(cls, row) -> bool:
@@ -68,7 +84,7 @@ class FormPage(FormView):
 
     @classmethod
     def is_allowed(cls, user) -> bool:
-        return user.has_perm(cls.permission)
+        return user.has_perm(cls.permission or get_permission_name(cls.action, cls.model))
 
     def get_explanation(self) -> str:
         """What the user should know before saving."""
@@ -96,11 +112,13 @@ class FormPage(FormView):
         """The arguments of the service with the values of the form."""
         return form.values
 
+    def call_service(self, form, at: datetime, **arguments) -> Any:
+        values = self.get_row_arguments() | self.get_values(form) | arguments
+        return self.service(self.account, **values, at=at)
+
     def save(self, form, at: datetime) -> Any:
         """Call the service; a page without an object shows the result, a new one."""
-        return self.service(
-            self.account, **self.get_row_arguments(), **self.get_values(form), at=at
-        )
+        return self.call_service(form, at)
 
     def perform(self, form, at: datetime) -> Any:
         """What a valid form does, in a transaction; `respond` gets the result."""
@@ -124,7 +142,9 @@ class FormPage(FormView):
         return get_object_url(self.row) if self.row else self.get_list_url()
 
     def get_done_url(self, result) -> str:
-        """The page to show after saving: that of the object."""
+        """The page to show after saving: that of the object, or the list."""
+        if self.leads_to_list:
+            return self.get_list_url()
         return self.get_back_url() if self.row else get_object_url(result)
 
     def get_unlocked_initial(self, row) -> dict[str, Any]:
@@ -276,10 +296,17 @@ class SettingsPage(FormPage):
         return context | title | {"back_url": reverse("admin:index")}
 
 
+class AddPage(FormPage):
+    title = button = "Add {noun}"
+    action = "add"
+    done_message = "The {noun} {result.title} was created."
+
+
 class EditPage(FormPage):
     """Changes columns of the object that have the names of the fields."""
 
     title = "Edit"
+    done_message = "The {noun} was saved."
 
     def get_unlocked_initial(self, row):
         names = self.get_form_class().base_fields
@@ -289,7 +316,30 @@ class EditPage(FormPage):
 class RemovePage(FormPage):
     name = "remove"
     title = "Remove"
+    button = "Remove {noun}"
+    action = "delete"
+    done_message = "The {noun} was removed."
     is_dangerous = True
+
+
+class ArchivePage(FormPage):
+    name = "archive"
+    title = button = "Archive"
+    done_message = "The {noun} is archived."
+
+    @classmethod
+    def is_offered(cls, row):
+        return row.archived_at is None
+
+
+class UnarchivePage(FormPage):
+    name = "unarchive"
+    title = button = "Unarchive"
+    done_message = "The {noun} is active again."
+
+    @classmethod
+    def is_offered(cls, row):
+        return row.archived_at is not None
 
 
 class TitledObject:

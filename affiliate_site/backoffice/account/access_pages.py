@@ -7,14 +7,14 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from accounts.models.api_keys import PROXY, Role
-from accounts.models.users import Invitation
+from accounts.models.api_keys import PROXY, ApiKey, Role, SigningSecret
+from accounts.models.users import Invitation, User
 from accounts.services.api_keys import create_api_key, create_signing_secret
 from accounts.services.invitations import create_invitation
 from accounts.services.notifications import can_send_mail, send_invitation
 from accounts.services.staff import create_staff_user
 from accounts.tenant_admin import get_user
-from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.form_pages import AddPage
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.secret_page import render_secret
 from affiliate_site.page_proxies import KEY_HEADER, list_snippets
@@ -33,25 +33,21 @@ FINANCE_CHOICE = (Role.FINANCE, "Finance: reads everything, pays, edits payout m
 ROLE_CHOICES = (*KEY_ROLE_CHOICES[:-1], FINANCE_CHOICE, KEY_ROLE_CHOICES[-1])
 
 
-class ApiKeyForm(ServiceForm):
-    """Label and role of a new key; the role with the fewest permissions first."""
-
-    name = forms.CharField(
-        label="Label", required=False, help_text="Where the key is used, e.g. shop."
-    )
-    role = forms.ChoiceField(
-        choices=(*KEY_ROLE_CHOICES, PROXY_CHOICE),
-        initial=Role.VIEWER,
-        help_text="Every role but that of a page proxy reads all affiliates with their"
-        " whole bank details.",
-    )
-
-
-class AddApiKeyPage(FormPage):
+class AddApiKeyPage(AddPage):
+    model = ApiKey
     title = button = "Create API key"
-    permission = "accounts.add_apikey"
-    form_class = ApiKeyForm
     service = staticmethod(create_api_key)
+
+    class Form(ServiceForm):
+        name = forms.CharField(
+            label="Label", required=False, help_text="Where the key is used, e.g. shop."
+        )
+        role = forms.ChoiceField(
+            choices=(*KEY_ROLE_CHOICES, PROXY_CHOICE),
+            initial=Role.VIEWER,
+            help_text="Every role but that of a page proxy reads all affiliates with their"
+            " whole bank details.",
+        )
 
     def respond(self, form, result):
         key, secret = result
@@ -71,9 +67,9 @@ class AddApiKeyPage(FormPage):
         )
 
 
-class AddSigningSecretPage(FormPage):
+class AddSigningSecretPage(AddPage):
+    model = SigningSecret
     title = button = "Create signing secret"
-    permission = "accounts.add_signingsecret"
     explanation = (
         "Your server signs with it what its pages report. It is shown once. A second"
         " secret can be valid beside the first one while you change over; then revoke"
@@ -94,33 +90,28 @@ class AddSigningSecretPage(FormPage):
         )
 
 
-class StaffUserForm(ServiceForm):
-    """E-mail address and role of a new staff user, who may be invited by e-mail."""
-
-    email = forms.CharField(label="E-mail")
-    role = forms.ChoiceField(choices=ROLE_CHOICES, initial=Role.VIEWER)
-    send_invitation = forms.BooleanField(
-        label="Invite by e-mail",
-        required=False,
-        initial=True,
-        help_text=(
-            "The person gets a link and chooses a password within 48 hours. Off: you"
-            " see a password once, and give it to the person."
-        ),
-    )
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        if not can_send_mail():
-            del self.fields["send_invitation"]
-
-
-class AddStaffUserPage(FormPage):
+class AddStaffUserPage(AddPage):
     """Invite a person, or create a staff user and show the password once."""
 
-    title = button = "Add staff user"
-    permission = "accounts.add_user"
-    form_class = StaffUserForm
+    model = User
+
+    class Form(ServiceForm):
+        email = forms.CharField(label="E-mail")
+        role = forms.ChoiceField(choices=ROLE_CHOICES, initial=Role.VIEWER)
+        send_invitation = forms.BooleanField(
+            label="Invite by e-mail",
+            required=False,
+            initial=True,
+            help_text=(
+                "The person gets a link and chooses a password within 48 hours. Off: you"
+                " see a password once, and give it to the person."
+            ),
+        )
+
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            if not can_send_mail():
+                del self.fields["send_invitation"]
 
     def get_explanation(self):
         if can_send_mail():

@@ -5,7 +5,7 @@ from datetime import datetime
 from django import forms
 from django.utils import timezone
 
-from accounts.models.webhooks import WEBHOOK_EVENTS
+from accounts.models.webhooks import WEBHOOK_EVENTS, WebhookEndpoint
 from accounts.services.command_runs import (
     WORKER_NAME,
     get_command_runs,
@@ -14,7 +14,7 @@ from accounts.services.command_runs import (
 from accounts.services.deliveries import has_enabled_endpoints, send_test_event
 from accounts.services.webhooks import create_webhook, update_webhook
 from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
-from affiliate_site.backoffice.form_pages import EditPage, FormPage
+from affiliate_site.backoffice.form_pages import AddPage, EditPage, FormPage
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.secret_page import render_secret
@@ -34,11 +34,11 @@ class WebhookForm(ServiceForm):
     )
 
 
-class AddWebhookPage(FormPage):
+class AddWebhookPage(AddPage):
     """Create a webhook, and show its secret once."""
 
+    model = WebhookEndpoint
     title = button = "Create webhook"
-    permission = "accounts.add_webhookendpoint"
     form_class = WebhookForm
     service = staticmethod(create_webhook)
 
@@ -60,7 +60,7 @@ def explain_secret(webhook) -> str:
 
 
 class WebhookPage(FormPage):
-    permission = "accounts.change_webhookendpoint"
+    model = WebhookEndpoint
     row_argument = ("webhook", "public_id")
 
     @classmethod
@@ -69,12 +69,9 @@ class WebhookPage(FormPage):
 
 
 class EditWebhookPage(WebhookPage, EditPage):
-    """Change the URL and the events of a webhook."""
-
     explanation = "The webhook secret stays. Deliveries that wait go to the new URL."
     form_class = WebhookForm
     service = staticmethod(update_webhook)
-    done_message = "The webhook was saved."
 
 
 class SendTestEventPage(WebhookPage):

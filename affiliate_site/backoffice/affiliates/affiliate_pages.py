@@ -28,14 +28,12 @@ def get_tab_url(affiliate_id: int, tab: str) -> str:
 
 
 class AffiliatePage(FormPage):
-    permission = "tracking.change_affiliate"
+    model = Affiliate
     subject = "{row.firstname} {row.lastname}"
     row_argument = ("affiliate_id", "slug")
 
 
 class EditAffiliatePage(AffiliatePage):
-    """Change name, e-mail address, language, company, address and further fields."""
-
     title = "Edit"
     form_class = AffiliateForm
     service = staticmethod(update_affiliate)
@@ -51,8 +49,6 @@ class EditAffiliatePage(AffiliatePage):
 class RemoveAffiliatePage(AffiliatePage, RemovePage):
     """Remove an affiliate, after a page that says what stays."""
 
-    button = "Remove affiliate"
-    permission = "tracking.delete_affiliate"
     service = staticmethod(delete_affiliate)
     done_message = "{row} was removed."
 
@@ -83,10 +79,7 @@ class RemoveAffiliatePage(AffiliatePage, RemovePage):
 
 class AffiliateGroupForm(ServiceForm):
     group_id = RowChoiceField(
-        "affiliate_groups",
-        label="Group",
-        required=False,
-        empty_label="No group",
+        "affiliate_groups", label="Group", required=False, empty_label="No group"
     )
 
 

@@ -5,7 +5,7 @@ from django.contrib import admin
 
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
 from affiliate_site.backoffice.fields import LinesField, NewIdField
-from affiliate_site.backoffice.form_pages import FormPage, RemovePage
+from affiliate_site.backoffice.form_pages import AddPage, EditPage, RemovePage
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
@@ -35,49 +35,34 @@ class CustomFieldForm(ServiceForm):
     )
 
 
-class NewCustomFieldForm(CustomFieldForm):
-    slug = NewIdField()
-    type = forms.ChoiceField(choices=TYPE_CHOICES)
-
-    field_order = ("title", "slug", "type", "options", "required")
-
-
-class AddCustomFieldPage(FormPage):
-    title = button = "Add custom field"
-    permission = "tracking.add_customfield"
-    form_class = NewCustomFieldForm
+class AddCustomFieldPage(AddPage):
+    model = CustomField
     service = staticmethod(create_custom_field)
-    done_message = "The custom field {result.title} was created."
+
+    class Form(CustomFieldForm):
+        slug = NewIdField()
+        type = forms.ChoiceField(choices=TYPE_CHOICES)
+
+        field_order = ("title", "slug", "type", "options", "required")
 
 
-class EditCustomFieldPage(FormPage):
-    title = "Edit"
-    permission = "tracking.change_customfield"
+class EditCustomFieldPage(EditPage):
+    model = CustomField
     explanation = "Answers that affiliates have given already stay as they are."
     form_class = CustomFieldForm
     service = staticmethod(update_custom_field)
     done_message = "The custom field {result.title} was saved."
-
-    def get_unlocked_initial(self, field):
-        return {
-            "title": field.title,
-            "options": "\n".join(field.options or ()),
-            "required": field.required,
-        }
 
     def get_values(self, form):
         return {"changes": form.values}
 
 
 class RemoveCustomFieldPage(RemovePage):
+    model = CustomField
     button = "Remove"
-    permission = "tracking.delete_customfield"
     explanation = "The field is no longer asked for. Answers that affiliates have given are kept."
     service = staticmethod(delete_custom_field)
-    done_message = "The custom field was removed."
-
-    def get_done_url(self, result):
-        return self.get_list_url()
+    leads_to_list = True
 
 
 @admin.register(CustomField)

@@ -5,7 +5,7 @@ from django import forms
 from affiliate_site.api.resources.groups import AffiliateGroupInputSerializer
 from affiliate_site.backoffice.affiliates.affiliate_pages import SetGroupPage
 from affiliate_site.backoffice.fields import RowsChoiceField
-from affiliate_site.backoffice.form_pages import EditPage, FormPage, RemovePage
+from affiliate_site.backoffice.form_pages import AddPage, EditPage, FormPage, RemovePage
 from affiliate_site.backoffice.formatters import describe_hold_days, format_totals
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.object_pages import RowPage, list_page_links
@@ -13,7 +13,7 @@ from affiliate_site.backoffice.programs.rate_pages import AddGroupRatePage
 from payouts.models.commission_types import RateKind
 from payouts.services.payables import get_payable_balances
 from payouts.services.rates import delete_group
-from tracking.models.affiliates import Affiliate
+from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.services.hierarchy import add_to_group, create_group, update_group
 from tracking.services.programs import MAX_HOLD_DAYS
 
@@ -68,46 +68,25 @@ def format_group_rate(rate) -> str:
     return f"{value} {rate.commission_type.program.currency}"
 
 
-class GroupTitleForm(ServiceForm):
-    serializer_class = AffiliateGroupInputSerializer
-
-    title = forms.CharField()
-
-
-class GroupForm(GroupTitleForm):
-    hold_days = forms.IntegerField(
-        label="Days on hold",
-        required=False,
-        help_text=f"From a sale until its commissions are due, 0 to {MAX_HOLD_DAYS}."
-        " Empty: as each program says.",
-    )
-
-
-class AddGroupPage(FormPage):
-    title = button = "Create group"
-    permission = "tracking.add_affiliategroup"
-    explanation = (
-        "Affiliates of a group can earn by rates of their own. An affiliate is in at"
-        " most one group."
-    )
-    form_class = GroupTitleForm
-    service = staticmethod(create_group)
-    done_message = "The group {result.title} was created."
-
-
 class GroupPage(FormPage):
+    model = AffiliateGroup
+    noun = "group"
     subject = "{row.title}"
     row_argument = ("group_id", "public_id")
 
 
-class MembersForm(ServiceForm):
-    """Affiliates to put into a group."""
-
-    affiliates = RowsChoiceField(
-        "affiliates",
-        search_field=Affiliate._meta.get_field("parent"),
-        help_text="One or several. Those in another group leave it.",
+class AddGroupPage(GroupPage, AddPage):
+    title = button = "Create group"
+    explanation = (
+        "Affiliates of a group can earn by rates of their own. An affiliate is in at"
+        " most one group."
     )
+    service = staticmethod(create_group)
+
+    class Form(ServiceForm):
+        serializer_class = AffiliateGroupInputSerializer
+
+        title = forms.CharField()
 
 
 class AddMembersPage(GroupPage):
@@ -117,8 +96,14 @@ class AddMembersPage(GroupPage):
     title = button = "Add affiliates"
     permission = "tracking.change_affiliate"
     explanation = SetGroupPage.explanation
-    form_class = MembersForm
     service = staticmethod(add_to_group)
+
+    class Form(ServiceForm):
+        affiliates = RowsChoiceField(
+            "affiliates",
+            search_field=Affiliate._meta.get_field("parent"),
+            help_text="One or several. Those in another group leave it.",
+        )
 
     def get_values(self, form):
         rows = form.values["affiliates"].select_related("group")
@@ -132,13 +117,17 @@ class AddMembersPage(GroupPage):
 
 
 class EditGroupPage(GroupPage, EditPage):
-    """Change title and hold of a group."""
-
     explanation = "A new hold counts for sales from now on."
-    permission = "tracking.change_affiliategroup"
-    form_class = GroupForm
     service = staticmethod(update_group)
     done_message = "The group {result.title} was saved."
+
+    class Form(AddGroupPage.Form):
+        hold_days = forms.IntegerField(
+            label="Days on hold",
+            required=False,
+            help_text=f"From a sale until its commissions are due, 0 to {MAX_HOLD_DAYS}."
+            " Empty: as each program says.",
+        )
 
     def get_values(self, form):
         hold_days = form.cleaned_data["hold_days"]
@@ -146,12 +135,8 @@ class EditGroupPage(GroupPage, EditPage):
 
 
 class RemoveGroupPage(GroupPage, RemovePage):
-    """Remove a group, after a page that says whom it concerns."""
-
-    button = "Remove group"
-    permission = "tracking.delete_affiliategroup"
     service = staticmethod(delete_group)
-    done_message = "The group was removed."
+    leads_to_list = True
 
     def get_explanation(self):
         affiliates = self.account.affiliates.not_deleted().filter(group=self.row)
@@ -162,9 +147,6 @@ class RemoveGroupPage(GroupPage, RemovePage):
             f"Rates of the group: {rates.count():,} are removed. Sales from now on earn"
             " by the rates of the program; earlier commissions stay as they are."
         )
-
-    def get_done_url(self, result):
-        return self.get_list_url()
 
 
 GROUP_PAGES = (EditGroupPage, AddMembersPage, RemoveGroupPage)

@@ -25,7 +25,7 @@ from affiliate_site.backoffice.affiliates.payout_method_pages import (
     warn_of_shared_accounts,
 )
 from affiliate_site.backoffice.affiliates.person_forms import NO_CHOICE, LanguageForm
-from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.form_pages import AddPage
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.secret_page import render_secret
 from payouts.services.payout_methods import set_payout_method
@@ -156,11 +156,11 @@ def describe_sign_in(account) -> str:
     )
 
 
-class AddAffiliatePage(FormPage):
+class AddAffiliatePage(AddPage):
     """Create an affiliate, ready to earn; a generated password is shown once."""
 
+    model = Affiliate
     title = button = "Create affiliate"
-    permission = "tracking.add_affiliate"
     explanation = (
         "Only the name is needed. What you leave out now can follow on the page of the affiliate."
     )

@@ -10,6 +10,7 @@ from affiliate_site.backoffice.affiliates.affiliate_pages import (
 from affiliate_site.backoffice.fields import MULTI_LINE
 from affiliate_site.backoffice.form_pages import EditPage, FormPage, RemovePage
 from affiliate_site.backoffice.forms import ServiceForm
+from tracking.models.affiliates import Note
 from tracking.services.notes import create_note, delete_note, update_note
 
 
@@ -25,8 +26,6 @@ class NoteForm(ServiceForm):
 
 
 class AddNotePage(AffiliatePage):
-    """Write a note about an affiliate."""
-
     name = "note"
     title = "Add note"
     permission = "tracking.add_note"
@@ -41,8 +40,7 @@ class AddNotePage(AffiliatePage):
 
 
 class NotePage(FormPage):
-    """A form page of a note about an affiliate that is not removed."""
-
+    model = Note
     subject = "about {row.affiliate}"
 
     @classmethod
@@ -57,23 +55,16 @@ class NotePage(FormPage):
 
 
 class EditNotePage(NotePage, EditPage):
-    """Change the text of a note."""
-
     title = "Edit note"
-    permission = "tracking.change_note"
     form_class = NoteForm
     service = staticmethod(update_note)
-    done_message = "The note was saved."
 
     def get_values(self, form):
         return {"text": form.values["note"]}
 
 
 class RemoveNotePage(NotePage, RemovePage):
-    """Delete a note."""
-
     title = button = "Delete note"
-    permission = "tracking.delete_note"
     service = staticmethod(delete_note)
     done_message = "The note was deleted."
 

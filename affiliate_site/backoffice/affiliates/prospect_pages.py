@@ -10,11 +10,12 @@ from affiliate_site.backoffice.affiliates.affiliate_detail import (
 )
 from affiliate_site.backoffice.affiliates.person_forms import PersonForm
 from affiliate_site.backoffice.fields import RowChoiceField
-from affiliate_site.backoffice.form_pages import FormPage, RemovePage
+from affiliate_site.backoffice.form_pages import AddPage, FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_day
 from affiliate_site.backoffice.object_pages import find_neighbors, label_status
 from affiliate_site.backoffice.theme import get_object_url
 from affiliate_site.links import build_referral_link
+from tracking.models.prospects import Prospect
 from tracking.services.prospects import (
     ProspectData,
     create_prospect,
@@ -51,42 +52,43 @@ def list_badges(prospect) -> list[tuple[str, str]]:
     return [("no sale yet", "warning")]
 
 
-class ProspectForm(PersonForm):
-    serializer_class = ProspectInputSerializer
-    first_fields = (*PersonForm.first_fields, "program_id", "affiliate_group_id")
-
-    program_id = RowChoiceField(
-        "programs",
-        label="Program",
-        required=False,
-        empty_label="The oldest active program",
-    )
-    affiliate_group_id = RowChoiceField(
-        "affiliate_groups",
-        label="Group",
-        required=False,
-        empty_label="No group",
-    )
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        programs = self.account.programs.filter(archived_at=None)
-        program: Any = self.fields["program_id"]
-        program.queryset = programs.order_by("title")
+class ProspectPage(FormPage):
+    model = Prospect
+    subject = "{row.firstname} {row.lastname}"
+    row_argument = ("public_id", "public_id")
 
 
-class AddProspectPage(FormPage):
-    """Create a prospect with a referral link."""
-
+class AddProspectPage(ProspectPage, AddPage):
     title = button = "Create prospect"
-    permission = "tracking.add_prospect"
     explanation = (
         "A prospect gets a referral link at once. The first customer or sale through it"
         " makes the prospect an affiliate of the program."
     )
-    form_class = ProspectForm
     service = staticmethod(create_prospect)
     done_message = "{result.firstname} {result.lastname} was created."
+
+    class Form(PersonForm):
+        serializer_class = ProspectInputSerializer
+        first_fields = (*PersonForm.first_fields, "program_id", "affiliate_group_id")
+
+        program_id = RowChoiceField(
+            "programs",
+            label="Program",
+            required=False,
+            empty_label="The oldest active program",
+        )
+        affiliate_group_id = RowChoiceField(
+            "affiliate_groups",
+            label="Group",
+            required=False,
+            empty_label="No group",
+        )
+
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            programs = self.account.programs.filter(archived_at=None)
+            program: Any = self.fields["program_id"]
+            program.queryset = programs.order_by("title")
 
     def get_values(self, form):
         body = form.values
@@ -98,17 +100,11 @@ class AddProspectPage(FormPage):
         return {"data": data}
 
 
-class ProspectPage(FormPage):
-    subject = "{row.firstname} {row.lastname}"
-    row_argument = ("public_id", "public_id")
-
-
 class PromoteProspectPage(ProspectPage):
     """Make a prospect an affiliate without waiting for a sale."""
 
     name = "promote"
     title = button = "Make affiliate"
-    permission = "tracking.change_prospect"
     service = staticmethod(promote_prospect_manually)
 
     @classmethod
@@ -137,10 +133,7 @@ class PromoteProspectPage(ProspectPage):
 
 
 class RemoveProspectPage(ProspectPage, RemovePage):
-    button = "Remove prospect"
-    permission = "tracking.delete_prospect"
     service = staticmethod(delete_prospect)
-    done_message = "The prospect was removed."
 
     def get_explanation(self):
         if self.row.promoted_at:

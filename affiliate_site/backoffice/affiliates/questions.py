@@ -79,20 +79,18 @@ class QuestionPage(FormPage):
         return [Section("Question", facts=list_facts(self.request.user, self.row))]
 
 
-class AnswerForm(ServiceForm):
-    answer = forms.CharField(
-        max_length=MAX_TEXT_LENGTH,
-        widget=MULTI_LINE({"rows": 6}),
-        help_text="Shown in the portal, and mailed if the affiliate wants mail.",
-    )
-
-
 class AnswerQuestionPage(QuestionPage):
     name = "answer"
     title = "Answer"
     button = "Answer"
-    form_class = AnswerForm
     done_message = "The answer was saved; the portal shows it."
+
+    class Form(ServiceForm):
+        answer = forms.CharField(
+            max_length=MAX_TEXT_LENGTH,
+            widget=MULTI_LINE({"rows": 6}),
+            help_text="Shown in the portal, and mailed if the affiliate wants mail.",
+        )
 
     def list_alerts(self):
         if self.row.affiliate.email:

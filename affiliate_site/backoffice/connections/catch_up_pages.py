@@ -39,30 +39,6 @@ ADDRESS_HELP = {
 }
 
 
-class SourceKeyForm(ServiceForm):
-    """The key, and the address of the shop unless its kind has only one."""
-
-    def build_fields(self):
-        kind = self.row.kind
-        fields = {
-            "key": forms.CharField(
-                label="Key for reading",
-                max_length=SECRET_LENGTHS[1],
-                required=not self.row.source_key,
-                widget=PASSWORD({"autocomplete": "off", "data-secret": ""}),
-                help_text=KEY_HELP[kind],
-            )
-        }
-        fields["key"].widget.input_type = "text"  # browsers would store a password
-        if kind in ADDRESS_HELP:
-            fields["shop_url"] = forms.CharField(
-                label="Address of the shop",
-                max_length=MAX_ADDRESS_LENGTH,
-                help_text=ADDRESS_HELP[kind],
-            )
-        return fields
-
-
 class SourceKeyPage(FormPage):
     """Set the key that reads what was missed."""
 
@@ -75,9 +51,29 @@ class SourceKeyPage(FormPage):
         " up”, and codes of Stripe by “Read promotion codes”. It is used for nothing"
         " else, and not shown again."
     )
-    form_class = SourceKeyForm
     service = staticmethod(set_source_key)
     done_message = "The key was set. Choose “Catch up” to read what was missed."
+
+    class Form(ServiceForm):
+        def build_fields(self):
+            kind = self.row.kind
+            fields = {
+                "key": forms.CharField(
+                    label="Key for reading",
+                    max_length=SECRET_LENGTHS[1],
+                    required=not self.row.source_key,
+                    widget=PASSWORD({"autocomplete": "off", "data-secret": ""}),
+                    help_text=KEY_HELP[kind],
+                )
+            }
+            fields["key"].widget.input_type = "text"  # browsers would store a password
+            if kind in ADDRESS_HELP:
+                fields["shop_url"] = forms.CharField(
+                    label="Address of the shop",
+                    max_length=MAX_ADDRESS_LENGTH,
+                    help_text=ADDRESS_HELP[kind],
+                )
+            return fields
 
     @classmethod
     def is_offered(cls, connection):
@@ -87,31 +83,27 @@ class SourceKeyPage(FormPage):
         return {"shop_url": connection.settings.get("shop_url", "")}
 
 
-class CatchUpForm(ServiceForm):
-    """Since when to read."""
-
-    since = forms.DateField(
-        label="Since",
-        required=False,
-        help_text="Leave it empty to go on where the last time ended, at first when the"
-        " shop was connected.",
-    )
-
-    def clean_since(self):
-        """The day, in a year in which shops had events."""
-        day = self.cleaned_data["since"]
-        if day and day.year < FIRST_YEAR:
-            raise forms.ValidationError(f"Enter a day after the year {FIRST_YEAR}.")
-        return day
-
-
 class CatchUpPage(FormPage):
     """Read what was missed from the shop itself."""
 
     name = "catch-up"
     title = button = "Catch up"
     permission = PERMISSION
-    form_class = CatchUpForm
+
+    class Form(ServiceForm):
+        since = forms.DateField(
+            label="Since",
+            required=False,
+            help_text="Leave it empty to go on where the last time ended, at first when the"
+            " shop was connected.",
+        )
+
+        def clean_since(self):
+            """The day, in a year in which shops had events."""
+            day = self.cleaned_data["since"]
+            if day and day.year < FIRST_YEAR:
+                raise forms.ValidationError(f"Enter a day after the year {FIRST_YEAR}.")
+            return day
 
     @classmethod
     def is_offered(cls, connection):

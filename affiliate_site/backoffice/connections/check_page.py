@@ -97,15 +97,6 @@ def check_visitor(account, tracking_id: str, *, at) -> str:
     return f"{text} {TOO_OLD.format(days)}"
 
 
-class CheckForm(ServiceForm):
-    text = forms.CharField(
-        label="Link, referral code, coupon or tracking ID",
-        max_length=2048,
-        help_text="The whole address of a page as visitors open it, or the value of the"
-        " cookie tap_vid.",
-    )
-
-
 class CheckLinkPage(FormPage):
     """Check a link, a code or a tracking ID."""
 
@@ -117,9 +108,16 @@ class CheckLinkPage(FormPage):
         "Pages never get to know whether an account, a code or a visitor exists. Here"
         " you see it. Nothing is counted or changed."
     )
-    form_class = CheckForm
     leave_button = "Back"
     findings: tuple[str, ...] = ()
+
+    class Form(ServiceForm):
+        text = forms.CharField(
+            label="Link, referral code, coupon or tracking ID",
+            max_length=2048,
+            help_text="The whole address of a page as visitors open it, or the value of the"
+            " cookie tap_vid.",
+        )
 
     def perform(self, form, at):
         return check(self.account, form.cleaned_data["text"].strip(), at=at)

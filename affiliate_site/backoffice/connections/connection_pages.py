@@ -24,11 +24,11 @@ from affiliate_site.backoffice.fields import (
     KeyValueField,
     RowChoiceField,
 )
-from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.form_pages import AddPage, FormPage
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.ready_made import READY_MADE, ReadyMade, build_settings
-from tracking.models.shops import ConnectionKind, ConnectionMode
+from tracking.models.shops import Connection, ConnectionKind, ConnectionMode
 from tracking.services.connections import (
     MAX_PREFIX_LENGTH,
     REFERENCE_MAY_BE_CODE,
@@ -124,9 +124,9 @@ class AddConnectionForm(ServiceForm):
     )
 
 
-class AddConnectionPage(FormPage):
+class AddConnectionPage(AddPage):
+    model = Connection
     title = button = "Connect a shop"
-    permission = "tracking.add_connection"
     explanation = (
         "The shop reports sales, renewals, refunds and disputes by itself. You need"
         " access to its settings; the next page says where to click."
@@ -152,10 +152,6 @@ class ConnectionPage(FormPage):
     row_argument = ("connection_id", "public_id")
 
 
-class SecretForm(ServiceForm):
-    secret = SecretField(help_text="From the settings of webhooks in the shop.")
-
-
 class SetSecretPage(ConnectionPage):
     name = "secret"
     title = "Set signing secret"
@@ -163,9 +159,11 @@ class SetSecretPage(ConnectionPage):
         "What the shop sends is accepted if it is signed with this secret. It is not"
         " shown again. The one before stays valid until you forget it."
     )
-    form_class = SecretForm
     service = staticmethod(set_connection_secret)
     done_message = "The signing secret was set."
+
+    class Form(ServiceForm):
+        secret = SecretField(help_text="From the settings of webhooks in the shop.")
 
 
 class ForgetSecretPage(ConnectionPage):

@@ -83,30 +83,6 @@ class ReasonForm(ServiceForm):
         }
 
 
-class ConversionForm(ReasonForm, OrderIdForm):
-    """What can be corrected about a conversion."""
-
-    serializer_class = ConversionUpdateSerializer
-    error_fields = {DuplicateConversion: "external_id"}
-
-    amount = DecimalField()
-    should_recalculate = forms.BooleanField(
-        label="Recalculate the commissions",
-        required=False,
-        help_text="Only with a new amount. If you switch this off, the commissions keep"
-        " their amounts.",
-    )
-    external_id = forms.CharField(label="Order ID", required=False, max_length=MAX_ID_LENGTH)
-    meta_data = MetaDataField()
-
-    def clean_external_id(self):
-        """An order ID can be replaced, not removed, as in the API."""
-        external_id = self.cleaned_data["external_id"]
-        if self.initial.get("external_id") and not external_id.strip():
-            raise forms.ValidationError("An order ID can be changed, but not removed.")
-        return external_id
-
-
 class ConversionPage(MoneyFormPage):
     permission = "tracking.change_conversion"
     row_argument = ("conversion_id", "pk")
@@ -138,13 +114,33 @@ class EditConversionPage(ConversionPage):
 
     title = "Correct"
     confirm_button = "Confirm correction"
-    form_class = ConversionForm
     explanation = (
         "With a new amount the commissions follow at the rates that they were"
         " calculated with, unless you keep them. If the customer got money back, use"
         " Refund; if another affiliate led to the sale, Change affiliate."
     )
     service = staticmethod(correct_conversion)
+
+    class Form(ReasonForm, OrderIdForm):
+        serializer_class = ConversionUpdateSerializer
+        error_fields = {DuplicateConversion: "external_id"}
+
+        amount = DecimalField()
+        should_recalculate = forms.BooleanField(
+            label="Recalculate the commissions",
+            required=False,
+            help_text="Only with a new amount. If you switch this off, the commissions keep"
+            " their amounts.",
+        )
+        external_id = forms.CharField(label="Order ID", required=False, max_length=MAX_ID_LENGTH)
+        meta_data = MetaDataField()
+
+        def clean_external_id(self):
+            """An order ID can be replaced, not removed, as in the API."""
+            external_id = self.cleaned_data["external_id"]
+            if self.initial.get("external_id") and not external_id.strip():
+                raise forms.ValidationError("An order ID can be changed, but not removed.")
+            return external_id
 
     def get_unlocked_initial(self, conversion):
         return {
@@ -364,37 +360,35 @@ class RemoveConversionPage(ConversionPage, RemovePage):
         return [("Reason", form.cleaned_data["reason"])]
 
 
-class NewCommissionForm(AmountsForm):
-    serializer_class = CommissionInputSerializer
-    amount_fields = ("conversion_sub_amount",)
-
-    conversion_sub_amount = DecimalField(
-        label="Amount that earns",
-        help_text="The rate of the commission type applies to it; a fixed commission"
-        " does not depend on it. The conversion's own amount stays.",
-    )
-    commission_type = forms.ChoiceField(
-        required=False, help_text="Empty: the default type of the program."
-    )
-    comment = forms.CharField(
-        required=False, max_length=MAX_COMMENT_LENGTH, widget=MULTI_LINE({"rows": 3})
-    )
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        types = self.account.commission_types.filter(program=self.row.program_id)
-        self.fields["commission_type"].choices = [  # type: ignore[attr-defined]
-            ("", "Default"),
-            *((row.identifier, row.title) for row in types.order_by("id")),
-        ]
-
-
 class AddCommissionPage(ConversionPage):
     name = "add-commission"
     title = "Add commission"
     permission = "payouts.add_commission"
-    form_class = NewCommissionForm
     service = staticmethod(add_commissions)
+
+    class Form(AmountsForm):
+        serializer_class = CommissionInputSerializer
+        amount_fields = ("conversion_sub_amount",)
+
+        conversion_sub_amount = DecimalField(
+            label="Amount that earns",
+            help_text="The rate of the commission type applies to it; a fixed commission"
+            " does not depend on it. The conversion's own amount stays.",
+        )
+        commission_type = forms.ChoiceField(
+            required=False, help_text="Empty: the default type of the program."
+        )
+        comment = forms.CharField(
+            required=False, max_length=MAX_COMMENT_LENGTH, widget=MULTI_LINE({"rows": 3})
+        )
+
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            types = self.account.commission_types.filter(program=self.row.program_id)
+            self.fields["commission_type"].choices = [  # type: ignore[attr-defined]
+                ("", "Default"),
+                *((row.identifier, row.title) for row in types.order_by("id")),
+            ]
 
     def get_values(self, form):
         return {"line_items": build_added_line_items([form.values], is_array=False)}

@@ -8,7 +8,7 @@ from affiliate_site.backoffice.fields import MetaDataField
 from affiliate_site.backoffice.form_pages import EditPage, FormPage, RemovePage
 from affiliate_site.backoffice.forms import ServiceForm
 from tracking.errors import DuplicateCustomer
-from tracking.models.customers import CustomerStatus
+from tracking.models.customers import Customer, CustomerStatus
 from tracking.services.customers import (
     cancel_customer,
     delete_customer,
@@ -17,29 +17,23 @@ from tracking.services.customers import (
 )
 
 
-class CustomerForm(ServiceForm):
-    """What can be corrected about a customer."""
-
-    serializer_class = CustomerUpdateSerializer
-    error_fields = {DuplicateCustomer: "customer_id"}
-
-    customer_id = forms.CharField(
-        label="Customer ID", max_length=MAX_ID_LENGTH, help_text="Your own ID."
-    )
-    meta_data = MetaDataField()
-
-
 class CustomerPage(FormPage):
-    permission = "tracking.change_customer"
+    model = Customer
     done_message = "Customer {row.customer_id} was saved."
     row_argument = ("public_id", "public_id")
 
 
 class EditCustomerPage(CustomerPage, EditPage):
-    """Correct the ID or the metadata."""
-
-    form_class = CustomerForm
     service = staticmethod(update_customer)
+
+    class Form(ServiceForm):
+        serializer_class = CustomerUpdateSerializer
+        error_fields = {DuplicateCustomer: "customer_id"}
+
+        customer_id = forms.CharField(
+            label="Customer ID", max_length=MAX_ID_LENGTH, help_text="Your own ID."
+        )
+        meta_data = MetaDataField()
 
     def get_row_arguments(self):
         return {"customer": self.row}
@@ -75,8 +69,6 @@ class RestoreCustomerPage(CustomerPage):
 
 
 class RemoveCustomerPage(CustomerPage, RemovePage):
-    button = "Remove customer"
-    permission = "tracking.delete_customer"
     explanation = (
         "Your ID of the customer, its metadata, IP address and user agent are erased."
         " Conversions and commissions stay. This cannot be undone."

@@ -12,6 +12,7 @@ class DeleteUploadPage(RemovePage):
     permission = "tracking.change_tableupload"
     explanation = "The file is deleted. Nothing of it was imported."
     done_message = "The file was deleted."
+    leads_to_list = True
 
     @classmethod
     def is_offered(cls, upload):
@@ -19,6 +20,3 @@ class DeleteUploadPage(RemovePage):
 
     def save(self, form, at):
         lock_table_upload(self.account, self.row).delete()
-
-    def get_done_url(self, result):
-        return self.get_list_url()

@@ -10,12 +10,12 @@ from django.utils.html import format_html, format_html_join
 from accounts.countries import list_countries
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
 from affiliate_site.backoffice.fields import MULTI_LINE, DecimalField
-from affiliate_site.backoffice.form_pages import FormPage, RemovePage
+from affiliate_site.backoffice.form_pages import AddPage, FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, link_to
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
-from payouts.models.documents import OTHER_EU, RequiredNumber, SupplierKind
+from payouts.models.documents import OTHER_EU, RequiredNumber, SupplierKind, TaxRule
 from payouts.services.documents import count_unbilled, issue_documents, list_unbilled
 from payouts.services.payout_settings import get_payout_settings
 from payouts.services.tax_data import remove_tax_rule, set_tax_data, set_tax_rule
@@ -121,55 +121,21 @@ class TaxRuleForm(ServiceForm):
         return self.cleaned_data["withholding_rate"] or ZERO
 
 
-class AddTaxRulePage(FormPage):
-    """Set the VAT of affiliates of a kind and country."""
-
-    title = "Add tax rule"
-    permission = "payouts.add_taxrule"
+class AddTaxRulePage(AddPage):
+    model = TaxRule
+    button = "Save"
     explanation = f"A rule of the same kind and country is replaced. {YOUR_DUTY}"
     form_class = TaxRuleForm
     service = staticmethod(set_tax_rule)
     done_message = "The tax rule was saved."
-
-    def get_done_url(self, result):
-        return self.get_list_url()
+    leads_to_list = True
 
 
 class RemoveTaxRulePage(RemovePage):
-    button = "Remove tax rule"
-    permission = "payouts.delete_taxrule"
+    model = TaxRule
     explanation = "Documents that were issued stay as they are."
     service = staticmethod(remove_tax_rule)
-    done_message = "The tax rule was removed."
-
-    def get_done_url(self, result):
-        return self.get_list_url()
-
-
-class TaxDataForm(ServiceForm):
-    """What an affiliate says about its taxes."""
-
-    kind = build_kind_field()
-    legal_name = forms.CharField(
-        max_length=140,
-        required=False,
-        help_text="On documents, if it is not the name or company of the affiliate.",
-    )
-    country = forms.ChoiceField(
-        label="Country of taxation", choices=lambda: list_countries("Choose a country")
-    )
-    tax_number = forms.CharField(max_length=32, required=False)
-    vat_id = forms.CharField(
-        label="VAT ID",
-        max_length=32,
-        required=False,
-        help_text="Of businesses. Its form is checked, not whether it was given.",
-    )
-    consented_on = forms.DateField(
-        label="Agreed to self-billing on",
-        required=False,
-        help_text="Without this agreement there is no document.",
-    )
+    leads_to_list = True
 
 
 class SetTaxDataPage(AffiliatePage):
@@ -177,9 +143,31 @@ class SetTaxDataPage(AffiliatePage):
     title = "Set tax data"
     permission = "payouts.change_taxdata"
     explanation = "Documents also show the name and address of the affiliate, as they are then."
-    form_class = TaxDataForm
     service = staticmethod(set_tax_data)
     done_message = "The tax data of {row} were saved."
+
+    class Form(ServiceForm):
+        kind = build_kind_field()
+        legal_name = forms.CharField(
+            max_length=140,
+            required=False,
+            help_text="On documents, if it is not the name or company of the affiliate.",
+        )
+        country = forms.ChoiceField(
+            label="Country of taxation", choices=lambda: list_countries("Choose a country")
+        )
+        tax_number = forms.CharField(max_length=32, required=False)
+        vat_id = forms.CharField(
+            label="VAT ID",
+            max_length=32,
+            required=False,
+            help_text="Of businesses. Its form is checked, not whether it was given.",
+        )
+        consented_on = forms.DateField(
+            label="Agreed to self-billing on",
+            required=False,
+            help_text="Without this agreement there is no document.",
+        )
 
     def get_unlocked_initial(self, affiliate):
         row = affiliate.account.tax_data.filter(affiliate=affiliate).first()
@@ -201,6 +189,7 @@ class IssueDocumentsPage(FormPage):
     title = "Issue documents"
     button = "Issue"
     permission = "payouts.add_document"
+    leads_to_list = True
 
     def dispatch(self, request, *args, **kwargs):
         account = request.user.account
@@ -241,9 +230,6 @@ class IssueDocumentsPage(FormPage):
     def get_done_message(self, documents):
         number = len(documents)
         return f"{number:,} document{'s were' if number != 1 else ' was'} issued."
-
-    def get_done_url(self, result):
-        return self.get_list_url()
 
 
 def describe_payments(what: str, payments) -> str:

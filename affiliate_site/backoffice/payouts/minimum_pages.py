@@ -4,9 +4,10 @@ from django import forms
 
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
 from affiliate_site.backoffice.fields import DecimalField
-from affiliate_site.backoffice.form_pages import EditPage, FormPage, RemovePage
+from affiliate_site.backoffice.form_pages import AddPage, EditPage, FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import ServiceForm
+from payouts.models.runs import PayoutMinimum
 from payouts.services.amounts_due import AmountsDue
 from payouts.services.payout_minimums import (
     get_minimums,
@@ -34,15 +35,14 @@ class MinimumForm(ServiceForm):
     amount = DecimalField(label="Minimum")
 
 
-class AddMinimumPage(FormPage):
-    """Set the minimum of the account in a currency."""
-
-    title = "Add payout minimum"
-    permission = "payouts.add_payoutminimum"
+class AddMinimumPage(AddPage):
+    model = PayoutMinimum
+    button = "Save"
     explanation = f"{WAITS} An affiliate can have a minimum of its own: on its page."
     form_class = MinimumForm
     service = staticmethod(set_minimum)
     done_message = "The minimum of {result} was saved."
+    leads_to_list = True
 
     def get_initial(self):
         return super().get_initial() | {"currency": get_usual_currency(self.account)}
@@ -53,11 +53,12 @@ class AddMinimumPage(FormPage):
         replaced = f" The present one of its currency is replaced: {amounts}."
         return f"{self.explanation}{replaced if amounts else ''}"
 
-    def get_done_url(self, result):
-        return self.get_list_url()
-
 
 class MinimumPage(FormPage):
+    model = PayoutMinimum
+    noun = "minimum"
+    leads_to_list = True
+
     @classmethod
     def is_offered(cls, minimum):
         return minimum.affiliate is None or minimum.affiliate.deleted_at is None
@@ -69,30 +70,21 @@ class MinimumPage(FormPage):
             "affiliate_id": affiliate and affiliate.slug,
         }
 
-    def get_done_url(self, result):
-        return self.get_list_url()
-
-
-class AmountForm(ServiceForm):
-    amount = DecimalField(label="Minimum")
-
 
 class EditMinimumPage(MinimumPage, EditPage):
-    title = "Edit"
-    permission = "payouts.change_payoutminimum"
     explanation = WAITS
     locks_account = True
-    form_class = AmountForm
     service = staticmethod(set_minimum)
     done_message = "The minimum of {result} was saved."
+
+    class Form(ServiceForm):
+        amount = DecimalField(label="Minimum")
 
     def get_unlocked_initial(self, minimum):
         return {"amount": round_amount(minimum.amount, minimum.currency)}
 
 
 class RemoveMinimumPage(MinimumPage, RemovePage):
-    button = "Remove minimum"
-    permission = "payouts.delete_payoutminimum"
     explanation = "The next payout run pays smaller amounts, too."
     service = staticmethod(remove_minimum)
     done_message = "The minimum of {row} was removed."
@@ -101,23 +93,19 @@ class RemoveMinimumPage(MinimumPage, RemovePage):
 MINIMUM_PAGES = (EditMinimumPage, RemoveMinimumPage)
 
 
-class OwnMinimumForm(MinimumForm):
-    """A minimum that may be removed."""
-
-    amount = DecimalField(
-        label="Minimum",
-        required=False,
-        help_text="Empty: the minimum of the account, if there is one.",
-    )
-
-
 class SetOwnMinimumPage(AffiliatePage):
     name = "minimum"
     title = "Set payout minimum"
     permission = "payouts.change_payoutminimum"
     explanation = WAITS
     locks_account = True
-    form_class = OwnMinimumForm
+
+    class Form(MinimumForm):
+        amount = DecimalField(
+            label="Minimum",
+            required=False,
+            help_text="Empty: the minimum of the account, if there is one.",
+        )
 
     def get_unlocked_initial(self, affiliate):
         """Begin with the minimum that it has, if there is one."""

@@ -256,29 +256,25 @@ class LinePage(FormPage):
         return get_object_url(self.row.run)
 
 
-class TakeOutForm(ServiceForm):
-    """Why an affiliate is not paid."""
-
-    reason = forms.CharField(
-        max_length=MAX_NOTE_LENGTH,
-        widget=MULTI_LINE({"rows": 3, "autofocus": True}),
-        help_text="Such as: asked to wait. For staff: kept with the run, and shown"
-        " while it is withheld.",
-    )
-
-
 class TakeOutPage(LinePage):
     """Withhold the balance of an affiliate."""
 
     name = "take_out"
     title = button = "Take out"
-    form_class = TakeOutForm
     service = staticmethod(take_out)
     explanation = (
         "The balance is withheld: it stays due, and no payout run pays it until"
         " somebody puts it back here, or lifts that on the page of the affiliate."
     )
     done_message = "{row.affiliate} was taken out; {row.currency} is withheld."
+
+    class Form(ServiceForm):
+        reason = forms.CharField(
+            max_length=MAX_NOTE_LENGTH,
+            widget=MULTI_LINE({"rows": 3, "autofocus": True}),
+            help_text="Such as: asked to wait. For staff: kept with the run, and shown"
+            " while it is withheld.",
+        )
 
 
 class PutBackPage(LinePage):

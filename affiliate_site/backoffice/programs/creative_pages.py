@@ -11,7 +11,7 @@ from accounts.services.notifications import can_send_mail
 from affiliate_site import creative_images
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.fields import MULTI_LINE, RowChoiceField
-from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.form_pages import AddPage, ArchivePage, UnarchivePage
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.lists.columns import (
@@ -73,9 +73,8 @@ class NewCreativeForm(ServiceForm):
             raise forms.ValidationError(error.text) from None
 
 
-class AddCreativePage(FormPage):
-    title = button = "Add creative"
-    permission = "tracking.add_creative"
+class AddCreativePage(AddPage):
+    model = Creative
     form_class = NewCreativeForm
     done_message = "The creative {result.title} was added."
 
@@ -103,36 +102,21 @@ class AddCreativePage(FormPage):
             raise
 
 
-class CreativePage(FormPage):
-    permission = "tracking.change_creative"
-    row_argument = ("creative_id", "pk")
-
-
-class ArchiveCreativePage(CreativePage):
-    name = "archive"
-    title = button = "Archive"
+class ArchiveCreativePage(ArchivePage):
+    model = Creative
     explanation = (
         "Affiliates no longer find it. Where they use the image already, it stays. You"
         " can unarchive it."
     )
+    row_argument = ("creative_id", "pk")
     service = staticmethod(archive_creative)
-    done_message = "The creative is archived."
-
-    @classmethod
-    def is_offered(cls, creative):
-        return creative.archived_at is None
 
 
-class UnarchiveCreativePage(CreativePage):
-    name = "unarchive"
-    title = button = "Unarchive"
+class UnarchiveCreativePage(UnarchivePage):
+    model = Creative
     explanation = "Affiliates find it again."
+    row_argument = ("creative_id", "pk")
     service = staticmethod(unarchive_creative)
-    done_message = "The creative is active again."
-
-    @classmethod
-    def is_offered(cls, creative):
-        return creative.archived_at is not None
 
 
 @admin.register(Creative)

@@ -6,10 +6,17 @@ from django import forms
 from django.conf import settings
 
 from affiliate_site.backoffice.fields import DecimalField, LinesField, NewIdField
-from affiliate_site.backoffice.form_pages import EditPage, FormPage
+from affiliate_site.backoffice.form_pages import (
+    AddPage,
+    ArchivePage,
+    EditPage,
+    FormPage,
+    UnarchivePage,
+)
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from payouts.models.commission_types import RateKind
 from payouts.services.programs import ProgramSettings, create_program
+from tracking.models.programs import Program
 from tracking.money import list_currencies
 from tracking.services.programs import (
     MAX_HOLD_DAYS,
@@ -151,39 +158,34 @@ class ProgramForm(ServiceForm):
         return self.cleaned_data["hold_days"] or 0
 
 
-class NewProgramForm(ProgramForm):
-    """The settings of a new program, and its first commission."""
-
-    slug = NewIdField()
-    rate_kind = forms.ChoiceField(label="Commission", choices=RATE_CHOICES)
-    rate = DecimalField(
-        label="Rate",
-        initial=10,
-        help_text="10 is 10 percent, or 10 units of the currency.",
-    )
-
-    def __init__(self, *args, **kwargs):
-        """Ask for the currency, unless the account has a default."""
-        super().__init__(*args, **kwargs)
-        rate: Any = self.fields["rate"]
-        rate.unit = "%" if self.data.get("rate_kind") == RateKind.PERCENTAGE else ""
-        if not self.initial["currency"]:
-            currency: Any = self.fields["currency"]
-            currency.choices = [("", "Choose a currency"), *currency.choices]
-
-    fieldsets = (
-        (None, ("title", "slug", *ProgramForm.fieldsets[0][1][1:])),
-        ("Commission", ("rate_kind", "rate")),
-        *ProgramForm.fieldsets[1:],
-    )
-
-
-class AddProgramPage(FormPage):
-    title = button = "Add program"
-    permission = "tracking.add_program"
-    form_class = NewProgramForm
+class AddProgramPage(AddPage):
+    model = Program
     service = staticmethod(create_program)
     done_message = "Program {result.title} was created."
+
+    class Form(ProgramForm):
+        slug = NewIdField()
+        rate_kind = forms.ChoiceField(label="Commission", choices=RATE_CHOICES)
+        rate = DecimalField(
+            label="Rate",
+            initial=10,
+            help_text="10 is 10 percent, or 10 units of the currency.",
+        )
+
+        def __init__(self, *args, **kwargs):
+            """Ask for the currency, unless the account has a default."""
+            super().__init__(*args, **kwargs)
+            rate: Any = self.fields["rate"]
+            rate.unit = "%" if self.data.get("rate_kind") == RateKind.PERCENTAGE else ""
+            if not self.initial["currency"]:
+                currency: Any = self.fields["currency"]
+                currency.choices = [("", "Choose a currency"), *currency.choices]
+
+        fieldsets = (
+            (None, ("title", "slug", *ProgramForm.fieldsets[0][1][1:])),
+            ("Commission", ("rate_kind", "rate")),
+            *ProgramForm.fieldsets[1:],
+        )
 
     def get_initial(self):
         """Begin with the defaults of the account."""
@@ -201,13 +203,11 @@ class AddProgramPage(FormPage):
 
 
 class ProgramPage(FormPage):
-    permission = "tracking.change_program"
+    model = Program
     row_argument = ("slug", "slug")
 
 
 class EditProgramPage(ProgramPage, EditPage):
-    """Change the settings of a program."""
-
     title = "Edit settings"
     explanation = "New settings count for sales from now on; earlier commissions stay as they are."
     form_class = ProgramForm
@@ -218,32 +218,18 @@ class EditProgramPage(ProgramPage, EditPage):
         return {"changes": form.values}
 
 
-class ArchiveProgramPage(ProgramPage):
-    name = "archive"
-    title = button = "Archive"
+class ArchiveProgramPage(ProgramPage, ArchivePage):
     explanation = (
         "An archived program accepts no clicks, customers, sales and affiliates."
         " Commissions that exist can be approved and paid. You can unarchive it."
     )
     is_dangerous = True
     service = staticmethod(archive_program)
-    done_message = "The program is archived."
-
-    @classmethod
-    def is_offered(cls, program):
-        return program.archived_at is None
 
 
-class UnarchiveProgramPage(ProgramPage):
-    name = "unarchive"
-    title = button = "Unarchive"
+class UnarchiveProgramPage(ProgramPage, UnarchivePage):
     explanation = "The program accepts clicks, customers, sales and affiliates again."
     service = staticmethod(unarchive_program)
-    done_message = "The program is active again."
-
-    @classmethod
-    def is_offered(cls, program):
-        return program.archived_at is not None
 
 
 PROGRAM_PAGES = (EditProgramPage, ArchiveProgramPage, UnarchiveProgramPage)
