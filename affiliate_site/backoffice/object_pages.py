@@ -124,6 +124,16 @@ class ObjectPageMixin(ModelAdmin):
             and self.add_page.is_allowed(request.user)
         )
 
+    def get_actions(self, request):
+        """Leave out the actions of pages that the user may not open."""
+        actions: Any = super().get_actions(request)
+        pages = {name: getattr(function, "page", None) for name, (function, *_) in actions.items()}
+        return {
+            name: actions[name]
+            for name, page in pages.items()
+            if page is None or page.is_allowed(request.user)
+        }
+
     def add_view(self, request, form_url="", extra_context=None):
         if self.add_page is None:
             raise PermissionDenied

@@ -14,9 +14,9 @@ from django.urls import path
 from django.utils import timezone
 from django.utils.html import format_html
 
-from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.affiliates import bulk_actions
 from affiliate_site.backoffice.affiliates.affiliate_detail import (
+    APPROVAL_STATUSES,
     build_affiliate_context,
     get_approval_status,
     get_full_name,
@@ -43,6 +43,7 @@ from affiliate_site.backoffice.affiliates.portal_pages import (
     ViewPortalPage,
 )
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
+from affiliate_site.backoffice.bulk_pages import build_actions
 from affiliate_site.backoffice.fields import label_row
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
@@ -101,7 +102,6 @@ from payouts.services.statistics import calculate_performance
 from payouts.statistics import get_last_days
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.enrollments import LINK_COLUMNS, Enrollment
-from tracking.services.enrollments import set_approval
 from tracking.services.search import (
     list_affiliates_by_text,
     list_hidden_matches,
@@ -111,7 +111,6 @@ from tracking.services.search import (
 STATISTICS_DAYS = 30  # days of the statistics columns, including today
 LAST_DAYS = f"{STATISTICS_DAYS} days"  # in their titles
 BALANCE_TITLE = "Balance due"
-APPROVAL_STATUSES = {True: "approved", None: "pending", False: "disapproved"}
 
 
 class RowChoicesView(AutocompleteJsonView):
@@ -389,8 +388,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
     search_fields = ("affiliate__slug__exact", "affiliate__email_folded__exact")
     search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-applied_at", "-id")
-    actions = ("approve_selected", "disapprove_selected")
-    manage_permission = "tracking.change_enrollment"
+    actions = build_actions(*ENROLLMENT_PAGES)
 
     class Media:
         js = ("backoffice/copy.js",)
@@ -448,31 +446,6 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
         """Those of the same program."""
         rows = enrollment.account.enrollments.filter(program=enrollment.program_id)
         return find_neighbors(enrollment, rows, "applied_at")
-
-    @action(description="Approve", permissions=["manage"])
-    def approve_selected(self, request, rows):
-        return self._set_approval(request, rows, "Approve affiliates", approved=True)
-
-    @action(description="Disapprove", permissions=["manage"])
-    def disapprove_selected(self, request, rows):
-        return self._set_approval(request, rows, "Disapprove affiliates", approved=False)
-
-    def _set_approval(self, request, rows, title, *, approved):
-        admin_action = AdminAction(
-            title,
-            perform=lambda row, at: set_approval(
-                row.account,
-                program=row.program,
-                affiliate_id=row.affiliate.slug,
-                approved=approved,
-                at=at,
-            ),
-            is_dangerous=not approved,
-            skip_reason=lambda row: (
-                f"already {APPROVAL_STATUSES[approved]}" if row.approved is approved else ""
-            ),
-        )
-        return run_admin_action(self, request, rows, admin_action)
 
 
 @admin.register(AffiliateGroup)

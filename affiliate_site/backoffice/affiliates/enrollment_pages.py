@@ -10,11 +10,15 @@ from affiliate_site.api.resources.enrollments import (
     EnrollmentUpdateSerializer,
     build_enrollment_data,
 )
-from affiliate_site.backoffice.affiliates.affiliate_detail import get_full_name
+from affiliate_site.backoffice.affiliates.affiliate_detail import (
+    APPROVAL_STATUSES,
+    get_full_name,
+)
 from affiliate_site.backoffice.affiliates.affiliate_pages import (
     AffiliatePage,
     get_tab_url,
 )
+from affiliate_site.backoffice.bulk_pages import BulkPage
 from affiliate_site.backoffice.fields import LinesField, RowChoiceField
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
@@ -118,17 +122,6 @@ class EnrollmentForm(CodeOwnerForm):
         super().add_error_at("program" if is_about_affiliate else path, text)
 
 
-class NewEnrollmentForm(EnrollmentForm):
-    """A searched affiliate in a program."""
-
-    affiliate = RowChoiceField("affiliates", search_field=Enrollment._meta.get_field("affiliate"))
-
-    field_order = ("affiliate", "program", "approval", "coupon")
-
-    def get_affiliate(self):
-        return None
-
-
 class EnrollmentSavePage(FormPage):
     """Adds the affiliate to the program; shows it on the page of the affiliate."""
 
@@ -164,13 +157,22 @@ class AddEnrollmentPage(EnrollmentSavePage):
     """Add a searched affiliate to a program."""
 
     title = "Add an affiliate to a program"
-    form_class = NewEnrollmentForm
+
+    class Form(EnrollmentForm):
+        affiliate = RowChoiceField(
+            "affiliates", search_field=Enrollment._meta.get_field("affiliate")
+        )
+
+        field_order = ("affiliate", "program", "approval", "coupon")
+
+        def get_affiliate(self):
+            return None
 
 
 class EnrollmentPage(FormPage):
     """A form page of an affiliate in a program, neither of them gone."""
 
-    permission = "tracking.change_enrollment"
+    model = Enrollment
     service = staticmethod(update_enrollment)
     subject = "{row.affiliate} in {row.program.title}"
 
@@ -187,24 +189,24 @@ class EnrollmentPage(FormPage):
         return get_tab_url(self.row.affiliate_id, "programs")
 
 
-class ApprovalPage(EnrollmentPage):
+class ApprovalPage(BulkPage, EnrollmentPage):
     """Confirms a decision about an affiliate in a program."""
 
     approved: bool | None = None
 
     @classmethod
-    def is_offered(cls, enrollment):
-        return super().is_offered(enrollment) and enrollment.approved is not (cls.approved)
+    def find_obstacle(cls, enrollment):
+        is_done = enrollment.approved is cls.approved
+        return f"already {APPROVAL_STATUSES[cls.approved]}" if is_done else ""
 
     def get_values(self, form):
         return {"changes": {"approved": self.approved}}
 
 
 class ApproveEnrollmentPage(ApprovalPage):
-    """Approve an affiliate: clicks and sales count from now on."""
-
     name = "approve"
     title = button = "Approve"
+    bulk_title = "Approve affiliates"
     approved = True
     done_message = "{result.affiliate} is approved in {row.program.title}."
     explanation = "The affiliate earns from clicks and sales from now on."
@@ -215,6 +217,7 @@ class DisapproveEnrollmentPage(ApprovalPage):
 
     name = "disapprove"
     title = button = "Disapprove"
+    bulk_title = "Disapprove affiliates"
     approved = False
     done_message = "{result.affiliate} is disapproved in {row.program.title}."
     is_dangerous = True

@@ -8,8 +8,8 @@ from django.db.models import Count, OuterRef, Subquery
 from django.utils import timezone
 
 from accounts.tenant_admin import filter_for_user, get_user
-from affiliate_site.backoffice.actions import AdminAction, run_admin_action
-from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
+from affiliate_site.backoffice.bulk_pages import build_actions
 from affiliate_site.backoffice.connections.connection_pages import (
     CONNECTION_PAGES,
     AddConnectionPage,
@@ -22,10 +22,7 @@ from affiliate_site.backoffice.connections.details import (
     get_state_text,
     link_conversion,
 )
-from affiliate_site.backoffice.connections.event_pages import (
-    ProcessAgainPage,
-    run_again,
-)
+from affiliate_site.backoffice.connections.event_pages import ProcessAgainPage
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
 from affiliate_site.backoffice.lists.columns import (
     PROGRAM_TITLE,
@@ -160,21 +157,10 @@ class ShopEventAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     ordering = ("-created_at", "-id")
     row_pages = (ProcessAgainPage,)
     exclude = ("body",)
-    actions = ("process_selected",)
-    manage_permission = "tracking.change_shopevent"
+    actions = build_actions(ProcessAgainPage)
 
     def get_object_title(self, event):
         return event.kind
 
     def get_details(self, request, event):
         return get_event_details(request, event)
-
-    @action(description="Process again", permissions=["manage"])
-    def process_selected(self, request, rows):
-        admin_action = AdminAction(
-            "Process again",
-            perform=lambda row, at: run_again(row, at=at),
-            skip_reason=lambda row: "" if ProcessAgainPage.is_offered(row) else "already done",
-        )
-        rows = rows.select_related("connection")
-        return run_admin_action(self, request, rows, admin_action)

@@ -12,6 +12,7 @@ from django.db import connection as database
 from django.utils import timezone
 
 from accounts.errors import DomainError
+from affiliate_site.backoffice.bulk_pages import BulkPage
 from affiliate_site.backoffice.connections.details import get_state_text
 from affiliate_site.backoffice.connections.steps import list_event_kinds
 from affiliate_site.backoffice.fields import MULTI_LINE
@@ -40,31 +41,29 @@ FORM_PATTERN = re.compile(r"[^\s{}\[\]\"']+=")  # how the fields of a form begin
 READ_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 
 
-def run_again(event: ShopEvent, *, at: datetime) -> None:
-    """Let an event be processed by the worker, on the embedded database at once."""
-    with transaction.atomic():
-        process_again(event, at=at)
-        if database.vendor == "sqlite":
-            process_event(event, at=at)
-
-
-class ProcessAgainPage(FormPage):
+class ProcessAgainPage(BulkPage):
     """Process an event that did nothing."""
 
+    model = ShopEvent
     name = "again"
-    title = button = "Process again"
-    permission = "tracking.change_shopevent"
+    title = button = bulk_title = "Process again"
+    bulk_relations = ("connection",)
     explanation = (
         "The event is processed as if it had just arrived, by the present settings and"
         " mode of its shop. What it did already, it does not do twice."
     )
 
     @classmethod
-    def is_offered(cls, event):
-        return bool(event.body) and event.state != ShopEventState.DONE
+    def find_obstacle(cls, event):
+        has_work = event.body and event.state != ShopEventState.DONE
+        return "" if has_work else "already done"
 
-    def save(self, form, at):
-        run_again(self.row, at=at)
+    def call_service(self, form, at, **arguments):
+        """Let the worker process it; on the embedded database, at once."""
+        with transaction.atomic():
+            process_again(self.row, at=at)
+            if database.vendor == "sqlite":
+                process_event(self.row, at=at)
 
     def get_done_message(self, result):
         if self.row.attempts == 0:

@@ -4,10 +4,11 @@ from collections import Counter
 
 from django.contrib import admin
 from django.urls import reverse
+from django.utils.functional import cached_property
 from django.utils.html import format_html, format_html_join
 
-from affiliate_site.backoffice.actions import AdminAction, run_admin_action
-from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action, display
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
+from affiliate_site.backoffice.bulk_pages import BulkPage, build_actions
 from affiliate_site.backoffice.conversions.conversion_details import (
     describe_claim_outcome,
     label_claim_outcome,
@@ -31,25 +32,40 @@ from payouts.explanation import list_skipped_parents
 from payouts.services.claim_confirmation import confirm_claim
 from tracking.models.conversions import ConversionClaim
 
-CONFIRMATION_EXPLANATION = (
-    "The affiliate of a confirmed claim earns the sale. The other claims of the order"
-    " are rejected, and its commissions calculated again."
-)
 
+class ConfirmClaimPage(BulkPage, MoneyFormPage):
+    """Decide orders for one of their claims each; the other claims are rejected."""
 
-class ConfirmClaimPage(MoneyFormPage):
-    """Decide an order for one of its claims."""
-
+    model = ConversionClaim
     name = "confirm"
     title = "Confirm this claim"
-    permission = "tracking.change_conversionclaim"
-    explanation = CONFIRMATION_EXPLANATION
+    explanation = bulk_explanation = (
+        "The affiliate of a confirmed claim earns the sale. The other claims of the order"
+        " are rejected, and its commissions calculated again."
+    )
     service = staticmethod(confirm_claim)
     row_argument = ("claim_id", "pk")
+    bulk_title = "Confirm claims"
+    bulk_relations = ("conversion", "affiliate", "program")
+    bulk_columns = (
+        ("Affiliate", lambda row: format_affiliate(row.affiliate)),
+        ("Program", lambda row: row.program.title),
+    )
+    amount_field = "amount"
 
     @classmethod
-    def is_offered(cls, claim):
-        return claim.decided_at is None
+    def find_obstacle(cls, claim):
+        return "already decided" if claim.decided_at else ""
+
+    @cached_property
+    def rivals(self) -> Counter[int]:
+        """The number of selected claims of each order."""
+        return Counter(self.rows.values_list("conversion_id", flat=True))
+
+    def get_skip_reason(self, claim):
+        is_rival = self.rivals[claim.conversion_id] > 1
+        rival = "another claim of the same order is selected too" if is_rival else ""
+        return super().get_skip_reason(claim) or rival
 
     def get_subject(self):
         return self.model_admin.get_object_title(self.row)
@@ -99,8 +115,7 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
         "decided_at",
         "other_claims",
     )
-    actions = ("confirm_selected",)
-    manage_permission = "tracking.change_conversionclaim"
+    actions = build_actions(ConfirmClaimPage)
     row_pages = (ConfirmClaimPage,)
 
     def get_object_title(self, claim):
@@ -164,29 +179,3 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
             ),
         )
         return lines or EMPTY_VALUE
-
-    @action(description="Confirm this claim", permissions=["manage"])
-    def confirm_selected(self, request, rows):
-        """One claim is confirmed; the others of the same conversion are rejected."""
-        rivals = Counter(rows.values_list("conversion_id", flat=True))
-
-        def get_skip_reason(claim):
-            if claim.decided_at:
-                return "already decided"
-            if rivals[claim.conversion_id] > 1:
-                return "another claim of the same order is selected too"
-            return ""
-
-        admin_action = AdminAction(
-            "Confirm claims",
-            perform=lambda row, at: confirm_claim(row.account, claim_id=row.pk, at=at),
-            skip_reason=get_skip_reason,
-            amount_field="amount",
-            columns=(
-                ("Affiliate", lambda row: format_affiliate(row.affiliate)),
-                ("Program", lambda row: row.program.title),
-            ),
-            explanation=CONFIRMATION_EXPLANATION,
-        )
-        rows = rows.select_related("conversion", "affiliate", "program")
-        return run_admin_action(self, request, rows, admin_action)

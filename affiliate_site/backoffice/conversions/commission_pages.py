@@ -1,42 +1,27 @@
-"""Forms of a commission: correct it, decide about it."""
+"""What all forms of a commission have, and the one that corrects it."""
 
 from django import forms
-from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 
 from affiliate_site.api.resources.commissions import (
     CommissionUpdateSerializer,
     build_commission_changes,
 )
-from affiliate_site.backoffice.conversions.conversion_details import build_claims_url
 from affiliate_site.backoffice.fields import MULTI_LINE, DecimalField
 from affiliate_site.backoffice.formatters import format_money
-from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.money_pages import (
     AmountsForm,
     MoneyFormPage,
     get_amount_initial,
 )
 from affiliate_site.backoffice.object_pages import link_to
-from payouts.errors import DisputedSale
 from payouts.models.commissions import (
     MAX_COMMENT_LENGTH,
+    Commission,
     CommissionKind,
-    CommissionStatus,
     is_finalized,
 )
-from payouts.models.refunds import MAX_REASON_LENGTH
-from payouts.services.amounts_due import is_on_hold
-from payouts.services.commissions import (
-    approve_commission,
-    disapprove_commission,
-    reopen_commission,
-)
-from payouts.services.conversion_updates import (
-    lock_commission,
-    update_commission,
-)
-from payouts.services.holds import release_commission
+from payouts.services.conversion_updates import lock_commission, update_commission
 
 
 def warn_of_payments(commissions) -> list[str]:
@@ -111,7 +96,7 @@ class CommissionForm(AmountsForm):
 
 
 class CommissionFormPage(MoneyFormPage):
-    permission = "payouts.change_commission"
+    model = Commission
     subject = "commission {row} of {row.affiliate}"
     row_argument = ("commission_id", "pk")
 
@@ -163,138 +148,3 @@ class EditCommissionPage(CommissionFormPage):
     def list_facts(self, form, result):
         sale_before, sale_after = result
         return list_amount_change(sale_before, sale_after) if sale_before else []
-
-
-class DecisionPage(CommissionFormPage):
-    """Sets the status of a commission; the state table says when."""
-
-    target_status = ""
-
-    @classmethod
-    def is_offered(cls, commission):
-        return (
-            super().is_offered(commission)
-            and commission.status != cls.target_status
-            and not is_finalized(commission.status, commission.account)
-        )
-
-    def get_done_message(self, commission):
-        amount = format_money(self.row.amount, self.row.currency)
-        return f"Commission {self.row} of {amount} is {self.target_status} now."
-
-
-class ApproveCommissionPage(DecisionPage):
-    name = "approve"
-    title = "Approve"
-    confirm_button = "Approve commission"
-    service = staticmethod(approve_commission)
-    target_status = CommissionStatus.APPROVED
-
-    def list_alerts(self):
-        """That visitors or the buyer contest the sale, which the service refuses."""
-        conversion = self.row.conversion
-        if conversion is not None and conversion.disputed_at is not None:
-            return [str(DisputedSale()), *super().list_alerts()]
-        if conversion is None or not conversion.is_contested:
-            return super().list_alerts()
-        text = (
-            'Two visitors claim this sale: <a class="underline" href="{}">compare the'
-            " claims</a> and confirm one of them first."
-        )
-        return [format_html(text, build_claims_url(conversion)), *super().list_alerts()]
-
-    def get_explanation(self):
-        final = "An approved commission cannot be changed any more."
-        parts = [final if self.account.uses_payouts else "", super().get_explanation()]
-        return " ".join(filter(None, parts))
-
-    def list_facts(self, form, result):
-        return [
-            *super().list_facts(form, result),
-            ("To check", describe_pending_base(self.row)),
-            ("Not approved with it", self.list_pending_followers()),
-        ]
-
-    def list_pending_followers(self) -> str:
-        """The commissions of parents that follow this one and stay pending."""
-        rows = self.account.commissions.not_deleted().filter(
-            conversion=self.row.conversion_id,
-            base_commission=self.row,
-            status=CommissionStatus.PENDING,
-        )
-        return ", ".join(
-            f"commission {each} of {each.affiliate}"
-            for each in rows.select_related("affiliate").order_by("id")
-        )
-
-
-def describe_pending_base(commission) -> str:
-    """That the commission which this one follows is not decided; empty if it is."""
-    base = commission.base_commission
-    if base is None or base.status != CommissionStatus.PENDING:
-        return ""
-    return f"commission {base} of {base.affiliate}, which it follows, is still pending"
-
-
-class ReasonForm(ServiceForm):
-    reason = forms.CharField(
-        max_length=500,
-        widget=MULTI_LINE({"rows": 3, "autofocus": True}),
-        help_text=(
-            "Kept in the comment of the commission, which the API shows, too, and the"
-            " portal if its settings say so."
-        ),
-    )
-
-
-class DisapproveCommissionPage(DecisionPage):
-    name = "disapprove"
-    title = "Disapprove"
-    confirm_button = "Disapprove commission"
-    is_dangerous = True
-    form_class = ReasonForm
-    service = staticmethod(disapprove_commission)
-    target_status = CommissionStatus.DISAPPROVED
-
-
-class ReopenCommissionPage(DecisionPage):
-    """Set a commission back to pending."""
-
-    name = "reopen"
-    title = "Put back to pending"
-    service = staticmethod(reopen_commission)
-    target_status = CommissionStatus.PENDING
-
-
-class ReleaseForm(ServiceForm):
-    """Why a commission is due before its hold ends."""
-
-    reason = forms.CharField(
-        max_length=MAX_REASON_LENGTH,
-        widget=MULTI_LINE({"rows": 3, "autofocus": True}),
-        help_text="Kept with the sale and shown on its page, for staff.",
-    )
-
-
-class ReleaseCommissionPage(CommissionFormPage):
-    """Make a commission due that is on hold, with a reason."""
-
-    name = "release"
-    title = button = "Release now"
-    explanation = "The commission is due now, not at the end of its hold."
-    form_class = ReleaseForm
-    service = staticmethod(release_commission)
-    done_message = "Commission {row} is due now."
-
-    @classmethod
-    def is_offered(cls, commission):
-        return is_on_hold(commission, at=timezone.now())
-
-
-COMMISSION_PAGES = (
-    ApproveCommissionPage,
-    DisapproveCommissionPage,
-    ReopenCommissionPage,
-    EditCommissionPage,
-    ReleaseCommissionPage,
-)

@@ -1,6 +1,5 @@
-"""The page of commissions, and the actions that decide them."""
+"""The page of commissions."""
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -9,34 +8,20 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.text import capfirst
 
-from affiliate_site.backoffice.actions import (
-    MAX_ROWS,
-    AdminAction,
-    bind_form,
-    run_admin_action,
-)
-from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
-from affiliate_site.backoffice.conversions.admin import (
-    REMOVED,
-    add_answers,
-    get_conversion_text,
-)
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
+from affiliate_site.backoffice.bulk_pages import build_actions
+from affiliate_site.backoffice.conversions.admin import REMOVED, get_conversion_text
 from affiliate_site.backoffice.conversions.commission_details import (
     GOAL_MISSED_TEXT,
     get_commission_details,
 )
-from affiliate_site.backoffice.conversions.commission_pages import (
-    COMMISSION_PAGES,
-    ReasonForm,
+from affiliate_site.backoffice.conversions.commission_pages import EditCommissionPage
+from affiliate_site.backoffice.conversions.decision_pages import (
+    ApproveCommissionPage,
+    DisapproveCommissionPage,
     ReleaseCommissionPage,
-    ReleaseForm,
-    describe_pending_base,
-)
-from affiliate_site.backoffice.conversions.conversion_details import format_warnings
-from affiliate_site.backoffice.conversions.new_conversion_page import (
-    TRACKING_SOURCE_TEXTS,
+    ReopenCommissionPage,
 )
 from affiliate_site.backoffice.conversions.reviews import (
     CommissionReviewFilter,
@@ -46,10 +31,7 @@ from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     format_datetime,
     format_labels,
-    format_money,
-    format_status,
     get_status_text,
-    keep_amounts_together,
 )
 from affiliate_site.backoffice.lists.columns import (
     AMOUNT,
@@ -77,23 +59,9 @@ from affiliate_site.backoffice.lists.state_filters import (
     PaidFilter,
 )
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
-from affiliate_site.backoffice.payouts.due_texts import describe_due
 from affiliate_site.backoffice.payouts.payout_texts import mark_unanswered
-from payouts.explanation import explain_initial_status
-from payouts.models.commissions import (
-    Commission,
-    CommissionKind,
-    CommissionStatus,
-    is_finalized,
-)
+from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
 from payouts.services.amounts_due import is_on_hold
-from payouts.services.commissions import (
-    approve_commission,
-    disapprove_commission,
-    reopen_commission,
-)
-from payouts.services.holds import release_commission
-from payouts.services.previews import preview_status
 
 
 def link_to_conversion(commission) -> str:
@@ -232,177 +200,17 @@ class CommissionAdmin(
         ("disapproved", "status", ~Q(status=CommissionStatus.DISAPPROVED)),
     )
     ordering = ("-created_at", "-id")
-    row_pages = COMMISSION_PAGES
-    actions = (
-        *("approve_selected", "disapprove_selected", "reopen_selected"),
-        "release_selected",
+    row_pages = (
+        ApproveCommissionPage,
+        DisapproveCommissionPage,
+        ReopenCommissionPage,
+        EditCommissionPage,
+        ReleaseCommissionPage,
     )
-    manage_permission = "payouts.change_commission"
+    actions = build_actions(*row_pages)
 
     def prepare_rows(self, request, rows):
         mark_unanswered(rows)
 
     def get_details(self, request, commission):
         return get_commission_details(request, commission)
-
-    @action(description="Approve", permissions=["manage"])
-    def approve_selected(self, request, rows):
-        return self._set_status(
-            request,
-            rows,
-            AdminAction(
-                "Approve commissions",
-                perform=lambda row, at: approve_commission(
-                    row.account, commission_id=row.pk, confirmed=row, at=at
-                ),
-                undo_action="reopen_selected",
-                undo_title="Undo: put back to pending",
-                can_undo=lambda row: not is_finalized(row.status, row.account),
-            ),
-            CommissionStatus.APPROVED,
-        )
-
-    @action(description="Disapprove", permissions=["manage"])
-    def disapprove_selected(self, request, rows):
-        form, values = bind_form(ReasonForm, request)
-        return self._set_status(
-            request,
-            rows,
-            AdminAction(
-                "Disapprove commissions",
-                is_dangerous=True,
-                perform=lambda row, at: disapprove_commission(
-                    row.account,
-                    commission_id=row.pk,
-                    reason=values["reason"],
-                    confirmed=row,
-                    at=at,
-                ),
-                form=form,
-                undo_action="reopen_selected",
-                undo_title="Undo: put back to pending",
-            ),
-            CommissionStatus.DISAPPROVED,
-        )
-
-    @action(description="Put back to pending", permissions=["manage"])
-    def reopen_selected(self, request, rows):
-        return self._set_status(
-            request,
-            rows,
-            AdminAction(
-                "Put back to pending",
-                perform=lambda row, at: reopen_commission(
-                    row.account, commission_id=row.pk, confirmed=row, at=at
-                ),
-            ),
-            CommissionStatus.PENDING,
-        )
-
-    @action(description="Release now", permissions=["manage"])
-    def release_selected(self, request, rows):
-        at = timezone.now()
-        form, values = bind_form(ReleaseForm, request)
-        admin_action = AdminAction(
-            "Release commissions",
-            perform=lambda row, at: release_commission(
-                row.account,
-                commission_id=row.pk,
-                reason=values["reason"],
-                at=at,
-            ),
-            skip_reason=lambda row: "" if is_on_hold(row, at=at) else "not on hold",
-            amount_field="amount",
-            get_status=get_status_text,
-            columns=(
-                *COMMISSION_COLUMNS,
-                ("Due", lambda row: describe_due(row, at=at)),
-            ),
-            explanation=ReleaseCommissionPage.explanation,
-            form=form,
-        )
-        rows = add_answers(rows.select_related("conversion", "affiliate"))
-        return run_admin_action(self, request, rows, admin_action)
-
-    def _set_status(self, request, rows, admin_action, target_status):
-        is_approval = target_status == CommissionStatus.APPROVED
-
-        def get_skip_reason(row):
-            if row.deleted_at:
-                return "its conversion was removed"
-            if is_approval and (obstacle := describe_obstacle(row.conversion)):
-                return obstacle
-            if row.status == target_status:
-                return f"already {target_status}"
-            if is_finalized(row.status, row.account):
-                return "an approved commission is final"
-            return ""
-
-        def get_balances(included):
-            return [
-                effect
-                for account in {row.account for row in included}
-                for effect in preview_status(
-                    account,
-                    [row for row in included if row.account == account],
-                    target_status,
-                )
-            ]
-
-        selected = set(rows.values_list("pk", flat=True)[:MAX_ROWS])
-
-        def get_check(row):
-            is_base_selected = row.base_commission_id in selected
-            return "" if is_base_selected else describe_pending_base(row)
-
-        check_columns = (("To check", get_check),) if is_approval else ()
-        admin_action = replace(
-            admin_action,
-            skip_reason=get_skip_reason,
-            amount_field="amount",
-            get_status=get_status_text,
-            columns=(*COMMISSION_COLUMNS, *check_columns),
-            get_balances=get_balances,
-        )
-        relations = ("conversion", "affiliate", "base_commission__affiliate")
-        rows = add_answers(rows.select_related(*relations))
-        return run_admin_action(self, request, rows, admin_action)
-
-
-COMMISSION_COLUMNS = (
-    ("Affiliate", lambda row: row.affiliate),
-    ("Sale", lambda row: describe_sale(row)),
-    ("Why", lambda row: capfirst(describe_reason(row))),
-    ("Status", lambda row: format_status(get_status_text(row))),
-)
-
-
-def describe_obstacle(conversion) -> str:
-    """Why nobody can approve what a sale earns; empty if everybody can."""
-    if conversion is not None and conversion.is_contested:
-        return "two visitors claim its conversion: confirm a claim first"
-    if conversion is not None and conversion.disputed_at is not None:
-        return "its sale is disputed: wait until the dispute ends"
-    return ""
-
-
-def describe_sale(commission) -> str:
-    """Order ID and amount."""
-    conversion = commission.conversion
-    if conversion is None:
-        return "Bonus"
-    amount = format_money(conversion.amount, conversion.currency)
-    return keep_amounts_together(f"{conversion.external_id or conversion}: {amount}")
-
-
-def describe_reason(commission) -> str:
-    """Why it began as it did, how the sale was attributed, and what looks odd."""
-    conversion = commission.conversion
-    parts = [explain_initial_status(commission)]
-    if conversion is not None:
-        source = conversion.tracking_source
-        parts.append(f"by {TRACKING_SOURCE_TEXTS.get(source, source)}")
-        parts.append(format_warnings(conversion.warnings))
-    if commission.goal_missed_at is not None:
-        parts.append(GOAL_MISSED_TEXT)
-    return "; ".join(filter(None, parts))

@@ -15,7 +15,6 @@ from accounts.tenant_admin import SearchMatch
 from affiliate_site.backoffice.actions import (
     MAX_ROWS,
     AdminAction,
-    bind_form,
     run_admin_action,
 )
 from affiliate_site.backoffice.affiliates.affiliate_detail import get_full_name
@@ -23,6 +22,7 @@ from affiliate_site.backoffice.affiliates.payout_method_pages import (
     ReleasePayoutMethodPage,
 )
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
+from affiliate_site.backoffice.bulk_pages import build_actions
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     format_affiliate,
@@ -78,8 +78,8 @@ from affiliate_site.backoffice.payouts.minimum_pages import (
 )
 from affiliate_site.backoffice.payouts.payment_detail import get_payment_details
 from affiliate_site.backoffice.payouts.payment_pages import (
+    AFFILIATE_COLUMN,
     NO_TRANSFER,
-    CancelPaymentForm,
     CancelPaymentPage,
     PayBalancePage,
 )
@@ -106,13 +106,11 @@ from payouts.models.runs import (
     WithheldBalance,
 )
 from payouts.services.commission_history import list_payments_of_order
-from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payments import PaymentOrder, create_payments
 from payouts.services.payout_minimums import annotate_minimum
 from payouts.statistics import Amounts, add_sums
 from tracking.amounts import ExactSum
 from tracking.money import ZERO
-
-AFFILIATE_COLUMN = (("Affiliate", lambda row: format_affiliate(row.affiliate)),)
 
 
 def format_balance(ledger_account) -> str:
@@ -376,8 +374,7 @@ class PaymentAdmin(
     left_out_of_sums = (("canceled or returned", "canceled_at", Q(canceled_at=None)),)
     ordering = ("-created_at", "-id")
     row_pages = (CancelPaymentPage,)
-    actions = ("cancel_selected",)
-    manage_permission = "payouts.delete_payment"
+    actions = build_actions(CancelPaymentPage)
 
     def list_search_matches(self, request, term):
         """Add the payments of an order; an operator has no index of order IDs."""
@@ -393,25 +390,6 @@ class PaymentAdmin(
 
     def get_details(self, request, payment):
         return get_payment_details(request, payment)
-
-    @action(description="Cancel", permissions=["manage"])
-    def cancel_selected(self, request, rows):
-        form, values = bind_form(CancelPaymentForm, request)
-        admin_action = AdminAction(
-            "Cancel payments",
-            is_dangerous=True,
-            perform=lambda row, at: cancel_payment(
-                row.account,
-                payment_id=row.public_id,
-                reason=values["reason"],
-                at=at,
-            ),
-            form=form,
-            skip_reason=lambda row: "already canceled" if row.canceled_at else "",
-            amount_field="amount",
-            columns=AFFILIATE_COLUMN,
-        )
-        return run_admin_action(self, request, rows.select_related("affiliate"), admin_action)
 
 
 @admin.register(PayoutMinimum)

@@ -7,8 +7,13 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html
 
+from affiliate_site.backoffice.bulk_pages import BulkPage
 from affiliate_site.backoffice.fields import MULTI_LINE, DecimalField
-from affiliate_site.backoffice.formatters import format_datetime, format_money
+from affiliate_site.backoffice.formatters import (
+    format_affiliate,
+    format_datetime,
+    format_money,
+)
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.money_pages import (
     AmountsForm,
@@ -35,25 +40,8 @@ from tracking.amounts import ExactSum
 from tracking.money import MAX_INTEGER_DIGITS
 
 PAYERS = {PayoutMethodKind.PAYPAL: "PayPal", PayoutMethodKind.WISE: "Wise"}
+AFFILIATE_COLUMN = (("Affiliate", lambda row: format_affiliate(row.affiliate)),)
 NO_TRANSFER = "This records payments that you make; it transfers no money itself."
-
-
-class PaymentForm(AmountsForm):
-    """How much of a balance to pay."""
-
-    amount = DecimalField(
-        help_text="Pays what is due, the oldest commissions first, each in full;"
-        " then what is on hold."
-    )
-
-    def clean(self):
-        """An amount above 0 that the ledger can hold."""
-        amount = self.cleaned_data.get("amount")
-        if amount is not None and amount == 0:
-            self.add_error("amount", "Enter an amount above 0.")
-        elif amount is not None and amount.adjusted() >= MAX_INTEGER_DIGITS:
-            self.add_error("amount", "This value has too many digits.")
-        return super().clean()
 
 
 class PayBalancePage(MoneyFormPage):
@@ -63,9 +51,23 @@ class PayBalancePage(MoneyFormPage):
     title = "Pay"
     confirm_button = "Record payment"
     permission = "payouts.add_payment"
-    form_class = PaymentForm
     explanation = NO_TRANSFER
     subject = "{row.affiliate}"
+
+    class Form(AmountsForm):
+        amount = DecimalField(
+            help_text="Pays what is due, the oldest commissions first, each in full;"
+            " then what is on hold."
+        )
+
+        def clean(self):
+            """An amount above 0 that the ledger can hold."""
+            amount = self.cleaned_data.get("amount")
+            if amount is not None and amount == 0:
+                self.add_error("amount", "Enter an amount above 0.")
+            elif amount is not None and amount.adjusted() >= MAX_INTEGER_DIGITS:
+                self.add_error("amount", "This value has too many digits.")
+            return super().clean()
 
     @classmethod
     def is_offered(cls, ledger_account):
@@ -160,18 +162,16 @@ class PayBalancePage(MoneyFormPage):
         return get_object_url(payment)
 
 
-class CancelPaymentForm(ServiceForm):
-    reason = forms.CharField(
-        max_length=500,
-        widget=MULTI_LINE({"rows": 3, "autofocus": True}),
-        help_text="Such as: the bank returned it. Kept with the payment, for staff.",
-    )
-
-
-class CancelPaymentPage(MoneyFormPage):
+class CancelPaymentPage(BulkPage, MoneyFormPage):
     name = "cancel"
     title = "Cancel payment"
-    form_class = CancelPaymentForm
+    bulk_title = "Cancel payments"
+    bulk_label = "Cancel"
+    bulk_columns = AFFILIATE_COLUMN
+    bulk_relations = ("affiliate",)
+    amount_field = "amount"
+    row_argument = ("payment_id", "public_id")
+    service = staticmethod(cancel_payment)
     leave_button = "Keep payment"
     permission = "payouts.delete_payment"
     is_dangerous = True
@@ -181,9 +181,16 @@ class CancelPaymentPage(MoneyFormPage):
     )
     done_message = "Payment {row} was canceled."
 
+    class Form(ServiceForm):
+        reason = forms.CharField(
+            max_length=500,
+            widget=MULTI_LINE({"rows": 3, "autofocus": True}),
+            help_text="Such as: the bank returned it. Kept with the payment, for staff.",
+        )
+
     @classmethod
-    def is_offered(cls, payment):
-        return payment.canceled_at is None
+    def find_obstacle(cls, payment):
+        return "already canceled" if payment.canceled_at else ""
 
     def list_alerts(self):
         """That the bank says that it has arrived, or may still pay it."""
@@ -211,12 +218,7 @@ class CancelPaymentPage(MoneyFormPage):
         """Return the number and the total of the commissions that it paid."""
         rows = self.account.commissions.filter(payment=self.row)
         paid = rows.aggregate(number=Count("pk"), total=ExactSum("amount"))
-        cancel_payment(
-            self.account,
-            payment_id=self.row.public_id,
-            reason=form.cleaned_data["reason"],
-            at=at,
-        )
+        super().save(form, at)
         return paid["number"], paid["total"]
 
     def list_facts(self, form, result):

@@ -15,7 +15,7 @@ from accounts.services.api_keys import create_api_key, find_api_key
 from accounts.services.webhooks import create_postback_endpoint, create_webhook
 from affiliate_site.backoffice import actions
 from affiliate_site.backoffice.actions import MAX_ROWS
-from affiliate_site.backoffice.conversions import commissions as commissions_page
+from affiliate_site.backoffice.conversions.decision_pages import ApproveCommissionPage
 from affiliate_site.backoffice.formatters import format_status
 from payouts.services.conversion_updates import update_commission
 from payouts.services.ledger import get_payable_balances_by_slug
@@ -553,7 +553,7 @@ def test_skips_rows_on_a_database_timeout(staff_client, commissions, account, mo
     def fail(*_, **__):
         raise OperationalError("canceling statement due to lock timeout")
 
-    monkeypatch.setattr(commissions_page, "approve_commission", fail)
+    monkeypatch.setattr(ApproveCommissionPage, "service", fail)
 
     messages = confirm_action(staff_client(), "approve_selected", commissions[:1])
 
@@ -566,7 +566,7 @@ def test_hides_no_database_error_that_needs_a_repair(staff_client, commissions, 
     def fail(*_, **__):
         raise OperationalError("FATAL: out of memory")
 
-    monkeypatch.setattr(commissions_page, "approve_commission", fail)
+    monkeypatch.setattr(ApproveCommissionPage, "service", fail)
 
     with pytest.raises(OperationalError, match="out of memory"):
         confirm_action(staff_client(), "approve_selected", commissions[:1])

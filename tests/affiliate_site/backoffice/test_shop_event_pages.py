@@ -187,7 +187,7 @@ def test_says_that_an_event_changed_nothing(staff_client, shop, click):
 def test_processes_selected_events_again(staff_client, failed):
     failed.update_row(due_at=None, attempts=6)
     form = {
-        "action": "process_selected",
+        "action": "again_selected",
         "_selected_action": [failed.pk],
         "confirmed": "yes",
     }
