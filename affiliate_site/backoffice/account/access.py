@@ -81,6 +81,23 @@ class SigningSecretAdmin(SecretAdmin):
         return super().changelist_view(request, note | (extra_context or {}))
 
 
+def build_role_action(role: Role):
+    """The action that gives staff users a role."""
+
+    @action(description=f"Make {role}", permissions=["manage"])
+    def make(model_admin, request, rows):
+        admin_action = build_staff_action(
+            request.user,
+            f"Make {role}",
+            partial(update_role, role=role),
+            skip_reason=lambda row: f"already {role}" if row.role == role else "",
+        )
+        return run_admin_action(model_admin, request, rows, admin_action)
+
+    make.__name__ = f"make_{role}"
+    return make
+
+
 @admin.register(User)
 class StaffUserAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     columns = fields = ("email", "role", "is_active", "last_login", "created_at")
@@ -90,31 +107,12 @@ class StaffUserAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     ordering = ("email",)
     add_page = AddStaffUserPage
     actions = (
-        "make_owner",
-        "make_finance",
-        "make_manager",
-        "make_viewer",
+        *map(build_role_action, (Role.OWNER, Role.FINANCE, Role.MANAGER, Role.VIEWER)),
         "reset_password",
         "deactivate_selected",
         "activate_selected",
     )
     manage_permission = "accounts.change_user"
-
-    @action(description="Make owner", permissions=["manage"])
-    def make_owner(self, request, rows):
-        return self._change_role(request, rows, Role.OWNER)
-
-    @action(description="Make finance", permissions=["manage"])
-    def make_finance(self, request, rows):
-        return self._change_role(request, rows, Role.FINANCE)
-
-    @action(description="Make manager", permissions=["manage"])
-    def make_manager(self, request, rows):
-        return self._change_role(request, rows, Role.MANAGER)
-
-    @action(description="Make viewer", permissions=["manage"])
-    def make_viewer(self, request, rows):
-        return self._change_role(request, rows, Role.VIEWER)
 
     @action(description="Reset password", permissions=["manage"])
     def reset_password(self, request, rows):
@@ -145,15 +143,6 @@ class StaffUserAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             skip_reason=lambda row: "already active" if row.is_active else "",
         )
         return self._show_password_once(request, rows, admin_action)
-
-    def _change_role(self, request, rows, role):
-        admin_action = build_staff_action(
-            request.user,
-            f"Make {role}",
-            partial(update_role, role=role),
-            skip_reason=lambda row: f"already {role}" if row.role == role else "",
-        )
-        return run_admin_action(self, request, rows, admin_action)
 
     def _show_password_once(self, request, rows, admin_action):
         user = rows.first()  # the only one, of an account
