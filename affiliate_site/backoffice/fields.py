@@ -10,6 +10,7 @@ from django.contrib.admin.widgets import (
     AutocompleteSelectMultiple,
 )
 from django.core.validators import ProhibitNullCharactersValidator
+from django.db.models import QuerySet
 from unfold import widgets
 
 from accounts.decimals import MAX_NUMBER_LENGTH, parse_decimal
@@ -149,8 +150,30 @@ class RowChoiceField(forms.ModelChoiceField):
         self.manager = manager
         self.get_row_label = label_from
 
+    def list_rows(self, account) -> QuerySet:
+        """The rows to choose from."""
+        return getattr(account, self.manager).all()
+
     def label_from_instance(self, row):
         return self.get_row_label(row)
+
+
+class ProgramField(RowChoiceField):
+    """A program that is not archived."""
+
+    def __init__(self, **kwargs):
+        super().__init__("programs", **kwargs)
+
+    def list_rows(self, account):
+        return account.programs.filter(archived_at=None).order_by("title")
+
+
+class AffiliateField(RowChoiceField):
+    """An affiliate, which is searched."""
+
+    def __init__(self, **kwargs):
+        search_field = Affiliate._meta.get_field("parent")
+        super().__init__("affiliates", search_field=search_field, **kwargs)
 
 
 class RowsChoiceField(RowChoiceField, forms.ModelMultipleChoiceField):

@@ -48,7 +48,7 @@ class ServiceForm(forms.Form):
         self.fields |= self.build_fields()
         for name, field in self.fields.items():
             if isinstance(field, RowChoiceField):
-                field.queryset = getattr(account, field.manager).all()
+                field.queryset = field.list_rows(account)
             elif type(field.widget) is type(field).widget and (
                 widget_class := FIELD_WIDGETS.get(type(field))
             ):

@@ -6,7 +6,7 @@ from affiliate_site.backoffice.affiliates.person_forms import (
     AffiliateForm,
     get_person_values,
 )
-from affiliate_site.backoffice.fields import RowChoiceField
+from affiliate_site.backoffice.fields import AffiliateField, RowChoiceField
 from affiliate_site.backoffice.form_pages import FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_totals
 from affiliate_site.backoffice.forms import ServiceForm
@@ -107,11 +107,9 @@ class SetGroupPage(AffiliatePage):
 
 
 class ParentForm(ServiceForm):
-    affiliate_id = RowChoiceField(
-        "affiliates",
+    affiliate_id = AffiliateField(
         label="Parent",
         required=False,
-        search_field=Affiliate._meta.get_field("parent"),
         help_text="The affiliate who recruited this one. Empty: none.",
     )
 

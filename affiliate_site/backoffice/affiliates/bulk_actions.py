@@ -1,7 +1,5 @@
 """Actions on selected affiliates: a group, a decision in a program, mail addresses."""
 
-from typing import Any
-
 from django.contrib import messages
 from django.template.response import TemplateResponse
 
@@ -16,7 +14,7 @@ from affiliate_site.backoffice.affiliates.enrollment_pages import (
     ApproveEnrollmentPage,
     DisapproveEnrollmentPage,
 )
-from affiliate_site.backoffice.fields import RowChoiceField
+from affiliate_site.backoffice.fields import ProgramField, RowChoiceField
 from affiliate_site.backoffice.forms import ServiceForm
 from tracking.services.enrollments import set_approval
 from tracking.services.hierarchy import set_group
@@ -31,13 +29,7 @@ class GroupChoiceForm(ServiceForm):
 class ProgramChoiceForm(ServiceForm):
     """The program in which affiliates are approved or disapproved."""
 
-    program = RowChoiceField("programs")
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        programs = self.account.programs.filter(archived_at=None)
-        field: Any = self.fields["program"]
-        field.queryset = programs.order_by("title")
+    program = ProgramField()
 
 
 def put_into_group(model_admin, request, rows):

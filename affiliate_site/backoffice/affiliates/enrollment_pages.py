@@ -19,7 +19,7 @@ from affiliate_site.backoffice.affiliates.affiliate_pages import (
     get_tab_url,
 )
 from affiliate_site.backoffice.bulk_pages import BulkPage
-from affiliate_site.backoffice.fields import LinesField, RowChoiceField
+from affiliate_site.backoffice.fields import LinesField, ProgramField, RowChoiceField
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
 from tracking.errors import DuplicateCoupon, DuplicateReferralCode
@@ -84,7 +84,7 @@ class EnrollmentForm(CodeOwnerForm):
 
     serializer_class: type = EnrollmentInputSerializer
 
-    program = RowChoiceField("programs")
+    program = ProgramField()
     approval = forms.ChoiceField(required=False, choices=APPROVAL_CHOICES)
     coupon = forms.CharField(
         required=False,
@@ -93,12 +93,11 @@ class EnrollmentForm(CodeOwnerForm):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        programs = self.account.programs.filter(archived_at=None).order_by("title")
+        field: Any = self.fields["program"]
         if affiliate := self.get_affiliate():
             present = self.account.enrollments.filter(affiliate=affiliate)
-            programs = programs.exclude(pk__in=present.values("program"))
-        program: Any = self.fields["program"]
-        program.queryset = programs
+            field.queryset = field.queryset.exclude(pk__in=present.values("program"))
+        programs = field.queryset
         if len(programs[:2]) == 1:
             self.initial.setdefault("program", programs[0].pk)
 

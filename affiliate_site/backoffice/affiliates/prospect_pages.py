@@ -1,7 +1,5 @@
 """Pages of prospects: what one shows, and its forms."""
 
-from typing import Any
-
 from affiliate_site.api.person_serializers import build_person_data
 from affiliate_site.api.resources.prospects import ProspectInputSerializer
 from affiliate_site.backoffice.affiliates.affiliate_detail import (
@@ -9,7 +7,7 @@ from affiliate_site.backoffice.affiliates.affiliate_detail import (
     list_details,
 )
 from affiliate_site.backoffice.affiliates.person_forms import PersonForm
-from affiliate_site.backoffice.fields import RowChoiceField
+from affiliate_site.backoffice.fields import ProgramField, RowChoiceField
 from affiliate_site.backoffice.form_pages import AddPage, FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_day
 from affiliate_site.backoffice.object_pages import find_neighbors, label_status
@@ -71,24 +69,12 @@ class AddProspectPage(ProspectPage, AddPage):
         serializer_class = ProspectInputSerializer
         first_fields = (*PersonForm.first_fields, "program_id", "affiliate_group_id")
 
-        program_id = RowChoiceField(
-            "programs",
-            label="Program",
-            required=False,
-            empty_label="The oldest active program",
+        program_id = ProgramField(
+            label="Program", required=False, empty_label="The oldest active program"
         )
         affiliate_group_id = RowChoiceField(
-            "affiliate_groups",
-            label="Group",
-            required=False,
-            empty_label="No group",
+            "affiliate_groups", label="Group", required=False, empty_label="No group"
         )
-
-        def __init__(self, *args, **kwargs):
-            super().__init__(*args, **kwargs)
-            programs = self.account.programs.filter(archived_at=None)
-            program: Any = self.fields["program_id"]
-            program.queryset = programs.order_by("title")
 
     def get_values(self, form):
         body = form.values

@@ -42,7 +42,7 @@ def link_sale(user, question) -> str:
     if since and since.conversion:
         link = link_to(since.conversion, since.conversion.external_id)
         return format_html("{}, recorded since", link)
-    if not user.has_perm(AddConversionPage.permission):
+    if not AddConversionPage.is_allowed(user):
         return "none was found"
     query = {"affiliate": question.affiliate.slug, "external_id": question.order_id}
     return format_html(
@@ -67,7 +67,7 @@ def list_facts(user, question) -> list[tuple[str, object]]:
 
 
 class QuestionPage(FormPage):
-    permission = "tracking.change_question"
+    model = Question
     subject = "{row.affiliate}, order {row.order_id}"
     row_argument = ("question_id", "public_id")
 

@@ -26,9 +26,9 @@ from affiliate_site.backoffice.conversions.new_conversion_page import (
 )
 from affiliate_site.backoffice.fields import (
     MULTI_LINE,
+    AffiliateField,
     DecimalField,
     MetaDataField,
-    RowChoiceField,
 )
 from affiliate_site.backoffice.form_pages import RemovePage
 from affiliate_site.backoffice.formatters import format_change, format_money
@@ -64,7 +64,7 @@ from tracking.errors import (
     AffiliateNotFound,
     DuplicateConversion,
 )
-from tracking.models.affiliates import Affiliate
+from tracking.models.conversions import Conversion
 
 EVERYTHING, LINES, AMOUNT = "everything", "lines", "amount"
 LINE_PREFIX = "line_"  # of the fields of lines, before the ID of the commission
@@ -84,7 +84,7 @@ class ReasonForm(ServiceForm):
 
 
 class ConversionPage(MoneyFormPage):
-    permission = "tracking.change_conversion"
+    model = Conversion
     row_argument = ("conversion_id", "pk")
 
     def get_subject(self):
@@ -195,11 +195,7 @@ class AffiliateForm(ReasonForm):
 
     error_fields = {AffiliateDeleted: "affiliate", AffiliateNotFound: "affiliate"}
 
-    affiliate = RowChoiceField(
-        "affiliates",
-        search_field=Affiliate._meta.get_field("parent"),
-        help_text="It must be approved in the program of the sale.",
-    )
+    affiliate = AffiliateField(help_text="It must be approved in the program of the sale.")
 
     def add_domain_error(self, error):
         if isinstance(error, AffiliateNotApproved):
@@ -346,7 +342,6 @@ class RemoveConversionPage(ConversionPage, RemovePage):
     form_class = ReasonForm
     begins_with_preview = False  # it asks for the reason
     confirm_button = "Remove conversion"
-    permission = "tracking.delete_conversion"
     explanation = (
         "For a sale that should never have been recorded, such as a test: it counts"
         " nowhere any more, and its commissions are taken back. It stays visible here,"

@@ -1,6 +1,7 @@
 """The form of a conversion that staff add by hand."""
 
 from itertools import groupby
+from typing import Any
 
 from django import forms
 from django.urls import reverse
@@ -16,7 +17,13 @@ from affiliate_site.api.conversion_serializers import (
     build_conversion_data,
 )
 from affiliate_site.backoffice.conversions.conversion_details import name_sale
-from affiliate_site.backoffice.fields import DecimalField, MetaDataField, RowChoiceField
+from affiliate_site.backoffice.fields import (
+    AffiliateField,
+    DecimalField,
+    MetaDataField,
+    ProgramField,
+    RowChoiceField,
+)
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.money_pages import (
     AmountsForm,
@@ -38,7 +45,6 @@ from tracking.errors import (
     UnknownCoupon,
     UnknownCustomer,
 )
-from tracking.models.affiliates import Affiliate
 from tracking.money import list_currencies
 from tracking.services.visitors import find_first_coupon
 
@@ -84,15 +90,9 @@ class NewConversionForm(OrderIdForm):
         UnknownCustomer: "customer_id",
     }
 
-    affiliate = RowChoiceField(
-        "affiliates",
-        search_field=Affiliate._meta.get_field("parent"),
-        required=False,
-    )
-    program = RowChoiceField(
-        "programs",
-        required=False,
-        help_text="Empty: the only one that the affiliate is approved in.",
+    affiliate = AffiliateField(required=False)
+    program = ProgramField(
+        required=False, help_text="Empty: the only one that the affiliate is approved in."
     )
     coupon = forms.CharField(required=False, max_length=MAX_ID_LENGTH)
     click_id = forms.CharField(label="Click ID", required=False, max_length=MAX_ID_LENGTH)
@@ -138,18 +138,18 @@ class NewConversionForm(OrderIdForm):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        programs = self.account.programs.filter(archived_at=None).order_by("title")
         types = self.account.commission_types.select_related("program")
         types = types.order_by("program__title", "program", "id")
-        for name, rows in (("program", programs), ("commission_type", types)):
-            self.fields[name].queryset = rows  # type: ignore[attr-defined]
-        self.fields["commission_type"].choices = [  # type: ignore[attr-defined]
+        commission_type: Any = self.fields["commission_type"]
+        commission_type.queryset = types
+        commission_type.choices = [
             ("", "The default type of the program"),
             *(
                 (program, [(row.pk, f"{row.title} ({program})") for row in rows])
                 for program, rows in groupby(types, lambda row: row.program.title)
             ),
         ]
+        programs = self.fields["program"].queryset  # type: ignore[attr-defined]
         if len(programs[:2]) == 1:
             self.initial.setdefault("program", programs[0].pk)
 

@@ -1,7 +1,5 @@
 """The pages of creatives, the banners and texts of programs."""
 
-from typing import Any
-
 from django import forms
 from django.contrib import admin
 from django.utils.html import format_html
@@ -10,7 +8,7 @@ from accounts.errors import InvalidSetting
 from accounts.services.notifications import can_send_mail
 from affiliate_site import creative_images
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
-from affiliate_site.backoffice.fields import MULTI_LINE, RowChoiceField
+from affiliate_site.backoffice.fields import MULTI_LINE, ProgramField
 from affiliate_site.backoffice.form_pages import AddPage, ArchivePage, UnarchivePage
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.forms import ServiceForm
@@ -38,7 +36,7 @@ from tracking.services.portal_settings import build_portal_url, get_portal_setti
 
 
 class NewCreativeForm(ServiceForm):
-    program = RowChoiceField("programs")
+    program = ProgramField()
     title = forms.CharField(help_text="Affiliates see it; it describes the image.")
     image = forms.FileField(
         required=False,
@@ -57,8 +55,6 @@ class NewCreativeForm(ServiceForm):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        program: Any = self.fields["program"]
-        program.queryset = program.queryset.filter(archived_at=None)
         if not can_send_mail() or not get_portal_settings(self.account).is_on:
             del self.fields["announce"]
 
