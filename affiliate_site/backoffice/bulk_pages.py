@@ -6,9 +6,12 @@ from typing import Any
 
 from affiliate_site.backoffice.actions import AdminAction, bind_form, run_admin_action
 from affiliate_site.backoffice.form_pages import FormPage
+from affiliate_site.backoffice.formatters import format_affiliate
+from affiliate_site.backoffice.forms import ServiceForm
 from payouts.services.previews import BalanceEffect
 
 BulkColumns = Sequence[tuple[str, Callable[[Any], object]]]
+AFFILIATE_COLUMN: BulkColumns = (("Affiliate", lambda row: format_affiliate(row.affiliate)),)
 
 
 class BulkPage(FormPage):
@@ -24,10 +27,12 @@ class BulkPage(FormPage):
     bulk_explanation = ""
     bulk_columns: BulkColumns = ()
     bulk_relations: tuple[str, ...] = ()  # that the columns need
+    bulk_form_class: type[ServiceForm] | None = None  # by default that of the page
     amount_field = ""
     get_status: Callable[[Any], str] | None = None  # a staticmethod
     undo_action = ""
     undo_title = ""
+    get_bulk_done_url: Callable[[datetime, datetime], str] | None = None  # a staticmethod
 
     @classmethod
     def find_obstacle(cls, row) -> str:
@@ -53,23 +58,25 @@ class BulkPage(FormPage):
     def list_columns(self) -> BulkColumns:
         return self.bulk_columns
 
+    def list_bulk_alerts(self) -> list[str]:
+        return []
+
     def list_balances(self, rows) -> Sequence[BalanceEffect]:
         """The balances that change."""
         return ()
 
-    def get_bulk_arguments(self) -> dict[str, Any]:
-        """Arguments that the service gets only for one of several rows."""
-        return {}
-
     def perform_on(self, row, at: datetime) -> Any:
-        """Call the service for one of the rows."""
         self.row, self.account = row, row.account
-        return self.call_service(self.form, at, **self.get_bulk_arguments())
+        return self.change_row(at)
+
+    def change_row(self, at: datetime) -> Any:
+        """Call the service for one of the selected rows."""
+        return self.call_service(self.form, at)
 
     def run_on(self, rows):
         """Show the confirmation page; once confirmed, change the rows."""
-        self.rows = rows
-        self.form, _ = bind_form(self.form_class, self.request)
+        self.rows = self.select(rows)
+        self.form, _ = bind_form(self.bulk_form_class or self.form_class, self.request)
         admin_action = AdminAction(
             self.bulk_title,
             perform=self.perform_on,
@@ -78,14 +85,16 @@ class BulkPage(FormPage):
             get_status=self.get_status,
             columns=self.list_columns(),
             explanation=self.bulk_explanation,
+            alert=" ".join(self.list_bulk_alerts()),
             form=self.form if self.form.fields else None,
             get_balances=self.list_balances,
             undo_action=self.undo_action,
             undo_title=self.undo_title,
             can_undo=self.can_undo,
+            get_done_url=self.get_bulk_done_url,
             is_dangerous=self.is_dangerous,
         )
-        return run_admin_action(self.model_admin, self.request, self.select(rows), admin_action)
+        return run_admin_action(self.model_admin, self.request, self.rows, admin_action)
 
 
 def build_actions(*pages: type[FormPage]) -> tuple[Callable[..., Any], ...]:

@@ -8,7 +8,7 @@ from django.utils.functional import cached_property
 from django.utils.html import format_html, format_html_join
 
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
-from affiliate_site.backoffice.bulk_pages import BulkPage, build_actions
+from affiliate_site.backoffice.bulk_pages import AFFILIATE_COLUMN, BulkPage, build_actions
 from affiliate_site.backoffice.conversions.conversion_details import (
     describe_claim_outcome,
     label_claim_outcome,
@@ -47,10 +47,7 @@ class ConfirmClaimPage(BulkPage, MoneyFormPage):
     row_argument = ("claim_id", "pk")
     bulk_title = "Confirm claims"
     bulk_relations = ("conversion", "affiliate", "program")
-    bulk_columns = (
-        ("Affiliate", lambda row: format_affiliate(row.affiliate)),
-        ("Program", lambda row: row.program.title),
-    )
+    bulk_columns = (*AFFILIATE_COLUMN, ("Program", lambda row: row.program.title))
     amount_field = "amount"
 
     @classmethod

@@ -125,8 +125,8 @@ class DecisionPage(BulkCommissionPage):
             )
         ]
 
-    def get_bulk_arguments(self):
-        return {"confirmed": self.row}
+    def change_row(self, at):
+        return self.call_service(self.form, at, confirmed=self.row)
 
     def get_done_message(self, commission):
         amount = format_money(self.row.amount, self.row.currency)

@@ -9,19 +9,13 @@ from django.contrib.admin import ModelAdmin
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import urlencode
 
 from accounts.tenant_admin import SearchMatch
-from affiliate_site.backoffice.actions import (
-    MAX_ROWS,
-    AdminAction,
-    run_admin_action,
-)
 from affiliate_site.backoffice.affiliates.affiliate_detail import get_full_name
 from affiliate_site.backoffice.affiliates.payout_method_pages import (
     ReleasePayoutMethodPage,
 )
-from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
+from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.bulk_pages import build_actions
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
@@ -70,7 +64,6 @@ from affiliate_site.backoffice.payouts.due_texts import (
     add_amounts_due,
     format_on_hold,
     sum_on_hold,
-    warn_of_holds,
 )
 from affiliate_site.backoffice.payouts.minimum_pages import (
     MINIMUM_PAGES,
@@ -78,8 +71,6 @@ from affiliate_site.backoffice.payouts.minimum_pages import (
 )
 from affiliate_site.backoffice.payouts.payment_detail import get_payment_details
 from affiliate_site.backoffice.payouts.payment_pages import (
-    AFFILIATE_COLUMN,
-    NO_TRANSFER,
     CancelPaymentPage,
     PayBalancePage,
 )
@@ -88,13 +79,11 @@ from affiliate_site.backoffice.payouts.payout_texts import (
     format_payment_method,
     list_method_facts,
     mark_unanswered,
-    warn_of_missing_methods,
 )
 from affiliate_site.backoffice.payouts.run_lines import add_subtext
 from affiliate_site.backoffice.payouts.run_pages import AddPayoutRunPage
 from affiliate_site.backoffice.payouts.withheld_pages import (
     LiftPage,
-    warn_of_withheld,
 )
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.models.payments import Payment, PayoutMethod
@@ -106,7 +95,6 @@ from payouts.models.runs import (
     WithheldBalance,
 )
 from payouts.services.commission_history import list_payments_of_order
-from payouts.services.payments import PaymentOrder, create_payments
 from payouts.services.payout_minimums import annotate_minimum
 from payouts.statistics import Amounts, add_sums
 from tracking.amounts import ExactSum
@@ -200,15 +188,6 @@ class PayoutRunLinkMixin(ModelAdmin):
         return super().changelist_view(request, {"list_links": list_links, **(extra_context or {})})
 
 
-def build_payments_url(since: datetime, before: datetime) -> str:
-    """The list of the payments that were made between two times."""
-    query = {
-        "created_at__gte": since.isoformat(),
-        "created_at__lt": before.isoformat(),
-    }
-    return f"{reverse('admin:payouts_payment_changelist')}?{urlencode(query)}"
-
-
 @admin.register(LedgerAccount)
 class BalanceAdmin(
     PayoutRunLinkMixin, AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
@@ -246,8 +225,7 @@ class BalanceAdmin(
     # An index of balances would make each sale slower, whose balances change in place.
     ordering_of_long_list = ("affiliate", "-id")
     row_pages = (PayBalancePage, LiftPage)
-    actions = ("pay_selected",)
-    manage_permission = "payouts.add_payment"
+    actions = build_actions(PayBalancePage)
 
     def get_queryset(self, request):
         rows = super().get_queryset(request).filter(kind=LedgerAccountType.PAYABLE)
@@ -296,43 +274,6 @@ class BalanceAdmin(
     def prepare_rows(self, request, rows):
         add_payout_texts(rows, request.user)
         add_amounts_due(rows, at=timezone.now())
-
-    @action(description="Pay balance in full", permissions=["manage"])
-    def pay_selected(self, request, rows):
-        def get_skip_reason(row):
-            return "" if row.balance and row.balance > 0 else "no balance due"
-
-        rows = rows.select_related("affiliate")
-        selected = list(rows[:MAX_ROWS])
-        self.prepare_rows(request, selected)
-        payable = [row for row in selected if not get_skip_reason(row)]
-        warnings = (warn_of_missing_methods, warn_of_holds, warn_of_withheld)
-        alerts = [warn(payable) for warn in warnings]
-        payout_texts = {row.pk: row.payout_text for row in selected}
-
-        def get_payout_text(row):
-            return payout_texts.get(row.pk, "")
-
-        def pay(row, at):
-            order = PaymentOrder(
-                row.affiliate.slug,
-                row.balance,
-                row.currency,
-                expected_balance=row.balance,
-            )
-            return create_payments(row.account, orders=[order], at=at)
-
-        admin_action = AdminAction(
-            "Pay affiliates",
-            perform=pay,
-            skip_reason=get_skip_reason,
-            amount_field="balance",
-            columns=(*AFFILIATE_COLUMN, ("Pay to", get_payout_text)),
-            explanation=NO_TRANSFER,
-            alert=" ".join(filter(None, alerts)),
-            get_done_url=build_payments_url,
-        )
-        return run_admin_action(self, request, rows, admin_action)
 
 
 @admin.register(Payment)

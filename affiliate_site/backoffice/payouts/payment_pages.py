@@ -1,33 +1,46 @@
 """Forms of payments: pay a balance, and cancel a payment."""
 
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
 from django import forms
 from django.db.models import Count
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
+from django.utils.functional import cached_property
 from django.utils.html import format_html
+from django.utils.http import urlencode
 
-from affiliate_site.backoffice.bulk_pages import BulkPage
+from affiliate_site.backoffice.actions import MAX_ROWS
+from affiliate_site.backoffice.bulk_pages import AFFILIATE_COLUMN, BulkPage
 from affiliate_site.backoffice.fields import MULTI_LINE, DecimalField
-from affiliate_site.backoffice.formatters import (
-    format_affiliate,
-    format_datetime,
-    format_money,
-)
+from affiliate_site.backoffice.formatters import format_datetime, format_money
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.money_pages import (
     AmountsForm,
     MoneyFormPage,
     get_amount_initial,
 )
-from affiliate_site.backoffice.payouts.due_texts import add_amounts_due, list_hold_notes
+from affiliate_site.backoffice.payouts.due_texts import (
+    add_amounts_due,
+    list_hold_notes,
+    warn_of_holds,
+)
 from affiliate_site.backoffice.payouts.payment_detail import list_balance_facts
-from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
+from affiliate_site.backoffice.payouts.payout_texts import (
+    get_payout_text,
+    warn_of_missing_methods,
+)
 from affiliate_site.backoffice.payouts.run_parts import (
     describe_age,
     list_changed_methods,
 )
-from affiliate_site.backoffice.payouts.withheld_pages import add_withheld_texts
+from affiliate_site.backoffice.payouts.withheld_pages import (
+    add_withheld_texts,
+    warn_of_withheld,
+)
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.documents import DocumentKind
 from payouts.models.payments import PayoutMethodKind
@@ -40,19 +53,30 @@ from tracking.amounts import ExactSum
 from tracking.money import MAX_INTEGER_DIGITS
 
 PAYERS = {PayoutMethodKind.PAYPAL: "PayPal", PayoutMethodKind.WISE: "Wise"}
-AFFILIATE_COLUMN = (("Affiliate", lambda row: format_affiliate(row.affiliate)),)
 NO_TRANSFER = "This records payments that you make; it transfers no money itself."
 
 
-class PayBalancePage(MoneyFormPage):
-    """Record a payment of a balance."""
+def build_payments_url(since: datetime, before: datetime) -> str:
+    """The list of the payments that were made between two times."""
+    times = {"created_at__gte": since.isoformat(), "created_at__lt": before.isoformat()}
+    return f"{reverse('admin:payouts_payment_changelist')}?{urlencode(times)}"
+
+
+class PayBalancePage(BulkPage, MoneyFormPage):
+    """Record a payment of a balance; those of many are paid in full."""
 
     name = "pay"
     title = "Pay"
     confirm_button = "Record payment"
     permission = "payouts.add_payment"
-    explanation = NO_TRANSFER
+    explanation = bulk_explanation = NO_TRANSFER
     subject = "{row.affiliate}"
+    bulk_title = "Pay affiliates"
+    bulk_label = "Pay balance in full"
+    bulk_relations = ("affiliate",)
+    bulk_form_class = ServiceForm
+    amount_field = "balance"
+    get_bulk_done_url = staticmethod(build_payments_url)
 
     class Form(AmountsForm):
         amount = DecimalField(
@@ -70,8 +94,23 @@ class PayBalancePage(MoneyFormPage):
             return super().clean()
 
     @classmethod
-    def is_offered(cls, ledger_account):
-        return bool(ledger_account.balance and ledger_account.balance > 0)
+    def find_obstacle(cls, ledger_account):
+        return "" if (ledger_account.balance or 0) > 0 else "no balance due"
+
+    @cached_property
+    def selected(self) -> list[Any]:
+        selected = list(self.rows[:MAX_ROWS])
+        self.model_admin.prepare_rows(self.request, selected)
+        return selected
+
+    def list_columns(self):
+        texts = {row.pk: row.payout_text for row in self.selected}
+        return (*AFFILIATE_COLUMN, ("Pay to", lambda row: texts.get(row.pk, "")))
+
+    def list_bulk_alerts(self):
+        payable = [row for row in self.selected if not self.find_obstacle(row)]
+        warnings = (warn_of_missing_methods, warn_of_holds, warn_of_withheld)
+        return [text for warn in warnings if (text := warn(payable))]
 
     def get_explanation(self):
         if text := get_payout_text(self.row, self.request.user):
@@ -138,11 +177,15 @@ class PayBalancePage(MoneyFormPage):
         ]
         return super().describe(effects) | {"overdrafts": overdrafts}
 
-    def save(self, form, at):
-        order = PaymentOrder(
-            self.row.affiliate.slug, form.cleaned_data["amount"], self.row.currency
-        )
+    def pay(self, amount: Decimal, at: datetime, **expected: Any):
+        order = PaymentOrder(self.row.affiliate.slug, amount, self.row.currency, **expected)
         return create_payments(self.account, orders=[order], at=at)[0]
+
+    def call_service(self, form, at, **arguments):
+        return self.pay(form.cleaned_data["amount"], at)
+
+    def change_row(self, at):
+        return self.pay(self.row.balance, at, expected_balance=self.row.balance)
 
     def list_facts(self, form, payment):
         balance = get_payment_balance(payment)
