@@ -303,6 +303,13 @@ class DuplicateConversion(InvalidInput):
     message = "Duplicate conversion. There is already a conversion for External id '{external_id}'"
 
 
+class SaleDayOutOfRange(InvalidInput):
+    """The day of a sale that staff add lies in the future, or is a slip."""
+
+    message = "The day lies in the future or before 1990."
+    property_path = "created_at"
+
+
 class TooManyConversionAttempts(InvalidInput):
     """A retry within ten seconds of a failure. The specification writes "To many"."""
 

@@ -19,7 +19,7 @@ CountKey = tuple[str, datetime]  # a list, and the end of a UTC day
 class CountedRow(TenantModel):
     """A row of a list that grows without bound, newest first.
 
-    Rows are created now, never for an earlier day. `update_row` is the only way to
+    Rows of an earlier day are counted by `record_past_rows`. `update_row` is the only way to
     remove one from its list, or to change what lists are filtered by.
     """
 
@@ -137,6 +137,12 @@ def keep_counts(rows: Sequence[CountedRow], *, at: datetime | None = None) -> It
             del changes[key]
     if rows:
         record_count_changes(rows[0].account_id, changes)
+
+
+def record_past_rows(account_id: int, rows: Sequence[CountedRow], at: datetime) -> None:
+    """Count new rows of days that were over at this time."""
+    keys = Counter(key for row in rows for key in row.list_count_keys() if key[1] <= at)
+    record_count_changes(account_id, keys)
 
 
 def record_count_changes(account_id: int, changes: Counter[CountKey]) -> None:

@@ -65,17 +65,19 @@ def create_commissions(
     *,
     ledger: LedgerSession,
     at: datetime,
+    created_at: datetime | None = None,
     is_extra: bool = False,
 ) -> list[Commission]:
     """Insert the commissions of a conversion, or extra ones.
 
-    The caller posts them to the ledger.
+    `created_at` is the time of a sale of an earlier day. The caller posts the
+    commissions to the ledger.
     """
     account = conversion.account
     if account.uses_payouts:
         drafts = set_unfunded_pending(conversion, drafts, ledger)
     regular = [
-        _build_commission(conversion, draft, at, is_extra=is_extra)
+        _build_commission(conversion, draft, at, created_at=created_at, is_extra=is_extra)
         for draft in drafts
         if draft.base_index is None
     ]
@@ -87,6 +89,7 @@ def create_commissions(
             conversion,
             draft,
             at,
+            created_at=created_at,
             is_extra=is_extra,
             base_commission=regular[draft.base_index],
         )
@@ -423,6 +426,7 @@ def _build_commission(
     draft: CommissionDraft,
     at: datetime,
     *,
+    created_at: datetime | None,
     is_extra: bool,
     base_commission: Commission | None = None,
 ) -> Commission:
@@ -444,7 +448,7 @@ def _build_commission(
         calculation=json.dumps(draft.serialize_calculation(), sort_keys=True),
         status=draft.status,
         comment=draft.line_item.comment,
-        created_at=at,
+        created_at=created_at or at,
         finalized_at=at if is_finalized(draft.status, account) else None,
         due_at=conversion.created_at + timedelta(days=rate.hold.days),
     )

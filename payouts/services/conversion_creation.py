@@ -14,6 +14,7 @@ from django.db import transaction
 
 from accounts.errors import ErrorList, InvalidInput
 from accounts.models.accounts import Account
+from accounts.models.row_counts import DailyCountedRow, record_past_rows
 from accounts.services.changes import Change, record_all_changes
 from payouts.calculation import CommissionRate, LineItem, calculate_commissions
 from payouts.models.commissions import Commission, CommissionStatus
@@ -45,7 +46,12 @@ from tracking.attribution import (
     TrackingParameters,
 )
 from tracking.claims import Trust
-from tracking.errors import AmountTooLarge, DuplicateConversion, NegativeAmount
+from tracking.errors import (
+    AmountTooLarge,
+    DuplicateConversion,
+    NegativeAmount,
+    SaleDayOutOfRange,
+)
 from tracking.models.conversions import Conversion
 from tracking.models.prospects import PromotionMethod
 from tracking.money import ZERO, validate_amount
@@ -61,6 +67,8 @@ from tracking.services.page_storage import (
 )
 from tracking.services.prospects import promote_winning_prospect
 from tracking.services.warnings import ODD_COMMISSION_TYPE
+
+FIRST_YEAR = 1990  # of sales; older days are slips, or those of empty cells
 
 
 @dataclass(frozen=True)
@@ -81,6 +89,7 @@ class ConversionData:
     is_browser_sale: bool = False  # commissions follow the program's switch for pages
     extra_warnings: tuple[str, ...] = ()  # about the call itself
     occurred_at: datetime | None = None  # when the cookie counted; None: now
+    created_at: datetime | None = None  # of a sale of an earlier day; None: now
     is_disputed: bool = False  # the shop has an open dispute about it
     locks_balances: bool = False  # all at once: the transaction goes on with them
     has_amount: bool = True  # else no rate may be a percentage
@@ -121,13 +130,14 @@ def _create_conversion(
         claim = None if is_id_free else find_conversion(account, data.external_id)
         if claim is not None and claim.claim_status is None:
             raise DuplicateConversion(external_id=data.external_id)
+        created_at = find_sale_time(data, claim, at)
         is_fact = data.trust is Trust.FACT
         trusted = find_deciding_claim(claim, at=at) if claim and is_fact else None
         attribution = attribute(
             account,
             parameters=data.parameters,
             order=data.order,
-            at=data.occurred_at or at,
+            at=data.occurred_at or created_at or at,
             ignore_cookie_age=data.ignore_cookie_age,
             trust=data.trust,
             claim=trusted,
@@ -170,6 +180,7 @@ def _create_conversion(
             extra_warnings=extra_warnings,
             is_signed=data.is_signed,
             disputed_at=at if data.is_disputed else None,
+            created_at=created_at,
         )
         if conversion.is_contested and status == CommissionStatus.APPROVED:
             status = None  # the sale is stored; its commissions wait for staff
@@ -183,6 +194,7 @@ def _create_conversion(
             replaces_claim=claim is not None,
             status=status,
             locks_balances=data.locks_balances,
+            created_at=created_at,
             at=at,
         )
         take_storage_of_claim(account, attribution, data, len(commissions))
@@ -225,12 +237,14 @@ def write_commissions(
     is_extra: bool = False,
     status: str | None = None,
     locks_balances: bool = False,
+    created_at: datetime | None = None,
     at: datetime,
 ) -> list[Commission]:
     """Create the commissions of a new conversion, or extra ones, which no cap limits.
 
     With `replaces_claim` they replace those of the claim that the conversion was.
-    `changes` of the conversion are recorded in the same statement.
+    `changes` of the conversion are recorded in the same statement. `created_at` is the
+    time of a new sale of an earlier day; the ledger has the time of the entry.
     """
     account = conversion.account
     drafts = calculate_commissions(
@@ -249,9 +263,10 @@ def write_commissions(
         if replaces_claim:
             delete_claimed_commissions(conversion, ledger=ledger, at=at)
         commissions = create_commissions(
-            conversion, drafts, is_extra=is_extra, ledger=ledger, at=at
+            conversion, drafts, is_extra=is_extra, ledger=ledger, created_at=created_at, at=at
         )
         changes = [*changes, *(("commission.created", row) for row in commissions)]
+        count_past_rows(account, changes, created_at, at=at)
         if status is None:
             record_all_changes(account, changes, at=at)
         for commission in commissions:
@@ -269,6 +284,26 @@ def write_commissions(
     if conversion.disputed_at is not None:
         suspend_new_commissions(conversion, commissions)
     return commissions
+
+
+def find_sale_time(data: ConversionData, claim: Conversion | None, at: datetime) -> datetime | None:
+    """Return the time of a sale of an earlier day; None: now, or that of its claim.
+
+    Raises `SaleDayOutOfRange`.
+    """
+    sold_at = data.created_at if claim is None else None
+    if sold_at is not None and (sold_at.year < FIRST_YEAR or sold_at > at):
+        raise SaleDayOutOfRange
+    return sold_at
+
+
+def count_past_rows(
+    account: Account, changes: Sequence[Change], created_at: datetime | None, *, at: datetime
+) -> None:
+    """Count the rows of a sale of an earlier day in the lists of that day."""
+    if created_at is not None:
+        rows = [row for _, row in changes if isinstance(row, DailyCountedRow)]
+        record_past_rows(account.pk, rows, at)
 
 
 def round_line_items(line_items: Sequence[LineItem], currency: str) -> list[LineItem]:

@@ -89,12 +89,14 @@ def write_conversion(
     extra_warnings: Sequence[str] = (),
     is_signed: bool = False,
     disputed_at: datetime | None = None,
+    created_at: datetime | None = None,
 ) -> tuple[Conversion, list[Change]]:
     """Insert a conversion, its customer and its attribution record.
 
     Returns the changes that the caller records with those of the commissions, too.
-    `email` is the buyer's, which is only compared. A `claim` is the conversion that
-    becomes this fact; it keeps its ID and time. Raises `ConcurrentUpdate` if another
+    `email` is the buyer's, which is only compared. `created_at` is the time of a sale of
+    an earlier day. A `claim` is the conversion that becomes this fact; it keeps its ID
+    and time. Raises `ConcurrentUpdate` if another
     request has taken the `external_id` or changed the claim, `FormerCustomerId`, and
     `TooManyConversionAttempts` if another request with this `external_id` takes too
     long.
@@ -105,6 +107,7 @@ def write_conversion(
         customer_id=customer_id,
         is_signed=is_signed,
         warnings=[it for it in extra_warnings if it == FORMER_CUSTOMER_ID],
+        created_at=created_at,
         at=at,
     )
     changes: list[Change] = []
@@ -139,7 +142,8 @@ def write_conversion(
         conversion = rows.get(pk=conversion.pk)
         changes = [("conversion.updated", conversion)]
     else:
-        conversion = Conversion(account=account, external_id=external_id, created_at=at, **values)
+        values["created_at"] = created_at or at
+        conversion = Conversion(account=account, external_id=external_id, **values)
         if not insert_conversion(conversion):
             raise ConcurrentUpdate
         changes.append(("conversion.created", conversion))

@@ -201,6 +201,7 @@ def get_or_create_customer(
     customer_id: str | None,
     is_signed: bool = False,
     warnings: Sequence[str] = (),
+    created_at: datetime | None = None,
     at: datetime,
 ) -> Customer | None:
     """Get or create the customer of a conversion and set its status to paying.
@@ -221,7 +222,7 @@ def get_or_create_customer(
             status=CustomerStatus.PAYING,
             initial_status=CustomerStatus.NEW,
             click=attribution.winning_click,
-            created_at=at,
+            created_at=created_at or at,
             extra_warnings=warnings,
         )
         if not _insert_customer(account, customer, attribution):

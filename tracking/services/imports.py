@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from accounts.db_compat import split_into_batches
 from accounts.email_addresses import fold_email
 from accounts.encryption import list_blind_indexes
 from accounts.models.accounts import Account, TenantModel
-from accounts.models.row_counts import DailyCountedRow, record_count_changes
+from accounts.models.row_counts import DailyCountedRow, record_past_rows
 from accounts.services.changes import log_events, mark_stale
 from tracking.models.conversions import AttributionRecord
 from tracking.models.imports import MAX_SOURCE_ID_LENGTH, ImportedObject
@@ -177,10 +176,7 @@ class ImportMap:
         Raises `ImportProblem` if another run has stored one of its objects meanwhile.
         """
         account, at = self.account, self.at
-        counts = Counter(
-            key for row in self.past_rows for key in row.list_count_keys() if key[1] <= at
-        )
-        record_count_changes(account.pk, counts)
+        record_past_rows(account.pk, self.past_rows, at)
         mark_stale(account, self.past_rows, at)
         record_late_change(account, self.late_sales, at=at)
         log_events(

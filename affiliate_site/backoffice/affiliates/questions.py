@@ -44,7 +44,11 @@ def link_sale(user, question) -> str:
         return format_html("{}, recorded since", link)
     if not AddConversionPage.is_allowed(user):
         return "none was found"
-    query = {"affiliate": question.affiliate.slug, "external_id": question.order_id}
+    query = {
+        "affiliate": question.affiliate.slug,
+        "external_id": question.order_id,
+        "day": question.day,
+    }
     return format_html(
         'none was found: <a class="details-link" href="{}?{}">Add this sale</a>',
         reverse("admin:tracking_conversion_add"),

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
+from accounts.days import start_of_day
 from accounts.errors import InvalidInput
 from accounts.exact_json import format_decimal
 from accounts.ids import SLUG_PATTERN
@@ -99,6 +100,12 @@ class NewConversionForm(OrderIdForm):
     ignore_cookie_age = forms.BooleanField(
         label="Accept a click older than the cookie lifetime", required=False
     )
+    created_at = forms.DateField(
+        label="Day of the sale",
+        required=False,
+        help_text="Empty: now. Holds, reports and bonuses follow this day; the rate of the"
+        " commission is the present one.",
+    )
     customer_id = forms.CharField(
         label="Customer ID",
         required=False,
@@ -128,7 +135,7 @@ class NewConversionForm(OrderIdForm):
     meta_data = MetaDataField()
 
     fieldsets = (
-        ("Sale", ("amount", "currency", "external_id", "customer_id")),
+        ("Sale", ("amount", "currency", "created_at", "external_id", "customer_id")),
         (
             "Who earned it: an affiliate, a coupon or a click",
             ("affiliate", "program", "coupon", "click_id", "ignore_cookie_age"),
@@ -197,7 +204,7 @@ class NewConversionForm(OrderIdForm):
         """An affiliate in a program stands for its asset and source."""
         body = super().build_body()
         affiliate, program = (self.cleaned_data.get(name) for name in ("affiliate", "program"))
-        for name in ("affiliate", "program", "ignore_cookie_age"):
+        for name in ("affiliate", "program", "created_at", "ignore_cookie_age"):
             body.pop(name, None)
         if affiliate is not None and program is not None:
             asset = self.account.assets.filter(program=program).first()
@@ -248,20 +255,28 @@ class AddConversionPage(MoneyFormPage):
     )
 
     def get_initial(self):
-        """What a link names: the affiliate by its ID, and the order."""
+        """What a link names: the affiliate by its ID, the order and its day."""
         query = self.request.GET
         slug = query.get("affiliate", "")
         rows = self.account.affiliates.not_deleted().filter(slug=slug)
         affiliate = rows.first() if SLUG_PATTERN.fullmatch(slug) else None
         named = {"affiliate": affiliate and affiliate.pk}
         named["external_id"] = query.get("external_id", "")[:MAX_ID_LENGTH]
+        named["created_at"] = query.get("day", "")[:10]
         return super().get_initial() | {k: v for k, v in named.items() if v}
 
     def save(self, form, at):
         """Attribute the sale as the API does."""
         ensure_not_locked(self.account)
         query = {"override_max_cookie_time": form.cleaned_data["ignore_cookie_age"]}
-        data = build_conversion_data(form.validated | query, form.validated.get("external_id"))
+        day = form.cleaned_data["created_at"]
+        data = build_conversion_data(
+            form.validated | query,
+            form.validated.get("external_id"),
+            created_at=None
+            if day in (None, self.account.get_day(at))
+            else start_of_day(day, self.account.zone),
+        )
         conversion = create_conversion(self.account, data=data, at=at)
         commission_type = form.cleaned_data["commission_type"]
         if commission_type and commission_type.program_id != conversion.program_id:
@@ -274,6 +289,7 @@ class AddConversionPage(MoneyFormPage):
         other = chosen if chosen != conversion.affiliate else None
         return [
             ("Sale", format_money(conversion.amount, conversion.currency)),
+            ("Day", str(self.account.get_day(conversion.created_at))),
             ("Affiliate", conversion.affiliate.slug),
             ("Program", conversion.program.title),
             (

@@ -14,6 +14,7 @@ from accounts.decimals import parse_decimal
 from accounts.email_addresses import validate_address
 from affiliate_site.moving.tables.files import Cell, CellError
 from affiliate_site.moving.tables.words import MONTHS, SIGNS, WORDS
+from payouts.services.conversion_creation import FIRST_YEAR
 from payouts.services.imported_people import find_code
 from tracking.errors import UnknownCurrency
 from tracking.money import get_currency, list_currencies
@@ -62,7 +63,6 @@ ALIKE = {
     "month/day/yy": "day/month/yy",
     "month-day-year": "day-month-year",
 }
-FIRST_YEAR = 1990  # older dates are those of empty cells
 CODE_MARKS = re.compile(r"[\s,;|]+")
 COUNTED_STATUS = re.compile(r"\d+ (\w+)")  # `1 approved` in our list of affiliates
 

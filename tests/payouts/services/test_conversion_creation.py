@@ -28,6 +28,7 @@ from tracking.errors import (
     CookieExpired,
     DuplicateConversion,
     ProgramArchived,
+    SaleDayOutOfRange,
 )
 from tracking.services.attribution import verify_attribution_record
 
@@ -408,6 +409,49 @@ def test_stores_nothing_when_any_statement_fails(scenario, account, conditions):
     assert_atomic(account, create, least=16)
     assert account.conversions.count() == 1
     assert_ledger_consistent(account)
+
+
+def test_dates_a_sale_and_what_belongs_to_it_back(scenario, account):
+    scenario.program.update_row(hold_days=10)
+    sold_at = CONVERSION_CREATED_AT - timedelta(days=40)
+
+    sale = scenario.create_conversion("200", customer_id="acct-1", created_at=sold_at)
+
+    commission = scenario.get_commission(sale)
+    assert {sale.created_at, sale.customer.created_at, commission.created_at} == {sold_at}
+    assert commission.due_at == sold_at + timedelta(days=10)
+    assert account.transfers.get().created_at == CONVERSION_CREATED_AT
+
+
+def test_counts_the_age_of_a_click_on_the_day_of_the_sale(scenario):
+    click = scenario.create_click()
+    found = {
+        "parameters": TrackingParameters(click_id=str(click.public_id)),
+        "at": CLICK_CREATED_AT + timedelta(days=400),
+    }
+    assert_rejected(scenario, CookieExpired, **found)
+
+    sold_at = CLICK_CREATED_AT + timedelta(days=1)
+    assert scenario.create_conversion(**found, created_at=sold_at).click == click
+
+
+@pytest.mark.parametrize(
+    "sold_at",
+    [CONVERSION_CREATED_AT + timedelta(seconds=1), CONVERSION_CREATED_AT.replace(year=1989)],
+)
+def test_rejects_a_sale_of_a_day_out_of_range(scenario, sold_at):
+    assert_rejected(scenario, SaleDayOutOfRange, created_at=sold_at)
+
+
+def test_keeps_the_time_of_a_page_that_reported_the_sale(scenario, account):
+    claim = scenario.create_conversion("200", external_id="order-1", trust=Trust.CLAIM)
+    sold_at = CONVERSION_CREATED_AT - timedelta(days=40)
+
+    sale = scenario.create_conversion("200", external_id="order-1", created_at=sold_at)
+
+    assert sale.pk == claim.pk
+    times = account.commissions.not_deleted().values_list("created_at", flat=True)
+    assert {sale.created_at, *times} == {CONVERSION_CREATED_AT}
 
 
 def test_accepts_any_number_of_line_items(scenario, account):

@@ -73,6 +73,16 @@ def test_stores_only_the_counts_of_long_lists(scenario, account, counted_list, m
     assert counted_list.count(NOW) == (MIDNIGHT, 1, 2)
 
 
+def test_counts_a_sale_added_to_a_day_that_is_stored(scenario, account, counted_list):
+    scenario.create_conversion(at=NOW - 3 * A_DAY)
+    counted_list.count(NOW)
+
+    scenario.create_conversion(customer_id="c-1", created_at=NOW - 2 * A_DAY, at=NOW)
+
+    assert counted_list.count(NOW) == (MIDNIGHT, 2, 0)
+    assert_row_counts_exact(account, at=NOW)
+
+
 def test_counts_days_in_several_batches(scenario, counted_list, monkeypatch):
     monkeypatch.setattr(row_counts, "BATCH_DAYS", 2)
     for days in (0, 1, 3, 8):

@@ -188,6 +188,19 @@ def test_counts_a_day_from_its_first_moment_to_its_last(scenario, account):
     assert count(account, Period(TODAY, TODAY)).conversions == 1
 
 
+def test_counts_a_sale_added_later_on_its_own_day(busy, account):
+    before = count(account, Period(TODAY, TODAY))
+    after = LATER + DAY
+
+    busy.create_conversion("70", customer_id="c-2", created_at=MIDNIGHT, at=after)
+
+    assert count(account, Period(TODAY, TODAY), at=after).conversions == before.conversions + 1
+    days = Period(TODAY, after.date()).days
+    assert count(account, Period(TODAY, after.date()), at=after) == add_totals(
+        counted_totals(account, days).values()
+    )
+
+
 def test_counts_nothing_of_another_account(busy, other_account):
     theirs = ProgramScenario(other_account, prefix="zz-marker-", email=None)
     theirs.create_conversion("77")
