@@ -454,4 +454,6 @@ def get_sentence(entry, names: Names) -> str:
     """Return the sentence of the kind; the kind itself for one of an older version."""
     if entry.kind == "payment.canceled" and parse_subject(entry)[1] in names.returned:
         return "recorded that {} was refused or returned"
+    if entry.kind == "tax_rule.set" and "withholding" in drop_odd_details(entry.details):
+        return "set {} to {rate} % VAT and {withholding} % withholding tax"
     return EVENT_SENTENCES.get(entry.kind, f"{entry.kind} {{}}")

@@ -193,8 +193,7 @@ def find_by_name(user, term: str) -> Q:
     if account is not None and not term.isdecimal():
         affiliates = find_affiliates(account, term).pks
     if account is not None:
-        orders = list_exact_orders(account, term)
-        subjects += list_subjects("conversion", orders)
+        subjects += list_order_subjects(account, term)
     found = Q(subject__in=subjects)
     if affiliates:
         found |= find_of_affiliates(account, affiliates)
@@ -204,6 +203,20 @@ def find_by_name(user, term: str) -> Q:
             found |= Q(actor=each.actor_name)
             found |= Q(kind__in=STAFF_KINDS, details__user_id=each.log_id)
     return found
+
+
+def list_order_subjects(account, term: str) -> list[str]:
+    """The sale of an order, its commissions and their payments, and questions about it."""
+    questions = account.questions.filter(order_id=term).values_list("public_id", flat=True)
+    orders = list_exact_orders(account, term)
+    rows = account.commissions.filter(conversion__in=orders).values_list("pk", "payment__public_id")
+    commissions, payments = zip(*rows, strict=True) if rows else ((), ())
+    return [
+        *list_subjects("conversion", orders),
+        *list_subjects("commission", commissions),
+        *list_subjects("payment", filter(None, payments)),
+        *list_subjects("question", questions),
+    ]
 
 
 def find_of_affiliates(account, pks) -> Q:

@@ -23,12 +23,14 @@ from affiliate_site.backoffice.audit_sentences import (
     render_action,
 )
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
+from payouts.models.documents import SupplierKind
 from payouts.models.runs import PayoutSettings
 from payouts.services.conversion_updates import update_commission
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_methods import set_payout_method
 from payouts.services.payout_minimums import set_minimum
 from payouts.services.refunds import refund_conversion
+from payouts.services.tax_data import set_tax_rule
 from tests.affiliate_site.backoffice.credentials import PASSWORD
 from tests.conftest import NOW
 from tests.moving_account import fill_account
@@ -42,6 +44,7 @@ from tracking.services.customers import confirm_customer
 from tracking.services.enrollments import update_enrollment
 from tracking.services.hierarchy import create_group, set_parent
 from tracking.services.portal_settings import update_portal_settings
+from tracking.services.questions import QuestionData, ask_question
 
 pytestmark = pytest.mark.engine_independent  # its queries are tested with services
 
@@ -317,7 +320,7 @@ def test_says_who_did_what_to_whom(staff_client, account):
     )
     assert sentences[2:6] == [
         f"owner@harbor.example.org put {name} into payment {payment.public_id}",
-        f"owner@harbor.example.org paid payment {payment.public_id} to minakessler: 30.00 EUR",
+        f"owner@harbor.example.org recorded payment {payment.public_id} to minakessler: 30.00 EUR",
         f"owner@harbor.example.org changed the amount of {name} amount: 37.48 EUR → 30.00 EUR",
         f"owner@harbor.example.org approved {name}",
     ]
@@ -479,11 +482,13 @@ def test_finds_objects_without_their_kind(staff_client, account, other_account):
     commission = scenario.get_commission(conversion)
     scenario.approve(commission, at=NOW)
     payment = scenario.pay("37.48", at=NOW)
+    ask_question(scenario.mina.affiliate, data=QuestionData("ORDER-7", NOW.date()), at=NOW)
 
     assert "affiliate.created" in list_kinds(client, q="minakessler")
     assert "affiliate.created" in list_kinds(client, q="Mina Kessler")
     assert list_kinds(client, q=payment.public_id) == ["payment.created"]
-    assert list_kinds(client, q="ORDER-7") == ["conversion.created"]
+    of_order = {"conversion.created", "commission.created", "payment.created", "question.asked"}
+    assert of_order <= set(list_kinds(client, q="ORDER-7"))
     by_number = list_kinds(client, q=commission.pk)
     assert {"commission.created", "commission.updated"} <= set(by_number)
     assert list_kinds(client, q=foreign.mina.slug) == []
@@ -683,3 +688,15 @@ def test_names_no_rate_of_another_account(staff_client, account, other_account):
     subject = foreign.create_level(2, "1")
     log_event(account, "level.created", subject, at=NOW)
     assert foreign.program.title not in read_sentences(staff_client())[0]
+
+
+@pytest.mark.parametrize(
+    ("withholding", "end"), [("0", "0 % VAT"), ("15.5", "0 % VAT and 15.5 % withholding tax")]
+)
+def test_says_what_a_tax_rule_withholds(staff_client, account, withholding, end):
+    client = staff_client()
+    rates = {"rate": Decimal(0), "withholding_rate": Decimal(withholding)}
+    kind = SupplierKind.PRIVATE
+    set_tax_rule(account, kind=kind, sentence="Not taxable", **rates, at=NOW)
+
+    assert read_sentences(client)[0].endswith(f" to {end}")
