@@ -9,6 +9,8 @@ from django.contrib.admin import ModelAdmin
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.http import urlencode
 
 from accounts.tenant_admin import SearchMatch
 from affiliate_site.backoffice.affiliates.affiliate_detail import get_full_name
@@ -121,6 +123,22 @@ def list_blocked(row) -> list[str]:
         *([f"not paid by runs: {reason}"] if reason else []),
         *([text] if due < minimum else []),
     ]
+
+
+def describe_blocked(rows) -> str:
+    """How much of what is due on a page no payout run pays; empty if runs pay all."""
+    blocked = Amounts()
+    for row in rows:
+        if list_blocked(row):
+            blocked.add(row.currency, row.amounts_due.due)
+    if not blocked:
+        return ""
+    return format_html(
+        "of what is due now on this page, no payout run pays <strong>{}</strong>: the reasons"
+        ' are below the amounts, the <a class="underline" href="{}">minimums</a> may be changed',
+        format_totals(blocked),
+        reverse("admin:payouts_payoutminimum_changelist"),
+    )
 
 
 def get_end_of_hold(row) -> datetime | None:
@@ -274,6 +292,7 @@ class BalanceAdmin(
     def prepare_rows(self, request, rows):
         add_payout_texts(rows, request.user)
         add_amounts_due(rows, at=timezone.now())
+        request.count_note = describe_blocked(rows)
 
 
 @admin.register(Payment)

@@ -11,6 +11,7 @@ from django.utils.html import strip_tags
 
 from affiliate_site.backoffice.formatters import format_datetime
 from payouts.services.amounts_due import get_amounts_due
+from payouts.services.payout_methods import set_payout_method
 from payouts.services.payout_minimums import set_minimum
 from tests.affiliate_site.backoffice.form_values import get_form_values, get_version
 from tests.affiliate_site.backoffice.money_forms import page_url, submit_and_confirm
@@ -73,6 +74,7 @@ def test_balances_say_what_is_due_on_hold_and_pending(staff_client, account, hel
         assert text in page
     assert "60.00 EUR; due now: 40.00 EUR, on hold: 20.00 EUR</strong>" in page
     assert "not paid by runs: no payout method" in page
+    assert "no payout run pays <strong>40.00 EUR</strong>" in page
     assert "below the minimum" not in page
 
     details = client.get(page_url(get_balance(account), "change")).context["details"]
@@ -93,6 +95,16 @@ def test_balances_name_who_is_below_the_minimum(staff_client, account, held, unt
         set_minimum(account, amount=Decimal(amount), currency="EUR", at=timezone.now())
         page = read(client, reverse("admin:payouts_ledgeraccount_changelist"))
         assert ("below the minimum of 40.01 EUR" in page) == (amount == "40.01")
+    set_payout_method(
+        account,
+        affiliate_id=held.affiliate.slug,
+        kind="paypal",
+        details={"email": "mina@notes.example.org"},
+        is_primary=True,
+        at=timezone.now(),
+    )
+    page = read(client, reverse("admin:payouts_ledgeraccount_changelist"))
+    assert "no payout run pays" not in page
     key = {"affiliate_id": held.affiliate.slug, "currency": "EUR"}
     set_minimum(account, amount=Decimal(90), **key, at=timezone.now())
     page = read(client, reverse("admin:payouts_ledgeraccount_changelist"))
