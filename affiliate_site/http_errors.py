@@ -109,27 +109,24 @@ def render_error_page(request, status: int, explanation: str = ""):
     template = "errors/401.html" if status == 401 else "errors/error.html"
     if not request.path_info.startswith(PORTAL_PREFIX):
         return render(request, template, context, status=status)
-    language = choose_language(request, status)
+    affiliate = find_signed_in(request, status)
+    language = affiliate and affiliate.language
+    language = language or translation.get_language_from_request(request)
     with translation.override(language):
         translated = {name: gettext(context[name]) for name in ("message", "explanation")}
         translated["portal_title"] = gettext("Overview")
     context |= {"is_portal": True, "language": language, **translated}
-    if portal := getattr(request, "portal", None):  # of a page that was found
-        kwargs = {"account": portal.account.slug}
+    known = getattr(request, "portal", None) or affiliate  # a page was found, or a session
+    if known:
+        kwargs = {"account": known.account.slug}
         context["portal_url"] = reverse("portal:home", kwargs=kwargs)
     return render(request, template, context, status=status)
 
 
-def choose_language(request, status: int) -> str:
-    """That of the affiliate who is signed in, else that of the browser.
-
-    After a failure the database is not asked.
-    """
+def find_signed_in(request, status: int):
+    """The affiliate who is signed in; after a failure the database is not asked."""
     affiliate = getattr(request, "affiliate", None)
-    if affiliate is None and status < 500:
-        affiliate = find_affiliate(request)
-    language = affiliate and affiliate.language
-    return language or translation.get_language_from_request(request)
+    return find_affiliate(request) if affiliate is None and status < 500 else affiliate
 
 
 def bad_request(request, exception=None):

@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone, translation
@@ -70,11 +70,23 @@ def portal_page(
                 if is_change and is_change_throttled(request.affiliate):
                     text = str(TOO_MANY_CHANGES)
                     return http_errors.error_response(request, 429, text)
-                return view(request, **kwargs)
+                return open_page(view, request, **kwargs)
 
         return wrapped
 
     return wrap
+
+
+def open_page(view: View, request: Any, **kwargs: Any) -> HttpResponse:
+    """Call the view; say in the look of the portal that it finds nothing."""
+    try:
+        return view(request, **kwargs)
+    except Http404:
+        if not http_errors.accepts_page(request):
+            raise
+    text = gettext(http_errors.EXPLANATIONS[404])
+    context = {"title": gettext(http_errors.MESSAGES[404]), "text": text}
+    return show(request, "not_found", context, status=404)
 
 
 def choose_language(request: Any) -> str:
