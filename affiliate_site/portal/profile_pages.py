@@ -20,7 +20,7 @@ from affiliate_site.portal.throttling import (
     find_password_limit,
     forget_right_password,
 )
-from payouts.services.own_tax_data import issues_documents
+from payouts.services.own_tax_data import find_document_settings
 from tracking.errors import (
     EmailNotAvailable,
     LinkExpired,
@@ -95,7 +95,7 @@ def list_pages(account):
         "notices": _("Mails"),
         "second_factor": _("Second factor"),
     }
-    if issues_documents(account):
+    if find_document_settings(account):
         titles["tax_data"] = _("Tax data")
     if get_terms(account):
         titles["terms"] = _("Terms")

@@ -19,8 +19,8 @@ from payouts.errors import InvalidTaxData
 from payouts.models.documents import SupplierKind
 from payouts.services.documents import DocumentProblem
 from payouts.services.own_tax_data import (
+    find_document_settings,
     find_own_tax_data,
-    issues_documents,
     list_own_problems,
     pays_with_documents_only,
     set_own_tax_data,
@@ -111,7 +111,8 @@ TAX_FIELDS = tuple(TaxDataForm.declared_fields.keys() - ConfirmedForm.declared_f
 def tax_data(request):
     """Say how taxes apply, and agree to self-billing."""
     account, affiliate = request.account, request.affiliate
-    if not issues_documents(account):
+    settings = find_document_settings(account)
+    if settings is None:
         raise Http404
     data = find_own_tax_data(affiliate)
     initial = {"country": affiliate.country or ""}
@@ -130,7 +131,7 @@ def tax_data(request):
         at = timezone.now()
         status = run_confirmed(request, form, set_own_tax_data, **values, at=at)
         if not status:
-            page = "tax_data" if list_own_problems(affiliate) else "profile"
+            page = "tax_data" if list_own_problems(affiliate, settings) else "profile"
             return redirect(f"{build_url(account, page)}?saved=1")
     text = _(
         "Self-billing means: {account} writes the invoice for your commissions in your"
@@ -147,22 +148,26 @@ def tax_data(request):
         back="profile",
         status=status,
         is_saved="saved" in request.GET,
-        missing=list_obstacles(affiliate) if data is not None else [],
+        missing=list_obstacles(affiliate, settings) if data is not None else [],
     )
 
 
 def describe_obstacle(affiliate) -> tuple[str, str] | None:
     """The first thing that documents lack, and the page where to enter it."""
-    for text, url in list_obstacles(affiliate):
-        waits = pays_with_documents_only(affiliate.account, at=timezone.now())
+    account = affiliate.account
+    settings = find_document_settings(account)
+    if settings is None:
+        return None
+    for text, url in list_obstacles(affiliate, settings):
+        waits = pays_with_documents_only(settings, account.get_day(timezone.now()))
         return (f"{text} {UNPAID}" if waits else text), url
     return None
 
 
-def list_obstacles(affiliate) -> list[tuple[str, str]]:
+def list_obstacles(affiliate, settings) -> list[tuple[str, str]]:
     """What documents lack, and the pages where to enter it; what the company has to do
     last, without a page."""
-    account, found = affiliate.account, list_own_problems(affiliate)
+    account, found = affiliate.account, list_own_problems(affiliate, settings)
     pages = {DocumentProblem.NO_ADDRESS: build_url(account, "edit_profile")}
     own = [
         (str(OBSTACLES[problem]), pages.get(problem, build_url(account, "tax_data")))

@@ -1,22 +1,19 @@
 """What affiliates say about their taxes in the portal, and what documents miss."""
 
-from datetime import datetime
+from datetime import date, datetime
 
 from accounts.models.accounts import Account
 from payouts.models.documents import SupplierKind, TaxData
-from payouts.services.documents import (
-    DocumentProblem,
-    find_billing_settings,
-    list_problems,
-)
+from payouts.models.runs import PayoutSettings
+from payouts.services.documents import DocumentProblem, list_problems
 from payouts.services.tax_data import load_taxes, set_tax_data
 from tracking.models.affiliates import Affiliate
 from tracking.services.portal_access import confirm_password
 
 
-def issues_documents(account: Account) -> bool:
-    """Return whether the account issues self-billing documents."""
-    return account.payout_settings.exclude(documents_from=None).exists()
+def find_document_settings(account: Account) -> PayoutSettings | None:
+    """Return the settings of an account that issues self-billing documents."""
+    return account.payout_settings.exclude(documents_from=None).first()
 
 
 def find_own_tax_data(affiliate: Affiliate) -> TaxData | None:
@@ -58,18 +55,14 @@ def set_own_tax_data(
         )
 
 
-def pays_with_documents_only(account: Account, *, at: datetime) -> bool:
-    """Return whether payments wait for their documents."""
-    settings = find_billing_settings(account, account.get_day(at))
-    return settings is not None and settings.requires_documents
+def pays_with_documents_only(settings: PayoutSettings, day: date) -> bool:
+    """Return whether payments of a day wait for their documents."""
+    starts_on = settings.documents_from
+    return settings.requires_documents and starts_on is not None and starts_on <= day
 
 
-def list_own_problems(affiliate: Affiliate) -> list[DocumentProblem]:
-    """Return what documents of an affiliate lack; empty if the account issues none."""
-    account = affiliate.account
-    settings = account.payout_settings.exclude(documents_from=None).first()
-    if settings is None:
-        return []
+def list_own_problems(affiliate: Affiliate, settings: PayoutSettings) -> list[DocumentProblem]:
+    """Return what documents of an affiliate lack."""
     country = settings.payer_country
-    taxes = load_taxes(account, [affiliate.pk], payer_country=country)
+    taxes = load_taxes(affiliate.account, [affiliate.pk], payer_country=country)
     return list_problems(affiliate, settings, taxes)

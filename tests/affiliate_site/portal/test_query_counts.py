@@ -24,7 +24,7 @@ from tracking.services.questions import QuestionData, ask_question
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 
-MAX_STATEMENTS = 14  # of the home page four about what documents lack
+MAX_STATEMENTS = 14  # of the home page, three about what documents lack
 MANY = 15  # of each row
 
 
