@@ -97,7 +97,8 @@ class TaxRuleForm(ServiceForm):
         label="Withholding tax in percent",
         required=False,
         help_text="Of the amount without VAT. Payout runs pay so much less, and keep it"
-        " in the ledger for the tax office.",
+        " in the ledger for the tax office: only of affiliates with tax data, and only while"
+        " self-billing is switched on.",
     )
     sentence = forms.CharField(
         max_length=500,
@@ -124,7 +125,11 @@ class TaxRuleForm(ServiceForm):
 class AddTaxRulePage(AddPage):
     model = TaxRule
     button = "Save"
-    explanation = f"A rule of the same kind and country is replaced. {YOUR_DUTY}"
+    explanation = (
+        "A rule of the same kind and country is replaced. A document has the VAT of the day of"
+        " its issue, when the payment is settled; withheld is what the payout run said when it"
+        f" was confirmed. {YOUR_DUTY}"
+    )
     form_class = TaxRuleForm
     service = staticmethod(set_tax_rule)
     done_message = "The tax rule was saved."

@@ -87,6 +87,19 @@ def test_the_draft_says_what_it_withholds_and_the_payment_is_net(account, mina, 
     assert closing.movements["tax_withheld"].payable == -15
 
 
+def test_a_document_has_the_vat_of_its_issue_and_the_tax_of_the_confirmation(account, run):
+    set_rule(account, rate="20", withholding_rate=Decimal(30))
+    settle(run, at=AT)
+
+    document = account.documents.get()
+    assert (document.vat_rate, document.net, document.vat) == (
+        20,
+        Decimal("99.17"),
+        Decimal("19.83"),
+    )
+    assert document.tax_withheld == 15
+
+
 def test_files_and_answers_are_about_what_is_transferred(account, run):
     pain, csv = build_files(run, formats=["pain001", "csv"], at=AT)
     assert pain.control_sum == csv.control_sum == 104
