@@ -71,4 +71,23 @@ def test_asks_for_a_missing_sale_and_reads_the_answer(device, chromium, portal, 
     follow(page, "Sales")
     follow(page, "Why?")
     assert "Ask about a sale" in follow(page, "Ask about this sale")
+
+    for order_id in ("order-7", "order-8"):
+        scenario.create_conversion("80", external_id=order_id, at=timezone.now())
+    page.goto(f"{portal}missing/?order_id=order-8&day={day}")
+    answer = check_page(page)
+    assert "Order order-8" in answer
+    assert "Sale of" in follow(page, "See this sale")
+    page.go_back()
+    assert check_page(page) == answer
+    follow(page, "See this sale")
+    assert "Why?" in follow(page, "Sales")
+
+    staff.reload()
+    question = staff.url
+    staff.get_by_role("link", name="order-7", exact=True).click()
+    staff.wait_for_url("**/tracking/conversion/*/change/")
+    staff.go_back()
+    staff.wait_for_url(question)
+    staff.get_by_text("recorded since").wait_for()
     context.close()
