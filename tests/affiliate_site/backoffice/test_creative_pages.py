@@ -72,14 +72,6 @@ def test_adds_a_text_and_archives_it(staff_client, scenario, account, creatives_
     assert list_files(creatives_dir) == []
 
 
-@pytest.mark.parametrize("role", ["viewer", "finance"])
-def test_other_roles_only_look(staff_client, scenario, account, role):
-    client = staff_client(role)
-    assert client.get(LIST).status_code == 200
-    assert client.get(ADD).status_code == 403
-    assert client.post(ADD, {"title": "Spring"}).status_code == 403
-
-
 @pytest.mark.parametrize(
     ("name", "content", "error"),
     [

@@ -353,18 +353,8 @@ def test_applies_a_statement_to_payments_of_other_runs(staff_client, account, ru
     assert line.reload().state == "returned"
 
 
-@pytest.mark.parametrize("name", ["change", "files", "results"])
-def test_hides_runs_of_other_accounts(staff_client, other_run, name):
-    url = page_url(other_run, name)
-    assert staff_client().get(url).status_code in (302, 404)
-    if name != "change":
-        assert staff_client("manager").post(url).status_code in (403, 404)
-    assert get_lines(other_run)[0].state == "unknown"
-
-
 @pytest.mark.parametrize("name", ["files", "results"])
-def test_is_for_those_who_pay(staff_client, run, name):
-    assert staff_client("manager").get(page_url(run, name)).status_code == 403
+def test_is_for_confirmed_runs(staff_client, run, name):
     run.update_row(state="draft")
     assert staff_client().get(page_url(run, name)).status_code == 302
 
@@ -381,7 +371,6 @@ def test_changes_who_pays(staff_client, account):
     settings = get_payout_settings(account)
     assert (build_payer(settings), settings.requires_second_person) == (PAYER, True)
     assert get_entries(client, url)["payer_city"] == "Amsterdam"
-    assert staff_client("manager").get(url).status_code == 403
 
 
 def test_only_an_owner_decides_who_confirms(staff_client, account):

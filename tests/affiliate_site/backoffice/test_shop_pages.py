@@ -346,14 +346,10 @@ def test_names_what_settings_lead_to_nothing(staff_client, shop, name, entry, er
     assert shop.reload().settings == {"reference_may_be_code": False}
 
 
-@pytest.mark.parametrize(
-    ("role", "status"), [(Role.OWNER, 200), (Role.MANAGER, 403), (Role.VIEWER, 403)]
-)
-def test_only_owners_manage_shops_and_all_see_events(staff_client, shop, click, role, status):
+@pytest.mark.parametrize("role", [Role.MANAGER, Role.VIEWER])
+def test_all_staff_see_shops_and_events(staff_client, shop, click, role):
     event = deliver(shop, build_checkout(client_reference_id=click))
     client = staff_client(role=role)
-    assert client.get(reverse(ADD)).status_code == status
-    assert client.get(url_of(shop, "settings")).status_code == status
     assert client.get(url_of(shop)).status_code == 200
     assert client.get(url_of(event)).status_code == 200
 

@@ -179,16 +179,13 @@ def test_warns_of_paying_it_by_hand(staff_client, scenario):
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.MANAGER])
-def test_only_who_pays_lifts(staff_client, scenario, role):
+def test_all_staff_see_what_is_withheld(staff_client, scenario, role):
     withhold(staff_client(), draft(scenario.account))
     client = staff_client(role)
 
     page = open_affiliate(client, scenario)
 
-    url = url_of("ledgeraccount", "lift", get_balance(scenario))
     assert list_alerts(page) == [f"The EUR balance is {get_text()}"]
-    assert client.post(url).status_code == 403
-    assert scenario.account.withheld_balances.exists()
 
 
 def test_other_accounts_are_not_shown(staff_client, scenario, other_account):
@@ -196,12 +193,10 @@ def test_other_accounts_are_not_shown(staff_client, scenario, other_account):
     theirs.create_commission_type("all", 100)
     set_method(theirs.mina.affiliate)
     earn(theirs, "77")
-    client, foreign = staff_client(), get_balance(theirs)
+    client = staff_client()
     other_account.withheld_balances.create(
         affiliate=theirs.mina.affiliate, currency="EUR", created_by="staff 1"
     )
 
     url = reverse("admin:payouts_ledgeraccount_changelist")
     assert "zz-marker" not in read(client, url, is_withheld="True")
-    assert client.post(url_of("ledgeraccount", "lift", foreign)).status_code == 404
-    assert other_account.withheld_balances.exists()
