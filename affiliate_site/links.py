@@ -8,17 +8,12 @@ from django.conf import settings
 from accounts.models.accounts import Account
 from accounts.url_safety import split_url
 from tracking.models.shops import Connection
+from tracking.referral_links import append_query_parameters
 from tracking.services.portal_settings import build_portal_url
 
 WEB_SCHEMES = {"http", "https"}
 # What decides who earns: a page that is linked to must not have them already.
 TRACKING_PARAMETERS = ("ref", "tap_a", "tap_s", "sub_id", "click_id")
-
-
-def build_referral_link(landing_page: str, code: str, *, sub_id: str = "") -> str:
-    """Append `ref=<code>` as the last parameter; API clients split the link there."""
-    first = {"sub_id": sub_id} if sub_id else {}
-    return append_query_parameters(landing_page, **first, ref=code)
 
 
 def build_connection_url(connection: Connection) -> str:
@@ -89,10 +84,3 @@ def build_view_url(account: Account, token: str) -> str:
 def build_asset_link(landing_page: str, asset: str, source: str) -> str:
     """Append the asset (`tap_a`) and the source of the affiliate (`tap_s`)."""
     return append_query_parameters(landing_page, tap_a=asset, tap_s=source)
-
-
-def append_query_parameters(landing_page: str, **parameters: str) -> str:
-    parts = split_url(landing_page or f"{settings.PUBLIC_URL}/")
-    added = urlencode(parameters, quote_via=quote, safe="")
-    query = f"{parts.query}&{added}" if parts.query else added
-    return urlunsplit(parts._replace(query=query, path=parts.path or "/"))

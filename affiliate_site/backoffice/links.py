@@ -8,8 +8,9 @@ from django.urls import reverse
 from django.utils.http import content_disposition_header
 
 from affiliate_site import qr_codes
-from affiliate_site.links import build_asset_link, build_referral_link
+from affiliate_site.links import build_asset_link
 from affiliate_site.qr_codes import QrStyle
+from tracking.referral_links import build_referral_link
 
 MAX_QR_CODES = 3  # programs per page whose links have QR codes
 

@@ -23,8 +23,6 @@ from affiliate_site.browser.views import (
     refuse_prefetch,
 )
 from affiliate_site.links import (
-    append_query_parameters,
-    build_referral_link,
     find_shop_page,
 )
 from affiliate_site.page_proxies import recognize_proxy
@@ -33,6 +31,7 @@ from tracking.attribution import TrackingParameters
 from tracking.errors import TooMuchFromPages
 from tracking.models.clicks import Click
 from tracking.models.programs import Program
+from tracking.referral_links import append_query_parameters, build_referral_link
 from tracking.services.clicks import (
     SUB_ID_PATTERN,
     Visit,

@@ -9,12 +9,12 @@ from accounts.models.accounts import Account
 from accounts.url_safety import split_url
 from affiliate_site.links import (
     build_asset_link,
-    build_referral_link,
     build_short_link,
     find_shop_page,
 )
 from affiliate_site.portal.access import build_url
 from tracking.models.enrollments import LINK_COLUMNS
+from tracking.referral_links import build_referral_link
 
 LABELS = {
     "link": _("Your link"),

@@ -153,11 +153,16 @@ def describe_payment(affiliate, public_id: str) -> str:
     found = rows.filter(public_id=public_id).first() if is_id else None
     if found is None:
         return ""
-    return _("Payment {id} of {day}: {amount}").format(
+    get_day = affiliate.account.get_day
+    text = _("Payment {id} of {day}: {amount}").format(
         id=found.public_id,
-        day=long_day(affiliate.account.get_day(found.created_at)),
+        day=long_day(get_day(found.created_at)),
         amount=format_money(found.amount, found.currency),
     )
+    if found.canceled_at is None:
+        return text
+    canceled = _("It was canceled on {day}: the amount is owed to you again.")
+    return f"{text}. {canceled.format(day=long_day(get_day(found.canceled_at)))}"
 
 
 def refuse_unprintable(request, error: Unprintable):

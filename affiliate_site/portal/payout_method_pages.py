@@ -23,6 +23,7 @@ from payouts.payout_details import DETAIL_NAMES, mask_details
 from payouts.services.own_payout_methods import (
     OWN_KINDS,
     get_own_method,
+    list_own_methods,
     make_own_method_primary,
     remove_own_method,
     set_own_method,
@@ -55,6 +56,14 @@ MISSING = {
     "email": gettext_lazy("Enter the e-mail address of your account there."),
     "country": WRONG["country"],
     "routing_number": gettext_lazy("Enter the routing number or the BIC of the bank."),
+}
+
+
+NEEDED: dict[str, Any] = {
+    PayoutMethodKind.WISE: gettext_lazy(
+        "Enter the e-mail address of your account at Wise, or its recipient ID: one of them is"
+        " enough."
+    ),
 }
 
 
@@ -196,11 +205,11 @@ def set_method(request, kind: str):
 
 
 def describe_present(affiliate, kind: str) -> str:
-    """What a new account replaces; empty if there is none of this kind."""
+    """What a new account replaces; what is needed if there is none of this kind."""
     try:
         method = get_own_method(affiliate, kind)
     except PayoutMethodNotFound:
-        return ""
+        return str(NEEDED.get(kind, ""))
     return _("Now: {method}. What you enter replaces it.").format(
         method=mask_details(kind, method.details)
     )
@@ -217,10 +226,32 @@ def make_primary(request, kind: str):
 def remove_method(request, kind: str):
     """Remove a payout method."""
     title = _("Remove {method}").format(method=KINDS.get(kind, ""))
-    return confirm_change(request, kind, remove_own_method, title, _("Remove"))
+    return confirm_change(request, kind, remove_own_method, title, _("Remove"), describe_removal)
 
 
-def confirm_change(request, kind: str, service, title: str, button: str):
+def describe_account(affiliate, method) -> str:
+    """The account of a method, without its whole number."""
+    return mask_details(method.kind, method.details)
+
+
+def describe_removal(affiliate, method) -> str:
+    """What becomes of the money if an affiliate removes the method."""
+    account = describe_account(affiliate, method)
+    if not method.is_primary:
+        return account
+    others = [each for each in list_own_methods(affiliate) if each != method]
+    if not others:
+        text = _(
+            "{method}. You have chosen it for your payments: without it you are not paid until you"
+            " add another method. What you have earned stays yours."
+        )
+        return text.format(method=account)
+    text = _("{method}. You have chosen it for your payments: without it you are paid by {other}.")
+    following = f"{KINDS[others[0].kind]} {mask_details(others[0].kind, others[0].details)}"
+    return text.format(method=account, other=following)
+
+
+def confirm_change(request, kind: str, service, title: str, button: str, describe=describe_account):
     """Change a method of the affiliate after the password was entered."""
     try:
         method = get_own_method(request.affiliate, kind)
@@ -231,7 +262,7 @@ def confirm_change(request, kind: str, service, title: str, button: str):
         status = run_confirmed(request, form, service, kind=kind, at=timezone.now())
         if not status:
             return redirect_to_payments(request)
-    text = mask_details(kind, method.details)
+    text = describe(request.affiliate, method)
     return show_form(request, title, form, button, text=text, status=status)
 
 

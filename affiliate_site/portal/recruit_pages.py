@@ -73,7 +73,7 @@ def recruits(request):
 def download_recruits(request, *, with_sales: bool):
     """All recruits, as the page shows them."""
     found = list_recruits(request.affiliate, with_sales=with_sales, limit=MAX_RECRUITS_OF_FILE)
-    columns = [Column(_("First name")), Column(_("Sales"), NUMBER)]
+    columns = [Column(_("First name")), Column(_("Sales of all time"), NUMBER)]
     shown = columns if with_sales else columns[:1]
     rows = [row[: len(shown)] for row in found.newest]
     day = request.account.get_day(timezone.now())

@@ -18,13 +18,14 @@ from affiliate_site.portal.earnings import (
 )
 from affiliate_site.portal.periods import PeriodChoiceForm
 from affiliate_site.portal.tables import MAX_ID, build_query, download_all
+from payouts.models.commissions import CommissionKind
 from payouts.services.figures import filter_state, is_of_days
 from payouts.services.undone_imports import hide_undone_commissions
 
 PAGE_SIZE = 50
 FILE_COLUMNS = (
-    *(_("Day"), _("What"), _("Order"), _("State")),
-    *(_("You earn"), _("Currency"), _("On hold until")),
+    *(_("Day"), _("What"), _("Program"), _("Order"), _("State")),
+    *(_("Amount of the sale"), _("You earn"), _("Currency"), _("On hold until")),
 )
 
 
@@ -44,6 +45,7 @@ def sales(request):
     rows = select_rows(affiliate, form, at=at)
     if "file" in request.GET:
         list_values = partial(list_file_values, request, at=at)
+        rows = rows.select_related("conversion__program", "bonus__program")
         return download_all(request, "sales", FILE_COLUMNS, rows, list_values)
     before = request.GET.get("before", "")
     if before.isascii() and before.isdigit():
@@ -82,11 +84,24 @@ def list_file_values(request, rows, *, at):
     found = list_earnings(request.affiliate, rows, request.portal.order_ids, at=at)
     return [
         (
-            *(each.day, str(each.what), each.order_id, str(each.state_label)),
+            *(each.day, str(each.what), get_program(each.commission), each.order_id),
+            *(str(each.state_label), find_sale_amount(each.commission)),
             *(each.commission.amount, each.commission.currency, each.due_on),
         )
         for each in found
     ]
+
+
+def get_program(commission) -> str:
+    """The title of the program of a sale or bonus."""
+    return str((commission.conversion or commission.bonus).program.title)
+
+
+def find_sale_amount(commission):
+    """What the commission was calculated from; None of a bonus and of a recruit's sale,
+    which is not shown."""
+    is_own = commission.kind == CommissionKind.REGULAR
+    return commission.sub_amount if is_own else None
 
 
 @portal_page()

@@ -12,7 +12,7 @@ from affiliate_site.cells import BYTE_ORDER_MARK
 from affiliate_site.pdf import find_weasyprint, write_pdf
 from affiliate_site.portal.earnings import find_order_id
 from affiliate_site.portal.formats import choose_csv_format, format_money
-from affiliate_site.statement_totals import MAX_LINES, add_up_rows, choose_period
+from affiliate_site.statement_totals import MAX_LINES, PERIODS, add_up_rows, choose_period
 from payouts.services.statements import (
     CurrencyStatement,
     MovementKind,
@@ -109,7 +109,9 @@ def render_csv(statement: Statement, order_ids: str) -> bytes:
 
 def format_day(day: Any) -> str:
     """A day as the language writes it; the months and years of totals as they are."""
-    return write_day(day, "medium") if isinstance(day, date) else f"{day}"
+    text = str(day)
+    is_day = len(text) == PERIODS[0]
+    return write_day(date.fromisoformat(text), "medium") if is_day else text
 
 
 def build_section(

@@ -5,7 +5,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.conf import settings
 
-from affiliate_site.links import build_asset_link, build_referral_link
+from affiliate_site.links import build_asset_link
+from tracking.referral_links import build_referral_link
 
 SHOP = "https://shop.example.net/"
 

@@ -10,6 +10,7 @@ from tracking.models.affiliates import Affiliate
 from tracking.models.enrollments import Enrollment
 from tracking.models.portal import Notice
 from tracking.models.programs import Program
+from tracking.referral_links import build_referral_link
 from tracking.services.mails import queue_mail, use_language_of
 from tracking.services.portal_notices import wants_notice
 from tracking.services.portal_settings import (
@@ -19,6 +20,17 @@ from tracking.services.portal_settings import (
 )
 
 DECISION_MAIL = "enrollment"
+
+
+def describe_links(program: Program, enrollment: Enrollment) -> str:
+    """The referral link, and the page of the portal that has all links."""
+    account = enrollment.account
+    url = build_portal_url(account, "links/")
+    code = account.referral_codes.filter(enrollment=enrollment).first()
+    if code is None or not program.landing_page:
+        return url
+    link = build_referral_link(program.landing_page, code.code)
+    return f"{link}\n\n" + _("All your links are at {url}").format(url=url)
 
 
 def queue_decision_mail(
@@ -42,7 +54,7 @@ def queue_decision_mail(
         if enrollment.approved:
             subject = _("You take part in {program}")
             text = _("{account} has approved you for the program {program}. Your link is here:")
-            end = build_portal_url(account, "links/")
+            end = describe_links(program, enrollment)
         else:
             subject = _("About your application for {program}")
             text = _("You do not take part in the program {program}.")

@@ -8,7 +8,7 @@ from affiliate_site.api.representations.base import (
     Text,
     Time,
 )
-from affiliate_site.links import build_referral_link
+from tracking.referral_links import build_referral_link
 
 
 class ProgramSummaryRepresentation(Representation):

@@ -12,8 +12,8 @@ from affiliate_site.backoffice.form_pages import AddPage, FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_day
 from affiliate_site.backoffice.object_pages import find_neighbors, label_status
 from affiliate_site.backoffice.theme import get_object_url
-from affiliate_site.links import build_referral_link
 from tracking.models.prospects import Prospect
+from tracking.referral_links import build_referral_link
 from tracking.services.prospects import (
     ProspectData,
     create_prospect,

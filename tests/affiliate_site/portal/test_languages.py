@@ -213,10 +213,11 @@ def test_files_have_the_titles_of_the_language(mina, portal, sale):
     response = mina.get(f"{portal}sales/?file=sales", **GERMAN)
     first, row = response.getvalue().decode("utf-8-sig").splitlines()
     assert first.replace('"', "") == (
-        "Tag;Was;Bestellung;Status;Sie verdienen;Währung;Zurückgehalten bis"
+        "Tag;Was;Programm;Bestellung;Status;Betrag des Verkaufs;Sie verdienen;Währung;"
+        "Zurückgehalten bis"
     )
     cells = row.split(";")
-    assert (cells[1], cells[4]) == ('"Verkauf"', "1250,5")
+    assert (cells[1], cells[6]) == ('"Verkauf"', "1250,5")
 
 
 @pytest.mark.parametrize(

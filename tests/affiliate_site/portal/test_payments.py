@@ -11,6 +11,7 @@ from django.utils import timezone
 from accounts.services.rate_limits import RateLimit
 from affiliate_site.portal import payment_pages, statement_files, throttling
 from affiliate_site.portal_sessions import COOKIE
+from payouts.services.payments import cancel_payment
 from tests.document_scenario import set_rule, set_taxes, settle, switch_on
 from tests.latin_fonts import use_latin_fonts
 from tests.payout_scenario import CONFIRMED_AT, Paid, create_run
@@ -136,6 +137,10 @@ def test_a_statement_names_its_payment_and_leads_to_sales(mina, portal, scenario
     assert f'<a href="{portal}sales/{sale.pk}/">Commission</a>' in page
     assert f'<td>Payment</td><td class="id">{own.public_id}</td>' in page
     assert f'<p><a href="{portal}payments/">All payments</a></p>' in page
+    cancel_payment(scenario.account, payment_id=own.public_id, at=own.created_at)
+    page = read(mina.get(f"{url}&payment={own.public_id}"))
+    canceled = "12.50 EUR. It was canceled on 5 April 2026: the amount is owed to you again."
+    assert canceled in page
     for other in (foreign.public_id, "", "x%00"):
         page = read(mina.get(f"{url}&payment={other}"))
         assert "<p>Payment" not in page

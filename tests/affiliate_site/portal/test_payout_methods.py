@@ -181,6 +181,9 @@ def test_makes_another_method_primary_and_removes_it(mina, account, url, affilia
     mina.post(f"{url}wise/primary/", confirmed)
     assert list_methods(affiliate) == [("paypal", False), ("wise", True)]
 
+    page = read(mina.get(f"{url}wise/remove/"))
+    assert "chosen it for your payments: without it you are paid by PayPal" in page
+    assert "chosen it for your payments" not in read(mina.get(f"{url}paypal/remove/"))
     mina.post(f"{url}wise/remove/", confirmed)
     assert list_methods(affiliate) == [("paypal", True)]
     event = account.audit_log.get(kind="payout_method.removed")
@@ -190,6 +193,9 @@ def test_makes_another_method_primary_and_removes_it(mina, account, url, affilia
     )
     assert account.mails.filter(kind="payout_change").count() == 4
 
+    page = read(mina.get(f"{url}paypal/remove/"))
+    assert "without it you are not paid until you add another method" in page
+    assert "or its recipient ID: one of them is enough." in read(mina.get(f"{url}wise/"))
     mina.post(f"{url}paypal/remove/", confirmed)
     assert list_methods(affiliate) == []
 

@@ -32,8 +32,8 @@ def test_shows_the_link_the_recruits_and_the_sums(mina, account, portal, recruit
     assert read_main(response) == (
         "Tell others Your link for new affiliates Send it to people who may want to"
         " take part. If they apply by this link, you earn from their sales, too. Link"
-        " Copy You earn from the sales of your recruits Level 1: recruited by you"
-        " 2.00 EUR Your recruits First"
+        " Copy You earn from the sales of your recruits Of all time, with what waits for"
+        " approval. Level 1: recruited by you 2.00 EUR Your recruits First"
         " name Eve Nils Download all of them as CSV"
     )
     link = f"{settings.PUBLIC_URL}/partners/{account.slug}/apply/?by=minakessler"
@@ -53,7 +53,7 @@ def test_shows_their_sales_if_the_account_allows(mina, account, portal, recruits
     changes = {"shows_recruit_sales": True}
     update_portal_settings(account, changes=changes, at=timezone.now())
     page = read_main(mina.get(f"{portal}recruits/"))
-    assert "First name Sales Eve 0 sales Nils 1 sale" in page
+    assert "First name Sales of all time Eve 0 sales Nils 1 sale" in page
     assert "zz" not in page.casefold()
 
 

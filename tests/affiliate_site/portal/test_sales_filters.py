@@ -81,13 +81,14 @@ def test_downloads_what_is_filtered(mina, portal, sales, monkeypatch):
     name = 'attachment; filename="sales-2026-03-20.csv"'
     assert response["Content-Disposition"] == name
     assert read_file(response) == [
-        '"Day","What","Order","State","You earn","Currency","On hold until"',
-        '"2026-03-20","Sale","on_hold","On hold",10,"EUR","2026-04-19"',
-        '"2026-03-20","Sale","due","Due",10,"EUR",',
-        '"2026-03-20","Sale","removed","Removed",10,"EUR",',
-        '"2026-03-20","Sale","disapproved","Disapproved",10,"EUR",',
-        '"2026-03-20","Sale","pending","Waits for approval",10,"EUR",',
-        '"2026-03-20","Sale","paid","Paid",10,"EUR",',
+        '"Day","What","Program","Order","State","Amount of the sale","You earn","Currency",'
+        '"On hold until"',
+        '"2026-03-20","Sale","Harbor Lamp Partners","on_hold","On hold",100,10,"EUR","2026-04-19"',
+        '"2026-03-20","Sale","Harbor Lamp Partners","due","Due",100,10,"EUR",',
+        '"2026-03-20","Sale","Harbor Lamp Partners","removed","Removed",100,10,"EUR",',
+        '"2026-03-20","Sale","Harbor Lamp Partners","disapproved","Disapproved",100,10,"EUR",',
+        '"2026-03-20","Sale","Harbor Lamp Partners","pending","Waits for approval",100,10,"EUR",',
+        '"2026-03-20","Sale","Harbor Lamp Partners","paid","Paid",100,10,"EUR",',
     ]
 
 

@@ -311,15 +311,17 @@ def list_texts(account):
 
 
 def test_mails_each_decision_once(account, program, nora):
+    program.update_row(landing_page="https://harbor.example.org/?a=1")
     for hours, approved in enumerate((True, True, False, True)):
         decide(account, program, nora, approved, hours=hours)
-    name = account.name
+    name, code = account.name, account.referral_codes.get(enrollment__affiliate=nora).code
     approval = (
         EMAIL,
         "You take part in Harbor Lamps",
         f"Hello Nora,\n\n{name} has approved you for the program Harbor Lamps. Your"
         " link is here:\n"
-        f"http://127.0.0.1:8000/partners/{account.slug}/links/\n",
+        f"https://harbor.example.org/?a=1&ref={code}\n\n"
+        f"All your links are at http://127.0.0.1:8000/partners/{account.slug}/links/\n",
     )
     refusal = (
         EMAIL,
