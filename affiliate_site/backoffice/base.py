@@ -27,7 +27,7 @@ from affiliate_site.backoffice.audit_sentences import LOGGED_MODELS
 from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.lists.chips import list_chips
-from affiliate_site.backoffice.lists.columns import ACCOUNT, ListColumn, as_column
+from affiliate_site.backoffice.lists.columns import ACCOUNT, as_column
 from affiliate_site.backoffice.lists.exports import export_csv
 from affiliate_site.backoffice.lists.long_lists import (
     RowNumber,
@@ -38,6 +38,7 @@ from affiliate_site.backoffice.lists.long_lists import (
 )
 from affiliate_site.backoffice.lists.saved_views import SavedViewsMixin
 from affiliate_site.backoffice.lists.xlsx_exports import export_xlsx
+from affiliate_site.columns import Column, load_columns
 
 __all__ = [
     "ReadOnlyBackOfficeAdmin",
@@ -55,7 +56,7 @@ IMPORT_PERMISSION = "tracking.add_tableimport"
 
 
 class PreparedChangeList(ChangeList):
-    """A list whose page prepares its rows before they are rendered."""
+    """A list whose columns look up what they show of its rows."""
 
     is_order_ignored = False  # the rows are too many for it
 
@@ -66,7 +67,10 @@ class PreparedChangeList(ChangeList):
     def get_results(self, request):
         self.request = request
         super().get_results(request)
-        self.model_admin.prepare_rows(request, list(self.result_list))
+        columns = [it for it in self.list_display if isinstance(it, Column)]
+        rows = list(self.result_list)
+        load_columns(columns, request, rows)
+        self.count_on_page = len(rows)
 
     def get_queryset(self, request, exclude_parameters=None):
         """Sort a long list by columns with an index only (list_order.py)."""
@@ -95,7 +99,7 @@ class PreparedChangeList(ChangeList):
 
     @cached_property
     def row_number(self) -> RowNumber:
-        number = len(self.result_list)
+        number = self.count_on_page
         if self.page_num == 1 and number < self.list_per_page:
             return RowNumber(number)
         return count_rows(self.queryset, self.request.user.account)
@@ -161,7 +165,7 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     warn_unsaved_form = True
     compressed_fields = True
     empty_value_display = EMPTY_VALUE
-    columns: tuple[str | ListColumn, ...] = ()  # of the list and of exports
+    columns: tuple[str | Column, ...] = ()  # of the list and of exports
     import_kind = ""  # of a table whose rows the list would show
     add_title = ""  # of the button that adds a row, by default “Add …”
     manage_permission = ""  # for actions with `permissions=["manage"]`
@@ -172,7 +176,7 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     def has_manage_permission(self, request):
         return request.user.has_perm(self.manage_permission)
 
-    def get_columns(self, request) -> Sequence[str | ListColumn]:
+    def get_columns(self, request) -> Sequence[str | Column]:
         """The columns of the list and of exports, without the account."""
         return self.columns
 
@@ -181,7 +185,7 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
         columns = map(as_column, self.get_columns(request))
         return [it if it.show else it.name for it in columns if it.is_listed]
 
-    def get_export_columns(self, request) -> list[ListColumn]:
+    def get_export_columns(self, request) -> list[Column]:
         account = [ACCOUNT] if request.user.is_superuser else []
         columns = map(as_column, self.get_columns(request))
         return [*account, *(it for it in columns if it.is_exported)]
@@ -204,9 +208,6 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     def format_sums(self, rows) -> tuple[str, int]:
         """The sums of the amounts of these rows per currency, and their number."""
         return sum_amounts(rows, self.amount_column)
-
-    def prepare_rows(self, request, rows):
-        """Add to the rows of one page what their columns need; overridden by pages."""
 
     @property
     def empty_state(self) -> str:

@@ -25,6 +25,7 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
 )
 from affiliate_site.backoffice.theme import get_object_url
+from affiliate_site.columns import Column, Table
 from payouts.models.commissions import Commission
 
 FILTERS_VAR = "_changelist_filters"
@@ -33,29 +34,13 @@ Posting = tuple[datetime, str, str | None]  # its time, its text, who caused it
 LINK_TEMPLATE = '<a class="details-link" href="{}">{}</a>'
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of a table; amounts are aligned to the right."""
-
-    title: str
-    is_amount: bool = False
-
-
-@dataclass(frozen=True)
-class Section:
+@dataclass(frozen=True, kw_only=True)
+class Section(Table):
     """A titled part of a page: notes, facts without empty values, and a table."""
 
-    title: str
     facts: Sequence[tuple[str, Any]] = ()
     notes: Sequence[str] = ()
-    columns: Sequence[Column] = ()
-    rows: Sequence[Sequence[Any]] = ()
     lines: str = ""  # lines of text as HTML
-
-    @property
-    def cells(self) -> list[list[tuple[Column, Any]]]:
-        """The rows, each value with its column."""
-        return [list(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
 @dataclass(frozen=True)
@@ -237,10 +222,12 @@ def build_history(
     lines.sort(key=lambda line: line[0])
     return Section(
         "History",
-        columns=(Column("Time"), Column("What"), Column("Who")),
-        rows=[
-            (format_datetime(at), text, describe_actor(actor, names)) for at, text, actor in lines
-        ],
+        columns=(
+            Column("Time", lambda line: format_datetime(line[0])),
+            Column("What", lambda line: line[1]),
+            Column("Who", lambda line: describe_actor(line[2], names)),
+        ),
+        rows=lines,
     )
 
 

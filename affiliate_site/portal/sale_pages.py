@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from affiliate_site.columns import Column
 from affiliate_site.portal.access import build_url, portal_page, show
 from affiliate_site.portal.earnings import (
     STATES,
@@ -23,8 +24,13 @@ from payouts.services.undone_imports import hide_undone_commissions
 
 PAGE_SIZE = 50
 FILE_COLUMNS = (
-    *(_("Day"), _("What"), _("Order"), _("State")),
-    *(_("You earn"), _("Currency"), _("On hold until")),
+    Column(_("Day"), lambda it: it.day),
+    Column(_("What"), lambda it: it.what),
+    Column(_("Order"), lambda it: it.order_id),
+    Column(_("State"), lambda it: it.state_label),
+    Column(_("You earn"), lambda it: it.commission.amount),
+    Column(_("Currency"), lambda it: it.commission.currency),
+    Column(_("On hold until"), lambda it: it.due_on),
 )
 
 
@@ -43,8 +49,8 @@ def sales(request):
     form = SalesForm(request.GET)
     rows = select_rows(affiliate, form, at=at)
     if "file" in request.GET:
-        list_values = partial(list_file_values, request, at=at)
-        return download_all(request, "sales", FILE_COLUMNS, rows, list_values)
+        load = partial(list_earnings, affiliate, order_ids=request.portal.order_ids, at=at)
+        return download_all(request, "sales", FILE_COLUMNS, rows, load)
     before = request.GET.get("before", "")
     if before.isascii() and before.isdigit():
         rows = rows.filter(pk__lt=min(int(before[:20]), MAX_ID))
@@ -75,18 +81,6 @@ def select_rows(affiliate, form: SalesForm, *, at):
     if form.is_valid() and (state := form.cleaned_data["state"]):
         rows = filter_state(account, rows, state, at=at)
     return rows.select_related("conversion", "bonus").order_by("-id")
-
-
-def list_file_values(request, rows, *, at):
-    """The values of the file."""
-    found = list_earnings(request.affiliate, rows, request.portal.order_ids, at=at)
-    return [
-        (
-            *(each.day, str(each.what), each.order_id, str(each.state_label)),
-            *(each.commission.amount, each.commission.currency, each.due_on),
-        )
-        for each in found
-    ]
 
 
 @portal_page()

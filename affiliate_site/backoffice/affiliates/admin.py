@@ -1,8 +1,9 @@
 """The pages of affiliates, program affiliates and groups."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
+from typing import Any, NamedTuple
 
 from django.contrib import admin
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
@@ -55,13 +56,7 @@ from affiliate_site.backoffice.formatters import (
     keep_amounts_together,
 )
 from affiliate_site.backoffice.links import get_qr_code_response, render_links
-from affiliate_site.backoffice.lists.columns import (
-    PERSON,
-    PROGRAM_TITLE,
-    ListColumn,
-    SumsSource,
-    build_status_column,
-)
+from affiliate_site.backoffice.lists.columns import PERSON, PROGRAM_TITLE, build_status_column
 from affiliate_site.backoffice.lists.date_filters import (
     ActiveFilter,
     ApplicationDateFilter,
@@ -96,6 +91,7 @@ from affiliate_site.backoffice.object_pages import (
 from affiliate_site.backoffice.payouts.document_pages import SetTaxDataPage
 from affiliate_site.backoffice.payouts.minimum_pages import SetOwnMinimumPage
 from affiliate_site.backoffice.payouts.report_pages import statement_view
+from affiliate_site.columns import Column, SumsSource
 from affiliate_site.qr_codes import get_link_style
 from payouts.services.statistics import calculate_performance
 from payouts.statistics import get_last_days
@@ -121,7 +117,43 @@ class RowChoicesView(AutocompleteJsonView):
         return super().serialize_result(obj, to_field_name) | {"text": label_row(obj)}
 
 
-def label_approvals(affiliate) -> str:
+class AffiliateFacts(NamedTuple):
+    """What the list shows of an affiliate in addition."""
+
+    performance: Any  # None if it is not known
+    found_by: Sequence[str]  # other texts with the words of the search
+    approvals: list[bool | None]  # in its programs
+
+
+def find_affiliate_facts(request, rows) -> dict[int, AffiliateFacts]:
+    """The facts of affiliates; operators see statistics if all rows are of one account."""
+    at, accounts = timezone.now(), {row.account_id: row.account for row in rows}
+    performance, enrollments = {}, []
+    if len(accounts) == 1:
+        (account,) = accounts.values()
+        default = get_last_days(STATISTICS_DAYS, account.get_day(at))
+        slug = request.GET.get(EnrolledProgramFilter.parameter_name)
+        program = account.programs.filter(slug=slug).first() if slug else None
+        performance = calculate_performance(
+            account,
+            [row.pk for row in rows],
+            find_active_period(request) or default,
+            program=program and program.pk,
+            at=at,
+        )
+        enrollments = list_search_codes(account, rows)
+    found_by = list_hidden_matches(rows, enrollments, request.GET.get(SEARCH_VAR, ""))
+    return {
+        row.pk: AffiliateFacts(
+            performance.get(row.pk),
+            found_by.get(row.pk, ()),
+            [approved for pk, approved, *_ in enrollments if pk == row.pk],
+        )
+        for row in rows
+    }
+
+
+def label_approvals(affiliate, facts: AffiliateFacts) -> str:
     """Labels of the approval statuses, with the number of programs if several."""
     if affiliate.deleted_at:
         return REMOVED_LABEL
@@ -131,57 +163,57 @@ def label_approvals(affiliate) -> str:
             f"{status.capitalize()}{f' ({n})' if n > 1 else ''}",
         )
         for approved, status in APPROVAL_STATUSES.items()
-        if (n := affiliate.approvals.count(approved))
+        if (n := facts.approvals.count(approved))
     )
 
 
-def count_approvals(affiliate) -> str:
+def count_approvals(affiliate, facts: AffiliateFacts) -> str:
     """The number of programs per approval status."""
     if affiliate.deleted_at:
         return f"Removed {format_datetime(affiliate.deleted_at)}"
     counts = [
-        f"{affiliate.approvals.count(approved)} {status}"
+        f"{facts.approvals.count(approved)} {status}"
         for approved, status in APPROVAL_STATUSES.items()
-        if approved in affiliate.approvals
+        if approved in facts.approvals
     ]
     return ", ".join(counts) or EMPTY_VALUE
 
 
-def rename(column: str | ListColumn, titles: dict[str, str]) -> str | ListColumn:
+def rename(column: str | Column, titles: dict[str, str]) -> str | Column:
     """A column with other words at the end of its title."""
     for end, title in titles.items():
-        if isinstance(column, ListColumn) and column.title.endswith(end):
+        if isinstance(column, Column) and column.title.endswith(end):
             return replace(column, title=f"{column.title.removesuffix(end)}{title}")
     return column
 
 
-def build_totals_column(name: str, title: str) -> ListColumn:
+def build_totals_column(name: str, title: str) -> Column:
     """A column of the statistics with amounts, of one currency or several."""
 
-    def get_sums(affiliate):
-        return getattr(affiliate.performance, name, {})
+    def get_sums(affiliate, facts):
+        return getattr(facts.performance, name, {})
 
-    def show(affiliate):
-        if affiliate.performance is None:
+    def show(affiliate, facts):
+        if facts.performance is None:
             return EMPTY_VALUE
-        return keep_amounts_together(format_totals(get_sums(affiliate)))
+        return keep_amounts_together(format_totals(get_sums(affiliate, facts)))
 
-    return ListColumn(name, title, show, export=SumsSource(get_sums))
+    return Column(title, show, name=name, load=find_affiliate_facts, export=SumsSource(get_sums))
 
 
-NAME_AND_EMAIL = ListColumn(
-    "person",
+NAME_AND_EMAIL = Column(
     "Name and e-mail",
     lambda row: format_html(
         '{} <span class="subtext">{}</span>', get_full_name(row), row.email or ""
     ),
+    name="person",
     order="lastname",
     is_exported=False,
 )
-FOUND_BY = ListColumn(
-    "found_by",
+FOUND_BY = Column(
     "Found by",
-    lambda row: ", ".join(row.found_by) or EMPTY_VALUE,
+    lambda row, it: ", ".join(it.found_by) or EMPTY_VALUE,
+    load=find_affiliate_facts,
     is_exported=False,
 )
 
@@ -216,38 +248,46 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         "slug",
         NAME_AND_EMAIL,
         FOUND_BY,
-        ListColumn("name", "Name", export=get_full_name, is_listed=False),
-        ListColumn("email", is_listed=False),
-        ListColumn(
-            "group_title",
+        Column("Name", export=get_full_name, is_listed=False),
+        Column(name="email", is_listed=False),
+        Column(
             "Group",
             lambda row: row.group.title if row.group else EMPTY_VALUE,
+            name="group_title",
             order="group__title",
             export="group__title",
         ),
-        ListColumn("status_labels", "Status", label_approvals, export=count_approvals),
-        ListColumn(
-            "clicks",
+        Column(
+            "Status",
+            label_approvals,
+            name="status_labels",
+            load=find_affiliate_facts,
+            export=count_approvals,
+        ),
+        Column(
             f"Clicks, {LAST_DAYS}",
-            lambda row: row.performance.clicks if row.performance else EMPTY_VALUE,
+            lambda row, it: it.performance.clicks if it.performance else EMPTY_VALUE,
+            load=find_affiliate_facts,
+            name="clicks",
             is_count=True,
         ),
-        ListColumn(
-            "conversions",
+        Column(
             f"Conversions, {LAST_DAYS}",
-            lambda row: row.performance.conversions if row.performance else EMPTY_VALUE,
+            lambda row, it: it.performance.conversions if it.performance else EMPTY_VALUE,
+            load=find_affiliate_facts,
+            name="conversions",
             is_count=True,
         ),
         build_totals_column("revenue", f"Revenue, {LAST_DAYS}"),
         build_totals_column("balance_due", BALANCE_TITLE),
-        ListColumn(
-            "joined_on",
+        Column(
             "Created",
             lambda row: timezone.localdate(row.created_at),
+            name="joined_on",
             order="created_at",
             is_exported=False,
         ),
-        ListColumn("created_at", is_listed=False),
+        Column(name="created_at", is_listed=False),
     )
     search_fields = ("slug__exact", "email_folded__exact")
     search_help_text = AFFILIATE_SEARCH_HELP
@@ -336,29 +376,6 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
             titles[LAST_DAYS] = f"{titles.get(LAST_DAYS, LAST_DAYS)}, in the program"
             titles[BALANCE_TITLE] = f"{BALANCE_TITLE}, all programs"
         return [rename(each, titles) for each in columns if is_search or each is not FOUND_BY]
-
-    def prepare_rows(self, request, rows):
-        """Add the statistics; operators see them if all rows are of one account."""
-        at, accounts = timezone.now(), {row.account_id: row.account for row in rows}
-        performance, enrollments = {}, []
-        if len(accounts) == 1:
-            (account,) = accounts.values()
-            default = get_last_days(STATISTICS_DAYS, account.get_day(at))
-            slug = request.GET.get(EnrolledProgramFilter.parameter_name)
-            program = account.programs.filter(slug=slug).first() if slug else None
-            performance = calculate_performance(
-                account,
-                [row.pk for row in rows],
-                find_active_period(request) or default,
-                program=program and program.pk,
-                at=at,
-            )
-            enrollments = list_search_codes(account, rows)
-        found_by = list_hidden_matches(rows, enrollments, request.GET.get(SEARCH_VAR, ""))
-        for row in rows:
-            row.performance = performance.get(row.pk)
-            row.found_by = found_by.get(row.pk, ())
-            row.approvals = [approved for pk, approved, *_ in enrollments if pk == row.pk]
 
 
 @admin.register(Enrollment)
@@ -475,6 +492,15 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
         return run_admin_action(self, request, rows, admin_action)
 
 
+def count_members(request, groups) -> dict[int, int]:
+    """The number of affiliates of groups that have some, as on the page of a group."""
+    members = Affiliate.objects.not_deleted().filter(
+        account__in={row.account_id for row in groups},
+        group__in=[row.pk for row in groups],
+    )
+    return dict(members.order_by().values_list("group").annotate(Count("pk")))
+
+
 @admin.register(AffiliateGroup)
 class AffiliateGroupAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Groups of affiliates with their own commission rates."""
@@ -486,28 +512,18 @@ class AffiliateGroupAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     columns = (
         "title",
         "public_id",
-        ListColumn(
-            "member_count",
+        Column(
             "Affiliates",
-            lambda group: f"{group.member_count:,}",
-            export=attrgetter("member_count"),
+            lambda group, count: f"{count or 0:,}",
+            name="member_count",
+            load=count_members,
+            export=lambda group, count: count or 0,
         ),
         "created_at",
     )
     search_fields = ("title__exact", "public_id__exact")
     search_help_text = "Search by ID or title"
     ordering = ("title", "id")
-
-    def prepare_rows(self, request, rows):
-        """Add the number of affiliates, as on the page of a group."""
-        members = Affiliate.objects.not_deleted().filter(
-            account__in={row.account_id for row in rows},
-            group__in=[row.pk for row in rows],
-        )
-        counts = members.order_by().values_list("group").annotate(Count("pk"))
-        by_group = dict(counts)
-        for row in rows:
-            row.member_count = by_group.get(row.pk, 0)
 
     def get_object_title(self, row):
         return row.title

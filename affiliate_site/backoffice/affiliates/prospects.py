@@ -11,15 +11,12 @@ from affiliate_site.backoffice.affiliates.prospect_pages import (
 )
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.formatters import REMOVED_LABEL, format_datetime
-from affiliate_site.backoffice.lists.columns import (
-    DELETED_AT,
-    PROGRAM_TITLE,
-    ListColumn,
-)
+from affiliate_site.backoffice.lists.columns import DELETED_AT, PROGRAM_TITLE
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import GroupFilter, ProgramFilter
 from affiliate_site.backoffice.lists.state_filters import DeletedFilter, PromotedFilter
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
+from affiliate_site.columns import Column
 from tracking.models.prospects import Prospect
 
 
@@ -42,12 +39,8 @@ class ProspectAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         *("firstname", "lastname", "email"),
         PROGRAM_TITLE,
         "signup_source",
-        ListColumn(
-            "created",
-            "Created at",
-            label_creation,
-            order="created_at",
-            export="created_at",
+        Column(
+            "Created at", label_creation, name="created", order="created_at", export="created_at"
         ),
         "promoted_at",
         DELETED_AT,

@@ -1,6 +1,7 @@
 """The pages of shops, and of the events that they sent."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.contrib import admin
 from django.core.exceptions import BadRequest
@@ -27,17 +28,45 @@ from affiliate_site.backoffice.connections.event_pages import (
     run_again,
 )
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
-from affiliate_site.backoffice.lists.columns import (
-    PROGRAM_TITLE,
-    ListColumn,
-    build_status_column,
-)
+from affiliate_site.backoffice.lists.columns import PROGRAM_TITLE, build_status_column
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import MAX_CHOICES, FormFilter
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
+from affiliate_site.columns import Column
 from tracking.models.shops import Connection, ShopEvent
 
 A_DAY = timedelta(days=1)
+
+
+class EventCounts(NamedTuple):
+    """The events of a shop."""
+
+    today: int  # in 24 hours
+    failed: int
+    last_at: datetime | None
+
+
+def count_events(request, rows) -> dict[int, EventCounts]:
+    events = ShopEvent.objects.filter(
+        account__in={row.account_id for row in rows}, connection__in=rows
+    ).order_by()
+    since = timezone.now() - A_DAY
+    today, failed = (
+        dict(found.values_list("connection").annotate(Count("pk")))
+        for found in (events.filter(created_at__gte=since), events.failed())
+    )
+    newest = ShopEvent.objects.filter(
+        account=OuterRef("account"), connection=OuterRef("pk")
+    ).order_by("-created_at", "-id")
+    last = dict(
+        Connection.objects.filter(pk__in=[row.pk for row in rows])
+        .annotate(last=Subquery(newest.values("created_at")[:1]))
+        .values_list("pk", "last")
+    )
+    return {
+        pk: EventCounts(today.get(pk, 0), failed.get(pk, 0), last.get(pk))
+        for pk in (row.pk for row in rows)
+    }
 
 
 @admin.register(Connection)
@@ -49,9 +78,15 @@ class ConnectionAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         "kind",
         build_status_column(get_mode_text, "mode_label", export="mode"),
         PROGRAM_TITLE,
-        ListColumn("events_today", "Events in 24 hours", lambda row: row.events_today),
-        ListColumn("failed", "Failed events", lambda row: row.failed),
-        ListColumn("last_event", "Last event", lambda row: row.last_event),
+        Column(
+            "Events in 24 hours", lambda row, it: it.today, name="events_today", load=count_events
+        ),
+        Column("Failed events", lambda row, it: it.failed, name="failed", load=count_events),
+        Column(
+            "Last event",
+            lambda row, it: format_datetime(it.last_at) or EMPTY_VALUE,
+            load=count_events,
+        ),
     )
     list_select_related = ("program",)
     ordering = ("-id",)
@@ -62,29 +97,6 @@ class ConnectionAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     class Media:
         js = ("backoffice/copy.js",)
-
-    def prepare_rows(self, request, rows):
-        """Count the events of all rows."""
-        events = ShopEvent.objects.filter(
-            account__in={row.account_id for row in rows}, connection__in=rows
-        ).order_by()
-        since = timezone.now() - A_DAY
-        today, failed = (
-            dict(found.values_list("connection").annotate(Count("pk")))
-            for found in (events.filter(created_at__gte=since), events.failed())
-        )
-        newest = ShopEvent.objects.filter(
-            account=OuterRef("account"), connection=OuterRef("pk")
-        ).order_by("-created_at", "-id")
-        last = dict(
-            Connection.objects.filter(pk__in=[row.pk for row in rows])
-            .annotate(last=Subquery(newest.values("created_at")[:1]))
-            .values_list("pk", "last")
-        )
-        for row in rows:
-            row.events_today = today.get(row.pk, 0)
-            row.failed = failed.get(row.pk, 0)
-            row.last_event = format_datetime(last.get(row.pk)) or EMPTY_VALUE
 
     def get_object_title(self, connection):
         return connection.name
@@ -138,17 +150,11 @@ class ShopEventAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     columns = (
         "created_at",
-        ListColumn(
-            "shop",
-            "Shop",
-            lambda event: event.connection.name,
-            export="connection__name",
-        ),
+        Column("Shop", lambda event: event.connection.name, export="connection__name"),
         "kind",
         build_status_column(get_state_text, "state_label", export="state"),
-        ListColumn("effect", "What it did", get_first_sentence),
-        ListColumn(
-            "conversion",
+        Column("What it did", get_first_sentence, name="effect"),
+        Column(
             "Conversion",
             lambda event: link_conversion(event) or EMPTY_VALUE,
             export="order__conversion",

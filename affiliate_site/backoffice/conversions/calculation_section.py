@@ -16,14 +16,16 @@ from affiliate_site.backoffice.formatters import (
     format_status,
 )
 from affiliate_site.backoffice.object_pages import (
-    Column,
     Posting,
     Section,
     link_to,
 )
+from affiliate_site.backoffice.payouts.payout_texts import LineStates
+from affiliate_site.columns import Column
 from payouts.calculation import InitialStatusReason
 from payouts.explanation import explain_initial_status, translate_reason
-from payouts.models.commissions import Commission, CommissionKind
+from payouts.models.commissions import CommissionKind
+from payouts.models.runs import PayoutLineState
 from payouts.services.calculation_input import list_conversions_in_cap
 from payouts.services.commission_history import list_transfers
 from payouts.services.corrections import list_corrections
@@ -32,18 +34,9 @@ from tracking.money import ZERO
 MAX_LISTED_CONVERSIONS = 20
 # The beginning of the source of a rate that a group has.
 GROUP_SOURCE_PATTERN = re.compile(r"group (\S+)")
-CALCULATION_COLUMNS = (
-    Column("ID"),
-    Column("Affiliate"),
-    Column("Rate"),
-    Column("Calculation"),
-    Column("Rounded to", is_amount=True),
-    Column("Commission", is_amount=True),
-    Column("Status"),
-)
 
 
-def build_calculation_section(explanation, by_id, conversion) -> Section:
+def build_calculation_section(explanation, by_id, conversion, states) -> Section:
     """Each commission with its rate, where the rate is from, and the rounding."""
     notes = [
         note
@@ -64,11 +57,8 @@ def build_calculation_section(explanation, by_id, conversion) -> Section:
     return Section(
         "Calculation",
         notes=list_amount_notes(conversion, by_id.values()),
-        columns=CALCULATION_COLUMNS,
-        rows=[
-            build_calculation_row(each, by_id[each["id"]], groups)
-            for each in explanation.commissions
-        ],
+        columns=build_calculation_columns(by_id, groups, states),
+        rows=explanation.commissions,
         facts=[
             ("Notes", "\n".join(notes)),
             ("Commission cap", describe_cap(explanation, by_id, conversion)),
@@ -135,47 +125,60 @@ def list_group_titles(explained, account) -> dict[str, str]:
     return dict(groups.values_list("public_id", "title"))
 
 
-def build_calculation_row(
-    commission: dict[str, Any], row: Commission, groups: dict[str, str]
-) -> tuple[Any, ...]:
-    """One step: the rate and its source, the exact product, the rounded amount."""
-    rate, currency = commission["rate"], commission["currency"]
+def build_calculation_columns(by_id, groups: dict[str, str], states: LineStates):
+    """The columns of explained commissions: the rate and its source, the exact product,
+    the rounded amount."""
+    return (
+        Column("ID", link_to_explained),
+        Column("Affiliate", lambda it: it["affiliate"]),
+        Column("Rate", lambda it: describe_rate(it, groups)),
+        Column("Calculation", describe_product),
+        Column(
+            "Rounded to",
+            lambda it: (
+                "Set by hand" if it["is_overridden"] else format_money(it["amount"], it["currency"])
+            ),
+            is_amount=True,
+        ),
+        Column("Commission", lambda it: format_money(it["amount"], it["currency"]), is_amount=True),
+        Column(
+            "Status", lambda it: format_commission_status(by_id[it["id"]], states.get(it["id"]))
+        ),
+    )
+
+
+def link_to_explained(commission: dict[str, Any]) -> str:
+    url = reverse("admin:payouts_commission_change", args=[commission["id"]])
+    link = '<a class="details-link" href="{}">{}</a> ({})'
+    return format_html(link, url, commission["id"], commission["commission_type"])
+
+
+def describe_rate(commission: dict[str, Any], groups: dict[str, str]) -> str:
+    """`12.5 % (program)`, or `4 EUR fixed` of each sale."""
+    rate = commission["rate"]
     value = format_decimal(Decimal(rate["value"]))
     is_percentage = rate["kind"] == "percentage"
-    factor = f"{value} %" if is_percentage else f"{value} {currency} fixed"
-    url = reverse("admin:payouts_commission_change", args=[commission["id"]])
+    factor = f"{value} %" if is_percentage else f"{value} {commission['currency']} fixed"
+    return f"{factor} ({format_source(rate['from'], groups)})"
+
+
+def describe_product(commission: dict[str, Any]) -> str:
+    """`49.9 at 12.5 % = 6.2375`, or the exact amount alone."""
+    rate, sub_amount = commission["rate"], commission["sub_amount"]
     exact = format_decimal(commission["exact_amount"])
-    sub_amount = commission["sub_amount"]
-    product = (
-        f"{format_decimal(sub_amount)} at {value} % = {exact}"
-        if is_percentage and sub_amount is not None
-        else exact
-    )
-    return (
-        format_html(
-            '<a class="details-link" href="{}">{}</a> ({})',
-            url,
-            commission["id"],
-            commission["commission_type"],
-        ),
-        commission["affiliate"],
-        f"{factor} ({format_source(rate['from'], groups)})",
-        product,
-        "Set by hand"
-        if commission["is_overridden"]
-        else format_money(commission["amount"], currency),
-        format_money(commission["amount"], currency),
-        format_commission_status(row),
-    )
+    if rate["kind"] != "percentage" or sub_amount is None:
+        return exact
+    value = format_decimal(Decimal(rate["value"]))
+    return f"{format_decimal(sub_amount)} at {value} % = {exact}"
 
 
-def format_commission_status(commission) -> str:
+def format_commission_status(commission, state: PayoutLineState | None) -> str:
     """The status, with the payment that pays the commission."""
     status = "removed" if commission.deleted_at else commission.status
     label = format_status(status)
     if commission.deleted_at or commission.payment is None:
         return label
-    text = "{} in {}: no answer yet" if commission.is_unanswered else "{} paid by {}"
+    text = "{} in {}: no answer yet" if state == PayoutLineState.UNKNOWN else "{} paid by {}"
     return format_html(text, label, link_to(commission.payment))
 
 

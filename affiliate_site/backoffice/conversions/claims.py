@@ -20,13 +20,14 @@ from affiliate_site.backoffice.formatters import (
     format_money,
     format_person,
 )
-from affiliate_site.backoffice.lists.columns import AFFILIATE, AmountSource, ListColumn
+from affiliate_site.backoffice.lists.columns import AFFILIATE
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import AffiliateFilter, CurrencyFilter
 from affiliate_site.backoffice.lists.search import OrderSearchMixin
 from affiliate_site.backoffice.lists.state_filters import DecidedFilter
 from affiliate_site.backoffice.money_pages import MoneyFormPage
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
+from affiliate_site.columns import AmountSource, Column
 from payouts.explanation import list_skipped_parents
 from payouts.services.claim_confirmation import confirm_claim
 from tracking.models.conversions import ConversionClaim
@@ -70,11 +71,11 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
     """Conversions that two visitors claim: each claim, and an action to decide."""
 
     columns = (
-        ListColumn("claim_id", "ID", lambda claim: claim.pk, export="pk"),
+        Column("ID", lambda claim: claim.pk, name="claim_id", export="pk"),
         "conversion_link",
         AFFILIATE,
-        ListColumn("formatted_amount", export=AmountSource()),
-        ListColumn("outcome", export=describe_claim_outcome),
+        Column(name="formatted_amount", export=AmountSource()),
+        Column(name="outcome", export=describe_claim_outcome),
         "visitor",
         "created_at",
     )

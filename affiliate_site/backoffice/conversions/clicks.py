@@ -16,13 +16,14 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_key_values,
 )
-from affiliate_site.backoffice.lists.columns import AFFILIATE, PROGRAM_TITLE, ListColumn
+from affiliate_site.backoffice.lists.columns import AFFILIATE, PROGRAM_TITLE
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import (
     AffiliateFilter,
     AffiliateGroupFilter,
     ProgramFilter,
 )
+from affiliate_site.columns import Column
 from affiliate_site.user_agents import parse_user_agent
 from tracking.models.clicks import Click, FailedPageCall
 from tracking.services.failed_page_calls import count_bots
@@ -63,7 +64,7 @@ class ClickAdmin(ReadOnlyBackOfficeAdmin):
         PROGRAM_TITLE,
         "referrer",
         "landing_page",
-        ListColumn("browser", export=(get_browser, "user_agent")),
+        Column(name="browser", export=(get_browser, "user_agent")),
     )
     list_select_related = ("affiliate", "program")
     list_filter = (ProgramFilter, AffiliateFilter, AffiliateGroupFilter, DateFilter)

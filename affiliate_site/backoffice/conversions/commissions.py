@@ -48,16 +48,9 @@ from affiliate_site.backoffice.formatters import (
     format_labels,
     format_money,
     format_status,
-    get_status_text,
     keep_amounts_together,
 )
-from affiliate_site.backoffice.lists.columns import (
-    AMOUNT,
-    DELETED_AT,
-    PERSON,
-    ListColumn,
-    build_status_column,
-)
+from affiliate_site.backoffice.lists.columns import AMOUNT, DELETED_AT, PERSON, build_status_column
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.exports import MOMENT_TITLE
 from affiliate_site.backoffice.lists.filters import (
@@ -78,7 +71,8 @@ from affiliate_site.backoffice.lists.state_filters import (
 )
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.payouts.due_texts import describe_due
-from affiliate_site.backoffice.payouts.payout_texts import mark_unanswered
+from affiliate_site.backoffice.payouts.payout_texts import get_status_text, load_line_states
+from affiliate_site.columns import Column
 from payouts.explanation import explain_initial_status
 from payouts.models.commissions import (
     Commission,
@@ -86,6 +80,7 @@ from payouts.models.commissions import (
     CommissionStatus,
     is_final,
 )
+from payouts.models.runs import PayoutLineState
 from payouts.services.amounts_due import is_on_hold
 from payouts.services.commissions import (
     approve_commission,
@@ -150,46 +145,46 @@ class CommissionAdmin(
     OrderSearchMixin, AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
 ):
     columns = (
-        ListColumn("commission_id", "ID", lambda row: row.pk, export="pk"),
+        Column("ID", lambda row: row.pk, name="commission_id", export="pk"),
         PERSON,
         AMOUNT,
         build_status_column(
             get_status_text,
             name="shown_status",
+            load=load_line_states,
             order="status",
             export="status",
         ),
-        ListColumn(
-            "held_until",
+        Column(
             "On hold until",
             lambda row: (
                 format_in_two_lines(row.due_at)
                 if is_on_hold(row, at=timezone.now())
                 else EMPTY_VALUE
             ),
+            name="held_until",
             is_exported=False,
         ),
-        ListColumn(
-            "review_hints",
+        Column(
             "To check",
             label_commission,
+            name="review_hints",
             order="conversion__warnings",
             is_exported=False,
         ),
-        ListColumn("type", "Type", name_commission_type, order="name", is_exported=False),
-        ListColumn("kind", is_listed=False),
-        ListColumn("name", is_listed=False),
-        ListColumn(
-            "conversion_link",
+        Column("Type", name_commission_type, order="name", is_exported=False),
+        Column(name="kind", is_listed=False),
+        Column(name="name", is_listed=False),
+        Column(
             "Conversion",
             link_to_conversion,
+            name="conversion_link",
             export=(get_conversion_text, "conversion__external_id", "conversion_id"),
         ),
-        ListColumn("payment", export="payment__public_id", is_listed=False),
+        Column(name="payment", export="payment__public_id", is_listed=False),
         "created_at",
         DELETED_AT,
-        ListColumn(
-            "program",
+        Column(
             "Program",
             export=(
                 choose_program,
@@ -198,8 +193,7 @@ class CommissionAdmin(
             ),
             is_listed=False,
         ),
-        ListColumn(
-            "on_hold_until",
+        Column(
             MOMENT_TITLE.format(title="On hold until"),
             export=(get_end_of_hold, *HOLD_COLUMNS),
             is_listed=False,
@@ -238,9 +232,6 @@ class CommissionAdmin(
         "release_selected",
     )
     manage_permission = "payouts.change_commission"
-
-    def prepare_rows(self, request, rows):
-        mark_unanswered(rows)
 
     def get_details(self, request, commission):
         return get_commission_details(request, commission)
@@ -313,7 +304,7 @@ class CommissionAdmin(
             ),
             skip_reason=lambda row: "" if is_on_hold(row, at=at) else "not on hold",
             amount_field="amount",
-            get_status=get_status_text,
+            get_status=get_answered_status,
             columns=(
                 *COMMISSION_COLUMNS,
                 ("Due", lambda row: describe_due(row, at=at)),
@@ -360,7 +351,7 @@ class CommissionAdmin(
             admin_action,
             skip_reason=get_skip_reason,
             amount_field="amount",
-            get_status=get_status_text,
+            get_status=get_answered_status,
             columns=(*COMMISSION_COLUMNS, *check_columns),
             get_balances=get_balances,
         )
@@ -373,8 +364,14 @@ COMMISSION_COLUMNS = (
     ("Affiliate", lambda row: row.affiliate),
     ("Sale", lambda row: describe_sale(row)),
     ("Why", lambda row: capfirst(describe_reason(row))),
-    ("Status", lambda row: format_status(get_status_text(row))),
+    ("Status", lambda row: format_status(get_answered_status(row))),
 )
+
+
+def get_answered_status(row) -> str:
+    """As `get_status_text`, of rows of `add_answers`."""
+    is_unanswered = row.payment_id is not None and row.is_unanswered
+    return get_status_text(row, PayoutLineState.UNKNOWN if is_unanswered else None)
 
 
 def describe_obstacle(conversion) -> str:

@@ -18,7 +18,6 @@ from affiliate_site.backoffice.imports.upload_page import (
     UploadTablePage,
     build_csv_response,
 )
-from affiliate_site.backoffice.lists.columns import ListColumn
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
@@ -26,11 +25,18 @@ from affiliate_site.backoffice.object_pages import (
     find_neighbors,
 )
 from affiliate_site.backoffice.theme import reverse_changelist
+from affiliate_site.columns import Column
 from affiliate_site.moving.tables.kinds import KINDS
 from tracking.models.imports import TableImport, TableUpload
 from tracking.services.table_uploads import find_left_out
 
-KIND = ListColumn("kind", "Rows", lambda row: KINDS[row.kind].label, export="kind")
+KIND = Column("Rows", lambda row: KINDS[row.kind].label, name="kind", export="kind")
+
+
+def name_actors(request, rows) -> dict[int, str]:
+    """Who imported tables."""
+    names = find_names(request.user, (), [row.actor for row in rows])
+    return {row.pk: describe_actor(row.actor, names) for row in rows}
 
 
 @admin.register(TableImport)
@@ -39,10 +45,10 @@ class TableImportAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         "created_at",
         KIND,
         "file_name",
-        ListColumn("created", "New", lambda row: f"{row.created:,}"),
-        ListColumn("known", "Known already", lambda row: f"{row.known:,}"),
-        ListColumn("not_stored", "Left out", lambda row: f"{row.not_stored:,}"),
-        ListColumn("actor", "By", lambda row: row.actor_name, export="actor"),
+        Column("New", lambda row: f"{row.created:,}", name="created"),
+        Column("Known already", lambda row: f"{row.known:,}", name="known"),
+        Column("Left out", lambda row: f"{row.not_stored:,}", name="not_stored"),
+        Column("By", lambda row, name: name, name="actor", load=name_actors, export="actor"),
         "undone_at",
     )
     ordering = ("-created_at", "-id")
@@ -55,12 +61,6 @@ class TableImportAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     def name_row(self, table_import):
         return table_import.file_name
-
-    def prepare_rows(self, request, rows):
-        """Find who imported them."""
-        names = find_names(request.user, (), [row.actor for row in rows])
-        for row in rows:
-            row.actor_name = describe_actor(row.actor, names)
 
     def get_details(self, request, table_import):
         return get_import_details(request, table_import)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import ModelAdmin
@@ -29,15 +30,12 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
     format_totals,
-    get_payment_text,
 )
 from affiliate_site.backoffice.lists.columns import (
     AFFILIATE,
     AMOUNT,
     PERSON,
     TAX_WITHHELD,
-    AmountSource,
-    ListColumn,
     build_status_column,
 )
 from affiliate_site.backoffice.lists.date_filters import DateFilter
@@ -67,7 +65,6 @@ from affiliate_site.backoffice.object_pages import (
 )
 from affiliate_site.backoffice.payouts.balance_detail import get_balance_details
 from affiliate_site.backoffice.payouts.due_texts import (
-    add_amounts_due,
     format_on_hold,
     sum_on_hold,
     warn_of_holds,
@@ -84,10 +81,12 @@ from affiliate_site.backoffice.payouts.payment_pages import (
     PayBalancePage,
 )
 from affiliate_site.backoffice.payouts.payout_texts import (
-    add_payout_texts,
+    BalanceFacts,
+    find_balance_facts,
     format_payment_method,
+    get_payment_text,
     list_method_facts,
-    mark_unanswered,
+    load_line_states,
     warn_of_missing_methods,
 )
 from affiliate_site.backoffice.payouts.run_lines import add_subtext
@@ -96,6 +95,7 @@ from affiliate_site.backoffice.payouts.withheld_pages import (
     LiftPage,
     warn_of_withheld,
 )
+from affiliate_site.columns import AmountSource, Column
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.models.runs import (
@@ -123,12 +123,12 @@ def format_balance(ledger_account) -> str:
     return add_subtext(amount, overpaid, withheld)
 
 
-def list_blocked(row) -> list[str]:
+def list_blocked(row, facts: BalanceFacts) -> list[str]:
     """Why no payout run pays what is due of a balance; empty if one does."""
-    due = row.amounts_due.due
+    due = facts.amounts.due
     if due <= 0:
         return []
-    reason = LeftOutReason.WITHHELD.label if row.is_withheld else row.obstacle
+    reason = LeftOutReason.WITHHELD.label if row.is_withheld else facts.obstacle
     minimum = row.minimum or ZERO
     text = f"below the minimum of {format_money(minimum, row.currency)}"
     return [
@@ -137,55 +137,54 @@ def list_blocked(row) -> list[str]:
     ]
 
 
-def get_end_of_hold(row) -> datetime | None:
-    """When all of a balance is due; None if it is."""
-    return row.amounts_due.held_until
+def format_payment_methods(request, payments) -> dict[int, str]:
+    """How payments were paid, as far as the user sees it."""
+    return {it.pk: format_payment_method(it, request.user) for it in payments}
 
 
-NAME = ListColumn("name", "Name", export=lambda row: get_full_name(row.affiliate), is_listed=False)
+def build_balance_column(title: str, show=None, **options: Any) -> Column:
+    """A column with what balances have in addition."""
+    return Column(title, show, load=find_balance_facts, **options)
+
+
+NAME = Column("Name", export=lambda row: get_full_name(row.affiliate), is_listed=False)
 PARTS = (
-    ListColumn(
-        "amount_due",
+    build_balance_column(
         "Due now",
-        lambda row: add_subtext(
-            format_money(row.amounts_due.due, row.currency), *list_blocked(row)
+        lambda row, it: add_subtext(
+            format_money(it.amounts.due, row.currency), *list_blocked(row, it)
         ),
-        export=lambda row: row.amounts_due.due,
+        name="amount_due",
+        export=lambda row, it: it.amounts.due,
     ),
-    ListColumn(
-        "amount_on_hold",
+    build_balance_column(
         "On hold",
-        lambda row: format_on_hold(row.amounts_due, row.currency),
-        export=lambda row: row.amounts_due.on_hold,
+        lambda row, it: format_on_hold(it.amounts, row.currency),
+        name="amount_on_hold",
+        export=lambda row, it: it.amounts.on_hold,
     ),
-    ListColumn(
-        "amount_pending",
+    build_balance_column(
         "Pending",
-        lambda row: format_money(row.amounts_due.pending, row.currency),
-        export=lambda row: row.amounts_due.pending,
+        lambda row, it: format_money(it.amounts.pending, row.currency),
+        name="amount_pending",
+        export=lambda row, it: it.amounts.pending,
     ),
-    ListColumn(
-        "held_until",
+    build_balance_column(
         MOMENT_TITLE.format(title="On hold until"),
-        export=get_end_of_hold,
+        export=lambda row, it: it.amounts.held_until,
         is_listed=False,
     ),
-    ListColumn(
-        "blocked",
+    build_balance_column(
         "Why not paid",
-        export=lambda row: "; ".join(list_blocked(row)),
+        export=lambda row, it: "; ".join(list_blocked(row, it)),
         is_listed=False,
     ),
+    build_balance_column(
+        "Primary payout method today", lambda row, it: it.payout_text, name="payout_method"
+    ),
 )
-PAYOUT_METHOD = ListColumn(
-    "payout_method", "Primary payout method today", lambda row: row.payout_text
-)
-
-ON_HOLD = ListColumn(
-    "on_hold",
-    "On hold because",
-    lambda row: row.on_hold_reason,
-    export="on_hold_reason",
+ON_HOLD = Column(
+    "On hold because", lambda row: row.on_hold_reason, name="on_hold", export="on_hold_reason"
 )
 
 
@@ -221,15 +220,14 @@ class BalanceAdmin(
     columns = (
         replace(PERSON, order=None),
         NAME,
-        ListColumn(
-            "shown_balance",
+        Column(
             "Balance due",
             format_balance,
+            name="shown_balance",
             order="balance",
             export=AmountSource("balance"),
         ),
         *PARTS,
-        PAYOUT_METHOD,
     )
     list_select_related = ("account", "affiliate")
     search_fields = ("affiliate__slug__exact",)
@@ -295,10 +293,6 @@ class BalanceAdmin(
         """None: balances have no order in time."""
         return None, None
 
-    def prepare_rows(self, request, rows):
-        add_payout_texts(rows, request.user)
-        add_amounts_due(rows, at=timezone.now())
-
     @action(description="Pay balance in full", permissions=["manage"])
     def pay_selected(self, request, rows):
         def get_skip_reason(row):
@@ -306,14 +300,16 @@ class BalanceAdmin(
 
         rows = rows.select_related("affiliate")
         selected = list(rows[:MAX_ROWS])
-        self.prepare_rows(request, selected)
+        facts = find_balance_facts(request, selected)
         payable = [row for row in selected if not get_skip_reason(row)]
-        warnings = (warn_of_missing_methods, warn_of_holds, warn_of_withheld)
-        alerts = [warn(payable) for warn in warnings]
-        payout_texts = {row.pk: row.payout_text for row in selected}
+        alerts = [
+            warn_of_missing_methods((row, facts[row.pk]) for row in payable),
+            warn_of_holds((row, facts[row.pk].amounts) for row in payable),
+            warn_of_withheld(payable),
+        ]
 
         def get_payout_text(row):
-            return payout_texts.get(row.pk, "")
+            return facts[row.pk].payout_text if row.pk in facts else ""
 
         def pay(row, at):
             order = PaymentOrder(
@@ -350,16 +346,16 @@ class PaymentAdmin(
         NAME,
         AMOUNT,
         TAX_WITHHELD,
-        build_status_column(get_payment_text),
+        build_status_column(get_payment_text, load=load_line_states),
         "created_at",
-        ListColumn(
-            "canceled_at",
+        Column(
             "Canceled or returned",
             lambda row: format_datetime(row.canceled_at) or EMPTY_VALUE,
+            name="canceled_at",
             order="canceled_at",
             export="canceled_at",
         ),
-        ListColumn("paid_to", "Paid to", lambda row: row.paid_to, is_listed=False),
+        Column("Paid to", lambda row, text: text, load=format_payment_methods, is_listed=False),
     )
     list_select_related = ("affiliate",)
     search_fields = ("public_id__exact", "affiliate__slug__exact")
@@ -385,11 +381,6 @@ class PaymentAdmin(
         account = request.user.account
         pks = list_payments_of_order(account, term) if account else []
         return [*matches, SearchMatch.of_rows("pk", pks)] if pks else matches
-
-    def prepare_rows(self, request, rows):
-        mark_unanswered(rows)
-        for row in rows:
-            row.paid_to = format_payment_method(row, request.user)
 
     def get_details(self, request, payment):
         return get_payment_details(request, payment)
@@ -417,8 +408,7 @@ class PaymentAdmin(
 @admin.register(PayoutMinimum)
 class PayoutMinimumAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     columns = (
-        ListColumn(
-            "applies_to",
+        Column(
             "Applies to",
             lambda row: format_affiliate(row.affiliate) if row.affiliate else "all affiliates",
             export=lambda row: row.affiliate.slug if row.affiliate else "all affiliates",

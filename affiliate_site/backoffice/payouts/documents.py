@@ -13,13 +13,7 @@ from django.utils.html import format_html, format_html_join
 from accounts.countries import get_country_name
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_money
-from affiliate_site.backoffice.lists.columns import (
-    PERSON,
-    TAX_WITHHELD,
-    AmountSource,
-    ListColumn,
-    build_status_column,
-)
+from affiliate_site.backoffice.lists.columns import PERSON, TAX_WITHHELD, build_status_column
 from affiliate_site.backoffice.lists.filters import AffiliateFilter, CurrencyFilter
 from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,
@@ -27,7 +21,6 @@ from affiliate_site.backoffice.lists.search import (
 )
 from affiliate_site.backoffice.object_pages import (
     LINK_TEMPLATE,
-    Column,
     Details,
     ObjectPageMixin,
     Section,
@@ -40,6 +33,7 @@ from affiliate_site.backoffice.payouts.document_pages import (
     IssueDocumentsPage,
     RemoveTaxRulePage,
 )
+from affiliate_site.columns import AmountSource, Column, list_places
 from affiliate_site.document_files import (
     describe_subject,
     get_title,
@@ -53,12 +47,12 @@ from payouts.errors import Unprintable
 from payouts.models.documents import Document, DocumentKind, TaxRule
 
 
-def build_amount_column(name: str, title: str) -> ListColumn:
+def build_amount_column(name: str, title: str) -> Column:
     """A column of one of the amounts of a document."""
-    return ListColumn(
-        f"{name}_text",
+    return Column(
         title,
         lambda row: format_money(getattr(row, name), row.currency),
+        name=f"{name}_text",
         order=name,
         export=AmountSource(name),
     )
@@ -97,9 +91,9 @@ class DocumentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
         build_amount_column("vat", "VAT"),
         build_amount_column("total", "Total"),
         TAX_WITHHELD,
-        ListColumn("vat_rate", is_listed=False),
-        ListColumn("payment", export="payment__public_id"),
-        ListColumn("corrects", is_listed=False, export="corrects__label"),
+        Column(name="vat_rate", is_listed=False),
+        Column(name="payment", export="payment__public_id"),
+        Column(name="corrects", is_listed=False, export="corrects__label"),
     )
     list_select_related = ("affiliate", "payment")
     list_filter = ("kind", CurrencyFilter, AffiliateFilter)
@@ -130,7 +124,7 @@ class DocumentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
                 Section(get_title(document), facts=list_document_facts(document)),
                 Section(
                     describe_subject(document),
-                    columns=(Column("What"), Column("Amount", is_amount=True)),
+                    columns=list_places("What", "Amount", amounts_from=1),
                     rows=list_amounts(document),
                     notes=[document.sentence] if document.sentence else [],
                 ),
@@ -175,31 +169,27 @@ class TaxRuleAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """The VAT of affiliates by kind and country."""
 
     columns = (
-        ListColumn(
-            "kind",
-            "Kind",
-            lambda row: row.supplier_kind.label,
-        ),
-        ListColumn(
-            "country_name",
+        Column("Kind", lambda row: row.supplier_kind.label),
+        Column(
             "Country",
             lambda row: OTHER_COUNTRIES.get(row.country) or get_country_name(row.country),
+            name="country_name",
             export="country",
         ),
-        ListColumn("vat", "VAT", lambda row: f"{row.rate.normalize():f} %", export="rate"),
-        ListColumn(
-            "withholding",
+        Column("VAT", lambda row: f"{row.rate.normalize():f} %", export="rate"),
+        Column(
             "Withholding tax",
             lambda row: (
                 f"{row.withholding_rate.normalize():f} %" if row.withholding_rate else EMPTY_VALUE
             ),
+            name="withholding",
             export="withholding_rate",
         ),
-        ListColumn("sentence", "Sentence", lambda row: row.sentence or EMPTY_VALUE),
-        ListColumn(
-            "required",
+        Column("Sentence", lambda row: row.sentence or EMPTY_VALUE),
+        Column(
             "The affiliate must give",
             lambda row: row.get_required_number_display() or EMPTY_VALUE,
+            name="required",
             export="required_number",
         ),
     )

@@ -20,7 +20,6 @@ from affiliate_site.backoffice.formatters import (
     format_ledger_note,
     format_money,
 )
-from affiliate_site.backoffice.lists.columns import AmountSource, ListColumn
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import (
     CurrencyFilter,
@@ -36,6 +35,7 @@ from affiliate_site.backoffice.payouts.report_pages import (
     closing_view,
     trial_balance_view,
 )
+from affiliate_site.columns import AmountSource, Column
 from payouts.models.ledger import Transfer, TransferType
 from payouts.services.reconciliation import MAX_CHECKED_TRANSFERS, check_account
 
@@ -111,41 +111,33 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     columns = (
         "id",
-        ListColumn("type", export=(lambda kind: TransferType(kind).label, "kind")),
-        ListColumn(
-            "person",
+        Column(name="type", export=(lambda kind: TransferType(kind).label, "kind")),
+        Column(
             "Affiliate",
             lambda row: (
                 format_affiliate(affiliate)
                 if (affiliate := row.debit.affiliate or row.credit.affiliate)
                 else EMPTY_VALUE
             ),
+            name="person",
             export=(
                 lambda *slugs: next(filter(None, slugs), ""),
                 *(f"{side}__affiliate__slug" for side in ("debit", "credit")),
             ),
         ),
-        ListColumn("formatted_amount", export=AmountSource()),
-        ListColumn(
-            "debit_account",
+        Column(name="formatted_amount", export=AmountSource()),
+        Column(
+            name="debit_account",
             export=(name_ledger_account, "debit__kind", "debit__affiliate__slug"),
         ),
-        ListColumn(
-            "credit_account",
+        Column(
+            name="credit_account",
             export=(name_ledger_account, "credit__kind", "credit__affiliate__slug"),
         ),
-        ListColumn(
-            "reason",
-            "Reason",
-            link_to_reason,
-            export=(name_reason, "payment__public_id", "commission_id"),
+        Column(
+            "Reason", link_to_reason, export=(name_reason, "payment__public_id", "commission_id")
         ),
-        ListColumn(
-            "order_id",
-            "Order ID",
-            export="commission__conversion__external_id",
-            is_listed=False,
-        ),
+        Column("Order ID", export="commission__conversion__external_id", is_listed=False),
         "created_at",
     )
     list_select_related = (

@@ -15,14 +15,14 @@ from affiliate_site.backoffice.money_pages import (
     MoneyFormPage,
     get_amount_initial,
 )
-from affiliate_site.backoffice.payouts.due_texts import add_amounts_due, list_hold_notes
+from affiliate_site.backoffice.payouts.due_texts import find_amounts_due, list_hold_notes
 from affiliate_site.backoffice.payouts.payment_detail import list_balance_facts
 from affiliate_site.backoffice.payouts.payout_texts import get_payout_text
 from affiliate_site.backoffice.payouts.run_parts import (
     describe_age,
     list_changed_methods,
 )
-from affiliate_site.backoffice.payouts.withheld_pages import add_withheld_texts
+from affiliate_site.backoffice.payouts.withheld_pages import find_withheld_texts
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.documents import DocumentKind
 from payouts.models.payments import PayoutMethodKind
@@ -78,8 +78,8 @@ class PayBalancePage(MoneyFormPage):
 
     def list_alerts(self):
         affiliate, at = self.row.affiliate, timezone.now()
-        add_amounts_due([self.row], at=at)
-        alerts = [*list_hold_notes(self.row), *self.list_method_alerts()]
+        amounts = find_amounts_due([self.row], at=at)[self.row.pk]
+        alerts = [*list_hold_notes(amounts, self.row.currency), *self.list_method_alerts()]
         if get_payout_text(self.row, self.request.user):
             return alerts
         if affiliate.deleted_at:
@@ -97,8 +97,7 @@ class PayBalancePage(MoneyFormPage):
 
     def list_method_alerts(self) -> list[str]:
         """What a payout run would not pay, or would have somebody else confirm."""
-        add_withheld_texts([self.row], self.request.user)
-        withheld = self.row.withheld_text
+        withheld = find_withheld_texts(self.request.user, [self.row]).get(self.row.pk, "")
         alerts = [f"This balance is {withheld}"] if withheld else []
         if get_payout_settings(self.account).requires_second_person:
             alerts.append(

@@ -20,13 +20,14 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
 )
-from affiliate_site.backoffice.lists.columns import ListColumn, build_status_column
+from affiliate_site.backoffice.lists.columns import build_status_column
 from affiliate_site.backoffice.lists.filters import CurrencyFilter
 from affiliate_site.backoffice.lists.state_filters import ArchivedFilter
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, list_page_links
 from affiliate_site.backoffice.programs import program_pages, rate_pages
 from affiliate_site.backoffice.programs.program_pages import render_snippet
 from affiliate_site.backoffice.programs.rate_pages import format_commission_rate
+from affiliate_site.columns import Column
 from payouts.models.bonuses import Bonus, GoalType
 from payouts.models.commission_types import (
     MIN_PARENT_LEVEL,
@@ -72,22 +73,22 @@ class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Programs with their rules, rates and bonuses."""
 
     columns = (
-        ListColumn("slug", is_listed=False),
+        Column(name="slug", is_listed=False),
         "title",
-        ListColumn("slug", is_exported=False),
+        Column(name="slug", is_exported=False),
         build_status_column(
             lambda program: "archived" if program.archived_at else "active",
             is_exported=False,
         ),
         "currency",
-        ListColumn(
-            "rules_summary",
+        Column(
             "Rules",
             lambda program: ", ".join(
                 f"{label}: {value}" for label, value in list_rules(program)[:3]
             ),
+            name="rules_summary",
         ),
-        ListColumn("archived_at", is_listed=False),
+        Column(name="archived_at", is_listed=False),
     )
     list_filter = (
         "auto_approve_commissions",

@@ -14,11 +14,7 @@ from affiliate_site.backoffice.fields import MULTI_LINE, RowChoiceField
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.forms import ServiceForm
-from affiliate_site.backoffice.lists.columns import (
-    PROGRAM_TITLE,
-    ListColumn,
-    build_status_column,
-)
+from affiliate_site.backoffice.lists.columns import PROGRAM_TITLE, build_status_column
 from affiliate_site.backoffice.lists.state_filters import ArchivedFilter
 from affiliate_site.backoffice.object_pages import (
     Details,
@@ -26,6 +22,7 @@ from affiliate_site.backoffice.object_pages import (
     Section,
     label_status,
 )
+from affiliate_site.columns import Column
 from tracking.models.creatives import Creative
 from tracking.services.creatives import (
     MAX_TEXT_LENGTH,
@@ -141,14 +138,14 @@ class CreativeAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     columns = (
         "title",
-        ListColumn("preview", "Preview", lambda row: render(row), is_exported=False),
+        Column("Preview", lambda row: render(row), is_exported=False),
         PROGRAM_TITLE,
         "kind",
-        ListColumn("size", "Size", lambda row: format_size(row)),
+        Column("Size", lambda row: format_size(row)),
         build_status_column(
             lambda row: "archived" if row.archived_at else "active", is_exported=False
         ),
-        ListColumn("archived_at", is_listed=False),
+        Column(name="archived_at", is_listed=False),
     )
     list_filter = ("kind", ArchivedFilter)
     list_select_related = ("program", "account")
