@@ -24,7 +24,6 @@ from unfold.views import ChangeList
 
 from accounts.tenant_admin import TenantAdmin
 from affiliate_site.backoffice.audit_sentences import LOGGED_MODELS
-from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.lists.chips import list_chips
 from affiliate_site.backoffice.lists.columns import ACCOUNT, as_column
@@ -38,6 +37,7 @@ from affiliate_site.backoffice.lists.long_lists import (
 )
 from affiliate_site.backoffice.lists.saved_views import SavedViewsMixin
 from affiliate_site.backoffice.lists.xlsx_exports import export_xlsx
+from affiliate_site.backoffice.navigation import MenuEntry, SubList
 from affiliate_site.columns import Column, load_columns
 
 __all__ = [
@@ -166,6 +166,12 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     compressed_fields = True
     empty_value_display = EMPTY_VALUE
     columns: tuple[str | Column, ...] = ()  # of the list and of exports
+    # Of a list without rows: what it shows, and how the first row comes. The page adds the
+    # button of the list, if the user may use it.
+    empty_state = ""
+    menu: tuple[MenuEntry, ...] = ()  # of the sidebar; the first one leads to the list
+    sub_list: SubList | None = None  # in place of an entry
+    tabs: dict[str, str] = {}  # titles and filters
     import_kind = ""  # of a table whose rows the list would show
     add_title = ""  # of the button that adds a row, by default “Add …”
     manage_permission = ""  # for actions with `permissions=["manage"]`
@@ -210,9 +216,9 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
         return sum_amounts(rows, self.amount_column)
 
     @property
-    def empty_state(self) -> str:
-        """The text of a list that has no rows."""
-        return EMPTY_STATES[self.opts.label]
+    def list_title(self) -> str:
+        """What the sidebar and tabs call the list."""
+        return str(capfirst(str(self.opts.verbose_name_plural)))
 
     def get_urls(self):
         """Add the exports."""

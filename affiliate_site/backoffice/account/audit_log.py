@@ -32,6 +32,7 @@ from affiliate_site.backoffice.base import PreparedChangeList, ReadOnlyBackOffic
 from affiliate_site.backoffice.formatters import format_key_values
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import MAX_CHOICES, SelectFilter
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.columns import Column, load_columns
 from tracking.models.affiliates import Affiliate
 from tracking.services.search import find_affiliates, list_exact_orders
@@ -160,6 +161,9 @@ class AuditChangeList(PreparedChangeList):
 class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
     """One row per change."""
 
+    menu = (MenuEntry("Integration", 70, "history"),)
+    list_title = "Audit log"
+    empty_state = "No audit log entries yet. Each change adds one."
     columns = ("created_at", SENTENCE, *DETAILS)
     list_filter = (ActorFilter, KindFilter, DateFilter)
     search_fields = ("subject__exact",)

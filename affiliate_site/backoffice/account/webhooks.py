@@ -21,6 +21,7 @@ from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action, disp
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.lists.columns import build_status_column
 from affiliate_site.backoffice.lists.filters import FormFilter
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.secret_page import show_secret_once
 from affiliate_site.columns import Column
@@ -112,6 +113,8 @@ class WebhookEndpointAdmin(
 ):
     """Webhooks of the account, and postbacks of its affiliates."""
 
+    menu = (MenuEntry("Integration", 50, "webhook"),)
+    empty_state = "No webhooks yet. An owner chooses “Add webhook” to receive events."
     columns = (
         "public_id",
         "url",
@@ -183,6 +186,8 @@ class WebhookEndpointAdmin(
 class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     """Deliveries of events, with the response of the receiver."""
 
+    menu = (MenuEntry("Integration", 60, "outbox"),)
+    empty_state = "No deliveries yet. Each event that a webhook subscribes to adds one."
     columns = (
         "message_id",
         Column(name="event_name", export="event__kind"),

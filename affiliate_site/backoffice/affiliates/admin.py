@@ -80,6 +80,7 @@ from affiliate_site.backoffice.lists.state_filters import (
     ApprovalFilter,
     DeletedFilter,
 )
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
@@ -226,6 +227,10 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
     that the list is filtered by.
     """
 
+    menu = (MenuEntry("Affiliates", 30, "group"),)
+    empty_state = (
+        "No affiliates yet. Choose “Add affiliate” to create one, then add it to a program."
+    )
     import_kind = "affiliates"
     change_form_template = "admin/affiliates/affiliate.html"
 
@@ -382,6 +387,17 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
 class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates of programs, their approval and their links."""
 
+    menu = (MenuEntry("Affiliates", 40, "how_to_reg"),)
+    tabs = {
+        "All": "",
+        "Pending": "approved=pending",
+        "Approved": "approved=approved",
+        "Disapproved": "approved=disapproved",
+    }
+    empty_state = (
+        "No program affiliates yet. Choose “Add program affiliate” to add an affiliate"
+        " to a program: it gets a link and can have a coupon."
+    )
     add_page = AddEnrollmentPage
     row_pages = ENROLLMENT_PAGES
 
@@ -505,6 +521,11 @@ def count_members(request, groups) -> dict[int, int]:
 class AffiliateGroupAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Groups of affiliates with their own commission rates."""
 
+    menu = (MenuEntry("Affiliates", 50, "workspaces"),)
+    empty_state = (
+        "No affiliate groups yet. Choose “Add affiliate group” to give some affiliates"
+        " rates of their own."
+    )
     change_form_template = "admin/affiliates/group.html"
     add_page = AddGroupPage
     row_pages = GROUP_PAGES

@@ -15,6 +15,7 @@ from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,
     AffiliateSearchMixin,
 )
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.columns import Column
 from tracking.models.affiliates import Note
@@ -38,6 +39,11 @@ def find_authors(request, notes) -> dict[int, str]:
 
 @admin.register(Note)
 class NoteAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    menu = (MenuEntry("Affiliates", 80, "sticky_note_2"),)
+    empty_state = (
+        "No notes yet. Choose “Add note” to write down what your team should know about"
+        " an affiliate."
+    )
     row_pages = NOTE_PAGES
 
     columns = (

@@ -13,6 +13,7 @@ from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
 from affiliate_site.backoffice.fields import MULTI_LINE
 from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.secret_page import render_secret
 from affiliate_site.links import build_password_url, build_view_url
 from tracking.errors import InvitationNotMailed
@@ -140,6 +141,7 @@ class PortalSettingsPage(SettingsPage):
 
     title = "Portal settings"
     url_name = "portal_settings"
+    menu = MenuEntry("Affiliates", 110, "door_open", synonyms="settings of the affiliate portal")
     permission = "tracking.change_portalsettings"
     form_class = PortalSettingsForm
 

@@ -15,6 +15,7 @@ from affiliate_site.backoffice.lists.columns import DELETED_AT, PROGRAM_TITLE
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import GroupFilter, ProgramFilter
 from affiliate_site.backoffice.lists.state_filters import DeletedFilter, PromotedFilter
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.columns import Column
 from tracking.models.prospects import Prospect
@@ -31,6 +32,11 @@ def label_creation(prospect) -> str:
 class ProspectAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """People who may become affiliates."""
 
+    menu = (MenuEntry("Affiliates", 60, "person_add"),)
+    empty_state = (
+        "No prospects yet. Choose “Add prospect” for a person who may become an"
+        " affiliate: the first sale through their link makes them one."
+    )
     change_form_template = "admin/affiliates/prospect.html"
     add_page = AddProspectPage
     row_pages = (*PROSPECT_PAGES, *PERSONAL_DATA_PAGES)

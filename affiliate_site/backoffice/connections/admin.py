@@ -31,6 +31,7 @@ from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
 from affiliate_site.backoffice.lists.columns import PROGRAM_TITLE, build_status_column
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import MAX_CHOICES, FormFilter
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.columns import Column
 from tracking.models.shops import Connection, ShopEvent
@@ -73,6 +74,13 @@ def count_events(request, rows) -> dict[int, EventCounts]:
 class ConnectionAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Shops that report sales by themselves."""
 
+    menu = (MenuEntry("Integration", 30, "storefront"),)
+    list_title = "Shops"
+    empty_state = (
+        "No shops yet. A connected shop reports its sales, renewals, refunds and"
+        " disputes by itself, without code. An owner chooses “Connect a shop”; it takes"
+        " five minutes."
+    )
     columns = (
         "name",
         "kind",
@@ -148,6 +156,10 @@ class EventKindFilter(FormFilter):
 class ShopEventAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """What shops sent, and what it did."""
 
+    menu = (MenuEntry("Integration", 40, "move_to_inbox"),)
+    empty_state = (
+        "No events yet. What a connected shop sends is listed here for 30 days, with what it did."
+    )
     columns = (
         "created_at",
         Column("Shop", lambda event: event.connection.name, export="connection__name"),

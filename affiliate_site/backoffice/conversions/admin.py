@@ -47,8 +47,10 @@ from affiliate_site.backoffice.lists.search import (
     OrderSearchMixin,
 )
 from affiliate_site.backoffice.lists.state_filters import DeletedFilter
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.payouts.payout_texts import get_status_text
+from affiliate_site.backoffice.theme import NOT_REMOVED
 from affiliate_site.columns import AmountSource, Column
 from payouts.models.commissions import (
     Commission,
@@ -138,6 +140,11 @@ CONVERSION_ID = Column("ID", lambda row: row.pk, name="conversion_id", export="p
 
 @admin.register(Customer)
 class CustomerAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    menu = (MenuEntry("Tracking", 20, "person"),)
+    empty_state = (
+        'No customers yet. Your shop registers one with tap("customer", "ID") or'
+        " through the API, and a sale with a customer ID does so, too."
+    )
     import_kind = "customers"
     columns = (
         "public_id",
@@ -175,6 +182,13 @@ class ConversionAdmin(
 ):
     """Conversions, with an explanation of attribution and commissions."""
 
+    menu = (MenuEntry("Tracking", 30, "shopping_cart"),)
+    tabs = {"All": "", "To check": f"to_check=yes&{NOT_REMOVED}"}
+    empty_state = (
+        'No conversions yet. Your shop records one with tap("conversion", "ORDER",'
+        " 49.90) on the page after a purchase, or through the API. Choose “Add"
+        " conversion” for a sale that was missed."
+    )
     import_kind = "conversions"
     list_display_links = (CONVERSION_ID, "external_id")
     columns = (

@@ -26,6 +26,7 @@ from affiliate_site.backoffice.lists.filters import AffiliateFilter, CurrencyFil
 from affiliate_site.backoffice.lists.search import OrderSearchMixin
 from affiliate_site.backoffice.lists.state_filters import DecidedFilter
 from affiliate_site.backoffice.money_pages import MoneyFormPage
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
 from affiliate_site.columns import AmountSource, Column
 from payouts.explanation import list_skipped_parents
@@ -70,6 +71,10 @@ class ConfirmClaimPage(MoneyFormPage):
 class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOfficeAdmin):
     """Conversions that two visitors claim: each claim, and an action to decide."""
 
+    menu = (MenuEntry("Tracking", 40, "gavel"),)
+    empty_state = (
+        "No contested claims. One appears here when two visitors report the same order ID."
+    )
     columns = (
         Column("ID", lambda claim: claim.pk, name="claim_id", export="pk"),
         "conversion_link",

@@ -69,9 +69,11 @@ from affiliate_site.backoffice.lists.state_filters import (
     OnHoldFilter,
     PaidFilter,
 )
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.payouts.due_texts import describe_due
 from affiliate_site.backoffice.payouts.payout_texts import get_status_text, load_line_states
+from affiliate_site.backoffice.theme import NOT_REMOVED, TO_CHECK
 from affiliate_site.columns import Column
 from payouts.explanation import explain_initial_status
 from payouts.models.commissions import (
@@ -144,6 +146,26 @@ def label_commission(commission) -> str:
 class CommissionAdmin(
     OrderSearchMixin, AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
 ):
+    menu = (
+        MenuEntry("Tracking", 50, "percent"),
+        MenuEntry(
+            "Tracking",
+            60,
+            "rule",
+            "To check",
+            query=TO_CHECK,
+            badge="to_check",
+            parameter="to_check",
+        ),
+    )
+    tabs = {
+        "All": "",
+        "Pending": f"status__exact=pending&{NOT_REMOVED}",
+        "To check": TO_CHECK,
+        "Approved": f"status__exact=approved&{NOT_REMOVED}",
+        "Disapproved": f"status__exact=disapproved&{NOT_REMOVED}",
+    }
+    empty_state = "No commissions yet. They are created with the first conversion of an affiliate."
     columns = (
         Column("ID", lambda row: row.pk, name="commission_id", export="pk"),
         PERSON,

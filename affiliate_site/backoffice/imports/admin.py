@@ -18,6 +18,7 @@ from affiliate_site.backoffice.imports.upload_page import (
     UploadTablePage,
     build_csv_response,
 )
+from affiliate_site.backoffice.navigation import MenuEntry, SubList
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
@@ -41,6 +42,20 @@ def name_actors(request, rows) -> dict[int, str]:
 
 @admin.register(TableImport)
 class TableImportAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    menu = (
+        MenuEntry(
+            "Affiliates",
+            70,
+            "upload_file",
+            synonyms="move in migrate upload csv excel xlsx spreadsheet",
+        ),
+    )
+    list_title = "Imports"
+    empty_state = (
+        "No imports yet. An owner chooses “Import a table” to move in from another"
+        " system with its CSV or Excel files: affiliates, customers, sales, payments or"
+        " opening balances."
+    )
     columns = (
         "created_at",
         KIND,
@@ -83,6 +98,11 @@ class TableImportAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 class TableUploadAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Files that are not imported yet; their rows are on the pages of owners only."""
 
+    sub_list = SubList(TableImport, "Files waiting")
+    empty_state = (
+        "No files wait for their import. A file is here from its upload until it is"
+        " imported, at most a day."
+    )
     columns = ("created_at", KIND, "file_name")
     ordering = ("-created_at", "-id")
     row_pages = (CheckPage, ColumnsPage, DeleteUploadPage)

@@ -56,6 +56,7 @@ from affiliate_site.backoffice.lists.state_filters import (
     ReturnedFilter,
     WithheldFilter,
 )
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
@@ -216,6 +217,10 @@ class BalanceAdmin(
 ):
     """The balance due to each affiliate, per currency; actions pay it."""
 
+    menu = (MenuEntry("Payouts", 10, "account_balance"),)
+    empty_state = (
+        "No balances due. Approve a commission to add its amount to the balance of the affiliate."
+    )
     import_kind = "opening_balances"
     columns = (
         replace(PERSON, order=None),
@@ -339,6 +344,10 @@ class PaymentAdmin(
 ):
     """Payments; canceling one makes its amount due again."""
 
+    menu = (MenuEntry("Payouts", 30, "payments"),)
+    empty_state = (
+        "No payments yet. Select affiliates under Balances and choose “Pay balance in full”."
+    )
     import_kind = "payments"
     columns = (
         "public_id",
@@ -407,6 +416,12 @@ class PaymentAdmin(
 
 @admin.register(PayoutMinimum)
 class PayoutMinimumAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    menu = (MenuEntry("Payouts", 40, "vertical_align_bottom"),)
+    list_title = "Minimums"
+    empty_state = (
+        "No minimums yet: payout runs pay any amount. Choose “Add payout minimum” to"
+        " let small amounts wait for the next run."
+    )
     columns = (
         Column(
             "Applies to",
@@ -438,6 +453,9 @@ class PayoutMinimumAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOffi
 
 @admin.register(PayoutMethod)
 class PayoutMethodAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    empty_state = (
+        "No payout methods yet. Choose “Add payout method” to record how an affiliate is paid."
+    )
     columns = (AFFILIATE, "kind", "is_primary", ON_HOLD)
     list_select_related = ("affiliate",)
     list_filter = ("kind", ReturnedFilter, AffiliateFilter)

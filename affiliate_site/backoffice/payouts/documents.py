@@ -19,6 +19,7 @@ from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,
     AffiliateSearchMixin,
 )
+from affiliate_site.backoffice.navigation import MenuEntry, SubList
 from affiliate_site.backoffice.object_pages import (
     LINK_TEMPLATE,
     Details,
@@ -80,6 +81,11 @@ def document_pdf_view(model_admin, request, object_id: int):
 class DocumentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Self-billing documents and their corrections, newest first."""
 
+    menu = (MenuEntry("Payouts", 50, "description"),)
+    empty_state = (
+        "No documents yet. Switch self-billing on in its settings, then each settled"
+        " payment gets a document, if the affiliate's data for it are complete."
+    )
     columns = (
         "label",
         build_status_column(
@@ -168,6 +174,11 @@ def join_lines(lines: list[str]) -> str:
 class TaxRuleAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """The VAT of affiliates by kind and country."""
 
+    sub_list = SubList(Document, "Tax rules")
+    empty_state = (
+        "No tax rules yet. Choose “Add tax rule” to say which VAT applies to businesses"
+        " and private persons of a country."
+    )
     columns = (
         Column("Kind", lambda row: row.supplier_kind.label),
         Column(

@@ -25,6 +25,7 @@ from affiliate_site.backoffice.lists.filters import (
     CurrencyFilter,
     LedgerAffiliateFilter,
 )
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
 from affiliate_site.backoffice.payouts.double_entry_export import double_entry_view
 from affiliate_site.backoffice.payouts.opening_balance_page import (
@@ -109,6 +110,19 @@ def format_discrepancies(discrepancies) -> str:
 class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Ledger entries: amount, debit account, credit account and reason; append-only."""
 
+    menu = (
+        MenuEntry("Payouts", 60, "receipt_long", synonyms="reports"),
+        MenuEntry(
+            "Payouts",
+            70,
+            "summarize",
+            "Reports",
+            synonyms="reports",
+            url_names=tuple(REPORT_TITLES),
+        ),
+    )
+    list_title = "Ledger"
+    empty_state = "No ledger entries yet. The first commission creates the first entry."
     columns = (
         "id",
         Column(name="type", export=(lambda kind: TransferType(kind).label, "kind")),

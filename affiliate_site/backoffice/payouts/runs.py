@@ -25,6 +25,7 @@ from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,
     AffiliateSearchMixin,
 )
+from affiliate_site.backoffice.navigation import MenuEntry, SubList
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.payouts.payout_file_pages import DownloadFilesPage
 from affiliate_site.backoffice.payouts.payout_result_pages import ImportResultsPage
@@ -77,6 +78,10 @@ def sum_lines(request, runs) -> dict[int, RunLines]:
 
 @admin.register(PayoutRun)
 class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    menu = (MenuEntry("Payouts", 20, "event_repeat"),)
+    empty_state = (
+        "No payout runs yet. Choose “Add payout run” to draft the payments of all that is due."
+    )
     columns = (
         "public_id",
         build_status_column(lambda run, it: describe_state(run, it.totals), load=sum_lines),
@@ -143,6 +148,8 @@ class RunFilter(FormFilter):
 class PayoutLineAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """The lines of payout runs; the page of a run leads here."""
 
+    sub_list = SubList(PayoutRun)
+    empty_state = "No lines of payout runs yet. A payout run has one for each balance."
     columns = (
         Column(name="run", export="run__public_id"),
         replace(PERSON, order=None),

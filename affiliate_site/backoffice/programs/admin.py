@@ -23,6 +23,7 @@ from affiliate_site.backoffice.formatters import (
 from affiliate_site.backoffice.lists.columns import build_status_column
 from affiliate_site.backoffice.lists.filters import CurrencyFilter
 from affiliate_site.backoffice.lists.state_filters import ArchivedFilter
+from affiliate_site.backoffice.navigation import MenuEntry, SubList
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, list_page_links
 from affiliate_site.backoffice.programs import program_pages, rate_pages
 from affiliate_site.backoffice.programs.program_pages import render_snippet
@@ -72,6 +73,11 @@ class RateTable:
 class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Programs with their rules, rates and bonuses."""
 
+    menu = (MenuEntry("Affiliates", 10, "campaign"),)
+    empty_state = (
+        "No programs yet. A program holds the rules by which affiliates earn. Choose"
+        " “Add program” to create the first one."
+    )
     columns = (
         Column(name="slug", is_listed=False),
         "title",
@@ -141,24 +147,32 @@ class RateAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
 @admin.register(CommissionType)
 class CommissionTypeAdmin(RateAdmin):
+    sub_list = SubList(Program)
+    empty_state = "No commission types yet. A program has its first one from the beginning."
     columns = ("identifier", "title", "program", "kind", "value", "is_default")
     list_select_related = ("program",)
 
 
 @admin.register(GroupRate)
 class GroupRateAdmin(RateAdmin):
+    sub_list = SubList(Program)
+    empty_state = "No group rates yet. Set one on the page of a program to pay a group otherwise."
     columns = ("group", "commission_type", "kind", "value")
     list_select_related = ("group", "commission_type")
 
 
 @admin.register(Level)
 class LevelAdmin(RateAdmin):
+    sub_list = SubList(Program)
+    empty_state = "No levels yet. Add them on the page of a program to pay parents, too."
     columns = ("level", "title", "program", "kind", "value")
     list_select_related = ("program",)
 
 
 @admin.register(Bonus)
 class BonusAdmin(RateAdmin):
+    sub_list = SubList(Program)
+    empty_state = "No bonuses yet. Add one on the page of a program to reward a goal."
     columns = ("title", "program", "goal_type", "goal", "period", "kind", "value")
     list_select_related = ("program",)
     row_pages = (rate_pages.EditBonusPage, rate_pages.EndBonusPage)

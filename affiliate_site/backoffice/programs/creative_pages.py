@@ -16,6 +16,7 @@ from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.lists.columns import PROGRAM_TITLE, build_status_column
 from affiliate_site.backoffice.lists.state_filters import ArchivedFilter
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
@@ -136,6 +137,11 @@ class UnarchiveCreativePage(CreativePage):
 class CreativeAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Creatives of the account's programs."""
 
+    menu = (MenuEntry("Affiliates", 20, "image"),)
+    empty_state = (
+        "No creatives yet. Choose “Add creative” to give affiliates a banner or a text"
+        " to publish with their link."
+    )
     columns = (
         "title",
         Column("Preview", lambda row: render(row), is_exported=False),
