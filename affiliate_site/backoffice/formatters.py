@@ -85,6 +85,11 @@ def format_totals(totals_by_currency) -> Money:
     return Money(", ".join(totals)) if totals else Money("0", ZERO)
 
 
+def count_noun(number: int, noun: str) -> str:
+    """`1 payment`, `2,500 payments`."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def format_change(before: str | None, after: str | None) -> str:
     """`R-1 → R-2`; empty without a change."""
     return "" if before == after else f"{before or 'none'} → {after or 'none'}"

@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.formatters import format_datetime, format_money
+from affiliate_site.backoffice.formatters import count_noun, format_datetime, format_money
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.lists.xlsx_exports import XLSX_CONTENT_TYPE
 from affiliate_site.backoffice.object_pages import Section, link_to
@@ -53,7 +53,7 @@ def describe_file(planned: PlannedFile) -> str:
     label = FORMATS[planned.format].label
     total = format_money(planned.control_sum, planned.currency)
     number = len(planned.lines)
-    return f"{label}: {number:,} payment{'s' if number != 1 else ''}, {total}"
+    return f"{label}: {count_noun(number, 'payment')}, {total}"
 
 
 def list_file_sections(request, run) -> list[Section]:

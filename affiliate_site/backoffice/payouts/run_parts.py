@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 
-from affiliate_site.backoffice.formatters import format_money, format_totals
+from affiliate_site.backoffice.formatters import count_noun, format_money, format_totals
 from affiliate_site.backoffice.object_pages import Section
 from affiliate_site.backoffice.theme import get_object_url
 from affiliate_site.columns import Column
@@ -119,7 +119,7 @@ def describe_age(method: PayoutMethod) -> str:
     """How long ago a method was changed: `5 days ago`."""
     now = timezone.now()
     days = (now - (method.details_changed_at or now)).days
-    return "today" if days < 1 else f"{days} day{'s' * (days != 1)} ago"
+    return "today" if days < 1 else f"{count_noun(days, 'day')} ago"
 
 
 def warn_of_changed_methods(run) -> list[str]:
