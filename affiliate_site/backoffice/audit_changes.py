@@ -7,7 +7,12 @@ from typing import Any
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
+from accounts.audit_details import is_id
+from accounts.tenant_admin import filter_for_user
 from affiliate_site.backoffice.formatters import FIELD_LABELS, format_money
+from payouts.models.commission_types import CommissionType
+from tracking.models.affiliates import AffiliateGroup
+from tracking.models.programs import Program
 
 # What staff call a column; one name for several columns, "" for a hidden column.
 FIELD_NAMES = (
@@ -126,3 +131,46 @@ def format_value(value, *, has_changes: bool = True) -> str:
 def shorten_amount(text: str) -> str:
     """An exact amount without the zeros that say nothing: `13.5000` as `13.5`."""
     return text.rstrip("0").rstrip(".") if EXACT_AMOUNT.fullmatch(text) else text
+
+
+# `commissiontype:PROGRAM/ID`, `level:PROGRAM/NUMBER` and `grouprate:TYPE/GROUP`.
+RATE_SUBJECT = re.compile(r"(commissiontype|level|grouprate):([0-9]{1,18})/(.{1,64})")
+
+
+def name_rates(user, subjects) -> dict[str, str]:
+    """Map the subjects that are rates to their names, as far as the user may see what
+    they are made of."""
+    found = [match for each in subjects if (match := RATE_SUBJECT.fullmatch(each))]
+    if not found:
+        return {}
+    type_ids = {int(each[2]) for each in found if each[1] == "grouprate"}
+    types = load_values(user, CommissionType, type_ids, "program_id", "title")
+    program_ids = {int(each[2]) for each in found if each[1] != "grouprate"}
+    program_ids |= {program_id for program_id, _title in types.values()}
+    programs = load_values(user, Program, program_ids, "title", "slug")
+    named = {each[3] for each in found if each[1] == "grouprate"}
+    group_ids = {int(each) for each in named if each.isdecimal()}
+    groups = load_values(user, AffiliateGroup, group_ids, "title", "public_id")
+    names = {}
+    for each in found:
+        kind, pk, rest = each[1], int(each[2]), each[3]
+        if kind == "grouprate" and pk in types:
+            program_id, title = types[pk]
+            group = groups.get(int(rest)) if rest.isdecimal() else None
+            program = programs.get(program_id)
+            if group and program:
+                names[each[0]] = f"rate {title} of the group {group[0]} in {program[0]}"
+        elif kind == "level" and pk in programs:
+            names[each[0]] = f"level {rest} of {programs[pk][0]}"
+        elif kind == "commissiontype" and pk in programs:
+            names[each[0]] = f"commission type {rest} of {programs[pk][0]}"
+    return names
+
+
+def load_values(user, model, pks, *columns: str) -> dict:
+    """Map primary keys to values of the rows that the user may see."""
+    wanted = [pk for pk in pks if is_id(pk)]
+    if not wanted:
+        return {}
+    rows = filter_for_user(model.objects.filter(pk__in=wanted), user)
+    return {pk: values for pk, *values in rows.values_list("pk", *columns)}

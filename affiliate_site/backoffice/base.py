@@ -25,9 +25,9 @@ from unfold.views import ChangeList
 from accounts.tenant_admin import TenantAdmin
 from affiliate_site.backoffice.audit_sentences import LOGGED_MODELS
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
-from affiliate_site.backoffice.lists.chips import list_chips
 from affiliate_site.backoffice.lists.columns import ACCOUNT, as_column
 from affiliate_site.backoffice.lists.exports import export_csv
+from affiliate_site.backoffice.lists.filters import list_chips
 from affiliate_site.backoffice.lists.long_lists import (
     RowNumber,
     count_rows,

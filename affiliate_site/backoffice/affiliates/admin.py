@@ -37,11 +37,11 @@ from affiliate_site.backoffice.affiliates.new_affiliate_page import AddAffiliate
 from affiliate_site.backoffice.affiliates.note_pages import AddNotePage
 from affiliate_site.backoffice.affiliates.payout_method_pages import SetPayoutMethodPage
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
-from affiliate_site.backoffice.affiliates.portal_facts import terms_view
 from affiliate_site.backoffice.affiliates.portal_pages import (
     InviteToPortalPage,
     RemoveSecondFactorPage,
     ViewPortalPage,
+    terms_view,
 )
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
 from affiliate_site.backoffice.fields import label_row

@@ -13,7 +13,7 @@ from affiliate_site.backoffice.affiliates.affiliate_tabs import MAX_PROGRAMS, TA
 from affiliate_site.backoffice.affiliates.payout_method_pages import (
     ReleasePayoutMethodPage,
 )
-from affiliate_site.backoffice.affiliates.portal_facts import (
+from affiliate_site.backoffice.affiliates.portal_pages import (
     list_accepted_terms,
     list_portal_facts,
 )

@@ -14,8 +14,8 @@ from affiliate_site.backoffice.connections.snippets import (
     render_copied_snippet,
 )
 from affiliate_site.backoffice.connections.steps import render_steps
-from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.formatters import format_datetime, format_status
+from affiliate_site.backoffice.list_urls import build_changelist_url
 from affiliate_site.backoffice.object_pages import (
     Details,
     Section,

@@ -12,10 +12,9 @@ from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.conversions.conversion_details import (
     get_conversion_details,
 )
-from affiliate_site.backoffice.conversions.conversion_pages import CONVERSION_PAGES
+from affiliate_site.backoffice.conversions.conversion_pages import CONVERSION_PAGES, EndDisputePage
 from affiliate_site.backoffice.conversions.customer_details import get_customer_details
 from affiliate_site.backoffice.conversions.customer_pages import CUSTOMER_PAGES
-from affiliate_site.backoffice.conversions.dispute_page import EndDisputePage
 from affiliate_site.backoffice.conversions.new_conversion_page import AddConversionPage
 from affiliate_site.backoffice.conversions.reviews import (
     ReviewFilter,

@@ -13,7 +13,6 @@ from affiliate_site.backoffice.conversions.calculation_section import (
     list_postings,
     list_reasons,
 )
-from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     format_datetime,
@@ -22,6 +21,7 @@ from affiliate_site.backoffice.formatters import (
     format_money,
     format_status,
 )
+from affiliate_site.backoffice.list_urls import build_changelist_url
 from affiliate_site.backoffice.object_pages import (
     Details,
     Section,

@@ -9,12 +9,12 @@ from django.utils.html import format_html, format_html_join
 
 from affiliate_site.backoffice.audit_sentences import find_names, render_action
 from affiliate_site.backoffice.conversions.conversion_details import format_warnings
-from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_key_values,
     format_money,
 )
+from affiliate_site.backoffice.list_urls import build_changelist_url
 from affiliate_site.backoffice.object_pages import (
     Details,
     Section,

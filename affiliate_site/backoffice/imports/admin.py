@@ -9,10 +9,9 @@ from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.imports.check_page import CheckPage
 from affiliate_site.backoffice.imports.columns_page import ColumnsPage
-from affiliate_site.backoffice.imports.delete_page import DeleteUploadPage
 from affiliate_site.backoffice.imports.details import LEFT_OUT, get_import_details
 from affiliate_site.backoffice.imports.invite_page import InviteImportedPage
-from affiliate_site.backoffice.imports.undo_page import UndoImportPage
+from affiliate_site.backoffice.imports.removal_pages import DeleteUploadPage, UndoImportPage
 from affiliate_site.backoffice.imports.upload_page import (
     NOT_STORED_FILE,
     UploadTablePage,

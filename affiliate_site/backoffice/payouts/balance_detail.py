@@ -8,12 +8,12 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
-from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.formatters import (
     format_affiliate,
     format_datetime,
     format_money,
 )
+from affiliate_site.backoffice.list_urls import build_changelist_url
 from affiliate_site.backoffice.object_pages import (
     Details,
     Section,

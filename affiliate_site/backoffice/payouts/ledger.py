@@ -28,7 +28,7 @@ from affiliate_site.backoffice.lists.filters import (
 from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
 from affiliate_site.backoffice.payouts.double_entry_export import double_entry_view
-from affiliate_site.backoffice.payouts.opening_balance_page import (
+from affiliate_site.backoffice.payouts.payment_pages import (
     TakeBackOpeningBalancePage,
 )
 from affiliate_site.backoffice.payouts.report_pages import (

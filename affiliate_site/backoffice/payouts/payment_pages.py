@@ -28,6 +28,7 @@ from payouts.models.documents import DocumentKind
 from payouts.models.payments import PayoutMethodKind
 from payouts.models.runs import PayoutLineState
 from payouts.services.amounts_due import get_amounts_due
+from payouts.services.opening_balances import is_standing, reverse_opening_balance
 from payouts.services.payables import find_next_commission, get_payment_balance
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.payout_settings import get_payout_settings
@@ -232,3 +233,30 @@ class CancelPaymentPage(MoneyFormPage):
         rows = self.account.documents.filter(payment=self.row)
         documents = rows.filter(kind=DocumentKind.SELF_BILLING)
         return [("Document", f"{each} gets a correction") for each in documents]
+
+
+class TakeBackOpeningBalancePage(MoneyFormPage):
+    name = "take_back"
+    title = "Take back opening balance"
+    form_class = ServiceForm
+    permission = "payouts.delete_payment"
+    is_dangerous = True
+    explanation = (
+        "For an opening balance that is wrong: an entry of its own takes the amount"
+        " back, and another opening balance can be imported. Payments that paid it"
+        " stay, and count toward commissions then."
+    )
+    done_message = "The opening balance was taken back."
+
+    @classmethod
+    def is_offered(cls, transfer):
+        return is_standing(transfer)
+
+    def save(self, form, at):
+        affiliate = self.row.debit.affiliate or self.row.credit.affiliate
+        return reverse_opening_balance(
+            self.account,
+            affiliate_id=affiliate.slug,
+            currency=self.row.currency,
+            at=at,
+        )

@@ -11,7 +11,6 @@ from django.utils.text import capfirst
 
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.dashboard.context import list_top_affiliates
-from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.dashboard.number_cards import build_number_cards
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import (
@@ -20,6 +19,7 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
 )
+from affiliate_site.backoffice.list_urls import build_changelist_url
 from affiliate_site.backoffice.lists.columns import build_status_column
 from affiliate_site.backoffice.lists.filters import CurrencyFilter
 from affiliate_site.backoffice.lists.state_filters import ArchivedFilter
