@@ -46,6 +46,7 @@ class Column:
     name: str = ""  # of the field; also of CSS classes, by default made of the title
     is_amount: bool = False  # aligned to the right
     load: Load | None = None
+    select: tuple[str, ...] = ()  # relations of the row that its functions read
     order: str | None = None
     label: Mapping[str, str] | None = None
     export: str | AmountSource | SumsSource | tuple[Any, ...] | OfRow | None = None

@@ -186,6 +186,15 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
         """The columns of the list and of exports, without the account."""
         return self.columns
 
+    def get_list_select_related(self, request):
+        """The relations that columns show, and those that the page names."""
+        names = dict.fromkeys(self.list_select_related or ())  # type: ignore[arg-type]
+        for column in map(as_column, self.get_columns(request)):
+            names |= dict.fromkeys(column.select)
+            if not column.show and is_relation(self.opts, column.name):
+                names[column.name] = None
+        return list(names)
+
     def get_list_display(self, request):
         """The columns of the list as Django expects them: names and functions."""
         columns = map(as_column, self.get_columns(request))
@@ -292,6 +301,11 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
             return export(self, request)
         except IncorrectLookupParameters:
             raise BadRequest("Unknown filter") from None
+
+
+def is_relation(opts, name: str) -> bool:
+    """Whether a model has a field of this name that leads to another row."""
+    return any(field.name == name and field.many_to_one for field in opts.concrete_fields)
 
 
 def remove_empty_values(query) -> str:

@@ -28,7 +28,6 @@ class InvitationAdmin(ReadOnlyBackOfficeAdmin):
         "created_at",
         "expires_at",
     )
-    list_select_related = ("invited_by",)
     list_filter = ("role",)
     search_fields = ("email__exact",)
     search_help_text = "Search by e-mail"

@@ -190,7 +190,7 @@ class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     empty_state = "No deliveries yet. Each event that a webhook subscribes to adds one."
     columns = (
         "message_id",
-        Column(name="event_name", export="event__kind"),
+        Column(name="event_name", select=("event",), export="event__kind"),
         Column(name="endpoint", export="endpoint__public_id"),
         build_status_column(get_delivery_status, is_exported=False),
         "attempts",
@@ -200,7 +200,6 @@ class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
         Column(name="delivered_at", is_listed=False),
         "due_at",
     )
-    list_select_related = ("event", "endpoint")
     search_fields = ("message_id__exact", "endpoint__public_id__exact")
     search_help_text = "Search by message ID or webhook ID"
     ordering = ("-created_at", "-id")

@@ -58,7 +58,6 @@ class NoteAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         "created_at",
     )
     list_filter = (AffiliateFilter, DateFilter)
-    list_select_related = ("affiliate",)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-created_at", "-id")

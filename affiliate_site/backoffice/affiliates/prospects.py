@@ -51,7 +51,6 @@ class ProspectAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         "promoted_at",
         DELETED_AT,
     )
-    list_select_related = ("program",)
     list_filter = (
         "signup_source",
         ProgramFilter,

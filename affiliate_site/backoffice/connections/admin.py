@@ -96,7 +96,6 @@ class ConnectionAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             load=count_events,
         ),
     )
-    list_select_related = ("program",)
     ordering = ("-id",)
     add_page = AddConnectionPage
     add_title = AddConnectionPage.title
@@ -162,17 +161,22 @@ class ShopEventAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     )
     columns = (
         "created_at",
-        Column("Shop", lambda event: event.connection.name, export="connection__name"),
+        Column(
+            "Shop",
+            lambda event: event.connection.name,
+            select=("connection",),
+            export="connection__name",
+        ),
         "kind",
         build_status_column(get_state_text, "state_label", export="state"),
         Column("What it did", get_first_sentence, name="effect"),
         Column(
             "Conversion",
             lambda event: link_conversion(event) or EMPTY_VALUE,
+            select=("order__conversion",),
             export="order__conversion",
         ),
     )
-    list_select_related = ("connection", "order__conversion")
     list_filter = (ConnectionFilter, "state", EventKindFilter, DateFilter)
     extra_lookups = ("order_id",)
     ordering = ("-created_at", "-id")

@@ -214,13 +214,13 @@ class ConversionAdmin(
             "Customer ID",
             lambda row: row.customer.customer_id if row.customer else EMPTY_VALUE,
             name="shop_customer_id",
+            select=("customer",),
             export="customer__customer_id",
         ),
         Column(name="tracking_source", is_listed=False),
         "created_at",
         DELETED_AT,
     )
-    list_select_related = ("affiliate", "program", "customer")
     list_filter = (
         CommissionStatusFilter,
         ReviewFilter,

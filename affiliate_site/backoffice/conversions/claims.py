@@ -77,14 +77,13 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
     )
     columns = (
         Column("ID", lambda claim: claim.pk, name="claim_id", export="pk"),
-        "conversion_link",
+        Column(name="conversion_link", select=("conversion",)),
         AFFILIATE,
         Column(name="formatted_amount", export=AmountSource()),
         Column(name="outcome", export=describe_claim_outcome),
         "visitor",
         "created_at",
     )
-    list_select_related = ("conversion", "affiliate", "program")
     search_fields = ("conversion__external_id__exact",)
     search_help_text = "Search by order ID"
     list_filter = (AffiliateFilter, CurrencyFilter, DecidedFilter, DateFilter)

@@ -75,7 +75,6 @@ class ClickAdmin(ReadOnlyBackOfficeAdmin):
         "landing_page",
         Column(name="browser", export=(get_browser, "user_agent")),
     )
-    list_select_related = ("affiliate", "program")
     list_filter = (ProgramFilter, AffiliateFilter, AffiliateGroupFilter, DateFilter)
     search_fields = ("public_id__exact",)
     search_help_text = "Search by click ID"

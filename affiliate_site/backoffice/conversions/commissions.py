@@ -191,6 +191,7 @@ class CommissionAdmin(
             "To check",
             label_commission,
             name="review_hints",
+            select=("conversion",),
             order="conversion__warnings",
             is_exported=False,
         ),
@@ -201,6 +202,7 @@ class CommissionAdmin(
             "Conversion",
             link_to_conversion,
             name="conversion_link",
+            select=("conversion",),
             export=(get_conversion_text, "conversion__external_id", "conversion_id"),
         ),
         Column(name="payment", export="payment__public_id", is_listed=False),
@@ -221,7 +223,6 @@ class CommissionAdmin(
             is_listed=False,
         ),
     )
-    list_select_related = ("affiliate", "payment", "conversion")
     list_filter = (
         "status",
         PaidFilter,

@@ -22,6 +22,7 @@ PERSON = Column(
     "Affiliate",
     lambda row: format_affiliate(row.affiliate),
     name="person",
+    select=("affiliate",),
     order="affiliate",
     export="affiliate__slug",
 )
@@ -29,6 +30,7 @@ PROGRAM_TITLE = Column(
     "Program",
     lambda row: row.program.title if row.program else EMPTY_VALUE,
     name="program_title",
+    select=("program",),
     order="program",
     export="program__slug",  # other programs may use IDs, not titles
 )

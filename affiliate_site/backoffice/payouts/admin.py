@@ -145,10 +145,15 @@ def format_payment_methods(request, payments) -> dict[int, str]:
 
 def build_balance_column(title: str, show=None, **options: Any) -> Column:
     """A column with what balances have in addition."""
-    return Column(title, show, load=find_balance_facts, **options)
+    return Column(title, show, load=find_balance_facts, select=("account",), **options)
 
 
-NAME = Column("Name", export=lambda row: get_full_name(row.affiliate), is_listed=False)
+NAME = Column(
+    "Name",
+    select=("affiliate",),
+    export=lambda row: get_full_name(row.affiliate),
+    is_listed=False,
+)
 PARTS = (
     build_balance_column(
         "Due now",
@@ -234,7 +239,6 @@ class BalanceAdmin(
         ),
         *PARTS,
     )
-    list_select_related = ("account", "affiliate")
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
     search_hint = "Balances of zero are hidden: the filter shows them"
@@ -366,7 +370,6 @@ class PaymentAdmin(
         ),
         Column("Paid to", lambda row, text: text, load=format_payment_methods, is_listed=False),
     )
-    list_select_related = ("affiliate",)
     search_fields = ("public_id__exact", "affiliate__slug__exact")
     search_help_text = "Search by payment ID, affiliate or order ID"
     search_hint = "Type the whole order ID of a sale that it pays"
@@ -426,11 +429,11 @@ class PayoutMinimumAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOffi
         Column(
             "Applies to",
             lambda row: format_affiliate(row.affiliate) if row.affiliate else "all affiliates",
+            select=("affiliate",),
             export=lambda row: row.affiliate.slug if row.affiliate else "all affiliates",
         ),
         replace(AMOUNT, title="Minimum"),
     )
-    list_select_related = ("affiliate",)
     list_filter = (CurrencyFilter, AffiliateFilter)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
@@ -457,7 +460,6 @@ class PayoutMethodAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOffic
         "No payout methods yet. Choose “Add payout method” to record how an affiliate is paid."
     )
     columns = (AFFILIATE, "kind", "is_primary", ON_HOLD)
-    list_select_related = ("affiliate",)
     list_filter = ("kind", ReturnedFilter, AffiliateFilter)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP

@@ -101,7 +101,6 @@ class DocumentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
         Column(name="payment", export="payment__public_id"),
         Column(name="corrects", is_listed=False, export="corrects__label"),
     )
-    list_select_related = ("affiliate", "payment")
     list_filter = ("kind", CurrencyFilter, AffiliateFilter)
     search_fields = ("label__exact", "affiliate__slug__exact")
     search_help_text = AFFILIATE_SEARCH_HELP

@@ -134,6 +134,7 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
                 else EMPTY_VALUE
             ),
             name="person",
+            select=("debit__affiliate", "credit__affiliate"),
             export=(
                 lambda *slugs: next(filter(None, slugs), ""),
                 *(f"{side}__affiliate__slug" for side in ("debit", "credit")),
@@ -149,16 +150,13 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             export=(name_ledger_account, "credit__kind", "credit__affiliate__slug"),
         ),
         Column(
-            "Reason", link_to_reason, export=(name_reason, "payment__public_id", "commission_id")
+            "Reason",
+            link_to_reason,
+            select=("commission", "payment"),
+            export=(name_reason, "payment__public_id", "commission_id"),
         ),
         Column("Order ID", export="commission__conversion__external_id", is_listed=False),
         "created_at",
-    )
-    list_select_related = (
-        "debit__affiliate",
-        "credit__affiliate",
-        "commission",
-        "payment",
     )
     row_pages = (TakeBackOpeningBalancePage,)
     list_filter = ("kind", LedgerAffiliateFilter, CurrencyFilter, DateFilter)

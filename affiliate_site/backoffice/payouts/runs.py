@@ -167,7 +167,6 @@ class PayoutLineAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
         Column(name="payment", export="payment__public_id"),
         Column(name="note", is_listed=False),
     )
-    list_select_related = ("run", "affiliate", "payment")
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
     list_filter = (

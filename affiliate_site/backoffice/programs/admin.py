@@ -150,7 +150,6 @@ class CommissionTypeAdmin(RateAdmin):
     sub_list = SubList(Program)
     empty_state = "No commission types yet. A program has its first one from the beginning."
     columns = ("identifier", "title", "program", "kind", "value", "is_default")
-    list_select_related = ("program",)
 
 
 @admin.register(GroupRate)
@@ -158,7 +157,6 @@ class GroupRateAdmin(RateAdmin):
     sub_list = SubList(Program)
     empty_state = "No group rates yet. Set one on the page of a program to pay a group otherwise."
     columns = ("group", "commission_type", "kind", "value")
-    list_select_related = ("group", "commission_type")
 
 
 @admin.register(Level)
@@ -166,7 +164,6 @@ class LevelAdmin(RateAdmin):
     sub_list = SubList(Program)
     empty_state = "No levels yet. Add them on the page of a program to pay parents, too."
     columns = ("level", "title", "program", "kind", "value")
-    list_select_related = ("program",)
 
 
 @admin.register(Bonus)
@@ -174,7 +171,6 @@ class BonusAdmin(RateAdmin):
     sub_list = SubList(Program)
     empty_state = "No bonuses yet. Add one on the page of a program to reward a goal."
     columns = ("title", "program", "goal_type", "goal", "period", "kind", "value")
-    list_select_related = ("program",)
     row_pages = (rate_pages.EditBonusPage, rate_pages.EndBonusPage)
 
 

@@ -154,7 +154,7 @@ class CreativeAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         Column(name="archived_at", is_listed=False),
     )
     list_filter = ("kind", ArchivedFilter)
-    list_select_related = ("program", "account")
+    list_select_related = ("account",)
     ordering = ("-id",)
     add_page = AddCreativePage
     row_pages = (ArchiveCreativePage, UnarchiveCreativePage)
