@@ -37,7 +37,7 @@ class AccountTable:
     """A table of an account: its model, and its exported columns in this order."""
 
     model: type[models.Model]
-    columns: dict[str, "Column"] = field(default_factory=dict)
+    columns: dict[str, "StoredColumn"] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -52,7 +52,7 @@ class AccountTable:
 
 
 @dataclass
-class Column:
+class StoredColumn:
     """A column; `target` is the table that a foreign key refers to."""
 
     field: Any
@@ -82,12 +82,12 @@ def _add_table(tables: dict[str, AccountTable], label: str) -> None:
     tables[label] = table
 
 
-def _build_column(column: Any) -> Column:
+def _build_column(column: Any) -> StoredColumn:
     if isinstance(column, models.ForeignKey):
         target: Any = column.related_model
-        return Column(column, target._meta.label, None, _expect(int))
+        return StoredColumn(column, target._meta.label, None, _expect(int))
     encode, decode = _find_codec(column)
-    return Column(column, "", encode, decode)
+    return StoredColumn(column, "", encode, decode)
 
 
 def _find_codec(column: Any) -> tuple[Encode | None, Decode]:

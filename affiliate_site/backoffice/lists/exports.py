@@ -26,7 +26,7 @@ MOMENT_TITLE = "{title} (UTC)"
 CURRENCY_TITLE = "{title}: currency"
 
 
-class Cell(NamedTuple):
+class ExportColumn(NamedTuple):
     """A column of a file: the look-ups of its value, and a function of them."""
 
     title: str
@@ -71,7 +71,7 @@ def get_export_name(changelist) -> str:
     return f"{slugify(changelist.opts.verbose_name_plural)}-{days}"
 
 
-def list_cells(model_admin, columns: Iterable[Column]) -> Iterator[Cell]:
+def list_cells(model_admin, columns: Iterable[Column]) -> Iterator[ExportColumn]:
     """The columns of a file: an amount takes two."""
     model = model_admin.model
     for column in columns:
@@ -91,7 +91,7 @@ def list_cells(model_admin, columns: Iterable[Column]) -> Iterator[Cell]:
 
 
 def split_by_currency(
-    cells: Sequence[Cell], lines: Iterable[Sequence[Any]]
+    cells: Sequence[ExportColumn], lines: Iterable[Sequence[Any]]
 ) -> Iterator[Sequence[Any]]:
     """A line for each currency of a row that has sums; counts are in the first one, so
     that a column adds up."""
@@ -108,7 +108,7 @@ def split_by_currency(
             yield values
 
 
-def build_cell(model, column: Column, title: str, source) -> Cell:
+def build_cell(model, column: Column, title: str, source) -> ExportColumn:
     """The cell of a source as `Column.export` describes it.
 
     Headings of moments name the zone, unlike those of lists. A relation is exported as
@@ -116,28 +116,28 @@ def build_cell(model, column: Column, title: str, source) -> Cell:
     """
     if isinstance(source, tuple):
         function, *lookups = source
-        return Cell(title, tuple(lookups), function)
+        return ExportColumn(title, tuple(lookups), function)
     if callable(source):
-        return Cell(title, (ROW,), column.bind(source), column=column)
+        return ExportColumn(title, (ROW,), column.bind(source), column=column)
     try:
         field = model._meta.get_field(source)
     except FieldDoesNotExist:  # a look-up of a relation
-        return Cell(title, (source,))
+        return ExportColumn(title, (source,))
     if field.is_relation:
-        return Cell(title, (ROW,), attrgetter(source))
+        return ExportColumn(title, (ROW,), attrgetter(source))
     if field.choices:
         labels = {
             value: label
             for value, label in field.flatchoices
             if value and label != value.capitalize()  # `pending` is a word
         }
-        return Cell(title, (source,), lambda value: labels.get(value, value))
+        return ExportColumn(title, (source,), lambda value: labels.get(value, value))
     if isinstance(field, DateTimeField):
         title = MOMENT_TITLE.format(title=title)
-    return Cell(title, (source,))
+    return ExportColumn(title, (source,))
 
 
-def iterate_chunks(request, cells: Sequence[Cell], rows) -> Iterator[list[tuple]]:
+def iterate_chunks(request, cells: Sequence[ExportColumn], rows) -> Iterator[list[tuple]]:
     """The lines of a file, in chunks that may each come from a replica.
 
     Only the ids are read at once, in the order of the list: the database would sort and
@@ -159,7 +159,7 @@ def iterate_chunks_of_ids(rows) -> Iterator[list[int]]:
             yield chunk_ids
 
 
-def read_export_rows(request, cells: Sequence[Cell], rows, ids: list[int]) -> list[tuple]:
+def read_export_rows(request, cells: Sequence[ExportColumn], rows, ids: list[int]) -> list[tuple]:
     """The lines of the rows with these ids, read as columns: much faster than rows.
 
     Rows are read, too, if a column is a function of them: such pages look up what they

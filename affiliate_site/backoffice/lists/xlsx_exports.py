@@ -22,7 +22,7 @@ from xlsxwriter import Workbook
 from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.formatters import Money
 from affiliate_site.backoffice.lists.exports import (
-    Cell,
+    ExportColumn,
     iterate_chunks,
     prepare_export,
     split_by_currency,
@@ -90,7 +90,7 @@ def create_workbook_file(model_admin, request):
 def write_workbook(
     file,
     name,
-    cells: Sequence[Cell | Column],
+    cells: Sequence[ExportColumn | Column],
     lines: Iterable,
     created_at: datetime | None = None,
 ) -> None:
@@ -121,7 +121,9 @@ class NumberFormats(dict):
         return self[number_format]
 
 
-def write_row(sheet, row_index: int, values, cells: Sequence[Cell | Column], formats) -> None:
+def write_row(
+    sheet, row_index: int, values, cells: Sequence[ExportColumn | Column], formats
+) -> None:
     """Write the cells in order; in constant memory, rows cannot be changed later."""
     for column, value in enumerate(values):
         amount: Any = value.amount if isinstance(value, Money) else value
