@@ -65,17 +65,22 @@ class ObjectPageMixin(ModelAdmin):
 
     add_page: type[FormPage] | None = None
     row_pages: tuple[type[FormPage], ...] = ()
+    details: Any = None  # a function of a request and a row
+    title_field = ""  # of the name of an object, which is its text by default
+    has_neighbors = True  # in the order of time
 
     def get_object_title(self, row) -> str:
         """The name of an object in breadcrumbs and the title of its page."""
-        return str(row)
+        return str(getattr(row, self.title_field) if self.title_field else row)
 
     def get_details(self, request, row) -> Details | None:
         """The content of the page."""
-        return None
+        return self.details(request, row) if self.details else None
 
     def find_neighbors(self, row) -> tuple:
         """The objects before and after this one in the list, or None."""
+        if not self.has_neighbors:
+            return None, None
         return find_neighbors(row, type(row)._base_manager.filter(account=row.account_id))
 
     def get_object_context(self, request, row) -> dict[str, Any]:

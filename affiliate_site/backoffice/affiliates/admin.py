@@ -545,9 +545,7 @@ class AffiliateGroupAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     search_fields = ("title__exact", "public_id__exact")
     search_help_text = "Search by ID or title"
     ordering = ("title", "id")
-
-    def get_object_title(self, row):
-        return row.title
+    title_field = "title"
 
     def get_object_context(self, request, row):
         return build_group_context(request, row)

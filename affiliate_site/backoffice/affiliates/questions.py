@@ -143,9 +143,7 @@ class QuestionAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
     search_fields = ("public_id__exact", "order_id__exact")
     search_help_text = "Search by order ID or affiliate"
     ordering = ("-created_at", "-id")
-
-    def get_object_title(self, row):
-        return row.public_id
+    title_field = "public_id"
 
     def get_details(self, request, question):
         return Details(

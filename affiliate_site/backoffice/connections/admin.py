@@ -101,18 +101,12 @@ class ConnectionAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     add_title = AddConnectionPage.title
     exclude = ("secrets", "source_key")
     row_pages = CONNECTION_PAGES
+    title_field = "name"
+    name_row = ObjectPageMixin.get_object_title
+    details = staticmethod(get_connection_details)
 
     class Media:
         js = ("backoffice/copy.js",)
-
-    def get_object_title(self, connection):
-        return connection.name
-
-    def name_row(self, connection):
-        return connection.name
-
-    def get_details(self, request, connection):
-        return get_connection_details(request, connection)
 
 
 class ConnectionFilter(FormFilter):
@@ -184,12 +178,8 @@ class ShopEventAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     exclude = ("body",)
     actions = ("process_selected",)
     manage_permission = "tracking.change_shopevent"
-
-    def get_object_title(self, event):
-        return event.kind
-
-    def get_details(self, request, event):
-        return get_event_details(request, event)
+    title_field = "kind"
+    details = staticmethod(get_event_details)
 
     @action(description="Process again", permissions=["manage"])
     def process_selected(self, request, rows):

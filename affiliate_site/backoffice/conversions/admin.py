@@ -166,9 +166,7 @@ class CustomerAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
     search_help_text = "Search by customer ID, e-mail or affiliate"
     ordering = ("-created_at", "-id")
     row_pages = (*CUSTOMER_PAGES, *PERSONAL_DATA_PAGES)
-
-    def get_details(self, request, customer):
-        return get_customer_details(request, customer)
+    details = staticmethod(get_customer_details)
 
     def get_queryset(self, request):
         relations = ("account", "affiliate", "program", "click")
@@ -249,9 +247,7 @@ class ConversionAdmin(
     ordering = ("-created_at", "-id")
     add_page = AddConversionPage
     row_pages = (EndDisputePage, *CONVERSION_PAGES)
+    details = staticmethod(get_conversion_details)
 
     def get_object_title(self, row):
         return get_conversion_text(row.external_id, row.pk)
-
-    def get_details(self, request, conversion):
-        return get_conversion_details(request, conversion)

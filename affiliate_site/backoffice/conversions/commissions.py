@@ -255,9 +255,7 @@ class CommissionAdmin(
         "release_selected",
     )
     manage_permission = "payouts.change_commission"
-
-    def get_details(self, request, commission):
-        return get_commission_details(request, commission)
+    details = staticmethod(get_commission_details)
 
     @action(description="Approve", permissions=["manage"])
     def approve_selected(self, request, rows):

@@ -69,15 +69,9 @@ class TableImportAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     add_page = UploadTablePage
     add_title = UploadTablePage.title
     row_pages = (InviteImportedPage, UndoImportPage)
-
-    def get_object_title(self, table_import):
-        return table_import.file_name
-
-    def name_row(self, table_import):
-        return table_import.file_name
-
-    def get_details(self, request, table_import):
-        return get_import_details(request, table_import)
+    title_field = "file_name"
+    name_row = ObjectPageMixin.get_object_title
+    details = staticmethod(get_import_details)
 
     def change_view(self, request, object_id, form_url="", extra_context=None):
         """Show an import, or download the rows that it left out."""
@@ -106,18 +100,14 @@ class TableUploadAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     ordering = ("-created_at", "-id")
     row_pages = (CheckPage, ColumnsPage, DeleteUploadPage)
     exclude = ("content", "settings")
+    title_field = "file_name"
+    name_row = ObjectPageMixin.get_object_title
 
     def get_queryset(self, request):
         """Leave out what was imported; files are large."""
         rows = super().get_queryset(request).defer("content")
         is_list = request.path == reverse_changelist("tracking_tableupload")
         return rows.filter(table_import=None) if is_list else rows
-
-    def get_object_title(self, upload):
-        return upload.file_name
-
-    def name_row(self, upload):
-        return upload.file_name
 
     def find_neighbors(self, upload):
         return find_neighbors(upload, upload.account.table_uploads.filter(table_import=None))

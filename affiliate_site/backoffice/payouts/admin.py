@@ -257,6 +257,8 @@ class BalanceAdmin(
     row_pages = (PayBalancePage, LiftPage)
     actions = ("pay_selected",)
     manage_permission = "payouts.add_payment"
+    has_neighbors = False  # balances have no order in time
+    details = staticmethod(get_balance_details)
 
     def get_queryset(self, request):
         rows = super().get_queryset(request).filter(kind=LedgerAccountType.PAYABLE)
@@ -294,13 +296,6 @@ class BalanceAdmin(
 
     def get_object_title(self, row):
         return f"{row.affiliate}, {row.currency}"
-
-    def get_details(self, request, ledger_account):
-        return get_balance_details(request, ledger_account)
-
-    def find_neighbors(self, ledger_account):
-        """None: balances have no order in time."""
-        return None, None
 
     @action(description="Pay balance in full", permissions=["manage"])
     def pay_selected(self, request, rows):
@@ -386,6 +381,7 @@ class PaymentAdmin(
     row_pages = (CancelPaymentPage,)
     actions = ("cancel_selected",)
     manage_permission = "payouts.delete_payment"
+    details = staticmethod(get_payment_details)
 
     def list_search_matches(self, request, term):
         """Add the payments of an order; an operator has no index of order IDs."""
@@ -393,9 +389,6 @@ class PaymentAdmin(
         account = request.user.account
         pks = list_payments_of_order(account, term) if account else []
         return [*matches, SearchMatch.of_rows("pk", pks)] if pks else matches
-
-    def get_details(self, request, payment):
-        return get_payment_details(request, payment)
 
     @action(description="Cancel", permissions=["manage"])
     def cancel_selected(self, request, rows):
@@ -440,10 +433,7 @@ class PayoutMinimumAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOffi
     ordering = ("affiliate", "currency")
     add_page = AddMinimumPage
     row_pages = MINIMUM_PAGES
-
-    def find_neighbors(self, minimum):
-        """None: minimums have no order in time."""
-        return None, None
+    has_neighbors = False  # minimums have no order in time
 
     def get_details(self, request, minimum):
         affiliate = minimum.affiliate
@@ -465,6 +455,7 @@ class PayoutMethodAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOffic
     search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-affiliate", "-kind")
     row_pages = (ReleasePayoutMethodPage,)
+    has_neighbors = False  # methods have no order in time
 
     def get_object_title(self, row):
         return f"{row.get_kind_display()} of {row.affiliate}"
@@ -484,7 +475,3 @@ class PayoutMethodAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOffic
             labels=[label_status("primary")] if method.is_primary else [],
             sections=[Section("Payout method", facts=facts)],
         )
-
-    def find_neighbors(self, method):
-        """None: methods have no order in time."""
-        return None, None

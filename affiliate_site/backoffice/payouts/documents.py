@@ -206,7 +206,4 @@ class TaxRuleAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     ordering = ("is_business", "is_small_business", "country")
     add_page = AddTaxRulePage
     row_pages = (RemoveTaxRulePage,)
-
-    def find_neighbors(self, rule):
-        """None: rules have no order in time."""
-        return None, None
+    has_neighbors = False  # rules have no order in time

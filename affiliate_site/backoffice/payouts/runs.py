@@ -118,6 +118,7 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         *(ConfirmRunPage, DownloadFilesPage, ImportResultsPage),
         *(RemakeRunPage, RunNotePage, DiscardRunPage),
     )
+    details = staticmethod(get_run_details)
 
     def get_urls(self):
         """Add the statements of a run."""
@@ -126,9 +127,6 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             path("<int:object_id>/statements/", view, name="run_statements"),
             *super().get_urls(),
         ]
-
-    def get_details(self, request, run):
-        return get_run_details(request, run)
 
 
 class RunFilter(FormFilter):
@@ -177,6 +175,7 @@ class PayoutLineAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
     left_out_of_sums = (("left out", ("state", "reason"), ~Q(state__in=LEFT_OUT_STATES)),)
     ordering = ("-run", "-affiliate", "-currency")
     row_pages = LINE_PAGES
+    has_neighbors = False  # the page of the run lists them
 
     def get_queryset(self, request):
         return super().get_queryset(request).defer("receiver")
@@ -186,7 +185,3 @@ class PayoutLineAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
 
     def get_details(self, request, line):
         return get_line_details(line)
-
-    def find_neighbors(self, line):
-        """None: the page of the run lists them."""
-        return None, None

@@ -109,15 +109,13 @@ class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     change_form_template = "admin/programs/program.html"
     add_page = program_pages.AddProgramPage
     row_pages = (*program_pages.PROGRAM_PAGES, *rate_pages.PROGRAM_RATE_PAGES)
+    title_field = "title"
 
     class Media:
         js = ("backoffice/copy.js",)
 
     def get_queryset(self, request):
         return super().get_queryset(request).select_related("account__plan")
-
-    def get_object_title(self, row):
-        return row.title
 
     def get_object_context(self, request, row):
         """The program in numbers, words and tables."""

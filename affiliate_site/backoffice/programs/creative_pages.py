@@ -158,9 +158,7 @@ class CreativeAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     ordering = ("-id",)
     add_page = AddCreativePage
     row_pages = (ArchiveCreativePage, UnarchiveCreativePage)
-
-    def get_object_title(self, row):
-        return row.title
+    title_field = "title"
 
     def get_details(self, request, row):
         state = "archived" if row.archived_at else "active"
