@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.services.webhooks import create_webhook
-from affiliate_site.backoffice.affiliates.admin import find_affiliate_facts
+from affiliate_site.backoffice.affiliates.affiliate_columns import find_affiliate_facts
 from payouts.services.commissions import approve_commission
 from tests.affiliate_site.backoffice.form_values import get_form_values, get_version
 from tests.affiliate_site.backoffice.money_forms import confirm

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from accounts.models.users import User
 from accounts.services.accounts import update_settings
-from affiliate_site.backoffice.affiliates.admin import find_affiliate_facts
+from affiliate_site.backoffice.affiliates.affiliate_columns import find_affiliate_facts
 from affiliate_site.backoffice.dashboard.cards import (
     GOOD,
     build_card,
