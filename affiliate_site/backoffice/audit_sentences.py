@@ -31,9 +31,9 @@ from affiliate_site.backoffice.audit_changes import (
     format_amounts,
     format_value,
     is_change,
+    name_rates,
     render_details,
 )
-from affiliate_site.backoffice.audit_rates import name_rates
 from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,

@@ -24,11 +24,10 @@ from unfold.views import ChangeList
 
 from accounts.tenant_admin import TenantAdmin
 from affiliate_site.backoffice.audit_sentences import LOGGED_MODELS
-from affiliate_site.backoffice.empty_states import EMPTY_STATES
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
-from affiliate_site.backoffice.lists.chips import list_chips
-from affiliate_site.backoffice.lists.columns import ACCOUNT, ListColumn, as_column
+from affiliate_site.backoffice.lists.columns import ACCOUNT, as_column
 from affiliate_site.backoffice.lists.exports import export_csv
+from affiliate_site.backoffice.lists.filters import list_chips
 from affiliate_site.backoffice.lists.long_lists import (
     RowNumber,
     count_rows,
@@ -38,6 +37,8 @@ from affiliate_site.backoffice.lists.long_lists import (
 )
 from affiliate_site.backoffice.lists.saved_views import SavedViewsMixin
 from affiliate_site.backoffice.lists.xlsx_exports import export_xlsx
+from affiliate_site.backoffice.navigation import MenuEntry, SubList
+from affiliate_site.columns import Column, load_columns
 
 __all__ = [
     "ReadOnlyBackOfficeAdmin",
@@ -55,7 +56,7 @@ IMPORT_PERMISSION = "tracking.add_tableimport"
 
 
 class PreparedChangeList(ChangeList):
-    """A list whose page prepares its rows before they are rendered."""
+    """A list whose columns look up what they show of its rows."""
 
     is_order_ignored = False  # the rows are too many for it
 
@@ -66,7 +67,10 @@ class PreparedChangeList(ChangeList):
     def get_results(self, request):
         self.request = request
         super().get_results(request)
-        self.model_admin.prepare_rows(request, list(self.result_list))
+        columns = [it for it in self.list_display if isinstance(it, Column)]
+        rows = list(self.result_list)
+        load_columns(columns, request, rows)
+        self.count_on_page = len(rows)
 
     def get_queryset(self, request, exclude_parameters=None):
         """Sort a long list by columns with an index only (list_order.py)."""
@@ -95,7 +99,7 @@ class PreparedChangeList(ChangeList):
 
     @cached_property
     def row_number(self) -> RowNumber:
-        number = len(self.result_list)
+        number = self.count_on_page
         if self.page_num == 1 and number < self.list_per_page:
             return RowNumber(number)
         return count_rows(self.queryset, self.request.user.account)
@@ -161,7 +165,13 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     warn_unsaved_form = True
     compressed_fields = True
     empty_value_display = EMPTY_VALUE
-    columns: tuple[str | ListColumn, ...] = ()  # of the list and of exports
+    columns: tuple[str | Column, ...] = ()  # of the list and of exports
+    # Of a list without rows: what it shows, and how the first row comes. The page adds the
+    # button of the list, if the user may use it.
+    empty_state = ""
+    menu: tuple[MenuEntry, ...] = ()  # of the sidebar; the first one leads to the list
+    sub_list: SubList | None = None  # in place of an entry
+    tabs: dict[str, str] = {}  # titles and filters
     import_kind = ""  # of a table whose rows the list would show
     add_title = ""  # of the button that adds a row, by default “Add …”
     manage_permission = ""  # for actions with `permissions=["manage"]`
@@ -172,16 +182,25 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     def has_manage_permission(self, request):
         return request.user.has_perm(self.manage_permission)
 
-    def get_columns(self, request) -> Sequence[str | ListColumn]:
+    def get_columns(self, request) -> Sequence[str | Column]:
         """The columns of the list and of exports, without the account."""
         return self.columns
+
+    def get_list_select_related(self, request):
+        """The relations that columns show, and those that the page names."""
+        names = dict.fromkeys(self.list_select_related or ())  # type: ignore[arg-type]
+        for column in map(as_column, self.get_columns(request)):
+            names |= dict.fromkeys(column.select)
+            if not column.show and is_relation(self.opts, column.name):
+                names[column.name] = None
+        return list(names)
 
     def get_list_display(self, request):
         """The columns of the list as Django expects them: names and functions."""
         columns = map(as_column, self.get_columns(request))
         return [it if it.show else it.name for it in columns if it.is_listed]
 
-    def get_export_columns(self, request) -> list[ListColumn]:
+    def get_export_columns(self, request) -> list[Column]:
         account = [ACCOUNT] if request.user.is_superuser else []
         columns = map(as_column, self.get_columns(request))
         return [*account, *(it for it in columns if it.is_exported)]
@@ -205,13 +224,10 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
         """The sums of the amounts of these rows per currency, and their number."""
         return sum_amounts(rows, self.amount_column)
 
-    def prepare_rows(self, request, rows):
-        """Add to the rows of one page what their columns need; overridden by pages."""
-
     @property
-    def empty_state(self) -> str:
-        """The text of a list that has no rows."""
-        return EMPTY_STATES[self.opts.label]
+    def list_title(self) -> str:
+        """What the sidebar and tabs call the list."""
+        return str(capfirst(str(self.opts.verbose_name_plural)))
 
     def get_urls(self):
         """Add the exports."""
@@ -285,6 +301,11 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
             return export(self, request)
         except IncorrectLookupParameters:
             raise BadRequest("Unknown filter") from None
+
+
+def is_relation(opts, name: str) -> bool:
+    """Whether a model has a field of this name that leads to another row."""
+    return any(field.name == name and field.many_to_one for field in opts.concrete_fields)
 
 
 def remove_empty_values(query) -> str:

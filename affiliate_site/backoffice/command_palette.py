@@ -20,10 +20,10 @@ from django.utils.text import capfirst
 from accounts.email_addresses import fold_email
 from affiliate_site.backoffice.formatters import format_money, format_person
 from affiliate_site.backoffice.lists.search import PK_PATTERN
+from affiliate_site.backoffice.navigation import list_navigation
 from affiliate_site.backoffice.payouts.report_pages import REPORT_TITLES
 from affiliate_site.backoffice.theme import (
     get_object_url,
-    list_navigation,
     reverse_changelist,
 )
 from payouts.models.commissions import Commission
@@ -54,6 +54,7 @@ class SearchResult:
     link: str
     icon: str
     is_row: bool = True  # a link to more rows is not counted
+    synonyms: str = ""  # what staff may call it instead
 
 
 @dataclass(frozen=True)
@@ -119,17 +120,6 @@ LIST_ACTIONS = (
 )
 
 
-# What staff may call a page or action instead, by its icon.
-SYNONYMS = {
-    "add": "create new",
-    "summarize": "reports",
-    "receipt_long": "reports",
-    "upload_file": "move in migrate upload csv excel xlsx spreadsheet",
-    "settings": "time zone time zones company",
-    "door_open": "settings of the affiliate portal",
-}
-
-
 def search(request, term: str) -> list[SearchResult]:
     """Pages, actions and rows of the user's account, if the user may see them.
 
@@ -164,8 +154,7 @@ def list_pages(request, term: str) -> list[SearchResult]:
     words = list_search_words(term)
     found: dict[bool, list[SearchResult]] = {True: [], False: []}
     for page in (*iterate_actions(request), *iterate_pages(request)):
-        synonyms = SYNONYMS.get(page.icon, "")
-        text = fold_text(f" {page.title} {synonyms}")
+        text = fold_text(f" {page.title} {page.synonyms}")
         if words and all(word in text for word in words):
             found[all(f" {word}" in text for word in words)].append(page)
     return found[True] + found[False]
@@ -184,7 +173,7 @@ def iterate_actions(request) -> Iterator[SearchResult]:
             url = reverse(f"admin:{opts.app_label}_{opts.model_name}_add")
             title = getattr(model_admin, "add_title", "")
             title = title or f"Add {opts.verbose_name}"
-            yield SearchResult(title, "Action", url, "add")
+            yield SearchResult(title, "Action", url, "add", synonyms="create new")
 
 
 def iterate_pages(request) -> Iterator[SearchResult]:
@@ -193,10 +182,12 @@ def iterate_pages(request) -> Iterator[SearchResult]:
         for item in group["items"]:
             if item.get("permission", lambda request: True)(request):
                 title, url, icon = item["title"], item["link"], item["icon"]
-                yield SearchResult(title, "Page", url, icon)
+                synonyms = item.get("synonyms", "")
+                yield SearchResult(title, "Page", url, icon, synonyms=synonyms)
     if request.user.account_id and request.user.has_perm("payouts.view_transfer"):
         for name, title in REPORT_TITLES.items():
-            yield SearchResult(title, "Report", reverse(f"admin:{name}"), "summarize")
+            url = reverse(f"admin:{name}")
+            yield SearchResult(title, "Report", url, "summarize", synonyms="reports")
 
 
 def list_results(request, search_field: SearchField, term: str) -> list[SearchResult]:

@@ -75,26 +75,6 @@ def format_status(status: str) -> SafeString:
 REMOVED_LABEL = format_status("removed")
 
 
-def get_status_text(row) -> str:
-    """The status that a label shows: `removed` comes before all others, and what
-    `mark_unanswered` found of its payment before the status of a commission."""
-    if row.deleted_at:
-        return "removed"
-    return get_paid_text(row) if getattr(row, "payment_id", None) else row.status
-
-
-def get_payment_status(payment) -> str:
-    """The status of a payment after `mark_unanswered`, as of what it pays."""
-    if payment.canceled_at:
-        return "refused or returned" if payment.is_returned else "canceled"
-    return get_paid_text(payment)
-
-
-def get_paid_text(row) -> str:
-    """No money is called paid before the bank has answered."""
-    return "no answer yet" if row.is_unanswered else "paid"
-
-
 def format_totals(totals_by_currency) -> Money:
     """`249.90 EUR, 20.00 USD`; `0` without any."""
     totals = [
@@ -103,6 +83,11 @@ def format_totals(totals_by_currency) -> Money:
     if len(totals) == 1:
         return totals[0]
     return Money(", ".join(totals)) if totals else Money("0", ZERO)
+
+
+def count_noun(number: int, noun: str) -> str:
+    """`1 payment`, `2,500 payments`."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def format_change(before: str | None, after: str | None) -> str:

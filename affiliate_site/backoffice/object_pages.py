@@ -25,6 +25,7 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
 )
 from affiliate_site.backoffice.theme import get_object_url
+from affiliate_site.columns import Column, Table
 from payouts.models.commissions import Commission
 
 FILTERS_VAR = "_changelist_filters"
@@ -33,29 +34,13 @@ Posting = tuple[datetime, str, str | None]  # its time, its text, who caused it
 LINK_TEMPLATE = '<a class="details-link" href="{}">{}</a>'
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of a table; amounts are aligned to the right."""
-
-    title: str
-    is_amount: bool = False
-
-
-@dataclass(frozen=True)
-class Section:
+@dataclass(frozen=True, kw_only=True)
+class Section(Table):
     """A titled part of a page: notes, facts without empty values, and a table."""
 
-    title: str
     facts: Sequence[tuple[str, Any]] = ()
     notes: Sequence[str] = ()
-    columns: Sequence[Column] = ()
-    rows: Sequence[Sequence[Any]] = ()
     lines: str = ""  # lines of text as HTML
-
-    @property
-    def cells(self) -> list[list[tuple[Column, Any]]]:
-        """The rows, each value with its column."""
-        return [list(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
 @dataclass(frozen=True)
@@ -80,17 +65,22 @@ class ObjectPageMixin(ModelAdmin):
 
     add_page: type[FormPage] | None = None
     row_pages: tuple[type[FormPage], ...] = ()
+    details: Any = None  # a function of a request and a row
+    title_field = ""  # of the name of an object, which is its text by default
+    has_neighbors = True  # in the order of time
 
     def get_object_title(self, row) -> str:
         """The name of an object in breadcrumbs and the title of its page."""
-        return str(row)
+        return str(getattr(row, self.title_field) if self.title_field else row)
 
     def get_details(self, request, row) -> Details | None:
         """The content of the page."""
-        return None
+        return self.details(request, row) if self.details else None
 
     def find_neighbors(self, row) -> tuple:
         """The objects before and after this one in the list, or None."""
+        if not self.has_neighbors:
+            return None, None
         return find_neighbors(row, type(row)._base_manager.filter(account=row.account_id))
 
     def get_object_context(self, request, row) -> dict[str, Any]:
@@ -247,10 +237,12 @@ def build_history(
     lines.sort(key=lambda line: line[0])
     return Section(
         "History",
-        columns=(Column("Time"), Column("What"), Column("Who")),
-        rows=[
-            (format_datetime(at), text, describe_actor(actor, names)) for at, text, actor in lines
-        ],
+        columns=(
+            Column("Time", lambda line: format_datetime(line[0])),
+            Column("What", lambda line: line[1]),
+            Column("Who", lambda line: describe_actor(line[2], names)),
+        ),
+        rows=lines,
     )
 
 

@@ -1,5 +1,6 @@
 """The site of the back office: signing in, and what all its pages have in common."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial, wraps
 from typing import Any
@@ -33,12 +34,13 @@ from affiliate_site.backoffice.account.invitation_pages import invitation_view
 from affiliate_site.backoffice.affiliates.portal_pages import PortalSettingsPage
 from affiliate_site.backoffice.base import ThemedModelAdmin
 from affiliate_site.backoffice.dashboard.onboarding import dismiss_view
+from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.imports.upload_page import template_view
+from affiliate_site.backoffice.navigation import list_navigation
 from affiliate_site.backoffice.payouts.document_pages import SelfBillingPage
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
 from affiliate_site.backoffice.payouts.payment_mails_page import PaymentMailsPage
-from affiliate_site.backoffice.theme import list_navigation
 from affiliate_site.http_errors import render_error_page
 from affiliate_site.operations.logs import log_refused_filter
 from affiliate_site.throttling import count_sign_in_attempt
@@ -107,28 +109,27 @@ class BackOfficeAdminSite(UnfoldAdminSite):
 
     index_title = "Dashboard"
     login_form = SignInForm
+    settings_pages: Mapping[str, type[SettingsPage]] = {
+        "settings/": AccountSettingsPage,
+        "payer-settings/": PayerSettingsPage,
+        "self-billing/": SelfBillingPage,
+        "payment-mails/": PaymentMailsPage,
+        "portal-settings/": PortalSettingsPage,
+    }
 
     def get_urls(self):
         """Add the settings of the account, and the pages that belong to no model."""
         model_admin = ThemedModelAdmin(Account, self)
-        settings_view = AccountSettingsPage.as_view(model_admin=model_admin)
-        payer_view = PayerSettingsPage.as_view(model_admin=model_admin)
-        self_billing_view = SelfBillingPage.as_view(model_admin=model_admin)
-        mails_view = PaymentMailsPage.as_view(model_admin=model_admin)
-        portal_view = PortalSettingsPage.as_view(model_admin=model_admin)
-        views = {
-            "account_settings": ("settings/", settings_view),
-            "payer_settings": ("payer-settings/", payer_view),
-            "self_billing": ("self-billing/", self_billing_view),
-            "payment_mails": ("payment-mails/", mails_view),
-            "portal_settings": ("portal-settings/", portal_view),
-            "dismiss_onboarding": ("onboarding/dismiss/", dismiss_view),
-        }
         return [
             *(
-                path(route, self.admin_view(view), name=name)
-                for name, (route, view) in views.items()
+                path(
+                    route,
+                    self.admin_view(page.as_view(model_admin=model_admin)),
+                    name=page.url_name,
+                )
+                for route, page in self.settings_pages.items()
             ),
+            path("onboarding/dismiss/", self.admin_view(dismiss_view), name="dismiss_onboarding"),
             path(
                 "table-templates/<slug:kind>.csv",
                 self.admin_view(template_view),

@@ -38,7 +38,7 @@ class AccountTable:
     """A table of an account: its model, and its exported columns in this order."""
 
     model: type[models.Model]
-    columns: dict[str, "Column"] = field(default_factory=dict)
+    columns: dict[str, "StoredColumn"] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -53,7 +53,7 @@ class AccountTable:
 
 
 @dataclass
-class Column:
+class StoredColumn:
     """A column; `target` is the table that a foreign key refers to."""
 
     field: Any
@@ -121,12 +121,12 @@ def list_unique_columns() -> dict[str, str]:
     }
 
 
-def _build_column(column: Any) -> Column:
+def _build_column(column: Any) -> StoredColumn:
     if isinstance(column, models.ForeignKey):
         target: Any = column.related_model
-        return Column(column, target._meta.label, None, _expect(int))
+        return StoredColumn(column, target._meta.label, None, _expect(int))
     encode, decode = _find_codec(column)
-    return Column(column, "", encode, decode)
+    return StoredColumn(column, "", encode, decode)
 
 
 def _find_codec(column: Any) -> tuple[Encode | None, Decode]:

@@ -14,9 +14,9 @@ from io import BytesIO
 from django.db import transaction
 
 from accounts.exact_json import format_decimal
-from affiliate_site.backoffice.lists.exports import Cell
 from affiliate_site.backoffice.lists.xlsx_exports import write_workbook
 from affiliate_site.cells import format_csv_line, is_kept_in_csv
+from affiliate_site.columns import list_places
 from affiliate_site.payout_files.sepa import (
     explain_unfit,
     get_receiver_name,
@@ -373,13 +373,12 @@ def write_xlsx(
 ) -> bytes:
     """The list as a spreadsheet; amounts are numbers."""
     columns = add_tax_column(lines, columns)
-    cells = [Cell(name, ()) for name in columns]
     rows = (
         [line.net_amount if it == "amount" else CSV_COLUMNS[it](line) for it in columns]
         for line in lines
     )
     file = BytesIO()
-    write_workbook(file, run.public_id, cells, rows, created_at=run.confirmed_at)
+    write_workbook(file, run.public_id, list_places(*columns), rows, created_at=run.confirmed_at)
     return file.getvalue()
 
 

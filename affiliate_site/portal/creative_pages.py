@@ -1,12 +1,14 @@
 """Banners and texts for affiliates to copy, with their links in them."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from django.conf import settings
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from affiliate_site.columns import Column
 from affiliate_site.creative_images import build_image_url
 from affiliate_site.portal.access import portal_page, show
 from affiliate_site.portal.own_links import build_links, select_programs
@@ -17,9 +19,16 @@ PAGE_SIZE = 24
 # Search engines ask for this mark of links that somebody pays for.
 SPONSORED_LINK = '<a href="{}" rel="sponsored">{}</a>'
 FILE_COLUMNS = (
-    *(gettext_lazy("Program"), gettext_lazy("Title"), gettext_lazy("Text")),
-    *(gettext_lazy("Width"), gettext_lazy("Height"), gettext_lazy("Your link")),
-    gettext_lazy("Code for your page, with your link in it"),
+    Column(gettext_lazy("Program"), lambda own: own.creative.program.title),
+    Column(gettext_lazy("Title"), lambda own: own.creative.title),
+    Column(gettext_lazy("Text"), lambda own: own.creative.text),
+    Column(gettext_lazy("Width"), lambda own: own.creative.width),
+    Column(gettext_lazy("Height"), lambda own: own.creative.height),
+    Column(gettext_lazy("Your link"), lambda own: own.url),
+    Column(
+        gettext_lazy("Code for your page, with your link in it"),
+        lambda own: own.code + "",  # a plain text: cells drop tags of HTML
+    ),
 )
 
 
@@ -61,13 +70,8 @@ def creatives(request):
     rows = account.creatives.filter(program__in=links, archived_at=None)
     rows = rows.select_related("program")
     if "file" in request.GET:
-        return download_all(
-            request,
-            "creatives",
-            FILE_COLUMNS,
-            rows,
-            lambda part: map(list_values, add_links(account, part, links)),
-        )
+        load = partial(add_links, account, links=links)
+        return download_all(request, "creatives", FILE_COLUMNS, rows, load)
     if before.isascii() and before.isdigit():
         rows = rows.filter(pk__lt=min(int(before[:20]), MAX_ID))
     found = list(rows.order_by("-id")[: PAGE_SIZE + 1])
@@ -91,12 +95,3 @@ def add_links(account, rows, links) -> list[OwnCreative]:
         for row in rows
         if links[row.program_id]
     ]
-
-
-def list_values(own: OwnCreative):
-    """The values of the file."""
-    row, code = own.creative, own.code + ""  # a plain text: cells drop tags of HTML
-    return (
-        *(row.program.title, row.title, row.text),
-        *(row.width, row.height, own.url, code),
-    )

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from affiliate_site.portal.access import portal_page, show
 from affiliate_site.portal.earnings import STATES, find_order_id
+from affiliate_site.portal.formats import day as format_day
 from affiliate_site.portal.formats import format_money, format_number
 from affiliate_site.portal.periods import (
     FiguresForm,
@@ -21,13 +22,11 @@ from affiliate_site.portal.periods import (
 )
 from affiliate_site.portal.svg_charts import Chart, build_chart
 from affiliate_site.portal.tables import (
-    DAY,
-    NUMBER,
-    PERCENT,
-    SUMS,
-    Column,
-    Table,
+    NamedTable,
+    build_column,
+    build_number_column,
     build_query,
+    build_sums_column,
     download,
 )
 from payouts.services.commissions import get_reason
@@ -136,86 +135,63 @@ def figures(request):
     return show(request, "figures", context)
 
 
-def build_days_table(parts: list[tuple[Period, Totals]], step: str) -> Table:
+def build_days_table(parts: list[tuple[Period, Totals]], step: str) -> NamedTable:
     """The totals of each part of the period; a file has the first day of each."""
     columns = (
-        Column(_("Time"), DAY, partial(name_part, step=step)),
-        Column(_("Clicks"), NUMBER),
-        Column(_("Customers"), NUMBER),
-        Column(_("Sales"), NUMBER),
-        Column(_("Sales per 100 clicks"), PERCENT),
-        Column(_("Revenue"), SUMS),
-        Column(_("You earn"), SUMS),
+        build_column(_("Time"), lambda it: it[0].first, partial(name_part, step=step)),
+        build_number_column(_("Clicks"), lambda it: it[1].clicks),
+        build_number_column(_("Customers"), lambda it: it[1].customers),
+        build_number_column(_("Sales"), lambda it: it[1].conversions),
+        build_number_column(_("Sales per 100 clicks"), lambda it: it[1].conversion_rate, "{} %"),
+        build_sums_column(_("Revenue"), lambda it: it[1].revenue),
+        build_sums_column(_("You earn"), lambda it: it[1].commissions),
     )
-    rows = [
-        (
-            part.first,
-            *(totals.clicks, totals.customers, totals.conversions),
-            totals.conversion_rate,
-            *(totals.revenue, totals.commissions),
-        )
-        for part, totals in parts
-    ]
-    return Table("time", _("Over time"), columns, rows)
+    return NamedTable(_("Over time"), columns, parts, name="time")
 
 
-def build_states_table(affiliate, period: Period, *, at) -> Table:
+def build_states_table(affiliate, period: Period, *, at) -> NamedTable:
     """What became of the commissions of the period."""
-    rows = [
-        (str(STATES[total.state]), total.number, {total.currency: total.amount})
-        for total in list_state_totals(affiliate, period, at=at)
-    ]
     columns = (
-        Column(_("State")),
-        Column(_("Commissions"), NUMBER),
-        Column(_("Amount"), SUMS),
+        build_column(_("State"), lambda it: str(STATES[it.state])),
+        build_number_column(_("Commissions"), lambda it: it.number),
+        build_sums_column(_("Amount"), lambda it: {it.currency: it.amount}),
     )
-    return Table("states", _("What became of your commissions"), columns, rows)
+    rows = list(list_state_totals(affiliate, period, at=at))
+    return NamedTable(_("What became of your commissions"), columns, rows, name="states")
 
 
-def build_reasons_table(request, affiliate, period: Period) -> Table:
+def build_reasons_table(request, affiliate, period: Period) -> NamedTable:
     """Why commissions were disapproved, in the words of the company."""
     account, order_ids = request.account, request.portal.order_ids
-    rows = [
-        (
-            account.get_day(row.created_at),
-            find_order_id(row, order_ids),
-            {row.currency: row.amount},
-            get_reason(row),
-        )
-        for row in list_disapproved(affiliate, period)
-    ]
     columns = (
-        Column(_("Day"), DAY),
-        Column(_("Order")),
-        Column(_("Amount"), SUMS),
-        Column(_("Reason")),
+        build_column(_("Day"), lambda it: account.get_day(it.created_at), format_day),
+        build_column(_("Order"), lambda it: find_order_id(it, order_ids)),
+        build_sums_column(_("Amount"), lambda it: {it.currency: it.amount}),
+        build_column(_("Reason"), get_reason),
     )
-    return Table("reasons", _("Why commissions were disapproved"), columns, rows)
+    rows = list(list_disapproved(affiliate, period))
+    return NamedTable(_("Why commissions were disapproved"), columns, rows, name="reasons")
 
 
-def build_breakdown(affiliate, breakdown, name: str, period: Period, *, at) -> Table:
+def build_breakdown(affiliate, breakdown, name: str, period: Period, *, at) -> NamedTable:
     """The parts of a breakdown, without the columns that none of them has."""
     source: Any = period
     if breakdown.needs_figures:
         source = load_figures(affiliate, period, period, at=at)
     parts = breakdown.list_parts(affiliate, source)
     columns = [
-        (Column(str(breakdown.column)), [part.label for part in parts]),
-        (Column(_("Clicks"), NUMBER), [part.clicks for part in parts]),
-        (Column(_("Sales"), NUMBER), [part.sales for part in parts]),
-        (Column(_("Revenue"), SUMS), [part.revenue for part in parts]),
-        (Column(_("You earn"), SUMS), [part.commissions for part in parts]),
+        ("label", build_column(str(breakdown.column), lambda it: it.label)),
+        ("clicks", build_number_column(_("Clicks"), lambda it: it.clicks)),
+        ("sales", build_number_column(_("Sales"), lambda it: it.sales)),
+        ("revenue", build_sums_column(_("Revenue"), lambda it: it.revenue)),
+        ("commissions", build_sums_column(_("You earn"), lambda it: it.commissions)),
     ]
     known = [
-        (column, values) for column, values in columns if any(value is not None for value in values)
+        column
+        for field, column in columns
+        if any(getattr(part, field) is not None for part in parts)
     ]
-    return Table(
-        name,
-        str(breakdown.title),
-        [column for column, _values in known],
-        list(zip(*(values for _column, values in known), strict=True)),
-    )
+    return NamedTable(str(breakdown.title), known, parts, name=name)
 
 
 def build_cards(figures: Figures) -> list[tuple[str, str, str]]:

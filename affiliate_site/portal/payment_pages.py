@@ -2,6 +2,7 @@
 
 from datetime import date, timedelta
 from functools import partial
+from operator import itemgetter
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,6 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.days import A_DAY
 from affiliate_site import http_errors
+from affiliate_site.columns import Column
 from affiliate_site.document_files import render_document
 from affiliate_site.pdf import find_weasyprint
 from affiliate_site.portal.access import (
@@ -48,9 +50,12 @@ from tracking.services.portal_settings import get_contact
 
 PAGE_SIZE = 50
 STATEMENT_DAYS = 90
-FILE_COLUMNS = (
-    *(gettext_lazy("Day"), gettext_lazy("Payment"), gettext_lazy("State")),
-    *(gettext_lazy("Amount"), gettext_lazy("Currency")),
+FILE_COLUMNS = (  # of payments with their states
+    Column(gettext_lazy("Day"), lambda it: it[0].account.get_day(it[0].created_at)),
+    Column(gettext_lazy("Payment"), lambda it: it[0].public_id),
+    Column(gettext_lazy("State"), itemgetter(1)),
+    Column(gettext_lazy("Amount"), lambda it: it[0].amount),
+    Column(gettext_lazy("Currency"), lambda it: it[0].currency),
 )
 CANCELED, ON_ITS_WAY, PAID = "canceled", "on_its_way", "paid"
 STATES = {
@@ -72,8 +77,8 @@ def payments(request):
     own = account.payments.filter(affiliate=affiliate)
     rows = hide_undone_payments(account, own).order_by("-id")
     if "file" in request.GET:
-        list_values = partial(list_file_values, account)
-        return download_all(request, "payments", FILE_COLUMNS, rows, list_values)
+        load = partial(load_states, account)
+        return download_all(request, "payments", FILE_COLUMNS, rows, load)
     before = request.GET.get("before", "")
     if before.isascii() and before.isdigit():
         rows = rows.filter(pk__lt=min(int(before[:20]), MAX_ID))
@@ -126,17 +131,11 @@ def get_state(payment, open_payments) -> str:
     return ON_ITS_WAY if payment.pk in open_payments else PAID
 
 
-def list_file_values(account, rows):
-    """The values of the file."""
+def load_states(account, rows):
+    """Payments with their states."""
     pks = [row.pk for row in rows]
     open_payments = list_unanswered_payments(account.payout_lines.all(), pks)
-    return [
-        (
-            *(account.get_day(row.created_at), row.public_id),
-            *(str(STATES[get_state(row, open_payments)]), row.amount, row.currency),
-        )
-        for row in rows
-    ]
+    return [(row, str(STATES[get_state(row, open_payments)])) for row in rows]
 
 
 def build_statement_url(account, payment, day: date) -> str:

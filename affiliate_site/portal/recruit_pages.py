@@ -1,5 +1,6 @@
 """Tell others: the recruiting link of an affiliate, and what recruits bring."""
 
+from operator import itemgetter
 from urllib.parse import urlencode
 
 from django.db.models import Exists, OuterRef
@@ -7,9 +8,10 @@ from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from affiliate_site.columns import Table
 from affiliate_site.portal.access import portal_page, show
 from affiliate_site.portal.formats import format_money
-from affiliate_site.portal.tables import NUMBER, Column, Table, download
+from affiliate_site.portal.tables import build_column, build_number_column, download
 from payouts.services.recruits import (
     MAX_RECRUITS_OF_FILE,
     list_recruits,
@@ -73,9 +75,10 @@ def recruits(request):
 def download_recruits(request, *, with_sales: bool):
     """All recruits, as the page shows them."""
     found = list_recruits(request.affiliate, with_sales=with_sales, limit=MAX_RECRUITS_OF_FILE)
-    columns = [Column(_("First name")), Column(_("Sales of all time"), NUMBER)]
-    shown = columns if with_sales else columns[:1]
-    rows = [row[: len(shown)] for row in found.newest]
+    columns = [
+        build_column(_("First name"), itemgetter(0)),
+        build_number_column(_("Sales of all time"), itemgetter(1)),
+    ]
     day = request.account.get_day(timezone.now())
-    table = Table("recruits", _("Your recruits"), shown, rows)
+    table = Table(_("Your recruits"), columns if with_sales else columns[:1], found.newest)
     return download(table, f"recruits-{day}")

@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from affiliate_site.columns import Column
 from affiliate_site.portal.access import build_url, portal_page, show
 from affiliate_site.portal.earnings import (
     STATES,
@@ -24,8 +25,15 @@ from payouts.services.undone_imports import hide_undone_commissions
 
 PAGE_SIZE = 50
 FILE_COLUMNS = (
-    *(_("Day"), _("What"), _("Program"), _("Order"), _("State")),
-    *(_("Amount of the sale"), _("You earn"), _("Currency"), _("On hold until")),
+    Column(_("Day"), lambda it: it.day),
+    Column(_("What"), lambda it: it.what),
+    Column(_("Program"), lambda it: get_program(it.commission)),
+    Column(_("Order"), lambda it: it.order_id),
+    Column(_("State"), lambda it: it.state_label),
+    Column(_("Amount of the sale"), lambda it: find_sale_amount(it.commission)),
+    Column(_("You earn"), lambda it: it.commission.amount),
+    Column(_("Currency"), lambda it: it.commission.currency),
+    Column(_("On hold until"), lambda it: it.due_on),
 )
 
 
@@ -44,9 +52,9 @@ def sales(request):
     form = SalesForm(request.GET)
     rows = select_rows(affiliate, form, at=at)
     if "file" in request.GET:
-        list_values = partial(list_file_values, request, at=at)
+        load = partial(list_earnings, affiliate, order_ids=request.portal.order_ids, at=at)
         rows = rows.select_related("conversion__program", "bonus__program")
-        return download_all(request, "sales", FILE_COLUMNS, rows, list_values)
+        return download_all(request, "sales", FILE_COLUMNS, rows, load)
     before = request.GET.get("before", "")
     if before.isascii() and before.isdigit():
         rows = rows.filter(pk__lt=min(int(before[:20]), MAX_ID))
@@ -77,19 +85,6 @@ def select_rows(affiliate, form: SalesForm, *, at):
     if form.is_valid() and (state := form.cleaned_data["state"]):
         rows = filter_state(account, rows, state, at=at)
     return rows.select_related("conversion", "bonus").order_by("-id")
-
-
-def list_file_values(request, rows, *, at):
-    """The values of the file."""
-    found = list_earnings(request.affiliate, rows, request.portal.order_ids, at=at)
-    return [
-        (
-            *(each.day, str(each.what), get_program(each.commission), each.order_id),
-            *(str(each.state_label), find_sale_amount(each.commission)),
-            *(each.commission.amount, each.commission.currency, each.due_on),
-        )
-        for each in found
-    ]
 
 
 def get_program(commission) -> str:

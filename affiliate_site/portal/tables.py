@@ -1,7 +1,7 @@
 """Tables that pages show and files contain."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from itertools import chain
@@ -14,64 +14,42 @@ from django.utils.html import format_html_join
 from django.utils.translation import get_language, override
 
 from affiliate_site.cells import BYTE_ORDER_MARK
+from affiliate_site.columns import Column, OfRow, SumsSource, Table
 from affiliate_site.portal.formats import choose_csv_format, format_money, format_number
-from affiliate_site.portal.formats import day as format_day
 
 FILE_PART = 500  # rows that are read at once
 MAX_ID = 2**63 - 1  # of a row
-TEXT, NUMBER, PERCENT, DAY, SUMS = "text", "number", "percent", "day", "sums"
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column: its title, and what its values are; `SUMS` are amounts by currency.
-
-    `write` makes the text of a value on the page, instead of that of the kind.
-    """
-
-    title: str
-    kind: str = TEXT
-    write: Callable[[Any], str] | None = None
-
-    @property
-    def is_amount(self) -> bool:
-        return self.kind in (NUMBER, PERCENT, SUMS)
-
-
-@dataclass(frozen=True)
-class Table:
+@dataclass(frozen=True, kw_only=True)
+class NamedTable(Table):
     """A table with the name of its file."""
 
     name: str
-    title: str
-    columns: Sequence[Column]
-    rows: Sequence[Sequence[Any]]
-
-    @property
-    def cells(self) -> list[list[tuple[Column, str]]]:
-        """The rows as texts, each with its column."""
-        return [
-            [
-                (column, (column.write or partial(show, column.kind))(value))
-                for column, value in zip(self.columns, row, strict=True)
-            ]
-            for row in self.rows
-        ]
 
 
-def show(kind: str, value: Any) -> str:
-    """A value as the language of the page writes it."""
-    if value is None:
-        return ""
-    if kind == DAY:
-        return format_day(value)
-    if kind == NUMBER:
-        return format_number(value)
-    if kind == PERCENT:
-        return f"{format_number(value)} %"
-    if kind == SUMS:
-        return show_sums(value)
-    return str(value)
+def build_column(
+    title: Any, get: OfRow, write: Callable[[Any], str] = str, *, is_amount: bool = False
+) -> Column:
+    """A column whose values files have as they are, and pages as `write` makes them."""
+
+    def show(row: Any) -> str:
+        value = get(row)
+        return "" if value is None else write(value)
+
+    return Column(title, show, export=get, is_amount=is_amount)
+
+
+def build_number_column(title: Any, get: OfRow, template: str = "{}") -> Column:
+    return build_column(
+        title, get, lambda value: template.format(format_number(value)), is_amount=True
+    )
+
+
+def build_sums_column(title: Any, get: OfRow) -> Column:
+    """A column of amounts by currency, of which each has a column of its own in files."""
+    column = build_column(title, get, show_sums, is_amount=True)
+    return replace(column, export=SumsSource(get))
 
 
 def show_sums(sums: Any) -> str:
@@ -101,13 +79,14 @@ def download_rows(
 def download_all(
     request: Any,
     name: str,
-    titles: Iterable[Any],
+    columns: Iterable[Column],
     rows: QuerySet[Any],
-    list_values: Callable[[Sequence[Any]], Iterable[Iterable[Any]]],
+    load: Callable[[Sequence[Any]], Iterable[Any]],
 ) -> StreamingHttpResponse:
     """The rows, newest first, as a CSV file with the day in its name.
 
-    They are read in parts, after the view: `list_values` gets its language and zone.
+    They are read in parts, after the view, in its language and zone; the columns show
+    what `load` makes of each part.
     """
     account, language = request.account, get_language()
     rows = rows.order_by("-id")
@@ -117,38 +96,34 @@ def download_all(
         while part := list(rows.filter(pk__lt=last)[:FILE_PART]):
             last = part[-1].pk
             with override(language), timezone.override(account.zone):
-                values = list(list_values(part))
+                values = [[column(it) for column in columns] for it in load(part)]
             yield from values
 
     day = account.get_day(timezone.now())
-    return download_rows(titles, read(), f"{name}-{day}")
+    return download_rows([it.title for it in columns], read(), f"{name}-{day}")
 
 
-def list_lines(table: Table) -> Iterable[list[Any]]:
+def list_lines(table: Table) -> Iterator[list[Any]]:
     """The titles, then the values, which programs can read."""
-    currencies = [
-        sorted({code for row in table.rows for code in row[index] or ()})
-        if column.kind == SUMS
-        else []
-        for index, column in enumerate(table.columns)
-    ]
-    yield [
-        title
-        for column, codes in zip(table.columns, currencies, strict=True)
-        for title in (
-            [f"{column.title} ({code})" for code in codes]
-            if column.kind == SUMS
-            else [column.title]
-        )
-    ]
+    columns = list(list_file_columns(table))
+    yield [title for title, _get in columns]
     for row in table.rows:
-        line: list[Any] = []
-        for column, value, codes in zip(table.columns, row, currencies, strict=True):
-            if column.kind == SUMS:
-                line += [(value or {}).get(code, Decimal(0)) for code in codes]
-            else:
-                line.append(value)
-        yield line
+        yield [get(row) for _title, get in columns]
+
+
+def list_file_columns(table: Table) -> Iterator[tuple[str, OfRow]]:
+    """Titles and values: sums have a column for each currency."""
+    for column in table.columns:
+        source: Any = column.export
+        if not isinstance(source, SumsSource):
+            yield column.title, source
+            continue
+        for code in sorted({code for row in table.rows for code in source.sums(row) or ()}):
+            yield f"{column.title} ({code})", partial(get_amount, source.sums, code)
+
+
+def get_amount(get_sums: OfRow, code: str, row: Any) -> Decimal:
+    return (get_sums(row) or {}).get(code, Decimal(0))
 
 
 def build_query(query: QueryDict, **parameters: str) -> str:

@@ -41,8 +41,6 @@ import django
 django.setup()
 from accounts import replica
 from affiliate_site.backoffice.lists import exports
-from affiliate_site.backoffice.conversions.admin import ConversionAdmin
-from django.contrib.admin import site
 from tracking.models.conversions import Conversion
 
 exports.CHUNK_SIZE = 3
@@ -51,10 +49,9 @@ read = replica.read
 replica.read = lambda function: read(
     lambda alias: (aliases.append(alias), function(alias))[1]
 )
-admin = ConversionAdmin(Conversion, site)
 rows = Conversion.objects.order_by("-pk")
-cells = [exports.Cell("Order ID", ("external_id",))]
-for chunk in exports.iterate_chunks(admin, None, cells, rows):
+cells = [exports.ExportColumn("Order ID", ("external_id",))]
+for chunk in exports.iterate_chunks(None, cells, rows):
     print(aliases[-1], *(order for (order,) in chunk), flush=True)
     sys.stdin.readline()
 """

@@ -23,6 +23,7 @@ from affiliate_site.backoffice.account.access_pages import (
 )
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.secret_page import show_secret_once
 
@@ -54,6 +55,8 @@ class SecretAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(SecretAdmin):
+    menu = (MenuEntry("Integration", 10, "key"),)
+    empty_state = "No API keys yet. An owner chooses “Add API key”; it is shown only once."
     columns = fields = (
         "prefix",
         "name",
@@ -70,6 +73,11 @@ class ApiKeyAdmin(SecretAdmin):
 
 @admin.register(SigningSecret)
 class SigningSecretAdmin(SecretAdmin):
+    menu = (MenuEntry("Integration", 20, "signature"),)
+    empty_state = (
+        "No signing secrets yet. An owner chooses “Add signing secret” to sign what"
+        " the shop's pages report; it is shown only once."
+    )
     columns = fields = ("prefix", "created_at", "revoked_at")
     add_page = AddSigningSecretPage
     manage_permission = "accounts.delete_signingsecret"
@@ -100,6 +108,11 @@ def build_role_action(role: Role):
 
 @admin.register(User)
 class StaffUserAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    menu = (MenuEntry("Account", 20, "badge"),)
+    list_title = "Staff"
+    empty_state = (
+        "No staff users yet. An owner chooses “Add staff user” for each person of the team."
+    )
     columns = fields = ("email", "role", "is_active", "last_login", "created_at")
     list_filter = ("role", "is_active")
     search_fields = ("email__exact",)

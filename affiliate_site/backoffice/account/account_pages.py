@@ -17,6 +17,7 @@ from accounts.services.accounts import (
 from affiliate_site.backoffice.fields import COLOR
 from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.creative_images import encode_image
 from tracking.money import list_currencies
 from tracking.services.account_settings import update_account_settings
@@ -157,6 +158,7 @@ class AccountSettingsForm(ServiceForm):
 class AccountSettingsPage(SettingsPage):
     title = "Account settings"
     url_name = "account_settings"
+    menu = MenuEntry("Account", 10, "settings", synonyms="time zone time zones company")
     permission = "accounts.change_account"
     form_class = AccountSettingsForm
 

@@ -1,6 +1,8 @@
 """The page of the audit log: who changed what, and when."""
 
 import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from django.contrib import admin
 from django.db.models import CharField, Q, Value
@@ -20,17 +22,19 @@ from affiliate_site.backoffice.audit_sentences import (
     APPROVAL_DETAILS,
     APPROVAL_WORDS,
     LOGGED_MODELS,
+    Names,
     describe_actor,
     find_names,
     group_actions,
     name_details,
     render_actions,
 )
-from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
+from affiliate_site.backoffice.base import PreparedChangeList, ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.formatters import format_key_values
-from affiliate_site.backoffice.lists.columns import ListColumn
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import MAX_CHOICES, SelectFilter
+from affiliate_site.backoffice.navigation import MenuEntry
+from affiliate_site.columns import Column, load_columns
 from tracking.models.affiliates import Affiliate
 from tracking.services.search import find_affiliates, list_exact_orders
 
@@ -47,7 +51,6 @@ OWN_SUBJECTS = (
     ("notes", "note", ("public_id",)),
     ("prospects", "prospect", ("public_id",)),
 )
-DETAILS = ("action", "named_subject", "named_actor", "formatted_details")
 STAFF_KINDS = [kind for kind in EVENT_SENTENCES if kind.startswith("staff.")]
 
 
@@ -86,15 +89,83 @@ class KindFilter(SelectFilter):
         return queryset.filter(kind=self.value())
 
 
+class EntryGroup(NamedTuple):
+    """What one action did to several objects, in one row."""
+
+    entries: Sequence[AuditLogEntry]
+    names: Names
+
+
+def group_entries(request, entries) -> dict[int, EntryGroup]:
+    """The groups by the primary keys of their first entries; those of others are empty."""
+    names = find_names(request.user, entries)
+    groups = {group[0].pk: group for group in group_actions(entries, names)}
+    return {entry.pk: EntryGroup(groups.get(entry.pk, ()), names) for entry in entries}
+
+
+def name_subject(entry, group: EntryGroup) -> str:
+    row = group.names.rows.get(tuple(entry.subject.split(":", 1)))
+    return f"{AFFILIATE_PREFIX}{row.slug}" if isinstance(row, Affiliate) else entry.subject
+
+
+def name_actor(entry, group: EntryGroup) -> str:
+    actor = describe_actor(entry.actor, group.names)
+    is_named = "@" in actor or actor.endswith(AFFILIATE_SUFFIX)
+    is_named = is_named and not isinstance(actor, SafeString)  # a link to a shop
+    return f"{actor} ({entry.actor})" if is_named else entry.actor
+
+
+def format_details(entry, group: EntryGroup) -> str:
+    has_changes = not entry.kind.endswith(".created")
+    details = name_details(entry, group.names)
+    for name in details.keys() & APPROVAL_DETAILS:
+        if isinstance(details[name], bool | None):
+            details[name] = APPROVAL_WORDS[details[name]]
+    return format_key_values(
+        {name: format_value(value, has_changes=has_changes) for name, value in details.items()}
+    )
+
+
+SENTENCE = Column(
+    "What happened",
+    lambda entry, group: render_actions(group.entries, group.names),
+    name="sentence",
+    load=group_entries,
+    is_exported=False,
+)
+DETAILS = (
+    Column("Action", lambda entry: describe_kind(entry.kind), is_listed=False),
+    Column("Subject", name_subject, name="named_subject", load=group_entries, is_listed=False),
+    Column("Actor", name_actor, name="named_actor", load=group_entries, is_listed=False),
+    Column(
+        "Details", format_details, name="formatted_details", load=group_entries, is_listed=False
+    ),
+)
+
+
+class AuditChangeList(PreparedChangeList):
+    """The list without the entries that the row of another one shows, too."""
+
+    def get_results(self, request):
+        super().get_results(request)
+        entries: list[Any] = list(self.result_list)  # type: ignore[has-type]
+        shown = [entry for entry in entries if entry.loaded[group_entries].entries]
+        if len(shown) < len(entries):
+            request.count_note = (
+                f"{len(entries)} of them on this page, in {len(shown)} rows: what one"
+                " action did to several objects is one row"
+            )
+        self.count_on_page, self.result_list = len(entries), shown
+
+
 @admin.register(AuditLogEntry)
 class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
     """One row per change."""
 
-    columns = (
-        "created_at",
-        ListColumn("sentence", is_exported=False),
-        *(ListColumn(name, is_listed=False) for name in DETAILS),
-    )
+    menu = (MenuEntry("Integration", 70, "history"),)
+    list_title = "Audit log"
+    empty_state = "No audit log entries yet. Each change adds one."
+    columns = ("created_at", SENTENCE, *DETAILS)
     list_filter = (ActorFilter, KindFilter, DateFilter)
     search_fields = ("subject__exact",)
     search_help_text = (
@@ -102,27 +173,18 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
         " payment, conversion or commission"
     )
     ordering = ("-id",)
-    fields = readonly_fields = ("sentence", "created_at", *DETAILS, "trace_id")
+    fields = readonly_fields = (  # type: ignore[assignment]  # Django takes functions
+        *(SENTENCE, "created_at", *DETAILS, "trace_id"),
+    )
+
+    def get_changelist(self, request, **kwargs):
+        return AuditChangeList
 
     def get_object(self, request, object_id, from_field=None):
         entry = super().get_object(request, object_id, from_field)
         if entry is not None:
-            self.prepare_rows(request, [entry])
+            load_columns([SENTENCE, *DETAILS], request, [entry])
         return entry
-
-    def prepare_rows(self, request, rows):
-        """Look up what the entries name, and fold those of one action into one row."""
-        names = find_names(request.user, rows)
-        groups = group_actions(rows, names)
-        if len(groups) < len(rows):
-            request.count_note = (
-                f"{len(rows)} of them on this page, in {len(groups)} rows: what one"
-                " action did to several objects is one row"
-            )
-        for first, *others in groups:
-            first.names, first.others = names, others
-            for entry in others:
-                entry.names, entry.others, entry.is_folded = names, [], True
 
     def get_search_results(self, request, queryset, search_term):
         """Find the entries of an object by its kind and ID, `commission 84`, or by what
@@ -141,38 +203,6 @@ class AuditLogEntryAdmin(ReadOnlyBackOfficeAdmin):
             return queryset.filter(found), False
         found = Q(subject=prefix + slug) | find_by_name(request.user, term)
         return queryset.filter(found), False
-
-    @display(description="What happened")
-    def sentence(self, entry):
-        return render_actions([entry, *entry.others], entry.names)
-
-    @display(description="Action")
-    def action(self, entry):
-        return describe_kind(entry.kind)
-
-    @display(description="Subject")
-    def named_subject(self, entry):
-        row = entry.names.rows.get(tuple(entry.subject.split(":", 1)))
-        is_affiliate = isinstance(row, Affiliate)
-        return f"{AFFILIATE_PREFIX}{row.slug}" if is_affiliate else entry.subject
-
-    @display(description="Actor")
-    def named_actor(self, entry):
-        actor = describe_actor(entry.actor, entry.names)
-        is_named = "@" in actor or actor.endswith(AFFILIATE_SUFFIX)
-        is_named = is_named and not isinstance(actor, SafeString)  # a link to a shop
-        return f"{actor} ({entry.actor})" if is_named else entry.actor
-
-    @display(description="Details")
-    def formatted_details(self, entry):
-        has_changes = not entry.kind.endswith(".created")
-        details = name_details(entry, entry.names)
-        for name in details.keys() & APPROVAL_DETAILS:
-            if isinstance(details[name], bool | None):
-                details[name] = APPROVAL_WORDS[details[name]]
-        return format_key_values(
-            {name: format_value(value, has_changes=has_changes) for name, value in details.items()}
-        )
 
 
 def describe_kind(kind: str) -> str:

@@ -3,17 +3,23 @@
 from django.contrib import admin
 from django.utils import timezone
 
-from accounts.models.users import Invitation
+from accounts.models.users import Invitation, User
 from accounts.services.invitations import revoke_invitation
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action, display
 from affiliate_site.backoffice.formatters import STATUS_COLORS
+from affiliate_site.backoffice.navigation import SubList
 
 
 @admin.register(Invitation)
 class InvitationAdmin(ReadOnlyBackOfficeAdmin):
     """Invitations, which owners can revoke while they are open."""
 
+    sub_list = SubList(User, "Invitations")
+    empty_state = (
+        "No invitations yet. An owner sends one under Staff. Without e-mail on this"
+        " installation there are none: ask your operator."
+    )
     columns = fields = (
         "email",
         "role",
@@ -22,7 +28,6 @@ class InvitationAdmin(ReadOnlyBackOfficeAdmin):
         "created_at",
         "expires_at",
     )
-    list_select_related = ("invited_by",)
     list_filter = ("role",)
     search_fields = ("email__exact",)
     search_help_text = "Search by e-mail"

@@ -13,10 +13,10 @@ from accounts.services.command_runs import (
 )
 from accounts.services.deliveries import has_enabled_endpoints, send_test_event
 from accounts.services.webhooks import create_webhook, update_webhook
-from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.form_pages import AddPage, EditPage, FormPage
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.forms import ServiceForm
+from affiliate_site.backoffice.list_urls import build_changelist_url
 from affiliate_site.backoffice.secret_page import render_secret
 
 

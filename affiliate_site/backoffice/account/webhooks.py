@@ -19,10 +19,12 @@ from affiliate_site.backoffice.account.webhook_pages import (
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action, display
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
-from affiliate_site.backoffice.lists.columns import ListColumn, build_status_column
+from affiliate_site.backoffice.lists.columns import build_status_column
 from affiliate_site.backoffice.lists.filters import FormFilter
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.secret_page import show_secret_once
+from affiliate_site.columns import Column
 
 
 class WebhookStateFilter(FormFilter):
@@ -111,6 +113,8 @@ class WebhookEndpointAdmin(
 ):
     """Webhooks of the account, and postbacks of its affiliates."""
 
+    menu = (MenuEntry("Integration", 50, "webhook"),)
+    empty_state = "No webhooks yet. An owner chooses “Add webhook” to receive events."
     columns = (
         "public_id",
         "url",
@@ -118,7 +122,7 @@ class WebhookEndpointAdmin(
         "subscribed_events",
         "affiliate",
         "failing_since",
-        ListColumn("disabled_at", is_listed=False),
+        Column(name="disabled_at", is_listed=False),
         "disabled_because",
     )
     list_filter = (WebhookStateFilter,)
@@ -182,19 +186,20 @@ class WebhookEndpointAdmin(
 class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
     """Deliveries of events, with the response of the receiver."""
 
+    menu = (MenuEntry("Integration", 60, "outbox"),)
+    empty_state = "No deliveries yet. Each event that a webhook subscribes to adds one."
     columns = (
         "message_id",
-        ListColumn("event_name", export="event__kind"),
-        ListColumn("endpoint", export="endpoint__public_id"),
+        Column(name="event_name", select=("event",), export="event__kind"),
+        Column(name="endpoint", export="endpoint__public_id"),
         build_status_column(get_delivery_status, is_exported=False),
         "attempts",
         "attempted_at",
-        ListColumn("status", is_listed=False),
+        Column(name="status", is_listed=False),
         "error",
-        ListColumn("delivered_at", is_listed=False),
+        Column(name="delivered_at", is_listed=False),
         "due_at",
     )
-    list_select_related = ("event", "endpoint")
     search_fields = ("message_id__exact", "endpoint__public_id__exact")
     search_help_text = "Search by message ID or webhook ID"
     ordering = ("-created_at", "-id")

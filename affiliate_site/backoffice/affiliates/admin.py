@@ -1,8 +1,6 @@
 """The pages of affiliates, program affiliates and groups."""
 
-from dataclasses import replace
 from functools import partial
-from operator import attrgetter
 
 from django.contrib import admin
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
@@ -11,10 +9,16 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count
 from django.http import Http404, JsonResponse
 from django.urls import path
-from django.utils import timezone
-from django.utils.html import format_html
 
 from affiliate_site.backoffice.affiliates import bulk_actions
+from affiliate_site.backoffice.affiliates.affiliate_columns import (
+    AFFILIATE_COLUMNS,
+    BALANCE_TITLE,
+    FOUND_BY,
+    LAST_DAYS,
+    NAME_AND_EMAIL,
+    rename,
+)
 from affiliate_site.backoffice.affiliates.affiliate_detail import (
     APPROVAL_STATUSES,
     build_affiliate_context,
@@ -36,33 +40,21 @@ from affiliate_site.backoffice.affiliates.new_affiliate_page import AddAffiliate
 from affiliate_site.backoffice.affiliates.note_pages import AddNotePage
 from affiliate_site.backoffice.affiliates.payout_method_pages import SetPayoutMethodPage
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
-from affiliate_site.backoffice.affiliates.portal_facts import terms_view
 from affiliate_site.backoffice.affiliates.portal_pages import (
     InviteToPortalPage,
     RemoveSecondFactorPage,
     ViewPortalPage,
+    terms_view,
 )
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action
 from affiliate_site.backoffice.bulk_pages import build_actions
 from affiliate_site.backoffice.fields import label_row
 from affiliate_site.backoffice.formatters import (
-    EMPTY_VALUE,
-    REMOVED_LABEL,
-    STATUS_COLORS,
     format_datetime,
-    format_labels,
     format_person,
-    format_totals,
-    keep_amounts_together,
 )
 from affiliate_site.backoffice.links import get_qr_code_response, render_links
-from affiliate_site.backoffice.lists.columns import (
-    PERSON,
-    PROGRAM_TITLE,
-    ListColumn,
-    SumsSource,
-    build_status_column,
-)
+from affiliate_site.backoffice.lists.columns import PERSON, PROGRAM_TITLE, build_status_column
 from affiliate_site.backoffice.lists.date_filters import (
     ActiveFilter,
     ApplicationDateFilter,
@@ -86,6 +78,7 @@ from affiliate_site.backoffice.lists.state_filters import (
     ApprovalFilter,
     DeletedFilter,
 )
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
@@ -97,20 +90,13 @@ from affiliate_site.backoffice.object_pages import (
 from affiliate_site.backoffice.payouts.document_pages import SetTaxDataPage
 from affiliate_site.backoffice.payouts.minimum_pages import SetOwnMinimumPage
 from affiliate_site.backoffice.payouts.report_pages import statement_view
+from affiliate_site.columns import Column
 from affiliate_site.qr_codes import get_link_style
-from payouts.services.statistics import calculate_performance
-from payouts.statistics import get_last_days
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.enrollments import LINK_COLUMNS, Enrollment
 from tracking.services.search import (
     list_affiliates_by_text,
-    list_hidden_matches,
-    list_search_codes,
 )
-
-STATISTICS_DAYS = 30  # days of the statistics columns, including today
-LAST_DAYS = f"{STATISTICS_DAYS} days"  # in their titles
-BALANCE_TITLE = "Balance due"
 
 
 class RowChoicesView(AutocompleteJsonView):
@@ -118,71 +104,6 @@ class RowChoicesView(AutocompleteJsonView):
 
     def serialize_result(self, obj, to_field_name):
         return super().serialize_result(obj, to_field_name) | {"text": label_row(obj)}
-
-
-def label_approvals(affiliate) -> str:
-    """Labels of the approval statuses, with the number of programs if several."""
-    if affiliate.deleted_at:
-        return REMOVED_LABEL
-    return format_labels(
-        (
-            STATUS_COLORS[status],
-            f"{status.capitalize()}{f' ({n})' if n > 1 else ''}",
-        )
-        for approved, status in APPROVAL_STATUSES.items()
-        if (n := affiliate.approvals.count(approved))
-    )
-
-
-def count_approvals(affiliate) -> str:
-    """The number of programs per approval status."""
-    if affiliate.deleted_at:
-        return f"Removed {format_datetime(affiliate.deleted_at)}"
-    counts = [
-        f"{affiliate.approvals.count(approved)} {status}"
-        for approved, status in APPROVAL_STATUSES.items()
-        if approved in affiliate.approvals
-    ]
-    return ", ".join(counts) or EMPTY_VALUE
-
-
-def rename(column: str | ListColumn, titles: dict[str, str]) -> str | ListColumn:
-    """A column with other words at the end of its title."""
-    for end, title in titles.items():
-        if isinstance(column, ListColumn) and column.title.endswith(end):
-            return replace(column, title=f"{column.title.removesuffix(end)}{title}")
-    return column
-
-
-def build_totals_column(name: str, title: str) -> ListColumn:
-    """A column of the statistics with amounts, of one currency or several."""
-
-    def get_sums(affiliate):
-        return getattr(affiliate.performance, name, {})
-
-    def show(affiliate):
-        if affiliate.performance is None:
-            return EMPTY_VALUE
-        return keep_amounts_together(format_totals(get_sums(affiliate)))
-
-    return ListColumn(name, title, show, export=SumsSource(get_sums))
-
-
-NAME_AND_EMAIL = ListColumn(
-    "person",
-    "Name and e-mail",
-    lambda row: format_html(
-        '{} <span class="subtext">{}</span>', get_full_name(row), row.email or ""
-    ),
-    order="lastname",
-    is_exported=False,
-)
-FOUND_BY = ListColumn(
-    "found_by",
-    "Found by",
-    lambda row: ", ".join(row.found_by) or EMPTY_VALUE,
-    is_exported=False,
-)
 
 
 @admin.register(Affiliate)
@@ -193,6 +114,10 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
     that the list is filtered by.
     """
 
+    menu = (MenuEntry("Affiliates", 30, "group"),)
+    empty_state = (
+        "No affiliates yet. Choose “Add affiliate” to create one, then add it to a program."
+    )
     import_kind = "affiliates"
     change_form_template = "admin/affiliates/affiliate.html"
 
@@ -211,43 +136,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
     )
 
     list_display_links = ("slug", NAME_AND_EMAIL)
-    columns = (
-        "slug",
-        NAME_AND_EMAIL,
-        FOUND_BY,
-        ListColumn("name", "Name", export=get_full_name, is_listed=False),
-        ListColumn("email", is_listed=False),
-        ListColumn(
-            "group_title",
-            "Group",
-            lambda row: row.group.title if row.group else EMPTY_VALUE,
-            order="group__title",
-            export="group__title",
-        ),
-        ListColumn("status_labels", "Status", label_approvals, export=count_approvals),
-        ListColumn(
-            "clicks",
-            f"Clicks, {LAST_DAYS}",
-            lambda row: row.performance.clicks if row.performance else EMPTY_VALUE,
-            is_count=True,
-        ),
-        ListColumn(
-            "conversions",
-            f"Conversions, {LAST_DAYS}",
-            lambda row: row.performance.conversions if row.performance else EMPTY_VALUE,
-            is_count=True,
-        ),
-        build_totals_column("revenue", f"Revenue, {LAST_DAYS}"),
-        build_totals_column("balance_due", BALANCE_TITLE),
-        ListColumn(
-            "joined_on",
-            "Created",
-            lambda row: timezone.localdate(row.created_at),
-            order="created_at",
-            is_exported=False,
-        ),
-        ListColumn("created_at", is_listed=False),
-    )
+    columns = AFFILIATE_COLUMNS
     search_fields = ("slug__exact", "email_folded__exact")
     search_help_text = AFFILIATE_SEARCH_HELP
     affiliate_column = "pk"
@@ -336,34 +225,22 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
             titles[BALANCE_TITLE] = f"{BALANCE_TITLE}, all programs"
         return [rename(each, titles) for each in columns if is_search or each is not FOUND_BY]
 
-    def prepare_rows(self, request, rows):
-        """Add the statistics; operators see them if all rows are of one account."""
-        at, accounts = timezone.now(), {row.account_id: row.account for row in rows}
-        performance, enrollments = {}, []
-        if len(accounts) == 1:
-            (account,) = accounts.values()
-            default = get_last_days(STATISTICS_DAYS, account.get_day(at))
-            slug = request.GET.get(EnrolledProgramFilter.parameter_name)
-            program = account.programs.filter(slug=slug).first() if slug else None
-            performance = calculate_performance(
-                account,
-                [row.pk for row in rows],
-                find_active_period(request) or default,
-                program=program and program.pk,
-                at=at,
-            )
-            enrollments = list_search_codes(account, rows)
-        found_by = list_hidden_matches(rows, enrollments, request.GET.get(SEARCH_VAR, ""))
-        for row in rows:
-            row.performance = performance.get(row.pk)
-            row.found_by = found_by.get(row.pk, ())
-            row.approvals = [approved for pk, approved, *_ in enrollments if pk == row.pk]
-
 
 @admin.register(Enrollment)
 class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates of programs, their approval and their links."""
 
+    menu = (MenuEntry("Affiliates", 40, "how_to_reg"),)
+    tabs = {
+        "All": "",
+        "Pending": "approved=pending",
+        "Approved": "approved=approved",
+        "Disapproved": "approved=disapproved",
+    }
+    empty_state = (
+        "No program affiliates yet. Choose “Add program affiliate” to add an affiliate"
+        " to a program: it gets a link and can have a coupon."
+    )
     add_page = AddEnrollmentPage
     row_pages = ENROLLMENT_PAGES
 
@@ -448,10 +325,24 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
         return find_neighbors(enrollment, rows, "applied_at")
 
 
+def count_members(request, groups) -> dict[int, int]:
+    """The number of affiliates of groups that have some, as on the page of a group."""
+    members = Affiliate.objects.not_deleted().filter(
+        account__in={row.account_id for row in groups},
+        group__in=[row.pk for row in groups],
+    )
+    return dict(members.order_by().values_list("group").annotate(Count("pk")))
+
+
 @admin.register(AffiliateGroup)
 class AffiliateGroupAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Groups of affiliates with their own commission rates."""
 
+    menu = (MenuEntry("Affiliates", 50, "workspaces"),)
+    empty_state = (
+        "No affiliate groups yet. Choose “Add affiliate group” to give some affiliates"
+        " rates of their own."
+    )
     change_form_template = "admin/affiliates/group.html"
     add_page = AddGroupPage
     row_pages = GROUP_PAGES
@@ -459,31 +350,19 @@ class AffiliateGroupAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     columns = (
         "title",
         "public_id",
-        ListColumn(
-            "member_count",
+        Column(
             "Affiliates",
-            lambda group: f"{group.member_count:,}",
-            export=attrgetter("member_count"),
+            lambda group, count: f"{count or 0:,}",
+            name="member_count",
+            load=count_members,
+            export=lambda group, count: count or 0,
         ),
         "created_at",
     )
     search_fields = ("title__exact", "public_id__exact")
     search_help_text = "Search by ID or title"
     ordering = ("title", "id")
-
-    def prepare_rows(self, request, rows):
-        """Add the number of affiliates, as on the page of a group."""
-        members = Affiliate.objects.not_deleted().filter(
-            account__in={row.account_id for row in rows},
-            group__in=[row.pk for row in rows],
-        )
-        counts = members.order_by().values_list("group").annotate(Count("pk"))
-        by_group = dict(counts)
-        for row in rows:
-            row.member_count = by_group.get(row.pk, 0)
-
-    def get_object_title(self, row):
-        return row.title
+    title_field = "title"
 
     def get_object_context(self, request, row):
         return build_group_context(request, row)

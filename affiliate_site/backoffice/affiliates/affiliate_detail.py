@@ -9,18 +9,13 @@ from django.utils.formats import date_format
 
 from accounts.countries import get_country_name
 from accounts.days import A_DAY
-from affiliate_site.backoffice.affiliates.notes import add_authors
+from affiliate_site.backoffice.affiliates.affiliate_tabs import MAX_PROGRAMS, TAB_CONTEXTS, TABS
 from affiliate_site.backoffice.affiliates.payout_method_pages import (
     ReleasePayoutMethodPage,
 )
-from affiliate_site.backoffice.affiliates.portal_facts import (
+from affiliate_site.backoffice.affiliates.portal_pages import (
     list_accepted_terms,
     list_portal_facts,
-)
-from affiliate_site.backoffice.audit_sentences import (
-    describe_actor,
-    find_names,
-    render_action,
 )
 from affiliate_site.backoffice.dashboard.number_cards import (
     NumberCard,
@@ -28,18 +23,13 @@ from affiliate_site.backoffice.dashboard.number_cards import (
 )
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
-    format_datetime,
     format_day,
     format_money,
-    format_status,
     format_totals,
-    get_payment_status,
-    get_status_text,
     keep_amounts_together,
 )
 from affiliate_site.backoffice.links import MAX_QR_CODES, build_links
 from affiliate_site.backoffice.object_pages import (
-    RowPage,
     find_neighbors,
     label_status,
     link_to,
@@ -47,13 +37,10 @@ from affiliate_site.backoffice.object_pages import (
 )
 from affiliate_site.backoffice.payouts.due_texts import list_parts
 from affiliate_site.backoffice.payouts.minimum_pages import list_own_minimums
-from affiliate_site.backoffice.payouts.payout_texts import (
-    list_method_facts,
-    mark_unanswered,
-)
+from affiliate_site.backoffice.payouts.payout_texts import list_method_facts
 from affiliate_site.backoffice.payouts.withheld_pages import (
     LiftPage,
-    find_withheld_texts,
+    list_withheld_texts,
 )
 from affiliate_site.qr_codes import get_link_style
 from payouts.models.runs import LeftOutReason
@@ -74,16 +61,7 @@ from tracking.services.portal_states import get_portal_state
 
 PERIOD_DAYS = 30  # of the numbers, today included
 MONTHS = 6  # of the table, the present one included
-MAX_PROGRAMS = 50  # on the page
 MAX_BADGES = 3  # programs in the header
-TABS = {
-    "programs": "Programs and links",
-    "conversions": "Conversions",
-    "commissions": "Commissions",
-    "payments": "Payments",
-    "notes": "Notes",
-    "activity": "Activity",
-}
 APPROVAL_STATUSES = {True: "approved", None: "pending", False: "disapproved"}
 
 
@@ -197,7 +175,7 @@ def list_pay_links(request, affiliate, balances) -> list[tuple[str, str]]:
 def list_withheld(user, affiliate) -> list[tuple[str, str]]:
     """What is withheld, with the form that lifts it for those who may: texts, URLs."""
     account, urls = affiliate.account, {}
-    texts = find_withheld_texts(user, account=account, affiliate=affiliate)
+    texts = list_withheld_texts(user, account=account, affiliate=affiliate)
     if texts and LiftPage.is_allowed(user):
         urls = {
             row.currency: reverse("admin:payouts_ledgeraccount_lift", args=[row.pk])
@@ -365,97 +343,3 @@ def list_program_cards(user, affiliate) -> list[ProgramCard]:
             )
         )
     return cards
-
-
-def list_conversions(request, affiliate) -> dict:
-    """The conversions of the affiliate with what it earns from each."""
-    account = affiliate.account
-    rows = account.conversions.filter(affiliate=affiliate).select_related("program")
-    section = RowPage(request, rows.newest_first())
-    commissions = account.commissions.not_deleted().filter(
-        affiliate=affiliate, conversion__in=[row.pk for row in section.rows]
-    )
-    earned: dict[int, list] = {}
-    rows = list(commissions.order_by("id"))
-    mark_unanswered(rows)
-    for commission in rows:
-        earned.setdefault(commission.conversion_id, []).append(
-            (
-                format_money(commission.amount, commission.currency),
-                format_status(get_status_text(commission)),
-            )
-        )
-    for row in section.rows:
-        row.formatted_amount = format_money(row.amount, row.currency)
-        row.earned = earned.get(row.pk, [])
-    return {"section": section}
-
-
-def list_commissions(request, affiliate) -> dict:
-    """The commissions of the affiliate."""
-    rows = affiliate.account.commissions.filter(affiliate=affiliate)
-    rows = rows.select_related("conversion", "payment").newest_first()
-    section = RowPage(request, rows)
-    mark_unanswered(section.rows)
-    for row in section.rows:
-        row.formatted_amount = format_money(row.amount, row.currency)
-        row.label, row.variant = label_status(get_status_text(row))
-    return {"section": section}
-
-
-def list_payments(request, affiliate) -> dict:
-    """The payments to the affiliate."""
-    rows = affiliate.account.payments.filter(affiliate=affiliate).newest_first()
-    section = RowPage(request, rows)
-    mark_unanswered(section.rows)
-    for row in section.rows:
-        row.formatted_amount = format_money(row.amount, row.currency)
-        row.label, row.variant = label_status(get_payment_status(row))
-    return {"section": section}
-
-
-def list_notes(request, affiliate) -> dict:
-    """The notes about the affiliate."""
-    rows = affiliate.account.notes.filter(affiliate=affiliate).newest_first()
-    section = RowPage(request, rows)
-    add_authors(request.user, section.rows)
-    return {
-        "section": section,
-        "can_change_notes": request.user.has_perm("tracking.change_note")
-        and affiliate.deleted_at is None,
-    }
-
-
-def list_activity(request, affiliate) -> dict:
-    """What the audit log says about the affiliate, its programs and its payments."""
-    account = affiliate.account
-    enrollments = account.enrollments.filter(affiliate=affiliate)
-    programs = enrollments.values_list("program__slug", flat=True)[:MAX_PROGRAMS]
-    subjects = [
-        f"affiliate:{affiliate.log_id}",
-        *(f"enrollment:{slug}/{affiliate.log_id}" for slug in programs),
-    ]
-    rows = account.audit_log.filter(subject__in=subjects).order_by("-id")
-    section = RowPage(request, rows)
-    names = find_names(request.user, section.rows)
-    return {
-        "section": section,
-        "events": [
-            (
-                format_datetime(entry.created_at),
-                describe_actor(entry.actor, names),
-                render_action(entry, names),
-            )
-            for entry in section.rows
-        ],
-    }
-
-
-TAB_CONTEXTS = {
-    "programs": lambda request, affiliate: {},
-    "conversions": list_conversions,
-    "commissions": list_commissions,
-    "payments": list_payments,
-    "notes": list_notes,
-    "activity": list_activity,
-}

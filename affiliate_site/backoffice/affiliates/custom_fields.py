@@ -8,6 +8,7 @@ from affiliate_site.backoffice.fields import LinesField, NewIdField
 from affiliate_site.backoffice.form_pages import AddPage, EditPage, RemovePage
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.forms import ServiceForm
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from tracking.models.affiliates import CustomField, FieldType
 from tracking.services.custom_fields import (
@@ -67,6 +68,10 @@ class RemoveCustomFieldPage(RemovePage):
 
 @admin.register(CustomField)
 class CustomFieldAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    menu = (MenuEntry("Affiliates", 100, "dynamic_form"),)
+    empty_state = (
+        "No custom fields yet. Choose “Add custom field” to ask affiliates a question of your own."
+    )
     columns = ("title", "slug", "type_title", "required")
     fields = readonly_fields = ("title", "slug", "type_title", "choices", "required")
     ordering = ("id",)

@@ -26,8 +26,6 @@ def build_group_context(request, group) -> dict:
     members = account.affiliates.not_deleted().filter(group=group)
     section = RowPage(request, members.newest_first())
     balances = get_payable_balances(account, [row.pk for row in section.rows])
-    for row in section.rows:
-        row.balance_due = format_totals(balances.get(row.pk, {}))
     rates = account.group_rates.filter(group=group)
     rates = rates.select_related("commission_type__program").order_by("id")
     return {
@@ -36,6 +34,7 @@ def build_group_context(request, group) -> dict:
         "subtitle": "",
         "hold": describe_hold_days(group.hold_days),
         "section": section,
+        "members": [(row, format_totals(balances.get(row.pk, {}))) for row in section.rows],
         "affiliate_count": members.count(),
         "rates": [
             (

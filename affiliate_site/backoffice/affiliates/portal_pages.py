@@ -4,7 +4,12 @@ from functools import partial
 from typing import cast
 
 from django import forms
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.html import format_html
 
 from accounts.models.api_keys import Role
 from accounts.models.users import User
@@ -12,7 +17,9 @@ from accounts.services.notifications import can_send_mail
 from affiliate_site.backoffice.affiliates.affiliate_pages import AffiliatePage
 from affiliate_site.backoffice.fields import MULTI_LINE
 from affiliate_site.backoffice.form_pages import SettingsPage
+from affiliate_site.backoffice.formatters import format_datetime, format_day
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.secret_page import render_secret
 from affiliate_site.links import build_password_url, build_view_url
 from tracking.errors import InvitationNotMailed
@@ -24,7 +31,7 @@ from tracking.services.portal_settings import (
     get_portal_settings,
     update_portal_settings,
 )
-from tracking.services.portal_terms import get_terms
+from tracking.services.portal_terms import get_terms, list_acceptances
 from tracking.services.second_factor import delete_second_factor, has_second_factor
 
 # The fields of the terms in the languages of the portal.
@@ -140,6 +147,7 @@ class PortalSettingsPage(SettingsPage):
 
     title = "Portal settings"
     url_name = "portal_settings"
+    menu = MenuEntry("Affiliates", 110, "door_open", synonyms="settings of the affiliate portal")
     permission = "tracking.change_portalsettings"
     form_class = PortalSettingsForm
 
@@ -267,3 +275,44 @@ class InviteToPortalPage(AffiliatePage):
             back_url=self.get_back_url(),
             back_text="Back to the affiliate",
         )
+
+
+def list_accepted_terms(affiliate, state) -> list[tuple[str, str]]:
+    """The version of the portal's terms that the affiliate accepted last."""
+    if state.terms_version is None:
+        return []
+    text = format_html(
+        'version {}{} accepted on {}: <a href="{}">texts</a>',
+        state.terms_version,
+        f" ({state.terms_language})" if state.terms_language else "",
+        format_day(state.terms_accepted_at),
+        reverse("admin:affiliate_terms", args=[affiliate.pk]),
+    )
+    return [("Terms of the portal", text)]
+
+
+def terms_view(model_admin, request, object_id: int):
+    """What an affiliate has accepted, word for word, the newest version first."""
+    if not model_admin.has_view_permission(request):
+        raise PermissionDenied
+    affiliate = model_admin.get_object(request, object_id)
+    if affiliate is None:
+        raise Http404
+    texts = [
+        f"Version {row.label}, accepted on {format_datetime(row.accepted_at)}\n\n{row.text}\n"
+        for row in list_acceptances(affiliate)
+    ]
+    content = "\n\n".join(texts)
+    return HttpResponse(content, content_type="text/plain; charset=utf-8")
+
+
+def list_portal_facts(affiliate, state) -> list[str]:
+    """The language, invitation and sign-in of the affiliate, and the second factor."""
+    invited_at, signed_in_at = affiliate.invited_at, affiliate.signed_in_at
+    language = dict(settings.LANGUAGES).get(affiliate.language, "not chosen yet")
+    return [
+        f"Language: {language}",
+        f"Invited: {format_datetime(invited_at) if invited_at else 'never'}",
+        f"Last sign-in: {format_datetime(signed_in_at) if signed_in_at else 'never'}",
+        f"Second factor: {'on' if state.has_second_factor else 'off'}",
+    ]

@@ -11,15 +11,13 @@ from affiliate_site.backoffice.affiliates.prospect_pages import (
 )
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.formatters import REMOVED_LABEL, format_datetime
-from affiliate_site.backoffice.lists.columns import (
-    DELETED_AT,
-    PROGRAM_TITLE,
-    ListColumn,
-)
+from affiliate_site.backoffice.lists.columns import DELETED_AT, PROGRAM_TITLE
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import GroupFilter, ProgramFilter
 from affiliate_site.backoffice.lists.state_filters import DeletedFilter, PromotedFilter
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
+from affiliate_site.columns import Column
 from tracking.models.prospects import Prospect
 
 
@@ -34,6 +32,11 @@ def label_creation(prospect) -> str:
 class ProspectAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """People who may become affiliates."""
 
+    menu = (MenuEntry("Affiliates", 60, "person_add"),)
+    empty_state = (
+        "No prospects yet. Choose “Add prospect” for a person who may become an"
+        " affiliate: the first sale through their link makes them one."
+    )
     change_form_template = "admin/affiliates/prospect.html"
     add_page = AddProspectPage
     row_pages = (*PROSPECT_PAGES, *PERSONAL_DATA_PAGES)
@@ -42,17 +45,12 @@ class ProspectAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         *("firstname", "lastname", "email"),
         PROGRAM_TITLE,
         "signup_source",
-        ListColumn(
-            "created",
-            "Created at",
-            label_creation,
-            order="created_at",
-            export="created_at",
+        Column(
+            "Created at", label_creation, name="created", order="created_at", export="created_at"
         ),
         "promoted_at",
         DELETED_AT,
     )
-    list_select_related = ("program",)
     list_filter = (
         "signup_source",
         ProgramFilter,

@@ -18,6 +18,7 @@ from affiliate_site.backoffice.lists.columns import AFFILIATE, build_status_colu
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import AffiliateFilter
 from affiliate_site.backoffice.lists.search import AffiliateSearchMixin
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
@@ -122,6 +123,11 @@ class CloseQuestionPage(QuestionPage):
 
 @admin.register(Question)
 class QuestionAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    menu = (MenuEntry("Affiliates", 90, "help", query="state__exact=open", badge="open_questions"),)
+    empty_state = (
+        "No questions yet. Affiliates can ask in the portal why a sale is missing, or"
+        " about a sale that they see."
+    )
     row_pages = (AnswerQuestionPage, CloseQuestionPage)
 
     columns = (
@@ -139,9 +145,7 @@ class QuestionAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
     search_fields = ("public_id__exact", "order_id__exact")
     search_help_text = "Search by order ID or affiliate"
     ordering = ("-created_at", "-id")
-
-    def get_object_title(self, row):
-        return row.public_id
+    title_field = "public_id"
 
     def get_details(self, request, question):
         return Details(

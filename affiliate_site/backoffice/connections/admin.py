@@ -1,6 +1,7 @@
 """The pages of shops, and of the events that they sent."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.contrib import admin
 from django.core.exceptions import BadRequest
@@ -24,73 +25,85 @@ from affiliate_site.backoffice.connections.details import (
 )
 from affiliate_site.backoffice.connections.event_pages import ProcessAgainPage
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime
-from affiliate_site.backoffice.lists.columns import (
-    PROGRAM_TITLE,
-    ListColumn,
-    build_status_column,
-)
+from affiliate_site.backoffice.lists.columns import PROGRAM_TITLE, build_status_column
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import MAX_CHOICES, FormFilter
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
+from affiliate_site.columns import Column
 from tracking.models.shops import Connection, ShopEvent
 
 A_DAY = timedelta(days=1)
+
+
+class EventCounts(NamedTuple):
+    """The events of a shop."""
+
+    today: int  # in 24 hours
+    failed: int
+    last_at: datetime | None
+
+
+def count_events(request, rows) -> dict[int, EventCounts]:
+    events = ShopEvent.objects.filter(
+        account__in={row.account_id for row in rows}, connection__in=rows
+    ).order_by()
+    since = timezone.now() - A_DAY
+    today, failed = (
+        dict(found.values_list("connection").annotate(Count("pk")))
+        for found in (events.filter(created_at__gte=since), events.failed())
+    )
+    newest = ShopEvent.objects.filter(
+        account=OuterRef("account"), connection=OuterRef("pk")
+    ).order_by("-created_at", "-id")
+    last = dict(
+        Connection.objects.filter(pk__in=[row.pk for row in rows])
+        .annotate(last=Subquery(newest.values("created_at")[:1]))
+        .values_list("pk", "last")
+    )
+    return {
+        pk: EventCounts(today.get(pk, 0), failed.get(pk, 0), last.get(pk))
+        for pk in (row.pk for row in rows)
+    }
 
 
 @admin.register(Connection)
 class ConnectionAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Shops that report sales by themselves."""
 
+    menu = (MenuEntry("Integration", 30, "storefront"),)
+    list_title = "Shops"
+    empty_state = (
+        "No shops yet. A connected shop reports its sales, renewals, refunds and"
+        " disputes by itself, without code. An owner chooses “Connect a shop”; it takes"
+        " five minutes."
+    )
     columns = (
         "name",
         "kind",
         build_status_column(get_mode_text, "mode_label", export="mode"),
         PROGRAM_TITLE,
-        ListColumn("events_today", "Events in 24 hours", lambda row: row.events_today),
-        ListColumn("failed", "Failed events", lambda row: row.failed),
-        ListColumn("last_event", "Last event", lambda row: row.last_event),
+        Column(
+            "Events in 24 hours", lambda row, it: it.today, name="events_today", load=count_events
+        ),
+        Column("Failed events", lambda row, it: it.failed, name="failed", load=count_events),
+        Column(
+            "Last event",
+            lambda row, it: format_datetime(it.last_at) or EMPTY_VALUE,
+            load=count_events,
+        ),
     )
-    list_select_related = ("program",)
     ordering = ("-id",)
     add_page = AddConnectionPage
     add_title = AddConnectionPage.title
     exclude = ("secrets", "source_key")
     row_pages = CONNECTION_PAGES
+    title_field = "name"
+    name_row = ObjectPageMixin.get_object_title
+    details = staticmethod(get_connection_details)
 
     class Media:
         js = ("backoffice/copy.js",)
-
-    def prepare_rows(self, request, rows):
-        """Count the events of all rows."""
-        events = ShopEvent.objects.filter(
-            account__in={row.account_id for row in rows}, connection__in=rows
-        ).order_by()
-        since = timezone.now() - A_DAY
-        today, failed = (
-            dict(found.values_list("connection").annotate(Count("pk")))
-            for found in (events.filter(created_at__gte=since), events.failed())
-        )
-        newest = ShopEvent.objects.filter(
-            account=OuterRef("account"), connection=OuterRef("pk")
-        ).order_by("-created_at", "-id")
-        last = dict(
-            Connection.objects.filter(pk__in=[row.pk for row in rows])
-            .annotate(last=Subquery(newest.values("created_at")[:1]))
-            .values_list("pk", "last")
-        )
-        for row in rows:
-            row.events_today = today.get(row.pk, 0)
-            row.failed = failed.get(row.pk, 0)
-            row.last_event = format_datetime(last.get(row.pk)) or EMPTY_VALUE
-
-    def get_object_title(self, connection):
-        return connection.name
-
-    def name_row(self, connection):
-        return connection.name
-
-    def get_details(self, request, connection):
-        return get_connection_details(request, connection)
 
 
 class ConnectionFilter(FormFilter):
@@ -133,34 +146,33 @@ class EventKindFilter(FormFilter):
 class ShopEventAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """What shops sent, and what it did."""
 
+    menu = (MenuEntry("Integration", 40, "move_to_inbox"),)
+    empty_state = (
+        "No events yet. What a connected shop sends is listed here for 30 days, with what it did."
+    )
     columns = (
         "created_at",
-        ListColumn(
-            "shop",
+        Column(
             "Shop",
             lambda event: event.connection.name,
+            select=("connection",),
             export="connection__name",
         ),
         "kind",
         build_status_column(get_state_text, "state_label", export="state"),
-        ListColumn("effect", "What it did", get_first_sentence),
-        ListColumn(
-            "conversion",
+        Column("What it did", get_first_sentence, name="effect"),
+        Column(
             "Conversion",
             lambda event: link_conversion(event) or EMPTY_VALUE,
+            select=("order__conversion",),
             export="order__conversion",
         ),
     )
-    list_select_related = ("connection", "order__conversion")
     list_filter = (ConnectionFilter, "state", EventKindFilter, DateFilter)
     extra_lookups = ("order_id",)
     ordering = ("-created_at", "-id")
     row_pages = (ProcessAgainPage,)
     exclude = ("body",)
     actions = build_actions(ProcessAgainPage)
-
-    def get_object_title(self, event):
-        return event.kind
-
-    def get_details(self, request, event):
-        return get_event_details(request, event)
+    title_field = "kind"
+    details = staticmethod(get_event_details)

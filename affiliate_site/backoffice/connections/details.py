@@ -14,16 +14,16 @@ from affiliate_site.backoffice.connections.snippets import (
     render_copied_snippet,
 )
 from affiliate_site.backoffice.connections.steps import render_steps
-from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.formatters import format_datetime, format_status
+from affiliate_site.backoffice.list_urls import build_changelist_url
 from affiliate_site.backoffice.object_pages import (
-    Column,
     Details,
     Section,
     build_history,
     label_status,
     link_to,
 )
+from affiliate_site.columns import Column
 from affiliate_site.links import build_connection_url
 from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.processing import ERASED, LISTENS_ONLY
@@ -235,41 +235,31 @@ def build_refusals_sections(connection: Connection) -> list[Section]:
     rows = list_refused_requests(connection)
     if not rows:
         return []
-    titles = ("Day", "Why", "Requests", "The last")
-    return [
-        Section(
-            "Refused requests",
-            columns=[Column(title) for title in titles],
-            rows=[
-                (
-                    f"{row.day}",
-                    row.get_reason_display(),
-                    f"{row.count} or more" if row.count == MAX_REFUSED_COUNT else f"{row.count}",
-                    format_datetime(row.last_at),
-                )
-                for row in rows[:LISTED_EVENTS]
-            ],
-        )
-    ]
+    columns = (
+        Column("Day", lambda it: f"{it.day}"),
+        Column("Why", lambda it: it.get_reason_display()),
+        Column(
+            "Requests",
+            lambda it: f"{it.count} or more" if it.count == MAX_REFUSED_COUNT else f"{it.count}",
+        ),
+        Column("The last", lambda it: format_datetime(it.last_at)),
+    )
+    return [Section("Refused requests", columns=columns, rows=rows[:LISTED_EVENTS])]
 
 
 def build_events_section(events: list[ShopEvent]) -> Section:
     """The last events in a table."""
-    titles = ("Time", "Event", "State", "What it did", "Conversion")
     return Section(
         "Last events",
         notes=[] if events else ["No event has arrived yet."],
-        columns=[Column(title) for title in titles],
-        rows=[
-            (
-                link_to(event, format_datetime(event.created_at)),
-                event.kind,
-                format_status(get_state_text(event)),
-                get_first_sentence(event),
-                link_conversion(event),
-            )
-            for event in events
-        ],
+        columns=(
+            Column("Time", lambda it: link_to(it, format_datetime(it.created_at))),
+            Column("Event", lambda it: it.kind),
+            Column("State", lambda it: format_status(get_state_text(it))),
+            Column("What it did", get_first_sentence),
+            Column("Conversion", link_conversion),
+        ),
+        rows=events,
     )
 
 

@@ -1,6 +1,6 @@
 """The pages of customers, and of conversions with explanations."""
 
-from collections import defaultdict
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from django.contrib import admin
@@ -12,10 +12,9 @@ from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.conversions.conversion_details import (
     get_conversion_details,
 )
-from affiliate_site.backoffice.conversions.conversion_pages import CONVERSION_PAGES
+from affiliate_site.backoffice.conversions.conversion_pages import CONVERSION_PAGES, EndDisputePage
 from affiliate_site.backoffice.conversions.customer_details import get_customer_details
 from affiliate_site.backoffice.conversions.customer_pages import CUSTOMER_PAGES
-from affiliate_site.backoffice.conversions.dispute_page import EndDisputePage
 from affiliate_site.backoffice.conversions.new_conversion_page import AddConversionPage
 from affiliate_site.backoffice.conversions.reviews import (
     ReviewFilter,
@@ -25,7 +24,6 @@ from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     STATUS_COLORS,
     format_labels,
-    get_status_text,
 )
 from affiliate_site.backoffice.lists.columns import (
     AFFILIATE,
@@ -33,8 +31,6 @@ from affiliate_site.backoffice.lists.columns import (
     DELETED_AT,
     PERSON,
     PROGRAM_TITLE,
-    AmountSource,
-    ListColumn,
     build_status_column,
 )
 from affiliate_site.backoffice.lists.date_filters import DateFilter, RemovalFilter
@@ -50,7 +46,11 @@ from affiliate_site.backoffice.lists.search import (
     OrderSearchMixin,
 )
 from affiliate_site.backoffice.lists.state_filters import DeletedFilter
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
+from affiliate_site.backoffice.payouts.payout_texts import get_status_text
+from affiliate_site.backoffice.theme import NOT_REMOVED
+from affiliate_site.columns import AmountSource, Column
 from payouts.models.commissions import (
     Commission,
     CommissionStatus,
@@ -59,6 +59,7 @@ from payouts.models.refunds import Refund
 from payouts.models.runs import PayoutLine, PayoutLineState
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
+from tracking.money import ZERO
 
 REMOVED = ("removed", ("deleted_at", "removed_"), Q(deleted_at=None))
 # What labels say of a commission and of a refund, as one statement reads both.
@@ -78,7 +79,7 @@ WITHOUT_COMMISSION = (REFUNDED, PARTLY_REFUNDED, CommissionStatus.DISAPPROVED)
 
 
 def add_answers(commissions: QuerySet) -> QuerySet:
-    """As `mark_unanswered`, of rows that a statement has yet to read."""
+    """As `find_line_states`, of rows that a statement has yet to read."""
     return commissions.annotate(is_unanswered=Exists(UNANSWERED))
 
 
@@ -87,40 +88,67 @@ def get_conversion_text(external_id: str | None, pk: int | None) -> str:
     return str(external_id or pk or EMPTY_VALUE)
 
 
-def list_statuses(conversion) -> list[str]:
+@dataclass
+class ConversionOutcome:
+    """The statuses of the commissions and refunds of a conversion, and what it costs."""
+
+    statuses: set[str] = field(default_factory=set)
+    commission_total: Decimal = ZERO
+
+
+def find_outcomes(request, rows) -> dict[int, ConversionOutcome]:
+    of_rows = {
+        "account__in": {it.account_id for it in rows},
+        "conversion__in": rows,
+    }
+    commissions = Commission.objects.not_deleted().filter(**of_rows)
+    refunds = Refund.objects.filter(**of_rows, canceled_at=None)
+    found = commissions.values_list("conversion", STATUS, "amount").union(
+        refunds.values_list("conversion", REFUND_STATUS, "amount"), all=True
+    )
+    outcomes = {row.pk: ConversionOutcome() for row in rows}
+    for conversion_id, text, amount in found:
+        outcomes[conversion_id].statuses.add(text)
+        if text not in WITHOUT_COMMISSION:
+            outcomes[conversion_id].commission_total += amount
+    return outcomes
+
+
+def list_statuses(conversion, outcome: ConversionOutcome) -> list[str]:
     """The statuses of its commissions and its refunds; of a removed one, that."""
     if conversion.deleted_at:
-        return ["refunded" if "refunded" in conversion.statuses else "removed"]
-    return conversion.statuses
+        return ["refunded" if "refunded" in outcome.statuses else "removed"]
+    return sorted(outcome.statuses)
 
 
-def get_statuses_text(conversion) -> str:
+def get_statuses_text(conversion, outcome: ConversionOutcome) -> str:
     """The statuses as exports have them."""
-    return ", ".join(list_statuses(conversion))
+    return ", ".join(list_statuses(conversion, outcome))
 
 
-def label_conversion(conversion) -> str:
+def label_conversion(conversion, outcome: ConversionOutcome) -> str:
     """The statuses of its commissions, its refunds, and what to check."""
-    labels = [(STATUS_COLORS[it], capfirst(it)) for it in list_statuses(conversion)]
+    labels = [(STATUS_COLORS[it], capfirst(it)) for it in list_statuses(conversion, outcome)]
     if not conversion.deleted_at:
         labels += list_review_labels(conversion)
     return format_labels(dict.fromkeys(labels))
 
 
-CONVERSION_ID = ListColumn("conversion_id", "ID", lambda row: row.pk, export="pk")
+CONVERSION_ID = Column("ID", lambda row: row.pk, name="conversion_id", export="pk")
 
 
 @admin.register(Customer)
 class CustomerAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    menu = (MenuEntry("Tracking", 20, "person"),)
+    empty_state = (
+        'No customers yet. Your shop registers one with tap("customer", "ID") or'
+        " through the API, and a sale with a customer ID does so, too."
+    )
     import_kind = "customers"
     columns = (
         "public_id",
         "customer_id",
-        build_status_column(
-            get_status_text,
-            order="status",
-            export="status",
-        ),
+        build_status_column(get_status_text, order="status", export="status"),
         AFFILIATE,
         PROGRAM_TITLE,
         "created_at",
@@ -138,9 +166,7 @@ class CustomerAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
     search_help_text = "Search by customer ID, e-mail or affiliate"
     ordering = ("-created_at", "-id")
     row_pages = (*CUSTOMER_PAGES, *PERSONAL_DATA_PAGES)
-
-    def get_details(self, request, customer):
-        return get_customer_details(request, customer)
+    details = staticmethod(get_customer_details)
 
     def get_queryset(self, request):
         relations = ("account", "affiliate", "program", "click")
@@ -153,33 +179,46 @@ class ConversionAdmin(
 ):
     """Conversions, with an explanation of attribution and commissions."""
 
+    menu = (MenuEntry("Tracking", 30, "shopping_cart"),)
+    tabs = {"All": "", "To check": f"to_check=yes&{NOT_REMOVED}"}
+    empty_state = (
+        'No conversions yet. Your shop records one with tap("conversion", "ORDER",'
+        " 49.90) on the page after a purchase, or through the API. Choose “Add"
+        " conversion” for a sale that was missed."
+    )
     import_kind = "conversions"
     list_display_links = (CONVERSION_ID, "external_id")
     columns = (
         CONVERSION_ID,
         "external_id",
         AMOUNT,
-        ListColumn("status_labels", "Status", label_conversion, export=get_statuses_text),
-        ListColumn(
-            "commissions",
+        Column(
+            "Status",
+            label_conversion,
+            name="status_labels",
+            load=find_outcomes,
+            export=get_statuses_text,
+        ),
+        Column(
             "Commissions",
-            export=AmountSource(lambda row: row.commission_total, "currency"),
+            load=find_outcomes,
+            export=AmountSource(lambda row, it: it.commission_total, "currency"),
             is_listed=False,
         ),
         PERSON,
         PROGRAM_TITLE,
-        ListColumn("customer", export="customer__public_id", is_listed=False),
-        ListColumn(
-            "shop_customer_id",
+        Column(name="customer", export="customer__public_id", is_listed=False),
+        Column(
             "Customer ID",
             lambda row: row.customer.customer_id if row.customer else EMPTY_VALUE,
+            name="shop_customer_id",
+            select=("customer",),
             export="customer__customer_id",
         ),
-        ListColumn("tracking_source", is_listed=False),
+        Column(name="tracking_source", is_listed=False),
         "created_at",
         DELETED_AT,
     )
-    list_select_related = ("affiliate", "program", "customer")
     list_filter = (
         CommissionStatusFilter,
         ReviewFilter,
@@ -208,31 +247,7 @@ class ConversionAdmin(
     ordering = ("-created_at", "-id")
     add_page = AddConversionPage
     row_pages = (EndDisputePage, *CONVERSION_PAGES)
-
-    def prepare_rows(self, request, rows):
-        """Look up statuses and sums of the commissions, and the refunds, of all rows
-        at once."""
-        of_rows = {
-            "account__in": {it.account_id for it in rows},
-            "conversion__in": rows,
-        }
-        commissions = Commission.objects.not_deleted().filter(**of_rows)
-        refunds = Refund.objects.filter(**of_rows, canceled_at=None)
-        found = commissions.values_list("conversion", STATUS, "amount").union(
-            refunds.values_list("conversion", REFUND_STATUS, "amount"), all=True
-        )
-        statuses: dict[int, set[str]] = defaultdict(set)
-        totals: dict[int, Decimal] = defaultdict(Decimal)
-        for conversion_id, text, amount in found:
-            statuses[conversion_id].add(text)
-            if text not in WITHOUT_COMMISSION:
-                totals[conversion_id] += amount
-        for row in rows:
-            row.statuses = sorted(statuses[row.pk])
-            row.commission_total = totals[row.pk]
+    details = staticmethod(get_conversion_details)
 
     def get_object_title(self, row):
         return get_conversion_text(row.external_id, row.pk)
-
-    def get_details(self, request, conversion):
-        return get_conversion_details(request, conversion)

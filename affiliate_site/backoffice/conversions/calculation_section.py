@@ -16,32 +16,25 @@ from affiliate_site.backoffice.formatters import (
     format_status,
 )
 from affiliate_site.backoffice.object_pages import (
-    Column,
     Posting,
     Section,
     link_to,
 )
+from affiliate_site.backoffice.payouts.payout_texts import LineStates
+from affiliate_site.columns import Column
 from payouts.calculation import InitialStatusReason, RateSource
 from payouts.explanation import explain_initial_status, translate_reason
 from payouts.models.commissions import Commission, CommissionKind
+from payouts.models.runs import PayoutLineState
 from payouts.services.calculation_input import list_conversions_in_cap
 from payouts.services.commission_history import list_transfers
 from payouts.services.corrections import list_corrections
 from tracking.money import ZERO
 
 MAX_LISTED_CONVERSIONS = 20
-CALCULATION_COLUMNS = (
-    Column("ID"),
-    Column("Affiliate"),
-    Column("Rate"),
-    Column("Calculation"),
-    Column("Rounded to", is_amount=True),
-    Column("Commission", is_amount=True),
-    Column("Status"),
-)
 
 
-def build_calculation_section(explanation, by_id, conversion) -> Section:
+def build_calculation_section(explanation, by_id, conversion, states) -> Section:
     """Each commission with its rate, where the rate is from, and the rounding."""
     notes = [
         note
@@ -58,11 +51,8 @@ def build_calculation_section(explanation, by_id, conversion) -> Section:
     return Section(
         "Calculation",
         notes=list_amount_notes(conversion, by_id.values()),
-        columns=CALCULATION_COLUMNS,
-        rows=[
-            build_calculation_row(each, by_id[each["id"]], groups)
-            for each in explanation.commissions
-        ],
+        columns=build_calculation_columns(by_id, groups, states),
+        rows=explanation.commissions,
         facts=[
             ("Notes", "\n".join(notes)),
             ("Commission cap", describe_cap(explanation, by_id, conversion)),
@@ -133,47 +123,60 @@ def list_group_titles(commissions, account) -> dict[str, str]:
     return dict(groups.values_list("public_id", "title"))
 
 
-def build_calculation_row(
-    commission: dict[str, Any], row: Commission, groups: dict[str, str]
-) -> tuple[Any, ...]:
-    """One step: the rate and its source, the exact product, the rounded amount."""
-    rate, currency, source = commission["rate"], commission["currency"], get_rate_source(row)
+def build_calculation_columns(by_id, groups: dict[str, str], states: LineStates):
+    """The columns of explained commissions: the rate and its source, the exact product,
+    the rounded amount."""
+    return (
+        Column("ID", link_to_explained),
+        Column("Affiliate", lambda it: it["affiliate"]),
+        Column("Rate", lambda it: describe_rate(it, get_rate_source(by_id[it["id"]]), groups)),
+        Column("Calculation", describe_product),
+        Column(
+            "Rounded to",
+            lambda it: (
+                "Set by hand" if it["is_overridden"] else format_money(it["amount"], it["currency"])
+            ),
+            is_amount=True,
+        ),
+        Column("Commission", lambda it: format_money(it["amount"], it["currency"]), is_amount=True),
+        Column(
+            "Status", lambda it: format_commission_status(by_id[it["id"]], states.get(it["id"]))
+        ),
+    )
+
+
+def link_to_explained(commission: dict[str, Any]) -> str:
+    url = reverse("admin:payouts_commission_change", args=[commission["id"]])
+    link = '<a class="details-link" href="{}">{}</a> ({})'
+    return format_html(link, url, commission["id"], commission["commission_type"])
+
+
+def describe_rate(commission: dict[str, Any], source: RateSource, groups: dict[str, str]) -> str:
+    """`12.5 % (commission type default)`, or `4 EUR fixed` of each sale."""
+    rate = commission["rate"]
     value = format_decimal(Decimal(rate["value"]))
     is_percentage = rate["kind"] == "percentage"
-    factor = f"{value} %" if is_percentage else f"{value} {currency} fixed"
-    url = reverse("admin:payouts_commission_change", args=[commission["id"]])
+    factor = f"{value} %" if is_percentage else f"{value} {commission['currency']} fixed"
+    return f"{factor} ({source.describe(groups.get(source.group))})"
+
+
+def describe_product(commission: dict[str, Any]) -> str:
+    """`49.9 at 12.5 % = 6.2375`, or the exact amount alone."""
+    rate, sub_amount = commission["rate"], commission["sub_amount"]
     exact = format_decimal(commission["exact_amount"])
-    sub_amount = commission["sub_amount"]
-    product = (
-        f"{format_decimal(sub_amount)} at {value} % = {exact}"
-        if is_percentage and sub_amount is not None
-        else exact
-    )
-    return (
-        format_html(
-            '<a class="details-link" href="{}">{}</a> ({})',
-            url,
-            commission["id"],
-            commission["commission_type"],
-        ),
-        commission["affiliate"],
-        f"{factor} ({source.describe(groups.get(source.group))})",
-        product,
-        "Set by hand"
-        if commission["is_overridden"]
-        else format_money(commission["amount"], currency),
-        format_money(commission["amount"], currency),
-        format_commission_status(row),
-    )
+    if rate["kind"] != "percentage" or sub_amount is None:
+        return exact
+    value = format_decimal(Decimal(rate["value"]))
+    return f"{format_decimal(sub_amount)} at {value} % = {exact}"
 
 
-def format_commission_status(commission) -> str:
+def format_commission_status(commission, state: PayoutLineState | None) -> str:
     """The status, with the payment that pays the commission."""
     status = "removed" if commission.deleted_at else commission.status
     label = format_status(status)
     if commission.deleted_at or commission.payment is None:
         return label
-    text = "{} in {}: no answer yet" if commission.is_unanswered else "{} paid by {}"
+    text = "{} in {}: no answer yet" if state == PayoutLineState.UNKNOWN else "{} paid by {}"
     return format_html(text, label, link_to(commission.payment))
 
 

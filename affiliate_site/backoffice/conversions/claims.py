@@ -21,13 +21,15 @@ from affiliate_site.backoffice.formatters import (
     format_money,
     format_person,
 )
-from affiliate_site.backoffice.lists.columns import AFFILIATE, AmountSource, ListColumn
+from affiliate_site.backoffice.lists.columns import AFFILIATE
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import AffiliateFilter, CurrencyFilter
 from affiliate_site.backoffice.lists.search import OrderSearchMixin
 from affiliate_site.backoffice.lists.state_filters import DecidedFilter
 from affiliate_site.backoffice.money_pages import MoneyFormPage
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
+from affiliate_site.columns import AmountSource, Column
 from payouts.explanation import list_skipped_parents
 from payouts.services.claim_confirmation import confirm_claim
 from tracking.models.conversions import ConversionClaim
@@ -82,16 +84,19 @@ class ConfirmClaimPage(BulkPage, MoneyFormPage):
 class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOfficeAdmin):
     """Conversions that two visitors claim: each claim, and an action to decide."""
 
+    menu = (MenuEntry("Tracking", 40, "gavel"),)
+    empty_state = (
+        "No contested claims. One appears here when two visitors report the same order ID."
+    )
     columns = (
-        ListColumn("claim_id", "ID", lambda claim: claim.pk, export="pk"),
-        "conversion_link",
+        Column("ID", lambda claim: claim.pk, name="claim_id", export="pk"),
+        Column(name="conversion_link", select=("conversion",)),
         AFFILIATE,
-        ListColumn("formatted_amount", export=AmountSource()),
-        ListColumn("outcome", export=describe_claim_outcome),
+        Column(name="formatted_amount", export=AmountSource()),
+        Column(name="outcome", export=describe_claim_outcome),
         "visitor",
         "created_at",
     )
-    list_select_related = ("conversion", "affiliate", "program")
     search_fields = ("conversion__external_id__exact",)
     search_help_text = "Search by order ID"
     list_filter = (AffiliateFilter, CurrencyFilter, DecidedFilter, DateFilter)

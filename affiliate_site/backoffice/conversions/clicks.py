@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.utils import lookup_field
 from django.utils import timezone
@@ -16,17 +17,20 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_key_values,
 )
-from affiliate_site.backoffice.lists.columns import AFFILIATE, PROGRAM_TITLE, ListColumn
+from affiliate_site.backoffice.lists.columns import AFFILIATE, PROGRAM_TITLE
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import (
     AffiliateFilter,
     AffiliateGroupFilter,
     ProgramFilter,
 )
+from affiliate_site.backoffice.navigation import MenuEntry
+from affiliate_site.columns import Column
 from affiliate_site.user_agents import parse_user_agent
 from tracking.models.clicks import Click, FailedPageCall
 from tracking.services.failed_page_calls import count_bots
 
+TRACKING_SCRIPT_TAG = f'<script src="{settings.PUBLIC_URL}/tap.js" async></script>'
 BOT_PERIOD = timedelta(days=30)
 
 
@@ -57,15 +61,20 @@ def get_browser(user_agent: str | None) -> str:
 class ClickAdmin(ReadOnlyBackOfficeAdmin):
     """Clicks on affiliate links, with referrer, landing page and browser."""
 
+    menu = (MenuEntry("Tracking", 10, "ads_click"),)
+    empty_state = (
+        "No clicks yet. Add the tracking script to your shop's pages, then call"
+        f' tap("create", "ACCOUNT") and tap("detect"): {TRACKING_SCRIPT_TAG} The'
+        " dashboard has the code to copy."
+    )
     columns = (
         "created_at",
         AFFILIATE,
         PROGRAM_TITLE,
         "referrer",
         "landing_page",
-        ListColumn("browser", export=(get_browser, "user_agent")),
+        Column(name="browser", export=(get_browser, "user_agent")),
     )
-    list_select_related = ("affiliate", "program")
     list_filter = (ProgramFilter, AffiliateFilter, AffiliateGroupFilter, DateFilter)
     search_fields = ("public_id__exact",)
     search_help_text = "Search by click ID"
@@ -259,6 +268,11 @@ PROBLEMS = {
 class FailedPageCallAdmin(ReadOnlyBackOfficeAdmin):
     """Calls of the tracking script that were not stored, by day, reason and page."""
 
+    menu = (MenuEntry("Tracking", 70, "report"),)
+    empty_state = (
+        "No failed page calls. Calls of the tracking script that cannot be stored are"
+        " listed here for 90 days."
+    )
     columns = ("day", "problem", "hint", "shown_page", "count", "last_at", "last_sale")
     extra_lookups = ("day__gte",)
     ordering = ("-day", "-last_at", "-id")

@@ -9,8 +9,7 @@ from django.utils.text import capfirst
 
 from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.conversions.calculation_section import (
-    CALCULATION_COLUMNS,
-    build_calculation_row,
+    build_calculation_columns,
     list_group_titles,
     list_postings,
     list_reasons,
@@ -24,7 +23,6 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_labels,
     format_money,
-    get_status_text,
 )
 from affiliate_site.backoffice.object_pages import (
     Details,
@@ -35,12 +33,15 @@ from affiliate_site.backoffice.object_pages import (
     link_to_sale,
 )
 from affiliate_site.backoffice.payouts.payout_texts import (
+    LineStates,
+    find_line_states,
     format_payment_method,
-    mark_unanswered,
+    get_status_text,
 )
 from payouts.explanation import explain_due, explain_initial_status
 from payouts.models.bonuses import GoalType
 from payouts.models.commissions import Commission, CommissionStatus
+from payouts.models.runs import PayoutLineState
 from payouts.services.commission_history import (
     list_paid_amounts,
     list_payment_transfers,
@@ -62,13 +63,16 @@ GOAL_MISSED_TEXT = "Bonus goal no longer met"
 def get_commission_details(request, commission: Commission) -> Details:
     """Amount and state, what pays it, its calculation, and its history."""
     explained = explain_commission(commission)
-    mark_unanswered([commission])
-    statuses = [commission.status, get_status_text(commission)]
+    line_states = find_line_states([commission])
+    state = line_states.get(commission.pk)
+    statuses = [commission.status, get_status_text(commission, state)]
     if commission.deleted_at:
         statuses = ["removed"]
     transfers = list(list_payment_transfers(commission))
-    mark_unanswered([row.payment for row in transfers if row.payment])
-    payments = [(row.created_at, describe_sending(row.payment), row.actor) for row in transfers]
+    states = find_line_states([row.payment for row in transfers if row.payment])
+    payments = [
+        (row.created_at, describe_sending(row.payment, states), row.actor) for row in transfers
+    ]
     conversion = commission.conversion
     return Details(
         headline=format_money(commission.amount, commission.currency),
@@ -106,14 +110,12 @@ def get_commission_details(request, commission: Commission) -> Details:
             ),
             Section(
                 "Calculation",
-                columns=CALCULATION_COLUMNS,
-                rows=[
-                    build_calculation_row(
-                        explained,
-                        commission,
-                        list_group_titles([commission], commission.account),
-                    )
-                ],
+                columns=build_calculation_columns(
+                    {commission.pk: commission},
+                    list_group_titles([commission], commission.account),
+                    line_states,
+                ),
+                rows=[explained],
                 facts=[
                     (
                         "First status",
@@ -122,7 +124,7 @@ def get_commission_details(request, commission: Commission) -> Details:
                     )
                 ],
             ),
-            build_payment_section(request, commission),
+            build_payment_section(request, commission, state),
             build_history(
                 request,
                 [commission],
@@ -179,7 +181,7 @@ def format_comment(commission) -> str:
     return comment or ""
 
 
-def build_payment_section(request, commission) -> Section:
+def build_payment_section(request, commission, state) -> Section:
     """What pays a commission, and how."""
     payment = commission.payment
     if payment is None:
@@ -205,12 +207,12 @@ def build_payment_section(request, commission) -> Section:
             ],
         )
     amounts = list_paid_amounts(commission.account, [commission], payment.created_at)
-    amount_when_paid = amounts[commission.pk]
+    amount_when_paid, is_unanswered = amounts[commission.pk], state == PayoutLineState.UNKNOWN
     return Section(
         "Payment",
         facts=[
-            ("Sent by" if commission.is_unanswered else "Paid by", link_to(payment)),
-            ("Bank", commission.is_unanswered and "No answer yet"),
+            ("Sent by" if is_unanswered else "Paid by", link_to(payment)),
+            ("Bank", is_unanswered and "No answer yet"),
             ("Amount of the payment", format_money(payment.amount, payment.currency)),
             (
                 "Commission when paid",
@@ -223,10 +225,10 @@ def build_payment_section(request, commission) -> Section:
     )
 
 
-def describe_sending(payment) -> str:
+def describe_sending(payment, states: LineStates) -> str:
     """That a payment pays it; no money is called paid before the bank has answered."""
-    text = "Sent by {}" if payment.is_unanswered else "Paid by {}"
-    return format_html(text, link_to(payment))
+    is_unanswered = payment and states.get(payment.pk) == PayoutLineState.UNKNOWN
+    return format_html("Sent by {}" if is_unanswered else "Paid by {}", link_to(payment))
 
 
 def describe_earlier_payment(commission) -> str:

@@ -31,15 +31,8 @@ from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     format_datetime,
     format_labels,
-    get_status_text,
 )
-from affiliate_site.backoffice.lists.columns import (
-    AMOUNT,
-    DELETED_AT,
-    PERSON,
-    ListColumn,
-    build_status_column,
-)
+from affiliate_site.backoffice.lists.columns import AMOUNT, DELETED_AT, PERSON, build_status_column
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.exports import MOMENT_TITLE
 from affiliate_site.backoffice.lists.filters import (
@@ -58,8 +51,11 @@ from affiliate_site.backoffice.lists.state_filters import (
     OnHoldFilter,
     PaidFilter,
 )
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
-from affiliate_site.backoffice.payouts.payout_texts import mark_unanswered
+from affiliate_site.backoffice.payouts.payout_texts import get_status_text, load_line_states
+from affiliate_site.backoffice.theme import NOT_REMOVED, TO_CHECK
+from affiliate_site.columns import Column
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
 from payouts.services.amounts_due import is_on_hold
 
@@ -117,47 +113,69 @@ def label_commission(commission) -> str:
 class CommissionAdmin(
     OrderSearchMixin, AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
 ):
+    menu = (
+        MenuEntry("Tracking", 50, "percent"),
+        MenuEntry(
+            "Tracking",
+            60,
+            "rule",
+            "To check",
+            query=TO_CHECK,
+            badge="to_check",
+            parameter="to_check",
+        ),
+    )
+    tabs = {
+        "All": "",
+        "Pending": f"status__exact=pending&{NOT_REMOVED}",
+        "To check": TO_CHECK,
+        "Approved": f"status__exact=approved&{NOT_REMOVED}",
+        "Disapproved": f"status__exact=disapproved&{NOT_REMOVED}",
+    }
+    empty_state = "No commissions yet. They are created with the first conversion of an affiliate."
     columns = (
-        ListColumn("commission_id", "ID", lambda row: row.pk, export="pk"),
+        Column("ID", lambda row: row.pk, name="commission_id", export="pk"),
         PERSON,
         AMOUNT,
         build_status_column(
             get_status_text,
             name="shown_status",
+            load=load_line_states,
             order="status",
             export="status",
         ),
-        ListColumn(
-            "held_until",
+        Column(
             "On hold until",
             lambda row: (
                 format_in_two_lines(row.due_at)
                 if is_on_hold(row, at=timezone.now())
                 else EMPTY_VALUE
             ),
+            name="held_until",
             is_exported=False,
         ),
-        ListColumn(
-            "review_hints",
+        Column(
             "To check",
             label_commission,
+            name="review_hints",
+            select=("conversion",),
             order="conversion__warnings",
             is_exported=False,
         ),
-        ListColumn("type", "Type", name_commission_type, order="name", is_exported=False),
-        ListColumn("kind", is_listed=False),
-        ListColumn("name", is_listed=False),
-        ListColumn(
-            "conversion_link",
+        Column("Type", name_commission_type, order="name", is_exported=False),
+        Column(name="kind", is_listed=False),
+        Column(name="name", is_listed=False),
+        Column(
             "Conversion",
             link_to_conversion,
+            name="conversion_link",
+            select=("conversion",),
             export=(get_conversion_text, "conversion__external_id", "conversion_id"),
         ),
-        ListColumn("payment", export="payment__public_id", is_listed=False),
+        Column(name="payment", export="payment__public_id", is_listed=False),
         "created_at",
         DELETED_AT,
-        ListColumn(
-            "program",
+        Column(
             "Program",
             export=(
                 choose_program,
@@ -166,14 +184,12 @@ class CommissionAdmin(
             ),
             is_listed=False,
         ),
-        ListColumn(
-            "on_hold_until",
+        Column(
             MOMENT_TITLE.format(title="On hold until"),
             export=(get_end_of_hold, *HOLD_COLUMNS),
             is_listed=False,
         ),
     )
-    list_select_related = ("affiliate", "payment", "conversion")
     list_filter = (
         "status",
         PaidFilter,
@@ -208,9 +224,4 @@ class CommissionAdmin(
         ReleaseCommissionPage,
     )
     actions = build_actions(*row_pages)
-
-    def prepare_rows(self, request, rows):
-        mark_unanswered(rows)
-
-    def get_details(self, request, commission):
-        return get_commission_details(request, commission)
+    details = staticmethod(get_commission_details)

@@ -13,7 +13,6 @@ from affiliate_site.backoffice.conversions.calculation_section import (
     list_postings,
     list_reasons,
 )
-from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.formatters import (
     STATUS_COLORS,
     format_datetime,
@@ -21,17 +20,17 @@ from affiliate_site.backoffice.formatters import (
     format_labels,
     format_money,
     format_status,
-    get_paid_text,
 )
+from affiliate_site.backoffice.list_urls import build_changelist_url
 from affiliate_site.backoffice.object_pages import (
-    Column,
     Details,
     Section,
     build_history,
     label_status,
     link_to,
 )
-from affiliate_site.backoffice.payouts.payout_texts import mark_unanswered
+from affiliate_site.backoffice.payouts.payout_texts import find_line_states, get_paid_text
+from affiliate_site.columns import Column, list_places
 from payouts.explanation import (
     DISPUTE_TEXT,
     WARNING_TEXTS,
@@ -69,10 +68,12 @@ def get_conversion_details(request, conversion) -> Details:
             conversion=conversion
         )
     )
-    mark_unanswered(commissions)
+    states = find_line_states(commissions)
     by_id = {commission.pk: commission for commission in commissions}
     labels = [label_status(each.status) for each in commissions if not each.deleted_at]
-    labels += [label_status(get_paid_text(it)) for it in commissions if it.payment_id]
+    labels += [
+        label_status(get_paid_text(states.get(it.pk))) for it in commissions if it.payment_id
+    ]
     refunds = list(conversion.account.refunds.filter(conversion=conversion))
     if conversion.deleted_at:
         is_refunded = any(refund.is_full for refund in refunds)
@@ -96,7 +97,7 @@ def get_conversion_details(request, conversion) -> Details:
             ),
             *list_claim_sections(conversion),
             *list_refund_sections(request, refunds, by_id),
-            build_calculation_section(explanation, by_id, conversion),
+            build_calculation_section(explanation, by_id, conversion, states),
             build_history(
                 request,
                 [conversion, *commissions],
@@ -229,38 +230,22 @@ def build_attribution_section(attribution, conversion, title="Attribution") -> S
                 result,
             )
         )
-    columns = ("Sent", "Value", "Affiliate", "Result")
-    return Section(
-        title,
-        notes=notes,
-        columns=[Column(title) for title in columns],
-        rows=rows,
-    )
+    columns = list_places("Sent", "Value", "Affiliate", "Result")
+    return Section(title, notes=notes, columns=columns, rows=rows)
 
 
 def list_claim_sections(conversion) -> list[Section]:
     """The claims of an order that several visitors have reported, with the outcome."""
     claims = conversion.account.conversion_claims.filter(conversion=conversion)
-    rows = [
-        (
-            link_to(claim),
-            link_to(claim.affiliate),
-            format_money(claim.amount, claim.currency),
-            format_datetime(claim.created_at),
-            label_claim_outcome(claim),
-        )
-        for claim in claims.select_related("affiliate").order_by("id")
-    ]
-    if not rows:
-        return []
+    rows = list(claims.select_related("affiliate").order_by("id"))
     columns = (
-        Column("Claim"),
-        Column("Affiliate"),
-        Column("Amount", is_amount=True),
-        Column("Reported"),
-        Column("Outcome"),
+        Column("Claim", link_to),
+        Column("Affiliate", lambda it: link_to(it.affiliate)),
+        Column("Amount", lambda it: format_money(it.amount, it.currency), is_amount=True),
+        Column("Reported", lambda it: format_datetime(it.created_at)),
+        Column("Outcome", label_claim_outcome),
     )
-    return [Section("Claims of this order", columns=columns, rows=rows)]
+    return [Section("Claims of this order", columns=columns, rows=rows)] if rows else []
 
 
 def list_refund_sections(request, refunds, commissions) -> list[Section]:
@@ -268,25 +253,22 @@ def list_refund_sections(request, refunds, commissions) -> list[Section]:
     if not refunds:
         return []
     names = find_names(request.user, [], [each.actor for each in refunds])
-    rows = [
-        (
-            format_datetime(each.created_at),
-            format_status("canceled")
-            if each.canceled_at
-            else format_money(each.amount, each.currency),
-            describe_refund(each, commissions),
-            each.reason,
-            describe_actor(each.actor, names),
-        )
-        for each in sorted(refunds, key=lambda each: each.pk)
-    ]
     columns = (
-        Column("Time"),
-        Column("Amount", is_amount=True),
-        Column("What"),
-        Column("Reason"),
-        Column("Who"),
+        Column("Time", lambda it: format_datetime(it.created_at)),
+        Column(
+            "Amount",
+            lambda it: (
+                format_status("canceled")
+                if it.canceled_at
+                else format_money(it.amount, it.currency)
+            ),
+            is_amount=True,
+        ),
+        Column("What", lambda it: describe_refund(it, commissions)),
+        Column("Reason", lambda it: it.reason),
+        Column("Who", lambda it: describe_actor(it.actor, names)),
     )
+    rows = sorted(refunds, key=lambda each: each.pk)
     return [Section("Refunds", columns=columns, rows=rows)]
 
 

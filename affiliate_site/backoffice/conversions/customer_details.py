@@ -9,22 +9,25 @@ from django.utils.html import format_html, format_html_join
 
 from affiliate_site.backoffice.audit_sentences import find_names, render_action
 from affiliate_site.backoffice.conversions.conversion_details import format_warnings
-from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_key_values,
     format_money,
-    get_payment_status,
-    get_status_text,
 )
+from affiliate_site.backoffice.list_urls import build_changelist_url
 from affiliate_site.backoffice.object_pages import (
     Details,
     Section,
     label_status,
     link_to,
 )
-from affiliate_site.backoffice.payouts.payout_texts import mark_unanswered
+from affiliate_site.backoffice.payouts.payout_texts import (
+    find_line_states,
+    get_payment_status,
+    get_status_text,
+)
 from affiliate_site.backoffice.theme import get_object_url
+from payouts.models.runs import PayoutLineState
 from payouts.services.commission_history import list_allocations, list_histories
 
 MAX_CONVERSIONS = 100  # per page, the newest
@@ -49,7 +52,8 @@ def list_timeline_entries(request, customer) -> list[TimelineEntry]:
     commissions = list_commissions(account, conversions)
     histories = list_histories(account, commissions)
     allocations = list_allocations(account, commissions)
-    mark_unanswered([it.payment for rows in allocations.values() for it in rows])
+    payments = [it.payment for rows in allocations.values() for it in rows]
+    states = find_line_states(payments)
     entries = [*list_click_entries(customer), *list_status_entries(request, customer)]
     refunds: dict[int, dict] = defaultdict(dict)  # of each conversion, by their times
     for refund in account.refunds.filter(conversion__in=conversions).order_by("id"):
@@ -61,6 +65,7 @@ def list_timeline_entries(request, customer) -> list[TimelineEntry]:
             commission,
             histories[commission.pk],
             allocations[commission.pk],
+            states,
             refunds[commission.conversion_id],
         )
     entries.sort(key=lambda entry: entry.at)
@@ -115,7 +120,9 @@ def list_conversion_entries(conversion, refunds) -> list[TimelineEntry]:
     return entries
 
 
-def list_commission_entries(commission, history, allocations, refunds) -> list[TimelineEntry]:
+def list_commission_entries(
+    commission, history, allocations, states, refunds
+) -> list[TimelineEntry]:
     """The creation of a commission, its changes, its payments and its deletion."""
     link = render_link(commission, f"commission {commission.pk}")
     first, *_ = history
@@ -141,21 +148,23 @@ def list_commission_entries(commission, history, allocations, refunds) -> list[T
     if commission.deleted_at:
         released_at.append(commission.deleted_at)
     for allocation in allocations:
-        entries += list_payment_entries(allocation.payment, link, released_at)
+        entries += list_payment_entries(
+            allocation.payment, states.get(allocation.payment_id), link, released_at
+        )
     if commission.deleted_at:
         deleted = format_html("{} removed with its conversion", link)
         entries.append(TimelineEntry(commission.deleted_at, deleted))
     return entries
 
 
-def list_payment_entries(payment, commission_link, released_at) -> list[TimelineEntry]:
+def list_payment_entries(payment, state, commission_link, released_at) -> list[TimelineEntry]:
     """The payment of a commission, and its cancellation.
 
     The cancellation is left out if a status change or the deletion of the commission
     (at one of the times `released_at`) has released the commission before.
     """
     payment_link = render_link(payment, str(payment))
-    text = "{} sent by {}" if payment.is_unanswered else "{} paid by {}"
+    text = "{} sent by {}" if state == PayoutLineState.UNKNOWN else "{} paid by {}"
     paid = format_html(text, commission_link, payment_link)
     entries = [TimelineEntry(payment.created_at, paid)]
     canceled_at = payment.canceled_at
@@ -164,7 +173,7 @@ def list_payment_entries(payment, commission_link, released_at) -> list[Timeline
             "{} unpaid: payment {} was {}",
             commission_link,
             payment_link,
-            get_payment_status(payment),
+            get_payment_status(payment, state),
         )
         entries.append(TimelineEntry(canceled_at, canceled))
     return entries

@@ -21,15 +21,16 @@ from affiliate_site.backoffice.fields import MULTI_LINE
 from affiliate_site.backoffice.formatters import (
     format_money,
     format_status,
-    get_status_text,
     keep_amounts_together,
 )
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.payouts.due_texts import describe_due
+from affiliate_site.backoffice.payouts.payout_texts import get_status_text
 from payouts.errors import DisputedSale
 from payouts.explanation import explain_initial_status
 from payouts.models.commissions import CommissionStatus, is_finalized
 from payouts.models.refunds import MAX_REASON_LENGTH
+from payouts.models.runs import PayoutLineState
 from payouts.services.amounts_due import is_on_hold
 from payouts.services.commissions import (
     approve_commission,
@@ -38,6 +39,12 @@ from payouts.services.commissions import (
 )
 from payouts.services.holds import release_commission
 from payouts.services.previews import preview_status
+
+
+def get_answered_status(row) -> str:
+    """The status of a row of `add_answers`."""
+    is_unanswered = row.payment_id is not None and row.is_unanswered
+    return get_status_text(row, PayoutLineState.UNKNOWN if is_unanswered else None)
 
 
 def describe_contest(conversion) -> str:
@@ -81,12 +88,12 @@ def describe_pending_base(commission) -> str:
 
 class BulkCommissionPage(BulkPage, CommissionFormPage):
     amount_field = "amount"
-    get_status = staticmethod(get_status_text)
+    get_status = staticmethod(get_answered_status)
     bulk_columns: BulkColumns = (
         ("Affiliate", lambda row: row.affiliate),
         ("Sale", describe_sale),
         ("Why", lambda row: capfirst(describe_reason(row))),
-        ("Status", lambda row: format_status(get_status_text(row))),
+        ("Status", lambda row: format_status(get_answered_status(row))),
     )
     bulk_relations: tuple[str, ...] = ("conversion", "affiliate")
 

@@ -6,15 +6,15 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from accounts.exact_json import format_decimal
-from affiliate_site.backoffice.dashboard.list_urls import (
-    build_changelist_url,
-    build_list_url,
-)
 from affiliate_site.backoffice.dashboard.urgent import list_urgent
 from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_totals,
     keep_amounts_together,
+)
+from affiliate_site.backoffice.list_urls import (
+    build_changelist_url,
+    build_list_url,
 )
 from payouts.services.payables import get_balance_due, get_overpaid
 from payouts.services.statistics import ReviewCounts

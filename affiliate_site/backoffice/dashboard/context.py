@@ -25,11 +25,6 @@ from affiliate_site.backoffice.dashboard.cards import (
     split_currencies,
 )
 from affiliate_site.backoffice.dashboard.charts import build_charts
-from affiliate_site.backoffice.dashboard.list_urls import (
-    build_active_url,
-    build_list_url,
-    build_removed_url,
-)
 from affiliate_site.backoffice.dashboard.onboarding import (
     DISMISS_PERMISSION,
     get_onboarding,
@@ -39,6 +34,11 @@ from affiliate_site.backoffice.formatters import (
     format_ledger_note,
     format_totals,
     keep_amounts_together,
+)
+from affiliate_site.backoffice.list_urls import (
+    build_active_url,
+    build_list_url,
+    build_removed_url,
 )
 from payouts.services.statistics import (
     count_removed_conversions,

@@ -5,8 +5,8 @@ from datetime import date
 from typing import Any
 
 from affiliate_site.backoffice.dashboard.charts import Sparkline, build_sparkline
-from affiliate_site.backoffice.dashboard.list_urls import build_list_url
 from affiliate_site.backoffice.formatters import format_totals, keep_amounts_together
+from affiliate_site.backoffice.list_urls import build_list_url
 from payouts.statistics import Period, Totals, add_totals
 
 

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from affiliate_site.backoffice.connections.details import list_missing
-from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
+from affiliate_site.backoffice.list_urls import build_changelist_url
 from payouts.models.commissions import CommissionStatus
 from payouts.models.runs import PayoutRunState
 from tracking.models.shops import ConnectionMode

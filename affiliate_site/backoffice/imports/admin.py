@@ -9,16 +9,15 @@ from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.imports.check_page import CheckPage
 from affiliate_site.backoffice.imports.columns_page import ColumnsPage
-from affiliate_site.backoffice.imports.delete_page import DeleteUploadPage
 from affiliate_site.backoffice.imports.details import LEFT_OUT, get_import_details
 from affiliate_site.backoffice.imports.invite_page import InviteImportedPage
-from affiliate_site.backoffice.imports.undo_page import UndoImportPage
+from affiliate_site.backoffice.imports.removal_pages import DeleteUploadPage, UndoImportPage
 from affiliate_site.backoffice.imports.upload_page import (
     NOT_STORED_FILE,
     UploadTablePage,
     build_csv_response,
 )
-from affiliate_site.backoffice.lists.columns import ListColumn
+from affiliate_site.backoffice.navigation import MenuEntry, SubList
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
@@ -26,44 +25,53 @@ from affiliate_site.backoffice.object_pages import (
     find_neighbors,
 )
 from affiliate_site.backoffice.theme import reverse_changelist
+from affiliate_site.columns import Column
 from affiliate_site.moving.tables.kinds import KINDS
 from tracking.models.imports import TableImport, TableUpload
 from tracking.services.table_uploads import find_left_out
 
-KIND = ListColumn("kind", "Rows", lambda row: KINDS[row.kind].label, export="kind")
+KIND = Column("Rows", lambda row: KINDS[row.kind].label, name="kind", export="kind")
+
+
+def name_actors(request, rows) -> dict[int, str]:
+    """Who imported tables."""
+    names = find_names(request.user, (), [row.actor for row in rows])
+    return {row.pk: describe_actor(row.actor, names) for row in rows}
 
 
 @admin.register(TableImport)
 class TableImportAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    menu = (
+        MenuEntry(
+            "Affiliates",
+            70,
+            "upload_file",
+            synonyms="move in migrate upload csv excel xlsx spreadsheet",
+        ),
+    )
+    list_title = "Imports"
+    empty_state = (
+        "No imports yet. An owner chooses “Import a table” to move in from another"
+        " system with its CSV or Excel files: affiliates, customers, sales, payments or"
+        " opening balances."
+    )
     columns = (
         "created_at",
         KIND,
         "file_name",
-        ListColumn("created", "New", lambda row: f"{row.created:,}"),
-        ListColumn("known", "Known already", lambda row: f"{row.known:,}"),
-        ListColumn("not_stored", "Left out", lambda row: f"{row.not_stored:,}"),
-        ListColumn("actor", "By", lambda row: row.actor_name, export="actor"),
+        Column("New", lambda row: f"{row.created:,}", name="created"),
+        Column("Known already", lambda row: f"{row.known:,}", name="known"),
+        Column("Left out", lambda row: f"{row.not_stored:,}", name="not_stored"),
+        Column("By", lambda row, name: name, name="actor", load=name_actors, export="actor"),
         "undone_at",
     )
     ordering = ("-created_at", "-id")
     add_page = UploadTablePage
     add_title = UploadTablePage.title
     row_pages = (InviteImportedPage, UndoImportPage)
-
-    def get_object_title(self, table_import):
-        return table_import.file_name
-
-    def name_row(self, table_import):
-        return table_import.file_name
-
-    def prepare_rows(self, request, rows):
-        """Find who imported them."""
-        names = find_names(request.user, (), [row.actor for row in rows])
-        for row in rows:
-            row.actor_name = describe_actor(row.actor, names)
-
-    def get_details(self, request, table_import):
-        return get_import_details(request, table_import)
+    title_field = "file_name"
+    name_row = ObjectPageMixin.get_object_title
+    details = staticmethod(get_import_details)
 
     def change_view(self, request, object_id, form_url="", extra_context=None):
         """Show an import, or download the rows that it left out."""
@@ -83,22 +91,23 @@ class TableImportAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 class TableUploadAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Files that are not imported yet; their rows are on the pages of owners only."""
 
+    sub_list = SubList(TableImport, "Files waiting")
+    empty_state = (
+        "No files wait for their import. A file is here from its upload until it is"
+        " imported, at most a day."
+    )
     columns = ("created_at", KIND, "file_name")
     ordering = ("-created_at", "-id")
     row_pages = (CheckPage, ColumnsPage, DeleteUploadPage)
     exclude = ("content", "settings")
+    title_field = "file_name"
+    name_row = ObjectPageMixin.get_object_title
 
     def get_queryset(self, request):
         """Leave out what was imported; files are large."""
         rows = super().get_queryset(request).defer("content")
         is_list = request.path == reverse_changelist("tracking_tableupload")
         return rows.filter(table_import=None) if is_list else rows
-
-    def get_object_title(self, upload):
-        return upload.file_name
-
-    def name_row(self, upload):
-        return upload.file_name
 
     def find_neighbors(self, upload):
         return find_neighbors(upload, upload.account.table_uploads.filter(table_import=None))

@@ -27,12 +27,13 @@ from affiliate_site.backoffice.imports.upload_page import (
     NOT_STORED_FILE,
     build_csv_response,
 )
-from affiliate_site.backoffice.object_pages import Column, RowPage, Section
+from affiliate_site.backoffice.object_pages import RowPage, Section
 from affiliate_site.backoffice.theme import get_object_url
 from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
+from affiliate_site.columns import Column
 from affiliate_site.moving.tables.files import Cell
 from affiliate_site.moving.tables.importing import TableImporter, TableReport
-from affiliate_site.moving.tables.kinds import Column as TableColumn
+from affiliate_site.moving.tables.kinds import ImportColumn
 from affiliate_site.moving.tables.problems import Problem
 from affiliate_site.moving.tables.rows import (
     AMOUNT_TYPES,
@@ -233,40 +234,29 @@ def list_problem_sections(importer: TableImporter, problems: list[Problem]) -> l
         Section(
             "What is wrong",
             columns=(
-                Column("Column"),
-                Column("Such as"),
-                Column("Rows", is_amount=True),
-                Column("Which"),
+                Column("Column", lambda group: group[0].column or "All"),
+                Column("Such as", lambda group: group[0].sentence),
+                Column("Rows", lambda group: f"{len(group):,}", is_amount=True),
+                Column(
+                    "Which",
+                    lambda group: (
+                        ", ".join(str(it.row) for it in group[:MAX_NAMED_ROWS])
+                        + (" …" if len(group) > MAX_NAMED_ROWS else "")
+                    ),
+                ),
             ),
-            rows=[
-                (
-                    group[0].column or "All",
-                    group[0].sentence,
-                    f"{len(group):,}",
-                    ", ".join(str(it.row) for it in group[:MAX_NAMED_ROWS])
-                    + (" …" if len(group) > MAX_NAMED_ROWS else ""),
-                )
-                for group in by_size
-            ],
+            rows=by_size,
         ),
         Section(
             "Row by row",
             notes=[f"{more:,} more: download all below."] if more > 0 else [],
             columns=(
-                Column("Row"),
-                Column("Column"),
-                Column("Value"),
-                Column("Problem"),
+                Column("Row", lambda it: f"{it.row}"),
+                Column("Column", lambda it: it.column or EMPTY_VALUE),
+                Column("Value", show_cell),
+                Column("Problem", lambda it: it.sentence),
             ),
-            rows=[
-                (
-                    f"{it.row}",
-                    it.column or EMPTY_VALUE,
-                    show_cell(it),
-                    it.sentence,
-                )
-                for it in problems[:MAX_LISTED_PROBLEMS]
-            ],
+            rows=problems[:MAX_LISTED_PROBLEMS],
         ),
     ]
 
@@ -313,31 +303,27 @@ def list_commissions_by_state(new: list[Row]) -> list[tuple[str, str]]:
 def build_row_section(importer: TableImporter, rows: list[Row]) -> Section:
     """Rows as they would be stored, without columns that are empty."""
     names = dict.fromkeys([*importer.mapping, *importer.defaults, "status"])
-    columns = [
-        (column, cells)
-        for name in names
-        if (column := importer.kind.find_column(name))
-        and any(cells := [format_value(row, column) for row in rows])
-    ]
+    found = filter(None, map(importer.kind.find_column, names))
     return Section(
         "Rows without a problem",
         columns=(
-            Column("Row"),
-            Column("What happens"),
-            *(Column(it.label, it.type in AMOUNT_TYPES) for it, _ in columns),
+            Column("Row", lambda row: f"{row.number}"),
+            Column("What happens", lambda row: OUTCOME_TEXTS[row.outcome]),
+            *(
+                Column(
+                    it.label,
+                    lambda row, it=it: format_value(row, it) or EMPTY_VALUE,
+                    is_amount=it.type in AMOUNT_TYPES,
+                )
+                for it in found
+                if any(format_value(row, it) for row in rows)
+            ),
         ),
-        rows=[
-            (
-                f"{row.number}",
-                OUTCOME_TEXTS[row.outcome],
-                *(cells[index] or EMPTY_VALUE for _, cells in columns),
-            )
-            for index, row in enumerate(rows)
-        ],
+        rows=rows,
     )
 
 
-def format_value(row: Row, column: TableColumn) -> str:
+def format_value(row: Row, column: ImportColumn) -> str:
     """A value as it would be stored; empty without one."""
     value, kind = row.values.get(column.name), column.type
     if kind == "approval":

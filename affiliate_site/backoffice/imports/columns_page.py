@@ -14,10 +14,10 @@ from django.utils.dateformat import format as format_date
 from affiliate_site.backoffice.fields import RADIO
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
-from affiliate_site.backoffice.object_pages import Column as TableColumn
 from affiliate_site.backoffice.object_pages import Section
+from affiliate_site.columns import list_places
 from affiliate_site.moving.tables.files import GUESSED_ENCODING_NOTE, CellError
-from affiliate_site.moving.tables.kinds import KINDS, Column
+from affiliate_site.moving.tables.kinds import KINDS, ImportColumn
 from affiliate_site.moving.tables.questions import IGNORE, ImportQuestion
 from affiliate_site.moving.tables.uploads import (
     ENCODINGS,
@@ -60,7 +60,7 @@ NO_PROGRAM = (
 class ColumnEntry:
     """A line of the page: one of our columns with its fields."""
 
-    column: Column
+    column: ImportColumn
     select: forms.BoundField
     default: forms.BoundField | None
     examples: list[str]
@@ -115,7 +115,7 @@ class ColumnsForm(ServiceForm):
         return fields | self.build_questions(fields, stored)
 
     def list_defaults(
-        self, column: Column, mapping: Mapping[str, str]
+        self, column: ImportColumn, mapping: Mapping[str, str]
     ) -> tuple[Sequence[tuple[str, str]], str]:
         """The values that empty cells of a column may get, and the only likely one;
         nothing for most columns."""
@@ -368,7 +368,7 @@ class ColumnsPage(FormPage):
 def build_first_rows(table) -> Section:
     return Section(
         "The first rows of the file",
-        columns=[TableColumn(name) for name in table.header],
+        columns=list_places(*table.header),
         rows=[list(map(format_cell, row.cells)) for row in table.rows[:FIRST_ROWS]],
     )
 

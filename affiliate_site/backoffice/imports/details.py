@@ -19,11 +19,11 @@ from affiliate_site.backoffice.formatters import (
 )
 from affiliate_site.backoffice.object_pages import (
     LINK_TEMPLATE,
-    Column,
     Details,
     Section,
     link_to,
 )
+from affiliate_site.columns import Column
 from affiliate_site.moving.tables.kinds import KINDS
 from affiliate_site.moving.tables.references import look_up
 from affiliate_site.moving.tables.undo import RELATIONS
@@ -208,18 +208,19 @@ def list_made(table_import: TableImport) -> Sequence[Section]:
             name_kind(table_import, kind),
             notes=[f"The first {len(listed)}; {more:,} more."] if more > 0 else [],
             columns=(
-                Column("ID or row"),
-                Column("Here"),
-                *((Column("Affiliate"), Column("Amount", is_amount=True)) if people else ()),
+                Column("ID or row", lambda it: it.source_id),
+                Column(
+                    "Here", lambda it: link_to(row := rows[it.local_id], name_object(page, row))
+                ),
+                *(
+                    Column(
+                        title,
+                        lambda it, place=place: describe_amount(kind, rows[it.local_id])[place],
+                        is_amount=place == 1,
+                    )
+                    for place, title in enumerate(("Affiliate", "Amount") if people else ())
+                ),
             ),
-            rows=[
-                (
-                    it.source_id,
-                    link_to(row, name_object(page, row)),
-                    *(describe_amount(kind, row) if people else ()),
-                )
-                for it in listed
-                if (row := rows.get(it.local_id))
-            ],
+            rows=[it for it in listed if it.local_id in rows],
         ),
     )

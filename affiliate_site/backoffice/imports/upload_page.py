@@ -13,7 +13,8 @@ from django.utils.html import format_html
 from accounts.errors import DomainError
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
-from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, Column, Section
+from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, Section
+from affiliate_site.columns import list_places
 from affiliate_site.moving.tables.kinds import KINDS
 from affiliate_site.moving.tables.limited import (
     PAGE_LIMITS,
@@ -111,7 +112,7 @@ class UploadTablePage(FormPage):
             Section(
                 "In this order",
                 notes=notes,
-                columns=(Column("Rows"), Column("What"), Column("Template to fill in")),
+                columns=list_places("Rows", "What", "Template to fill in"),
                 rows=[
                     (
                         f"{number}. {KINDS[name].label}",

@@ -1,8 +1,6 @@
-"""The columns of a list and of its exports, declared once."""
+"""The columns of several lists and of their exports."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
@@ -10,96 +8,44 @@ from affiliate_site.backoffice.formatters import (
     format_affiliate,
     format_money,
 )
-
-OfRow = Callable[[Any], Any]  # a function of a row
-
-
-class AmountSource(NamedTuple):
-    """Where exports find an amount and its currency, which has a column of its own."""
-
-    amount: str | OfRow = "amount"
-    currency: str | OfRow = "currency"
+from affiliate_site.columns import AmountSource, Column, OfRow
 
 
-class SumsSource(NamedTuple):
-    """Where exports find amounts by currency, of which each has a line of its own."""
-
-    sums: OfRow
-
-
-@dataclass(frozen=True, eq=False)
-class ListColumn:
-    """A column of a list, of its exports, or of both.
-
-    Lists show `show(row)`, or the field or method of the page that `name` names as in
-    `list_display`; such a method is one that the page of a row shows, too. `order` is
-    what the rows can be sorted by, `label` has the colors of labels.
-
-    Exports have what the list shows, or `export`: a look-up, an `AmountSource`, a
-    `SumsSource`, a tuple of a function and the look-ups of its arguments, or a function
-    of the row. Look-ups are much faster, because no rows are built (`exports.py`).
-    """
-
-    name: str  # also of its CSS classes
-    title: str = ""  # empty: that of the field or method
-    show: Any = None  # a function of the row
-    order: str | None = None
-    label: Mapping[str, str] | None = None
-    export: str | AmountSource | SumsSource | tuple[Any, ...] | OfRow | None = None
-    is_listed: bool = True
-    is_exported: bool = True
-    is_count: bool = False  # exported once, next to amounts of several currencies
-
-    # What Django and the theme read of a function in `list_display`.
-
-    def __call__(self, row: Any) -> Any:
-        return self.show(row)
-
-    @property
-    def __name__(self) -> str:
-        return self.name
-
-    @property
-    def short_description(self) -> str:
-        return self.title
-
-    @property
-    def admin_order_field(self) -> str | None:
-        return self.order
-
-
-def as_column(column: str | ListColumn) -> ListColumn:
+def as_column(column: str | Column) -> Column:
     """A column, of which the name may be enough."""
-    return ListColumn(column) if isinstance(column, str) else column
+    return Column(name=column) if isinstance(column, str) else column
 
 
-ACCOUNT = ListColumn("account", export="account__slug")
-AFFILIATE = ListColumn("affiliate", export="affiliate__slug")
-PERSON = ListColumn(
-    "person",
+ACCOUNT = Column(name="account", export="account__slug")
+AFFILIATE = Column(name="affiliate", export="affiliate__slug")
+PERSON = Column(
     "Affiliate",
     lambda row: format_affiliate(row.affiliate),
+    name="person",
+    select=("affiliate",),
     order="affiliate",
     export="affiliate__slug",
 )
-PROGRAM_TITLE = ListColumn(
-    "program_title",
+PROGRAM_TITLE = Column(
     "Program",
     lambda row: row.program.title if row.program else EMPTY_VALUE,
+    name="program_title",
+    select=("program",),
     order="program",
     export="program__slug",  # other programs may use IDs, not titles
 )
-AMOUNT = ListColumn(
-    "formatted_amount",
+AMOUNT = Column(
     "Amount",
     lambda row: format_money(row.amount, row.currency),
+    name="formatted_amount",
+    is_amount=True,
     order="amount",
     export=AmountSource(),
 )
 # What a payment or line keeps of its amount for the tax office.
-TAX_WITHHELD = ListColumn("tax_withheld", "Withholding tax", export="tax_withheld", is_listed=False)
-DELETED_AT = ListColumn("deleted_at", is_listed=False)
+TAX_WITHHELD = Column("Withholding tax", export="tax_withheld", is_listed=False)
+DELETED_AT = Column(name="deleted_at", is_listed=False)
 
 
-def build_status_column(show: OfRow, name="status_label", **options: Any) -> ListColumn:
-    return ListColumn(name, "Status", show, label=STATUS_COLORS, **options)
+def build_status_column(show: OfRow, name="status_label", **options: Any) -> Column:
+    return Column("Status", show, name=name, label=STATUS_COLORS, **options)

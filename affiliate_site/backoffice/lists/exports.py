@@ -15,13 +15,9 @@ from django.utils.text import capfirst, slugify
 
 from accounts import replica
 from accounts.db_compat import without_statement_timeout
-from affiliate_site.backoffice.lists.columns import (
-    AmountSource,
-    ListColumn,
-    SumsSource,
-)
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
+from affiliate_site.columns import AmountSource, Column, SumsSource, load_columns
 from tracking.money import ZERO
 
 CHUNK_SIZE = 1000  # rows
@@ -30,7 +26,7 @@ MOMENT_TITLE = "{title} (UTC)"
 CURRENCY_TITLE = "{title}: currency"
 
 
-class Cell(NamedTuple):
+class ExportColumn(NamedTuple):
     """A column of a file: the look-ups of its value, and a function of them."""
 
     title: str
@@ -39,12 +35,13 @@ class Cell(NamedTuple):
     is_amount: bool = False  # whose currency is in the next column
     has_sums: bool = False  # by currency: a line for each, as in the next column
     is_count: bool = False  # only in the first of these lines
+    column: Column | None = None  # whose function it calls
 
 
 def export_csv(model_admin, request) -> StreamingHttpResponse:
     """The filtered list, all its pages, as a CSV file."""
     cells, rows, name = prepare_export(model_admin, request)
-    chunks = iterate_chunks(model_admin, request, cells, rows)
+    chunks = iterate_chunks(request, cells, rows)
     titles = format_csv_line(cell.title for cell in cells)
     return StreamingHttpResponse(
         chain(
@@ -61,8 +58,7 @@ def export_csv(model_admin, request) -> StreamingHttpResponse:
 def prepare_export(model_admin, request):
     """The columns, the rows of all pages of the filtered list, and a file name."""
     changelist = model_admin.get_changelist_instance(request)
-    columns = model_admin.get_export_columns(request)
-    cells = list(list_cells(model_admin, columns))
+    cells = list(list_cells(model_admin, model_admin.get_export_columns(request)))
     return cells, changelist.get_queryset(request), get_export_name(changelist)
 
 
@@ -75,27 +71,27 @@ def get_export_name(changelist) -> str:
     return f"{slugify(changelist.opts.verbose_name_plural)}-{days}"
 
 
-def list_cells(model_admin, columns: Iterable[ListColumn]) -> Iterator[Cell]:
+def list_cells(model_admin, columns: Iterable[Column]) -> Iterator[ExportColumn]:
     """The columns of a file: an amount takes two."""
     model = model_admin.model
     for column in columns:
         name = column.name
         title = capfirst(column.title or str(label_for_field(name, model, model_admin)))
         source = column.export or column.show or getattr(model_admin, name, name)
+        build = partial(build_cell, model, column)
         if isinstance(source, SumsSource):
-            cell = build_cell(model, title, source.sums)
+            cell = build(title, source.sums)
             yield cell._replace(is_amount=True, has_sums=True)
             yield cell._replace(title=CURRENCY_TITLE.format(title=title))
         elif isinstance(source, AmountSource):
-            yield build_cell(model, title, source.amount)._replace(is_amount=True)
-            title = CURRENCY_TITLE.format(title=title)
-            yield build_cell(model, title, source.currency)
+            yield build(title, source.amount)._replace(is_amount=True)
+            yield build(CURRENCY_TITLE.format(title=title), source.currency)
         else:
-            yield build_cell(model, title, source)._replace(is_count=column.is_count)
+            yield build(title, source)._replace(is_count=column.is_count)
 
 
 def split_by_currency(
-    cells: Sequence[Cell], lines: Iterable[Sequence[Any]]
+    cells: Sequence[ExportColumn], lines: Iterable[Sequence[Any]]
 ) -> Iterator[Sequence[Any]]:
     """A line for each currency of a row that has sums; counts are in the first one, so
     that a column adds up."""
@@ -112,42 +108,42 @@ def split_by_currency(
             yield values
 
 
-def build_cell(model, title: str, source) -> Cell:
-    """The cell of a source as `ListColumn.export` describes it.
+def build_cell(model, column: Column, title: str, source) -> ExportColumn:
+    """The cell of a source as `Column.export` describes it.
 
     Headings of moments name the zone, unlike those of lists. A relation is exported as
     the text of its row, a code as its label.
     """
     if isinstance(source, tuple):
         function, *lookups = source
-        return Cell(title, tuple(lookups), function)
+        return ExportColumn(title, tuple(lookups), function)
     if callable(source):
-        return Cell(title, (ROW,), source)
+        return ExportColumn(title, (ROW,), column.bind(source), column=column)
     try:
         field = model._meta.get_field(source)
     except FieldDoesNotExist:  # a look-up of a relation
-        return Cell(title, (source,))
+        return ExportColumn(title, (source,))
     if field.is_relation:
-        return Cell(title, (ROW,), attrgetter(source))
+        return ExportColumn(title, (ROW,), attrgetter(source))
     if field.choices:
         labels = {
             value: label
             for value, label in field.flatchoices
             if value and label != value.capitalize()  # `pending` is a word
         }
-        return Cell(title, (source,), lambda value: labels.get(value, value))
+        return ExportColumn(title, (source,), lambda value: labels.get(value, value))
     if isinstance(field, DateTimeField):
         title = MOMENT_TITLE.format(title=title)
-    return Cell(title, (source,))
+    return ExportColumn(title, (source,))
 
 
-def iterate_chunks(model_admin, request, cells: Sequence[Cell], rows) -> Iterator[list[tuple]]:
+def iterate_chunks(request, cells: Sequence[ExportColumn], rows) -> Iterator[list[tuple]]:
     """The lines of a file, in chunks that may each come from a replica.
 
     Only the ids are read at once, in the order of the list: the database would sort and
     store all rows with their relations before the first one.
     """
-    read = partial(read_export_rows, model_admin, request, cells, rows.order_by())
+    read = partial(read_export_rows, request, cells, rows.order_by())
     for chunk_ids in iterate_chunks_of_ids(rows):
         yield replica.read_page(partial(read, chunk_ids))
 
@@ -163,9 +159,7 @@ def iterate_chunks_of_ids(rows) -> Iterator[list[int]]:
             yield chunk_ids
 
 
-def read_export_rows(
-    model_admin, request, cells: Sequence[Cell], rows, ids: list[int]
-) -> list[tuple]:
+def read_export_rows(request, cells: Sequence[ExportColumn], rows, ids: list[int]) -> list[tuple]:
     """The lines of the rows with these ids, read as columns: much faster than rows.
 
     Rows are read, too, if a column is a function of them: such pages look up what they
@@ -182,7 +176,7 @@ def read_export_rows(
     values: dict[str, Sequence[Any]] = dict(zip(lookups, columns, strict=False))
     if needs_rows:
         values[ROW] = [rows_by_id[pk] for pk in ids]
-        model_admin.prepare_rows(request, values[ROW])
+        load_columns([it.column for it in cells if it.column], request, values[ROW])
     if not ids:
         return []
     shown = (

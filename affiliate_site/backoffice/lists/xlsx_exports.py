@@ -22,12 +22,13 @@ from xlsxwriter import Workbook
 from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.formatters import Money
 from affiliate_site.backoffice.lists.exports import (
-    Cell,
+    ExportColumn,
     iterate_chunks,
     prepare_export,
     split_by_currency,
 )
 from affiliate_site.cells import format_cell
+from affiliate_site.columns import Column
 from tracking.money import get_exponent
 
 XLSX_CONTENT_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -75,7 +76,7 @@ def create_workbook_file(model_admin, request):
         raise ExportTooLarge(
             f"Excel exports hold at most {MAX_ROWS:,} rows. Filter the list, or export as CSV."
         )
-    chunks = iterate_chunks(model_admin, request, cells, rows)
+    chunks = iterate_chunks(request, cells, rows)
     lines = islice(chain.from_iterable(chunks), MAX_ROWS)
     with ExitStack() as stack:
         file = stack.enter_context(TemporaryFile())
@@ -89,7 +90,7 @@ def create_workbook_file(model_admin, request):
 def write_workbook(
     file,
     name,
-    cells: Sequence[Cell],
+    cells: Sequence[ExportColumn | Column],
     lines: Iterable,
     created_at: datetime | None = None,
 ) -> None:
@@ -120,7 +121,9 @@ class NumberFormats(dict):
         return self[number_format]
 
 
-def write_row(sheet, row_index: int, values, cells: Sequence[Cell], formats) -> None:
+def write_row(
+    sheet, row_index: int, values, cells: Sequence[ExportColumn | Column], formats
+) -> None:
     """Write the cells in order; in constant memory, rows cannot be changed later."""
     for column, value in enumerate(values):
         amount: Any = value.amount if isinstance(value, Money) else value

@@ -1,8 +1,8 @@
 """The pages of balances, payments and payout methods."""
 
 from dataclasses import replace
-from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import ModelAdmin
@@ -10,14 +10,13 @@ from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, 
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.http import urlencode
 
 from accounts.tenant_admin import SearchMatch
 from affiliate_site.backoffice.affiliates.affiliate_detail import get_full_name
 from affiliate_site.backoffice.affiliates.payout_method_pages import (
     ReleasePayoutMethodPage,
 )
-from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
+from affiliate_site.backoffice.base import PreparedChangeList, ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.bulk_pages import build_actions
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
@@ -25,15 +24,12 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
     format_totals,
-    get_payment_status,
 )
 from affiliate_site.backoffice.lists.columns import (
     AFFILIATE,
     AMOUNT,
     PERSON,
     TAX_WITHHELD,
-    AmountSource,
-    ListColumn,
     build_status_column,
 )
 from affiliate_site.backoffice.lists.date_filters import DateFilter
@@ -54,6 +50,7 @@ from affiliate_site.backoffice.lists.state_filters import (
     ReturnedFilter,
     WithheldFilter,
 )
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
@@ -63,7 +60,6 @@ from affiliate_site.backoffice.object_pages import (
 )
 from affiliate_site.backoffice.payouts.balance_detail import get_balance_details
 from affiliate_site.backoffice.payouts.due_texts import (
-    add_amounts_due,
     format_on_hold,
     sum_on_hold,
 )
@@ -77,16 +73,19 @@ from affiliate_site.backoffice.payouts.payment_pages import (
     PayBalancePage,
 )
 from affiliate_site.backoffice.payouts.payout_texts import (
-    add_payout_texts,
+    BalanceFacts,
+    find_balance_facts,
     format_payment_method,
+    get_payment_status,
     list_method_facts,
-    mark_unanswered,
+    load_line_states,
 )
 from affiliate_site.backoffice.payouts.run_lines import add_subtext
 from affiliate_site.backoffice.payouts.run_pages import AddPayoutRunPage
 from affiliate_site.backoffice.payouts.withheld_pages import (
     LiftPage,
 )
+from affiliate_site.columns import AmountSource, Column
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.models.runs import (
@@ -111,12 +110,12 @@ def format_balance(ledger_account) -> str:
     return add_subtext(amount, overpaid, withheld)
 
 
-def list_blocked(row) -> list[str]:
+def list_blocked(row, facts: BalanceFacts) -> list[str]:
     """Why no payout run pays what is due of a balance; empty if one does."""
-    due = row.amounts_due.due
+    due = facts.amounts.due
     if due <= 0:
         return []
-    reason = LeftOutReason.WITHHELD.label if row.is_withheld else row.obstacle
+    reason = LeftOutReason.WITHHELD.label if row.is_withheld else facts.obstacle
     minimum = row.minimum or ZERO
     text = f"below the minimum of {format_money(minimum, row.currency)}"
     return [
@@ -129,8 +128,9 @@ def describe_blocked(rows) -> str:
     """How much of what is due on a page no payout run pays; empty if runs pay all."""
     blocked = Amounts()
     for row in rows:
-        if list_blocked(row):
-            blocked.add(row.currency, row.amounts_due.due)
+        facts = row.loaded[find_balance_facts]
+        if list_blocked(row, facts):
+            blocked.add(row.currency, facts.amounts.due)
     if not blocked:
         return ""
     return format_html(
@@ -141,55 +141,59 @@ def describe_blocked(rows) -> str:
     )
 
 
-def get_end_of_hold(row) -> datetime | None:
-    """When all of a balance is due; None if it is."""
-    return row.amounts_due.held_until
+def format_payment_methods(request, payments) -> dict[int, str]:
+    """How payments were paid, as far as the user sees it."""
+    return {it.pk: format_payment_method(it, request.user) for it in payments}
 
 
-NAME = ListColumn("name", "Name", export=lambda row: get_full_name(row.affiliate), is_listed=False)
+def build_balance_column(title: str, show=None, **options: Any) -> Column:
+    """A column with what balances have in addition."""
+    return Column(title, show, load=find_balance_facts, select=("account",), **options)
+
+
+NAME = Column(
+    "Name",
+    select=("affiliate",),
+    export=lambda row: get_full_name(row.affiliate),
+    is_listed=False,
+)
 PARTS = (
-    ListColumn(
-        "amount_due",
+    build_balance_column(
         "Due now",
-        lambda row: add_subtext(
-            format_money(row.amounts_due.due, row.currency), *list_blocked(row)
+        lambda row, it: add_subtext(
+            format_money(it.amounts.due, row.currency), *list_blocked(row, it)
         ),
-        export=lambda row: row.amounts_due.due,
+        name="amount_due",
+        export=lambda row, it: it.amounts.due,
     ),
-    ListColumn(
-        "amount_on_hold",
+    build_balance_column(
         "On hold",
-        lambda row: format_on_hold(row.amounts_due, row.currency),
-        export=lambda row: row.amounts_due.on_hold,
+        lambda row, it: format_on_hold(it.amounts, row.currency),
+        name="amount_on_hold",
+        export=lambda row, it: it.amounts.on_hold,
     ),
-    ListColumn(
-        "amount_pending",
+    build_balance_column(
         "Pending",
-        lambda row: format_money(row.amounts_due.pending, row.currency),
-        export=lambda row: row.amounts_due.pending,
+        lambda row, it: format_money(it.amounts.pending, row.currency),
+        name="amount_pending",
+        export=lambda row, it: it.amounts.pending,
     ),
-    ListColumn(
-        "held_until",
+    build_balance_column(
         MOMENT_TITLE.format(title="On hold until"),
-        export=get_end_of_hold,
+        export=lambda row, it: it.amounts.held_until,
         is_listed=False,
     ),
-    ListColumn(
-        "blocked",
+    build_balance_column(
         "Why not paid",
-        export=lambda row: "; ".join(list_blocked(row)),
+        export=lambda row, it: "; ".join(list_blocked(row, it)),
         is_listed=False,
     ),
+    build_balance_column(
+        "Primary payout method today", lambda row, it: it.payout_text, name="payout_method"
+    ),
 )
-PAYOUT_METHOD = ListColumn(
-    "payout_method", "Primary payout method today", lambda row: row.payout_text
-)
-
-ON_HOLD = ListColumn(
-    "on_hold",
-    "On hold because",
-    lambda row: row.on_hold_reason,
-    export="on_hold_reason",
+ON_HOLD = Column(
+    "On hold because", lambda row: row.on_hold_reason, name="on_hold", export="on_hold_reason"
 )
 
 
@@ -206,27 +210,35 @@ class PayoutRunLinkMixin(ModelAdmin):
         return super().changelist_view(request, {"list_links": list_links, **(extra_context or {})})
 
 
+class BalanceChangeList(PreparedChangeList):
+    def get_results(self, request):
+        super().get_results(request)
+        request.count_note = describe_blocked(list(self.result_list))
+
+
 @admin.register(LedgerAccount)
 class BalanceAdmin(
     PayoutRunLinkMixin, AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
 ):
     """The balance due to each affiliate, per currency; actions pay it."""
 
+    menu = (MenuEntry("Payouts", 10, "account_balance"),)
+    empty_state = (
+        "No balances due. Approve a commission to add its amount to the balance of the affiliate."
+    )
     import_kind = "opening_balances"
     columns = (
         replace(PERSON, order=None),
         NAME,
-        ListColumn(
-            "shown_balance",
+        Column(
             "Balance due",
             format_balance,
+            name="shown_balance",
             order="balance",
             export=AmountSource("balance"),
         ),
         *PARTS,
-        PAYOUT_METHOD,
     )
-    list_select_related = ("account", "affiliate")
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
     search_hint = "Balances of zero are hidden: the filter shows them"
@@ -244,6 +256,11 @@ class BalanceAdmin(
     ordering_of_long_list = ("affiliate", "-id")
     row_pages = (PayBalancePage, LiftPage)
     actions = build_actions(PayBalancePage)
+    has_neighbors = False  # balances have no order in time
+    details = staticmethod(get_balance_details)
+
+    def get_changelist(self, request, **kwargs):
+        return BalanceChangeList
 
     def get_queryset(self, request):
         rows = super().get_queryset(request).filter(kind=LedgerAccountType.PAYABLE)
@@ -282,18 +299,6 @@ class BalanceAdmin(
     def get_object_title(self, row):
         return f"{row.affiliate}, {row.currency}"
 
-    def get_details(self, request, ledger_account):
-        return get_balance_details(request, ledger_account)
-
-    def find_neighbors(self, ledger_account):
-        """None: balances have no order in time."""
-        return None, None
-
-    def prepare_rows(self, request, rows):
-        add_payout_texts(rows, request.user)
-        add_amounts_due(rows, at=timezone.now())
-        request.count_note = describe_blocked(rows)
-
 
 @admin.register(Payment)
 class PaymentAdmin(
@@ -301,6 +306,10 @@ class PaymentAdmin(
 ):
     """Payments; canceling one makes its amount due again."""
 
+    menu = (MenuEntry("Payouts", 30, "payments"),)
+    empty_state = (
+        "No payments yet. Select affiliates under Balances and choose “Pay balance in full”."
+    )
     import_kind = "payments"
     columns = (
         "public_id",
@@ -308,18 +317,17 @@ class PaymentAdmin(
         NAME,
         AMOUNT,
         TAX_WITHHELD,
-        build_status_column(get_payment_status),
+        build_status_column(get_payment_status, load=load_line_states),
         "created_at",
-        ListColumn(
-            "canceled_at",
+        Column(
             "Canceled or returned",
             lambda row: format_datetime(row.canceled_at) or EMPTY_VALUE,
+            name="canceled_at",
             order="canceled_at",
             export="canceled_at",
         ),
-        ListColumn("paid_to", "Paid to", lambda row: row.paid_to, is_listed=False),
+        Column("Paid to", lambda row, text: text, load=format_payment_methods, is_listed=False),
     )
-    list_select_related = ("affiliate",)
     search_fields = ("public_id__exact", "affiliate__slug__exact")
     search_help_text = "Search by payment ID, affiliate or order ID"
     search_hint = "Type the whole order ID of a sale that it pays"
@@ -335,6 +343,7 @@ class PaymentAdmin(
     ordering = ("-created_at", "-id")
     row_pages = (CancelPaymentPage,)
     actions = build_actions(CancelPaymentPage)
+    details = staticmethod(get_payment_details)
 
     def list_search_matches(self, request, term):
         """Add the payments of an order; an operator has no index of order IDs."""
@@ -343,37 +352,31 @@ class PaymentAdmin(
         pks = list_payments_of_order(account, term) if account else []
         return [*matches, SearchMatch.of_rows("pk", pks)] if pks else matches
 
-    def prepare_rows(self, request, rows):
-        mark_unanswered(rows)
-        for row in rows:
-            row.paid_to = format_payment_method(row, request.user)
-
-    def get_details(self, request, payment):
-        return get_payment_details(request, payment)
-
 
 @admin.register(PayoutMinimum)
 class PayoutMinimumAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    menu = (MenuEntry("Payouts", 40, "vertical_align_bottom"),)
+    list_title = "Minimums"
+    empty_state = (
+        "No minimums yet: payout runs pay any amount. Choose “Add payout minimum” to"
+        " let small amounts wait for the next run."
+    )
     columns = (
-        ListColumn(
-            "applies_to",
+        Column(
             "Applies to",
             lambda row: format_affiliate(row.affiliate) if row.affiliate else "all affiliates",
+            select=("affiliate",),
             export=lambda row: row.affiliate.slug if row.affiliate else "all affiliates",
         ),
         replace(AMOUNT, title="Minimum"),
     )
-    list_select_related = ("affiliate",)
     list_filter = (CurrencyFilter, AffiliateFilter)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("affiliate", "currency")
     add_page = AddMinimumPage
     row_pages = MINIMUM_PAGES
-
-    def find_neighbors(self, minimum):
-        """None: minimums have no order in time."""
-        return None, None
+    has_neighbors = False  # minimums have no order in time
 
     def get_details(self, request, minimum):
         affiliate = minimum.affiliate
@@ -386,13 +389,16 @@ class PayoutMinimumAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOffi
 
 @admin.register(PayoutMethod)
 class PayoutMethodAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    empty_state = (
+        "No payout methods yet. Choose “Add payout method” to record how an affiliate is paid."
+    )
     columns = (AFFILIATE, "kind", "is_primary", ON_HOLD)
-    list_select_related = ("affiliate",)
     list_filter = ("kind", ReturnedFilter, AffiliateFilter)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
     ordering = ("-affiliate", "-kind")
     row_pages = (ReleasePayoutMethodPage,)
+    has_neighbors = False  # methods have no order in time
 
     def get_object_title(self, row):
         return f"{row.get_kind_display()} of {row.affiliate}"
@@ -412,7 +418,3 @@ class PayoutMethodAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOffic
             labels=[label_status("primary")] if method.is_primary else [],
             sections=[Section("Payout method", facts=facts)],
         )
-
-    def find_neighbors(self, method):
-        """None: methods have no order in time."""
-        return None, None

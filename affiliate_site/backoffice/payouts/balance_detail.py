@@ -1,5 +1,6 @@
 """What the page of a balance shows: the commissions and payments that make it up."""
 
+from operator import itemgetter
 from typing import Any
 
 from django.db.models import Count
@@ -7,15 +8,13 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
-from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.formatters import (
     format_affiliate,
     format_datetime,
     format_money,
-    get_payment_status,
 )
+from affiliate_site.backoffice.list_urls import build_changelist_url
 from affiliate_site.backoffice.object_pages import (
-    Column,
     Details,
     Section,
     label_status,
@@ -23,16 +22,17 @@ from affiliate_site.backoffice.object_pages import (
     link_to_sale,
 )
 from affiliate_site.backoffice.payouts.due_texts import (
-    add_amounts_due,
     describe_due,
     list_parts,
 )
 from affiliate_site.backoffice.payouts.minimum_pages import describe_minimum
 from affiliate_site.backoffice.payouts.payout_texts import (
-    add_payout_texts,
-    mark_unanswered,
+    find_balance_facts,
+    find_line_states,
+    get_payment_status,
 )
-from affiliate_site.backoffice.payouts.withheld_pages import add_withheld_texts
+from affiliate_site.backoffice.payouts.withheld_pages import find_withheld_texts
+from affiliate_site.columns import Column
 from payouts.models.commissions import CommissionStatus
 from tracking.amounts import ExactSum
 from tracking.money import ZERO
@@ -53,35 +53,33 @@ NOT_REACHED = (
 def get_balance_details(request, ledger_account) -> Details:
     """The amount due, what it is the sum of, open commissions and last payments."""
     balance, at = ledger_account.balance or ZERO, timezone.now()
-    add_amounts_due([ledger_account], at=at)
+    facts = find_balance_facts(request, [ledger_account])[ledger_account.pk]
     commissions = ledger_account.account.commissions.unpaid().filter(
         affiliate=ledger_account.affiliate_id, currency=ledger_account.currency
     )
     unpaid = commissions.order_by("created_at", "id")
     sums = unpaid.aggregate(number=Count("pk"), total=ExactSum("amount"))
-    add_payout_texts([ledger_account], request.user)
-    add_withheld_texts([ledger_account], request.user)
-    withheld = ledger_account.withheld_text
+    withheld = find_withheld_texts(request.user, [ledger_account]).get(ledger_account.pk)
     return Details(
         headline=format_money(balance, ledger_account.currency),
         labels=[label_status("overpaid")] if balance < 0 else [],
         alerts=[
             *([capfirst(withheld)] if withheld else []),
             *(
-                [f"Payout runs leave it out: {ledger_account.obstacle}."]
-                if balance > 0 and ledger_account.obstacle
+                [f"Payout runs leave it out: {facts.obstacle}."]
+                if balance > 0 and facts.obstacle
                 else []
             ),
         ],
         sections=[
-            build_sum_section(ledger_account, balance, sums["total"] or ZERO),
+            build_sum_section(ledger_account, facts, balance, sums["total"] or ZERO),
             build_commissions_section(ledger_account, unpaid, sums["number"], at),
             build_payments_section(ledger_account),
         ],
     )
 
 
-def build_sum_section(ledger_account, balance, unpaid_total) -> Section:
+def build_sum_section(ledger_account, facts, balance, unpaid_total) -> Section:
     """The parts, which add up to the balance."""
     rest = balance - unpaid_total
     parts = [("Approved commissions, not paid", unpaid_total)]
@@ -89,19 +87,23 @@ def build_sum_section(ledger_account, balance, unpaid_total) -> Section:
         title = "Paid beyond that" if rest < 0 else "Paid commissions beyond payments"
         parts.append((title, rest))
     parts.append((format_html("<strong>{}</strong>", "Balance due"), balance))
-    amounts = ledger_account.amounts_due
     notes = [PAID_BEYOND if rest < 0 else NOT_REACHED] if rest else []
     return Section(
         "Balance",
         facts=[
             ("Affiliate", link_to_affiliate(ledger_account.affiliate)),
-            ("Primary payout method", ledger_account.payout_text),
-            *list_parts(amounts, ledger_account.currency),
-            ("Payout minimum", describe_minimum(ledger_account, amounts)),
+            ("Primary payout method", facts.payout_text),
+            *list_parts(facts.amounts, ledger_account.currency),
+            ("Payout minimum", describe_minimum(ledger_account, facts.amounts)),
         ],
         notes=notes,
-        columns=(Column("Part"), Column("Amount", is_amount=True)),
-        rows=[(title, format_money(amount, ledger_account.currency)) for title, amount in parts],
+        columns=(
+            Column("Part", itemgetter(0)),
+            Column(
+                "Amount", lambda it: format_money(it[1], ledger_account.currency), is_amount=True
+            ),
+        ),
+        rows=parts,
     )
 
 
@@ -124,22 +126,13 @@ def build_commissions_section(ledger_account, unpaid, number: int, at) -> Sectio
         "Approved commissions, not paid",
         notes=[] if shown else ["None."],
         columns=(
-            Column("Commission"),
-            Column("Conversion"),
-            Column("Created"),
-            Column("Due"),
-            Column("Amount", is_amount=True),
+            Column("Commission", link_to),
+            Column("Conversion", lambda it: link_to_sale(it) or "bonus"),
+            Column("Created", lambda it: format_datetime(it.created_at)),
+            Column("Due", lambda it: describe_due(it, at=at) or "now"),
+            Column("Amount", lambda it: format_money(it.amount, it.currency), is_amount=True),
         ),
-        rows=[
-            (
-                link_to(each),
-                link_to_sale(each) or "bonus",
-                format_datetime(each.created_at),
-                describe_due(each, at=at) or "now",
-                format_money(each.amount, each.currency),
-            )
-            for each in shown
-        ],
+        rows=shown,
         lines=link_to_more(more_url, number - len(shown)),
     )
 
@@ -151,31 +144,33 @@ def build_payments_section(ledger_account) -> Section:
         affiliate=ledger_account.affiliate_id, currency=currency
     ).order_by("-created_at", "-id")
     shown = list(payments[:MAX_PAYMENTS])
-    mark_unanswered(shown)
+    states = find_line_states(shown)
     rows = account.commissions.filter(payment__in=shown).order_by()
     covered = dict(rows.values_list("payment").annotate(ExactSum("amount")))
     return Section(
         "Last payments",
         notes=[] if shown else ["None."],
         columns=(
-            Column("Payment"),
-            Column("Paid on"),
-            Column("Amount", is_amount=True),
-            Column("Of commissions", is_amount=True),
+            Column("Payment", link_to),
+            Column("Paid on", lambda it: format_datetime(it.created_at)),
+            Column(
+                "Amount",
+                lambda it: format_html(
+                    "<s>{}</s>" if it.canceled_at else "{}", format_money(it.amount, currency)
+                ),
+                is_amount=True,
+            ),
+            Column(
+                "Of commissions",
+                lambda it: (
+                    get_payment_status(it, states.get(it.pk))
+                    if it.canceled_at
+                    else format_money(covered.get(it.pk, ZERO), currency)
+                ),
+                is_amount=True,
+            ),
         ),
-        rows=[
-            (
-                link_to(each),
-                format_datetime(each.created_at),
-                format_html("<s>{}</s>", format_money(each.amount, currency))
-                if each.canceled_at
-                else format_money(each.amount, currency),
-                get_payment_status(each)
-                if each.canceled_at
-                else format_money(covered.get(each.pk, ZERO), currency),
-            )
-            for each in shown
-        ],
+        rows=shown,
         lines=link_to_more(
             build_list_url("payouts_payment", ledger_account),
             payments.count() - len(shown),

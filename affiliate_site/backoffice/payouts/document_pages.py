@@ -13,6 +13,7 @@ from affiliate_site.backoffice.fields import MULTI_LINE, DecimalField
 from affiliate_site.backoffice.form_pages import AddPage, FormPage, RemovePage
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, link_to
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
 from payouts.models.documents import OTHER_EU, RequiredNumber, SupplierKind, TaxRule
@@ -80,6 +81,7 @@ class SelfBillingForm(ServiceForm):
 class SelfBillingPage(PayerSettingsPage):
     title = "Self-billing settings"
     url_name = "self_billing"
+    menu = MenuEntry("Payouts", 90, "request_quote")
     form_class: type[ServiceForm] = SelfBillingForm
 
 

@@ -13,21 +13,15 @@ from django.utils.html import format_html, format_html_join
 from accounts.countries import get_country_name
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_money
-from affiliate_site.backoffice.lists.columns import (
-    PERSON,
-    TAX_WITHHELD,
-    AmountSource,
-    ListColumn,
-    build_status_column,
-)
+from affiliate_site.backoffice.lists.columns import PERSON, TAX_WITHHELD, build_status_column
 from affiliate_site.backoffice.lists.filters import AffiliateFilter, CurrencyFilter
 from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,
     AffiliateSearchMixin,
 )
+from affiliate_site.backoffice.navigation import MenuEntry, SubList
 from affiliate_site.backoffice.object_pages import (
     LINK_TEMPLATE,
-    Column,
     Details,
     ObjectPageMixin,
     Section,
@@ -40,6 +34,7 @@ from affiliate_site.backoffice.payouts.document_pages import (
     IssueDocumentsPage,
     RemoveTaxRulePage,
 )
+from affiliate_site.columns import AmountSource, Column, list_places
 from affiliate_site.document_files import (
     describe_subject,
     get_title,
@@ -53,12 +48,12 @@ from payouts.errors import Unprintable
 from payouts.models.documents import Document, DocumentKind, TaxRule
 
 
-def build_amount_column(name: str, title: str) -> ListColumn:
+def build_amount_column(name: str, title: str) -> Column:
     """A column of one of the amounts of a document."""
-    return ListColumn(
-        f"{name}_text",
+    return Column(
         title,
         lambda row: format_money(getattr(row, name), row.currency),
+        name=f"{name}_text",
         order=name,
         export=AmountSource(name),
     )
@@ -86,6 +81,11 @@ def document_pdf_view(model_admin, request, object_id: int):
 class DocumentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Self-billing documents and their corrections, newest first."""
 
+    menu = (MenuEntry("Payouts", 50, "description"),)
+    empty_state = (
+        "No documents yet. Switch self-billing on in its settings, then each settled"
+        " payment gets a document, if the affiliate's data for it are complete."
+    )
     columns = (
         "label",
         build_status_column(
@@ -97,11 +97,10 @@ class DocumentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
         build_amount_column("vat", "VAT"),
         build_amount_column("total", "Total"),
         TAX_WITHHELD,
-        ListColumn("vat_rate", is_listed=False),
-        ListColumn("payment", export="payment__public_id"),
-        ListColumn("corrects", is_listed=False, export="corrects__label"),
+        Column(name="vat_rate", is_listed=False),
+        Column(name="payment", export="payment__public_id"),
+        Column(name="corrects", is_listed=False, export="corrects__label"),
     )
-    list_select_related = ("affiliate", "payment")
     list_filter = ("kind", CurrencyFilter, AffiliateFilter)
     search_fields = ("label__exact", "affiliate__slug__exact")
     search_help_text = AFFILIATE_SEARCH_HELP
@@ -130,7 +129,7 @@ class DocumentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
                 Section(get_title(document), facts=list_document_facts(document)),
                 Section(
                     describe_subject(document),
-                    columns=(Column("What"), Column("Amount", is_amount=True)),
+                    columns=list_places("What", "Amount", amounts_from=1),
                     rows=list_amounts(document),
                     notes=[document.sentence] if document.sentence else [],
                 ),
@@ -174,39 +173,37 @@ def join_lines(lines: list[str]) -> str:
 class TaxRuleAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """The VAT of affiliates by kind and country."""
 
+    sub_list = SubList(Document, "Tax rules")
+    empty_state = (
+        "No tax rules yet. Choose “Add tax rule” to say which VAT applies to businesses"
+        " and private persons of a country."
+    )
     columns = (
-        ListColumn(
-            "kind",
-            "Kind",
-            lambda row: row.supplier_kind.label,
-        ),
-        ListColumn(
-            "country_name",
+        Column("Kind", lambda row: row.supplier_kind.label),
+        Column(
             "Country",
             lambda row: OTHER_COUNTRIES.get(row.country) or get_country_name(row.country),
+            name="country_name",
             export="country",
         ),
-        ListColumn("vat", "VAT", lambda row: f"{row.rate.normalize():f} %", export="rate"),
-        ListColumn(
-            "withholding",
+        Column("VAT", lambda row: f"{row.rate.normalize():f} %", export="rate"),
+        Column(
             "Withholding tax",
             lambda row: (
                 f"{row.withholding_rate.normalize():f} %" if row.withholding_rate else EMPTY_VALUE
             ),
+            name="withholding",
             export="withholding_rate",
         ),
-        ListColumn("sentence", "Sentence", lambda row: row.sentence or EMPTY_VALUE),
-        ListColumn(
-            "required",
+        Column("Sentence", lambda row: row.sentence or EMPTY_VALUE),
+        Column(
             "The affiliate must give",
             lambda row: row.get_required_number_display() or EMPTY_VALUE,
+            name="required",
             export="required_number",
         ),
     )
     ordering = ("is_business", "is_small_business", "country")
     add_page = AddTaxRulePage
     row_pages = (RemoveTaxRulePage,)
-
-    def find_neighbors(self, rule):
-        """None: rules have no order in time."""
-        return None, None
+    has_neighbors = False  # rules have no order in time

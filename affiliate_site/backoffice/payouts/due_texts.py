@@ -24,15 +24,15 @@ from tracking.amounts import ExactSum
 from tracking.money import ZERO
 
 
-def add_amounts_due(rows: Sequence[Any], *, at: datetime) -> None:
-    """Set `amounts_due` of rows with an affiliate and a currency."""
-    accounts = {row.account_id: row for row in rows}
-    for pk, first in accounts.items():
+def find_amounts_due(rows: Sequence[Any], *, at: datetime) -> dict[int, AmountsDue]:
+    """What is due of rows with an affiliate and a currency, by their primary keys."""
+    found: dict[int, AmountsDue] = {}
+    for pk, account in {row.account_id: row.account for row in rows}.items():
         of_account = [row for row in rows if row.account_id == pk]
-        amounts = get_amounts_due(first.account, [row.affiliate_id for row in of_account], at=at)
+        amounts = get_amounts_due(account, [row.affiliate_id for row in of_account], at=at)
         for row in of_account:
-            key = (row.affiliate_id, row.currency)
-            row.amounts_due = amounts.get(key, AmountsDue())
+            found[row.pk] = amounts.get((row.affiliate_id, row.currency), AmountsDue())
+    return found
 
 
 def sum_on_hold(balances: QuerySet[Any], *, at: datetime) -> Sums:
@@ -75,22 +75,22 @@ def list_parts(
     return parts
 
 
-def warn_of_holds(rows: Iterable[Any]) -> str:
-    """Which part of balances with `amounts_due` is on hold; empty if none is."""
+def warn_of_holds(balances: Iterable[tuple[Any, AmountsDue]]) -> str:
+    """Which part of balances is on hold; empty if none is."""
     held = [
-        f"{row.affiliate}: {format_money(row.amounts_due.on_hold, row.currency)}"
-        for row in rows
-        if row.amounts_due.on_hold > ZERO
+        f"{row.affiliate}: {format_money(amounts.on_hold, row.currency)}"
+        for row, amounts in balances
+        if amounts.on_hold > ZERO
     ]
     return f"On hold, but paid with it: {', '.join(held)}." if held else ""
 
 
-def list_hold_notes(row: Any) -> list[str]:
-    """What of a balance with `amounts_due` is on hold, and when a payment pays it."""
-    if row.amounts_due.on_hold <= ZERO:
+def list_hold_notes(amounts: AmountsDue, currency: str) -> list[str]:
+    """What of a balance is on hold, and when a payment pays it."""
+    if amounts.on_hold <= ZERO:
         return []
-    held = format_money(row.amounts_due.on_hold, row.currency)
-    if row.amounts_due.due > ZERO:
+    held = format_money(amounts.on_hold, currency)
+    if amounts.due > ZERO:
         return [f"{held} are on hold: paid only after all that is due."]
     return [f"Nothing is due now: {held} are on hold, but paid with it."]
 

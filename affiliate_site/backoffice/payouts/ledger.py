@@ -20,15 +20,15 @@ from affiliate_site.backoffice.formatters import (
     format_ledger_note,
     format_money,
 )
-from affiliate_site.backoffice.lists.columns import AmountSource, ListColumn
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import (
     CurrencyFilter,
     LedgerAffiliateFilter,
 )
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
 from affiliate_site.backoffice.payouts.double_entry_export import double_entry_view
-from affiliate_site.backoffice.payouts.opening_balance_page import (
+from affiliate_site.backoffice.payouts.payment_pages import (
     TakeBackOpeningBalancePage,
 )
 from affiliate_site.backoffice.payouts.report_pages import (
@@ -36,6 +36,7 @@ from affiliate_site.backoffice.payouts.report_pages import (
     closing_view,
     trial_balance_view,
 )
+from affiliate_site.columns import AmountSource, Column
 from payouts.models.ledger import Transfer, TransferType
 from payouts.services.reconciliation import MAX_CHECKED_TRANSFERS, check_account
 
@@ -109,50 +110,53 @@ def format_discrepancies(discrepancies) -> str:
 class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Ledger entries: amount, debit account, credit account and reason; append-only."""
 
+    menu = (
+        MenuEntry("Payouts", 60, "receipt_long", synonyms="reports"),
+        MenuEntry(
+            "Payouts",
+            70,
+            "summarize",
+            "Reports",
+            synonyms="reports",
+            url_names=tuple(REPORT_TITLES),
+        ),
+    )
+    list_title = "Ledger"
+    empty_state = "No ledger entries yet. The first commission creates the first entry."
     columns = (
         "id",
-        ListColumn("type", export=(lambda kind: TransferType(kind).label, "kind")),
-        ListColumn(
-            "person",
+        Column(name="type", export=(lambda kind: TransferType(kind).label, "kind")),
+        Column(
             "Affiliate",
             lambda row: (
                 format_affiliate(affiliate)
                 if (affiliate := row.debit.affiliate or row.credit.affiliate)
                 else EMPTY_VALUE
             ),
+            name="person",
+            select=("debit__affiliate", "credit__affiliate"),
             export=(
                 lambda *slugs: next(filter(None, slugs), ""),
                 *(f"{side}__affiliate__slug" for side in ("debit", "credit")),
             ),
         ),
-        ListColumn("formatted_amount", export=AmountSource()),
-        ListColumn(
-            "debit_account",
+        Column(name="formatted_amount", export=AmountSource()),
+        Column(
+            name="debit_account",
             export=(name_ledger_account, "debit__kind", "debit__affiliate__slug"),
         ),
-        ListColumn(
-            "credit_account",
+        Column(
+            name="credit_account",
             export=(name_ledger_account, "credit__kind", "credit__affiliate__slug"),
         ),
-        ListColumn(
-            "reason",
+        Column(
             "Reason",
             link_to_reason,
+            select=("commission", "payment"),
             export=(name_reason, "payment__public_id", "commission_id"),
         ),
-        ListColumn(
-            "order_id",
-            "Order ID",
-            export="commission__conversion__external_id",
-            is_listed=False,
-        ),
+        Column("Order ID", export="commission__conversion__external_id", is_listed=False),
         "created_at",
-    )
-    list_select_related = (
-        "debit__affiliate",
-        "credit__affiliate",
-        "commission",
-        "payment",
     )
     row_pages = (TakeBackOpeningBalancePage,)
     list_filter = ("kind", LedgerAffiliateFilter, CurrencyFilter, DateFilter)

@@ -6,6 +6,7 @@ from accounts.countries import list_countries
 from accounts.models.api_keys import Role
 from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
+from affiliate_site.backoffice.navigation import MenuEntry
 from payouts.services.payout_settings import (
     get_payout_settings,
     update_payout_settings,
@@ -54,6 +55,7 @@ class PayerSettingsPage(SettingsPage):
 
     title = "Payer settings"
     url_name = "payer_settings"
+    menu = MenuEntry("Payouts", 80, "account_balance_wallet")
     permission = "payouts.change_payoutsettings"
     form_class: type[ServiceForm] = PayerSettingsForm
 

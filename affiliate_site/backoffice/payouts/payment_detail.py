@@ -9,10 +9,8 @@ from accounts.services.notifications import can_send_mail
 from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
-    get_payment_status,
 )
 from affiliate_site.backoffice.object_pages import (
-    Column,
     Details,
     Section,
     build_history,
@@ -22,9 +20,11 @@ from affiliate_site.backoffice.object_pages import (
 )
 from affiliate_site.backoffice.payouts.payout_texts import (
     describe_withholding,
+    find_line_states,
     format_payment_method,
-    mark_unanswered,
+    get_payment_status,
 )
+from affiliate_site.columns import Column
 from payouts.models.runs import PayoutLine, PayoutLineState
 from payouts.services.commission_history import list_paid_amounts
 from payouts.services.payables import (
@@ -49,11 +49,12 @@ def get_payment_details(request, payment) -> Details:
     documents = payment.account.documents.filter(payment=payment).order_by("id")
     is_canceled = payment.canceled_at is not None
     balance = None if is_canceled else get_payment_balance(payment)
-    mark_unanswered([payment])
+    state = find_line_states([payment]).get(payment.pk)
+    is_unanswered = state == PayoutLineState.UNKNOWN
     return Details(
         headline=format_money(payment.amount, payment.currency),
         labels=[
-            label_status(get_payment_status(payment)),
+            label_status(get_payment_status(payment, state)),
             *([label_status("settled")] if line and line.state == SETTLED else []),
         ],
         is_removed=is_canceled,
@@ -64,12 +65,12 @@ def get_payment_details(request, payment) -> Details:
                     ("Reference", payment.public_id),
                     ("Affiliate", link_to(payment.affiliate)),
                     (
-                        "Created on" if payment.is_unanswered else "Paid on",
+                        "Created on" if is_unanswered else "Paid on",
                         format_datetime(payment.created_at),
                     ),
                     ("Withholding tax", describe_withholding(payment)),
                     (
-                        "Came back on" if payment.is_returned else "Canceled on",
+                        "Came back on" if state == PayoutLineState.RETURNED else "Canceled on",
                         format_datetime(payment.canceled_at),
                     ),
                     ("Reason", payment.cancel_reason),
@@ -87,24 +88,21 @@ def get_payment_details(request, payment) -> Details:
                 notes=[] if allocations else [explain_no_allocation(balance)],
                 facts=list_balance_facts(balance) if balance else [],
                 columns=(
-                    Column("Commission"),
-                    Column("Conversion"),
-                    Column("Amount when paid", is_amount=True),
-                    Column("Now"),
-                ),
-                rows=[
-                    (
-                        link_to(each.commission),
-                        link_to_sale(each.commission) or "Bonus",
-                        format_money(amounts[each.commission_id], payment.currency),
-                        describe_allocation(
-                            each,
-                            amounts[each.commission_id],
-                            is_unanswered=payment.is_unanswered,
+                    Column("Commission", lambda it: link_to(it.commission)),
+                    Column("Conversion", lambda it: link_to_sale(it.commission) or "Bonus"),
+                    Column(
+                        "Amount when paid",
+                        lambda it: format_money(amounts[it.commission_id], payment.currency),
+                        is_amount=True,
+                    ),
+                    Column(
+                        "Now",
+                        lambda it: describe_allocation(
+                            it, amounts[it.commission_id], is_unanswered=is_unanswered
                         ),
-                    )
-                    for each in allocations
-                ],
+                    ),
+                ),
+                rows=allocations,
             ),
             build_history(request, [payment]),
         ],

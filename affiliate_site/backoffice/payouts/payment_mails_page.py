@@ -6,6 +6,7 @@ from django.db import transaction
 from accounts.services.notifications import can_send_mail
 from affiliate_site.backoffice.fields import MULTI_LINE
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
 from payouts.services.payment_mails import (
     DEFAULT_TEXTS,
@@ -52,6 +53,7 @@ class PaymentMailsPage(PayerSettingsPage):
     template_name = "admin/payouts/payment_mails.html"
     title = "Mail to paid affiliates"
     url_name = "payment_mails"
+    menu = MenuEntry("Payouts", 100, "mail")
     form_class: type[ServiceForm] = PaymentMailsForm
 
     def list_alerts(self):

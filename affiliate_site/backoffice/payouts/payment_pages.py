@@ -24,12 +24,14 @@ from affiliate_site.backoffice.money_pages import (
     get_amount_initial,
 )
 from affiliate_site.backoffice.payouts.due_texts import (
-    add_amounts_due,
+    find_amounts_due,
     list_hold_notes,
     warn_of_holds,
 )
 from affiliate_site.backoffice.payouts.payment_detail import list_balance_facts
 from affiliate_site.backoffice.payouts.payout_texts import (
+    BalanceFacts,
+    find_balance_facts,
     get_payout_text,
     warn_of_missing_methods,
 )
@@ -38,7 +40,7 @@ from affiliate_site.backoffice.payouts.run_parts import (
     list_changed_methods,
 )
 from affiliate_site.backoffice.payouts.withheld_pages import (
-    add_withheld_texts,
+    find_withheld_texts,
     warn_of_withheld,
 )
 from affiliate_site.backoffice.theme import get_object_url
@@ -46,6 +48,7 @@ from payouts.models.documents import DocumentKind
 from payouts.models.payments import PayoutMethodKind
 from payouts.models.runs import PayoutLineState
 from payouts.services.amounts_due import get_amounts_due
+from payouts.services.opening_balances import is_standing, reverse_opening_balance
 from payouts.services.payables import find_next_commission, get_payment_balance
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.payout_settings import get_payout_settings
@@ -98,19 +101,23 @@ class PayBalancePage(BulkPage, MoneyFormPage):
         return "" if (ledger_account.balance or 0) > 0 else "no balance due"
 
     @cached_property
-    def selected(self) -> list[Any]:
-        selected = list(self.rows[:MAX_ROWS])
-        self.model_admin.prepare_rows(self.request, selected)
-        return selected
+    def selected(self) -> list[tuple[Any, BalanceFacts]]:
+        rows = list(self.rows[:MAX_ROWS])
+        facts = find_balance_facts(self.request, rows)
+        return [(row, facts[row.pk]) for row in rows]
 
     def list_columns(self):
-        texts = {row.pk: row.payout_text for row in self.selected}
+        texts = {row.pk: facts.payout_text for row, facts in self.selected}
         return (*AFFILIATE_COLUMN, ("Pay to", lambda row: texts.get(row.pk, "")))
 
     def list_bulk_alerts(self):
-        payable = [row for row in self.selected if not self.find_obstacle(row)]
-        warnings = (warn_of_missing_methods, warn_of_holds, warn_of_withheld)
-        return [text for warn in warnings if (text := warn(payable))]
+        payable = [each for each in self.selected if not self.find_obstacle(each[0])]
+        texts = (
+            warn_of_missing_methods(payable),
+            warn_of_holds((row, facts.amounts) for row, facts in payable),
+            warn_of_withheld(row for row, _ in payable),
+        )
+        return [text for text in texts if text]
 
     def get_explanation(self):
         if text := get_payout_text(self.row, self.request.user):
@@ -119,8 +126,8 @@ class PayBalancePage(BulkPage, MoneyFormPage):
 
     def list_alerts(self):
         affiliate, at = self.row.affiliate, timezone.now()
-        add_amounts_due([self.row], at=at)
-        alerts = [*list_hold_notes(self.row), *self.list_method_alerts()]
+        amounts = find_amounts_due([self.row], at=at)[self.row.pk]
+        alerts = [*list_hold_notes(amounts, self.row.currency), *self.list_method_alerts()]
         if get_payout_text(self.row, self.request.user):
             return alerts
         if affiliate.deleted_at:
@@ -138,8 +145,7 @@ class PayBalancePage(BulkPage, MoneyFormPage):
 
     def list_method_alerts(self) -> list[str]:
         """What a payout run would not pay, or would have somebody else confirm."""
-        add_withheld_texts([self.row], self.request.user)
-        withheld = self.row.withheld_text
+        withheld = find_withheld_texts(self.request.user, [self.row]).get(self.row.pk, "")
         alerts = [f"This balance is {withheld}"] if withheld else []
         if get_payout_settings(self.account).requires_second_person:
             alerts.append(
@@ -278,3 +284,30 @@ class CancelPaymentPage(BulkPage, MoneyFormPage):
         rows = self.account.documents.filter(payment=self.row)
         documents = rows.filter(kind=DocumentKind.SELF_BILLING)
         return [("Document", f"{each} gets a correction") for each in documents]
+
+
+class TakeBackOpeningBalancePage(MoneyFormPage):
+    name = "take_back"
+    title = "Take back opening balance"
+    form_class = ServiceForm
+    permission = "payouts.delete_payment"
+    is_dangerous = True
+    explanation = (
+        "For an opening balance that is wrong: an entry of its own takes the amount"
+        " back, and another opening balance can be imported. Payments that paid it"
+        " stay, and count toward commissions then."
+    )
+    done_message = "The opening balance was taken back."
+
+    @classmethod
+    def is_offered(cls, transfer):
+        return is_standing(transfer)
+
+    def save(self, form, at):
+        affiliate = self.row.debit.affiliate or self.row.credit.affiliate
+        return reverse_opening_balance(
+            self.account,
+            affiliate_id=affiliate.slug,
+            currency=self.row.currency,
+            at=at,
+        )

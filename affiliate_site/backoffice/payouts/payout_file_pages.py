@@ -1,6 +1,7 @@
 """The files of a payout run: what its page lists, and the page that writes one."""
 
 from collections import defaultdict
+from operator import itemgetter
 from typing import Any
 
 from django import forms
@@ -11,11 +12,12 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.formatters import format_datetime, format_money
+from affiliate_site.backoffice.formatters import count_noun, format_datetime, format_money
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.lists.xlsx_exports import XLSX_CONTENT_TYPE
-from affiliate_site.backoffice.object_pages import Column, Section, link_to
+from affiliate_site.backoffice.object_pages import Section, link_to
 from affiliate_site.backoffice.payouts.payout_texts import DETAIL_LABELS
+from affiliate_site.columns import Column
 from affiliate_site.payout_files.writing import (
     CSV_COLUMNS,
     FILE_COLUMNS,
@@ -51,7 +53,7 @@ def describe_file(planned: PlannedFile) -> str:
     label = FORMATS[planned.format].label
     total = format_money(planned.control_sum, planned.currency)
     number = len(planned.lines)
-    return f"{label}: {number:,} payment{'s' if number != 1 else ''}, {total}"
+    return f"{label}: {count_noun(number, 'payment')}, {total}"
 
 
 def list_file_sections(request, run) -> list[Section]:
@@ -67,22 +69,23 @@ def list_file_sections(request, run) -> list[Section]:
             "Files",
             notes=[*list_unfit(files), *warn_of_other_files(run, files)],
             columns=(
-                Column("File"),
-                Column("Format"),
-                Column("Payments", is_amount=True),
-                Column("Control sum", is_amount=True),
+                Column(
+                    "File",
+                    lambda it: (
+                        format_html(FILE_BUTTON, token, url, it.name, it.name)
+                        if may_download
+                        else it.name
+                    ),
+                ),
+                Column("Format", lambda it: FORMATS[it.format].label),
+                Column("Payments", lambda it: f"{len(it.lines):,}", is_amount=True),
+                Column(
+                    "Control sum",
+                    lambda it: format_money(it.control_sum, it.currency),
+                    is_amount=True,
+                ),
             ),
-            rows=[
-                (
-                    format_html(FILE_BUTTON, token, url, it.name, it.name)
-                    if may_download
-                    else it.name,
-                    FORMATS[it.format].label,
-                    f"{len(it.lines):,}",
-                    format_money(it.control_sum, it.currency),
-                )
-                for it in files
-            ],
+            rows=files,
         )
     ]
     names = [each for planned in files for each in planned.list_written_names()]
@@ -132,11 +135,12 @@ def build_names_section(names) -> Section:
     return Section(
         "Names in bank files",
         notes=["Banks take letters without accents.", f"{more:,} more."][: 2 if more > 0 else 1],
-        columns=(Column("Payment"), Column("Name"), Column("Written as")),
-        rows=[
-            (link_to(line.payment), name, written)
-            for line, name, written in names[:MAX_LISTED_NAMES]
-        ],
+        columns=(
+            Column("Payment", lambda it: link_to(it[0].payment)),
+            Column("Name", itemgetter(1)),
+            Column("Written as", itemgetter(2)),
+        ),
+        rows=names[:MAX_LISTED_NAMES],
     )
 
 

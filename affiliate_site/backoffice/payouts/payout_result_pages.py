@@ -8,7 +8,6 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.core import signing
-from django.utils.html import format_html
 
 from accounts.decimals import parse_decimal
 from affiliate_site.backoffice.formatters import (
@@ -18,7 +17,8 @@ from affiliate_site.backoffice.formatters import (
 )
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.money_pages import MoneyFormPage
-from affiliate_site.backoffice.object_pages import Column, Section
+from affiliate_site.backoffice.object_pages import Section
+from affiliate_site.columns import Column
 from affiliate_site.payout_files.results.reading import (
     AUTO,
     ensure_size,
@@ -227,22 +227,20 @@ def build_section(title: str, reported, affiliates) -> Section:
         title,
         notes=[f"{more:,} more."] if more > 0 else [],
         columns=(
-            Column("Payment"),
-            Column("Affiliate"),
-            Column("Amount", is_amount=True),
-            Column("Reference"),
-            Column("Reason"),
+            Column("Payment", lambda it: it.payment),
+            Column(
+                "Affiliate",
+                lambda it: (
+                    format_affiliate(affiliates[it.payment])
+                    if it.payment in affiliates
+                    else EMPTY_VALUE
+                ),
+            ),
+            Column(
+                "Amount", lambda it: format_money(it.amount, it.currency or "EUR"), is_amount=True
+            ),
+            Column("Reference", lambda it: it.reference or EMPTY_VALUE),
+            Column("Reason", lambda it: it.reason or EMPTY_VALUE),
         ),
-        rows=[
-            (
-                format_html("{}", it.payment),
-                format_affiliate(affiliates[it.payment])
-                if it.payment in affiliates
-                else EMPTY_VALUE,
-                EMPTY_VALUE if it.amount is None else format_money(it.amount, it.currency or "EUR"),
-                it.reference or EMPTY_VALUE,
-                it.reason or EMPTY_VALUE,
-            )
-            for it in reported[:MAX_LISTED]
-        ],
+        rows=reported[:MAX_LISTED],
     )

@@ -6,13 +6,14 @@ from collections.abc import (
     Sequence,
 )
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils import timezone
 
 from accounts.countries import get_country_name
 from affiliate_site.backoffice.actions import MAX_LISTED_ROWS
 from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.payouts.due_texts import find_amounts_due
 from payouts.models.commissions import Commission
 from payouts.models.payments import (
     Payment,
@@ -20,10 +21,12 @@ from payouts.models.payments import (
 )
 from payouts.models.runs import LeftOutReason, PayoutLine, PayoutLineState
 from payouts.payout_details import DETAIL_NAMES, mask_details
+from payouts.services.amounts_due import AmountsDue
 from payouts.services.documents import find_document_problems
 from payouts.services.payout_methods import find_obstacle
 from payouts.services.run_states import find_payments_in
 
+LineStates = dict[int, PayoutLineState]  # by the primary keys of rows
 NO_PAYOUT_METHOD = "no payout method"
 DETAIL_LABELS = {
     name: name.replace("_", " ").capitalize() for names in DETAIL_NAMES.values() for name in names
@@ -108,17 +111,27 @@ def join_method(kind: str, details: str) -> str:
     return f"{kind} ({details})" if details else kind
 
 
-def add_payout_texts(rows: Sequence[Any], user) -> None:
-    """Set `payout_text`, `has_payout_method`, and `obstacle` of balances: why no payout
-    run pays by it, or that the document is incomplete, or an empty text."""
+class BalanceFacts(NamedTuple):
+    """What pages show of a balance in addition."""
+
+    amounts: AmountsDue
+    payout_text: str  # of the primary method, or `NO_PAYOUT_METHOD`
+    # Why no payout run pays by it, or that the document is incomplete, or empty.
+    obstacle: str
+
+
+def find_balance_facts(request, rows: Sequence[Any]) -> dict[int, BalanceFacts]:
+    """The facts of balances by their primary keys."""
     methods, incomplete = find_primary_methods(rows), find_incomplete(rows)
+    amounts = find_amounts_due(rows, at=timezone.now())
+    found = {}
     for row in rows:
         method = methods.get(row.affiliate_id)
-        row.has_payout_method, row.payout_text = method is not None, NO_PAYOUT_METHOD
-        if method:
-            row.payout_text = format_payout_method(method, user)
-        obstacle = find_obstacle(method) or incomplete.get(row.affiliate_id)
-        row.obstacle = LeftOutReason(obstacle).label if obstacle else ""
+        text = format_payout_method(method, request.user) if method else NO_PAYOUT_METHOD
+        reason = find_obstacle(method) or incomplete.get(row.affiliate_id)
+        obstacle = LeftOutReason(reason).label if reason else ""
+        found[row.pk] = BalanceFacts(amounts[row.pk], text, obstacle)
+    return found
 
 
 def find_incomplete(rows: Sequence[Any]) -> dict[int, str]:
@@ -132,9 +145,9 @@ def find_incomplete(rows: Sequence[Any]) -> dict[int, str]:
     return dict.fromkeys(found, LeftOutReason.DOCUMENT_INCOMPLETE)
 
 
-def warn_of_missing_methods(rows: Iterable[Any]) -> str:
+def warn_of_missing_methods(balances: Iterable[tuple[Any, BalanceFacts]]) -> str:
     """Whom a payment is recorded for without a payout method; empty if nobody."""
-    slugs = [str(row.affiliate) for row in rows if not row.has_payout_method]
+    slugs = [str(row.affiliate) for row, it in balances if it.payout_text == NO_PAYOUT_METHOD]
     if not slugs:
         return ""
     listed = ", ".join(slugs[:MAX_LISTED_ROWS])
@@ -145,22 +158,43 @@ def warn_of_missing_methods(rows: Iterable[Any]) -> str:
     )
 
 
-def mark_unanswered(rows: Sequence[Commission | Payment]) -> None:
-    """Set `is_unanswered` of payments, or of commissions by what pays them, and
-    `is_returned`.
+def find_line_states(rows: Sequence[Commission | Payment]) -> LineStates:
+    """What banks say of payments, or of those that pay these commissions, by the primary
+    keys of the rows.
 
-    The first is true while the payment is on its way: a payout run made it, and the
-    bank has not answered yet. The second is true if the bank refused or returned it.
+    `UNKNOWN` while the payment is on its way: a payout run made it, and the bank has not
+    answered yet. `RETURNED` if the bank refused or returned it. All others are left out.
     """
-    pks = [row.pk if isinstance(row, Payment) else row.payment_id for row in rows]
-    accounts = {row.account_id for row in rows}
-    lines = PayoutLine.objects.filter(account__in=accounts)
-    unknown, returned = PayoutLineState.UNKNOWN, PayoutLineState.RETURNED
-    found = find_payments_in(lines, pks, unknown, returned)
-    for row, pk in zip(rows, pks, strict=True):
-        state = found.get(pk or 0)
-        row.is_unanswered = state == unknown  # type: ignore[union-attr]
-        row.is_returned = state == returned  # type: ignore[union-attr]
+    pks = {row.pk: row.pk if isinstance(row, Payment) else row.payment_id for row in rows}
+    lines = PayoutLine.objects.filter(account__in={row.account_id for row in rows})
+    states = (PayoutLineState.UNKNOWN, PayoutLineState.RETURNED)
+    found = find_payments_in(lines, list(pks.values()), *states)
+    return {pk: PayoutLineState(found[it]) for pk, it in pks.items() if it in found}
+
+
+def load_line_states(request, rows: Sequence[Commission | Payment]) -> LineStates:
+    """The same for a column."""
+    return find_line_states(rows)
+
+
+def get_status_text(row, state: PayoutLineState | None = None) -> str:
+    """The status that a label shows: `removed` comes before all others, and what the bank
+    says of its payment before the status of a commission."""
+    if row.deleted_at:
+        return "removed"
+    return get_paid_text(state) if getattr(row, "payment_id", None) else row.status
+
+
+def get_payment_status(payment, state: PayoutLineState | None) -> str:
+    """The status of a payment, as of what it pays."""
+    if payment.canceled_at:
+        return "refused or returned" if state == PayoutLineState.RETURNED else "canceled"
+    return get_paid_text(state)
+
+
+def get_paid_text(state: PayoutLineState | None) -> str:
+    """No money is called paid before the bank has answered."""
+    return "no answer yet" if state == PayoutLineState.UNKNOWN else "paid"
 
 
 def describe_withholding(row) -> str:

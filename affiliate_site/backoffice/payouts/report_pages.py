@@ -1,6 +1,7 @@
 """Pages that only read: the statement of an affiliate, and those of bookkeeping."""
 
 from datetime import timedelta
+from operator import itemgetter
 from typing import Any
 
 from django import forms
@@ -14,13 +15,14 @@ from django.utils.http import urlencode
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.formatters import format_money, format_person
 from affiliate_site.backoffice.lists.xlsx_exports import XLSX_CONTENT_TYPE
-from affiliate_site.backoffice.object_pages import Column, Section
+from affiliate_site.backoffice.object_pages import Section
 from affiliate_site.backoffice.payouts.statement_files import (
     RENDERERS,
     build_sections,
     get_file_name,
     list_formats,
 )
+from affiliate_site.columns import Column, list_places
 from affiliate_site.http_errors import error_response
 from payouts.errors import Unprintable
 from payouts.services.bookkeeping import (
@@ -163,12 +165,18 @@ def trial_balance_view(model_admin, request):
 def build_trial_section(currency: str, sums) -> Section:
     """The balances of a currency, which add up to zero."""
     total = sum(sums.values(), ZERO)
-    rows = [(LEDGER_ACCOUNT_NAMES[kind], amount) for kind, amount in sums.items()]
+    rows = [
+        *((LEDGER_ACCOUNT_NAMES[kind], amount) for kind, amount in sums.items()),
+        ("Sum", total),
+    ]
     return Section(
         currency,
         notes=[BALANCED if not total else "The sum is not zero: check the ledger."],
-        columns=(Column("Ledger account"), Column("Balance", is_amount=True)),
-        rows=[(name, format_money(amount, currency)) for name, amount in [*rows, ("Sum", total)]],
+        columns=(
+            Column("Ledger account", itemgetter(0)),
+            Column("Balance", lambda it: format_money(it[1], currency), is_amount=True),
+        ),
+        rows=rows,
     )
 
 
@@ -198,10 +206,7 @@ def build_closing_section(currency: str, closing: PeriodClosing) -> Section:
     return Section(
         currency,
         notes=[EXPLAINED if closing.is_explained else "Not equal: check the ledger."],
-        columns=(
-            Column("What"),
-            *(Column(title, is_amount=True) for title in CLOSING_TITLES),
-        ),
+        columns=list_places("What", *CLOSING_TITLES, amounts_from=1),
         rows=[
             build_row("Open at the start", closing.opening),
             *(build_row(kind.label, it) for kind, it in closing.movements.items()),

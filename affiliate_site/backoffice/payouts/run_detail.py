@@ -18,7 +18,6 @@ from affiliate_site.backoffice.formatters import (
 )
 from affiliate_site.backoffice.object_pages import (
     LINK_TEMPLATE,
-    Column,
     Details,
     Section,
     build_history,
@@ -27,7 +26,7 @@ from affiliate_site.backoffice.object_pages import (
 )
 from affiliate_site.backoffice.payouts.payout_file_pages import list_file_sections
 from affiliate_site.backoffice.payouts.payout_texts import describe_withholding
-from affiliate_site.backoffice.payouts.run_lines import build_lines_section
+from affiliate_site.backoffice.payouts.run_lines import LINKED_AFFILIATE, build_lines_section
 from affiliate_site.backoffice.payouts.run_pages import (
     METHOD_CHOICES,
     PERMISSION,
@@ -40,7 +39,8 @@ from affiliate_site.backoffice.payouts.run_parts import (
     list_failures,
     warn_of_missing_documents,
 )
-from affiliate_site.backoffice.payouts.withheld_pages import add_withheld_texts
+from affiliate_site.backoffice.payouts.withheld_pages import find_withheld_texts
+from affiliate_site.columns import Column
 from payouts.models.runs import (
     LeftOutReason,
     PayoutLine,
@@ -162,27 +162,21 @@ def build_left_out_section(request, run, reason, number, totals) -> Section:
     why = explain_left_out(request.user, run, reason, lines)
     more = number - len(lines)
     more_url = build_lines_url(run, reason__exact=reason)
-    columns = [Column("Affiliate"), Column("Amount", is_amount=True), Column("Method")]
+    columns = [
+        LINKED_AFFILIATE,
+        Column("Amount", lambda it: format_money(it.amount, it.currency), is_amount=True),
+        Column("Method", lambda it: it.get_method_display() or EMPTY_VALUE),
+    ]
+    if why:
+        columns += [
+            Column("Why", lambda it: why.get(it.pk, "")),
+            Column("", lambda it: link_to_put_back(it) if can_put_back else ""),
+        ]
     return Section(
         f"Left out: {reason.label}",
         notes=[f"{number:,}, together {format_totals(totals)}"],
-        columns=[*columns, *([Column("Why"), Column("")] if why else [])],
-        rows=[
-            (
-                link_to(line.affiliate, format_affiliate(line.affiliate)),
-                format_money(line.amount, line.currency),
-                line.get_method_display() or EMPTY_VALUE,
-                *(
-                    [
-                        why.get(line.pk, ""),
-                        link_to_put_back(line) if can_put_back else "",
-                    ]
-                    if why
-                    else []
-                ),
-            )
-            for line in lines
-        ],
+        columns=columns,
+        rows=lines,
         lines=format_html(LINK_TEMPLATE, more_url, f"and {more:,} more") if more > 0 else "",
     )
 
@@ -200,8 +194,8 @@ def explain_left_out(user, run, reason, lines) -> dict[int, str]:
     if reason == LeftOutReason.WITHHELD:
         if run.state != PayoutRunState.DRAFT:
             return {line.pk: line.note for line in lines}
-        add_withheld_texts(lines, user)
-        return {line.pk: capfirst(line.withheld_text) or "No longer withheld" for line in lines}
+        texts = find_withheld_texts(user, lines)
+        return {it.pk: capfirst(texts.get(it.pk, "no longer withheld")) for it in lines}
     if reason == LeftOutReason.BELOW_MINIMUM and run.state == PayoutRunState.DRAFT:
         return {
             line.pk: f"The minimum is {format_money(minimum, line.currency)}"

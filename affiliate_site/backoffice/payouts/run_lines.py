@@ -14,7 +14,6 @@ from affiliate_site.backoffice.formatters import (
 )
 from affiliate_site.backoffice.object_pages import (
     LINK_TEMPLATE,
-    Column,
     RowPage,
     Section,
     link_to,
@@ -30,6 +29,7 @@ from affiliate_site.backoffice.payouts.run_parts import (
     describe_age,
     list_changed_methods,
 )
+from affiliate_site.columns import Column
 from affiliate_site.payout_files.sepa import get_receiver_name, write_receiver_name
 from affiliate_site.payout_files.writing import explain_line
 from payouts.models.runs import LEFT_OUT_STATES, PayoutLineState, PayoutRunState
@@ -39,6 +39,12 @@ from payouts.services.run_selection import add_receivers
 from tracking.amounts import ExactSum
 
 LINES_PER_PAGE = 100
+
+
+LINKED_AFFILIATE = Column(
+    "Affiliate", lambda line: link_to(line.affiliate, format_affiliate(line.affiliate))
+)
+STATE = Column("State", lambda line: PayoutLineState(line.state).label.capitalize())
 
 
 def build_lines_section(request, run) -> Section:
@@ -56,41 +62,41 @@ def build_lines_section(request, run) -> Section:
     texts = describe_receivers(run, page.rows) if is_draft else {}
     rests, note = find_rests(run, affiliates), describe_rests(run)
 
-    def link_to_step(line):
-        if can_change:
-            return format_html(LINK_TEMPLATE, build_line_url(TakeOutPage, line), TakeOutPage.title)
-        return "" if is_draft else PayoutLineState(line.state).label.capitalize()
+    def link_to_taking_out(line):
+        if not can_change:
+            return ""
+        return format_html(LINK_TEMPLATE, build_line_url(TakeOutPage, line), TakeOutPage.title)
 
     return Section(
         "Lines",
         notes=[note] if note else [],
         columns=(
-            Column("Affiliate"),
-            Column("Commissions", is_amount=True),
-            Column("Amount", is_amount=True),
-            Column("Method"),
-            Column("Payment" if not is_draft else "Take out"),
-            *([] if is_draft else [Column("State")]),
-        ),
-        rows=[
-            (
-                link_to(line.affiliate, format_affiliate(line.affiliate)),
-                f"{line.commission_count:,}",
-                add_subtext(
+            LINKED_AFFILIATE,
+            Column("Commissions", lambda line: f"{line.commission_count:,}", is_amount=True),
+            Column(
+                "Amount",
+                lambda line: add_subtext(
                     format_money(line.amount, line.currency),
                     describe_withholding(line),
                     rests.get((line.affiliate_id, line.currency), ""),
                 ),
-                add_subtext(
+                is_amount=True,
+            ),
+            Column(
+                "Method",
+                lambda line: add_subtext(
                     line.get_method_display(),
                     changed.get(line.affiliate_id, ""),
                     texts.get(line.pk, ""),
                 ),
-                *([] if is_draft else [link_to(line.payment)]),
-                link_to_step(line),
-            )
-            for line in page.rows
-        ],
+            ),
+            *(
+                [Column("Take out", link_to_taking_out)]
+                if is_draft
+                else [Column("Payment", lambda line: link_to(line.payment)), STATE]
+            ),
+        ),
+        rows=page.rows,
         lines=format_html_join(
             " ",
             '<a class="details-link" href="{}">{}</a>',

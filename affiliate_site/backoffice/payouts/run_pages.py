@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from accounts.days import A_DAY
 from affiliate_site.backoffice.fields import MULTI_LINE, DecimalField
 from affiliate_site.backoffice.form_pages import EditPage, FormPage
-from affiliate_site.backoffice.formatters import format_money, format_totals
+from affiliate_site.backoffice.formatters import count_noun, format_money, format_totals
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.payouts.payment_pages import NO_TRANSFER
 from affiliate_site.backoffice.payouts.run_parts import (
@@ -126,7 +126,7 @@ def describe_totals(run) -> str:
     rows = run.account.payout_lines.filter(run=run, state=PayoutLineState.INCLUDED)
     numbers = rows.aggregate(Count("pk"), Count("affiliate", distinct=True))
     payments, affiliates = (
-        f"{number:,} {noun}{'s' * (number != 1)}"
+        count_noun(number, noun)
         for number, noun in zip(numbers.values(), ("payment", "affiliate"), strict=True)
     )
     totals = [format_money(total, code) for code, total in list_totals(run).items()]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import timedelta
+from operator import itemgetter
 
 from django.db.models import Count
 from django.urls import reverse
@@ -9,9 +10,10 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 
-from affiliate_site.backoffice.formatters import format_money, format_totals
-from affiliate_site.backoffice.object_pages import Column, Section
+from affiliate_site.backoffice.formatters import count_noun, format_money, format_totals
+from affiliate_site.backoffice.object_pages import Section
 from affiliate_site.backoffice.theme import get_object_url
+from affiliate_site.columns import Column
 from affiliate_site.payout_files.writing import list_unfit_lines
 from payouts.models.payments import PayoutMethod, PayoutMethodKind
 from payouts.models.runs import LEFT_OUT_STATES, PayoutLineState, PayoutRunState
@@ -29,6 +31,9 @@ def build_lines_url(run, **filters: str) -> str:
     return f"{reverse('admin:payouts_payoutline_changelist')}?{query}"
 
 
+STATE = Column("State", lambda it: PayoutLineState(it[2]).label.capitalize())
+
+
 def build_totals_section(run) -> Section:
     """Number and sum of the lines by currency, method and what became of them."""
     rows = run.account.payout_lines.filter(run=run).exclude(state__in=LEFT_OUT_STATES)
@@ -39,23 +44,14 @@ def build_totals_section(run) -> Section:
     return Section(
         "Totals",
         columns=(
-            Column("Currency"),
-            Column("Method"),
-            *([] if is_draft else [Column("State")]),
-            Column("Affiliates", is_amount=True),
-            Column("Amount", is_amount=True),
+            Column("Currency", itemgetter(0)),
+            Column("Method", lambda it: PayoutMethodKind(it[1]).label),
+            *([] if is_draft else [STATE]),
+            Column("Affiliates", lambda it: f"{it[3]:,}", is_amount=True),
+            Column("Amount", lambda it: format_money(it[4], it[0]), is_amount=True),
         ),
         notes=[] if counted else ["Nobody is paid."],
-        rows=[
-            (
-                currency,
-                PayoutMethodKind(method).label,
-                *([] if is_draft else [PayoutLineState(state).label.capitalize()]),
-                f"{number:,}",
-                format_money(total, currency),
-            )
-            for currency, method, state, number, total in counted
-        ],
+        rows=counted,
     )
 
 
@@ -123,7 +119,7 @@ def describe_age(method: PayoutMethod) -> str:
     """How long ago a method was changed: `5 days ago`."""
     now = timezone.now()
     days = (now - (method.details_changed_at or now)).days
-    return "today" if days < 1 else f"{days} day{'s' * (days != 1)} ago"
+    return "today" if days < 1 else f"{count_noun(days, 'day')} ago"
 
 
 def warn_of_changed_methods(run) -> list[str]:

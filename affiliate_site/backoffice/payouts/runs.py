@@ -1,8 +1,7 @@
 """The pages of payout runs and of their lines."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter
 
 from django.contrib import admin
 from django.db.models import Count, Q
@@ -15,8 +14,6 @@ from affiliate_site.backoffice.lists.columns import (
     AMOUNT,
     PERSON,
     TAX_WITHHELD,
-    ListColumn,
-    SumsSource,
     build_status_column,
 )
 from affiliate_site.backoffice.lists.filters import (
@@ -28,6 +25,7 @@ from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,
     AffiliateSearchMixin,
 )
+from affiliate_site.backoffice.navigation import MenuEntry, SubList
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.payouts.payout_file_pages import DownloadFilesPage
 from affiliate_site.backoffice.payouts.payout_result_pages import ImportResultsPage
@@ -47,6 +45,7 @@ from affiliate_site.backoffice.payouts.run_pages import (
     RunNotePage,
 )
 from affiliate_site.backoffice.payouts.run_statements import run_statements_view
+from affiliate_site.columns import Column, SumsSource
 from payouts.models.runs import LEFT_OUT_STATES, PayoutLine, PayoutRun
 from payouts.services.payout_runs import PaidTotals
 from payouts.services.run_states import FAILED
@@ -54,34 +53,62 @@ from payouts.statistics import Amounts
 from tracking.amounts import ExactSum
 
 
+@dataclass
+class RunLines:
+    """Number and sums of the lines of a run."""
+
+    count: int
+    totals: PaidTotals
+
+
+def sum_lines(request, runs) -> dict[int, RunLines]:
+    lines = PayoutLine.objects.filter(
+        account__in={run.account_id for run in runs},
+        run__in=[run.pk for run in runs],
+    ).exclude(state__in=LEFT_OUT_STATES)
+    sums = lines.order_by().values_list("run", "currency", "state")
+    by_run = {run.pk: RunLines(0, PaidTotals(Amounts(), Amounts())) for run in runs}
+    for pk, currency, state, number, total in sums.annotate(Count("pk"), ExactSum("amount")):
+        by_run[pk].count += number
+        by_run[pk].totals.total.add(currency, total)
+        if state in FAILED:
+            by_run[pk].totals.returned.add(currency, total)
+    return by_run
+
+
 @admin.register(PayoutRun)
 class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
+    menu = (MenuEntry("Payouts", 20, "event_repeat"),)
+    empty_state = (
+        "No payout runs yet. Choose “Add payout run” to draft the payments of all that is due."
+    )
     columns = (
         "public_id",
-        build_status_column(lambda run: describe_state(run, run.totals)),
-        ListColumn("due_until", "Due until", format_due_until),
-        ListColumn(
-            "line_count",
+        build_status_column(lambda run, it: describe_state(run, it.totals), load=sum_lines),
+        Column("Due until", format_due_until),
+        Column(
             "Payments",
-            lambda run: f"{run.line_count:,}",
-            export=attrgetter("line_count"),
+            lambda run, it: f"{it.count:,}",
+            name="line_count",
+            load=sum_lines,
+            export=lambda run, it: it.count,
             is_count=True,
         ),
-        ListColumn(
-            "total",
+        Column(
             "Total",
-            lambda run: describe_paid_totals(run.totals),
-            export=SumsSource(lambda run: run.totals.total),
+            lambda run, it: describe_paid_totals(it.totals),
+            load=sum_lines,
+            export=SumsSource(lambda run, it: it.totals.total),
         ),
-        ListColumn(
-            "returned",
+        Column(
             "Came back",
-            export=SumsSource(lambda run: run.totals.returned),
+            load=sum_lines,
+            export=SumsSource(lambda run, it: it.totals.returned),
             is_listed=False,
         ),
         "created_at",
         "confirmed_at",
-        ListColumn("note", "Note", lambda run: run.note or EMPTY_VALUE),
+        Column("Note", lambda run: run.note or EMPTY_VALUE),
     )
     list_filter = ("state",)
     ordering = ("-created_at", "-id")
@@ -91,22 +118,7 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         *(ConfirmRunPage, DownloadFilesPage, ImportResultsPage),
         *(RemakeRunPage, RunNotePage, DiscardRunPage),
     )
-
-    def prepare_rows(self, request, rows):
-        """Add number and sums of the lines."""
-        lines = PayoutLine.objects.filter(
-            account__in={run.account_id for run in rows},
-            run__in=[run.pk for run in rows],
-        ).exclude(state__in=LEFT_OUT_STATES)
-        sums = lines.order_by().values_list("run", "currency", "state")
-        by_run = {run.pk: run for run in rows}
-        for run in rows:
-            run.line_count, run.totals = 0, PaidTotals(Amounts(), Amounts())
-        for pk, currency, state, number, total in sums.annotate(Count("pk"), ExactSum("amount")):
-            by_run[pk].line_count += number
-            by_run[pk].totals.total.add(currency, total)
-            if state in FAILED:
-                by_run[pk].totals.returned.add(currency, total)
+    details = staticmethod(get_run_details)
 
     def get_urls(self):
         """Add the statements of a run."""
@@ -115,9 +127,6 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             path("<int:object_id>/statements/", view, name="run_statements"),
             *super().get_urls(),
         ]
-
-    def get_details(self, request, run):
-        return get_run_details(request, run)
 
 
 class RunFilter(FormFilter):
@@ -137,29 +146,25 @@ class RunFilter(FormFilter):
 class PayoutLineAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """The lines of payout runs; the page of a run leads here."""
 
+    sub_list = SubList(PayoutRun)
+    empty_state = "No lines of payout runs yet. A payout run has one for each balance."
     columns = (
-        ListColumn("run", export="run__public_id"),
+        Column(name="run", export="run__public_id"),
         replace(PERSON, order=None),
-        ListColumn(
-            "commissions",
-            "Commissions",
-            lambda line: f"{line.commission_count:,}",
-            export="commission_count",
-        ),
+        Column("Commissions", lambda line: f"{line.commission_count:,}", export="commission_count"),
         AMOUNT,
         TAX_WITHHELD,
         "method",
         build_status_column(lambda line: line.get_state_display().lower()),
-        ListColumn(
-            "reason",
+        Column(
             "Left out",
             lambda line: line.get_reason_display() or EMPTY_VALUE,
+            name="reason",
             export="reason",
         ),
-        ListColumn("payment", export="payment__public_id"),
-        ListColumn("note", is_listed=False),
+        Column(name="payment", export="payment__public_id"),
+        Column(name="note", is_listed=False),
     )
-    list_select_related = ("run", "affiliate", "payment")
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
     list_filter = (
@@ -170,6 +175,7 @@ class PayoutLineAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
     left_out_of_sums = (("left out", ("state", "reason"), ~Q(state__in=LEFT_OUT_STATES)),)
     ordering = ("-run", "-affiliate", "-currency")
     row_pages = LINE_PAGES
+    has_neighbors = False  # the page of the run lists them
 
     def get_queryset(self, request):
         return super().get_queryset(request).defer("receiver")
@@ -179,7 +185,3 @@ class PayoutLineAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
 
     def get_details(self, request, line):
         return get_line_details(line)
-
-    def find_neighbors(self, line):
-        """None: the page of the run lists them."""
-        return None, None

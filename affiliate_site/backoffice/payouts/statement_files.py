@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from io import BytesIO
 
 from affiliate_site.backoffice.formatters import format_money, format_person
-from affiliate_site.backoffice.lists.exports import CURRENCY_TITLE, Cell
+from affiliate_site.backoffice.lists.exports import CURRENCY_TITLE
 from affiliate_site.backoffice.lists.xlsx_exports import write_workbook
-from affiliate_site.backoffice.object_pages import Column, Section, link_to
+from affiliate_site.backoffice.object_pages import Section, link_to
 from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
+from affiliate_site.columns import Column, list_places
 from affiliate_site.pdf import find_weasyprint, write_pdf
 from affiliate_site.statement_totals import MAX_LINES, add_up_rows, choose_period
 from payouts.services.statements import CurrencyStatement, Statement
@@ -16,11 +17,8 @@ OPENING, CLOSING = "Balance at the start", "Balance at the end"
 TOTALS_NOTE = (
     f"Totals: the statement has more than {MAX_LINES:,} lines. All lines are in its CSV file."
 )
-CELLS = (
-    *(Cell(title, ()) for title in ("Date", "What", "Order ID", "Payment")),
-    Cell("Amount", (), is_amount=True),
-    Cell(CURRENCY_TITLE.format(title="Amount"), ()),
-)
+COLUMNS = list_places("Date", "What", "Order ID", "Payment", "Amount", amounts_from=4)
+FILE_COLUMNS = [*COLUMNS, Column(CURRENCY_TITLE.format(title="Amount"))]
 
 
 def list_rows(
@@ -56,7 +54,7 @@ def build_sections(statement: Statement, *, has_links: bool, period: int = 0) ->
                     else []
                 ),
             ],
-            columns=[Column(cell.title, is_amount=cell.is_amount) for cell in CELLS[:-1]],
+            columns=COLUMNS,
             rows=[
                 (f"{day}", *texts, format_money(amount, each.currency))
                 for day, *texts, amount in list_table_rows(
@@ -89,14 +87,14 @@ def list_lines(statement: Statement) -> list[tuple]:
 
 def render_csv(statement: Statement) -> bytes:
     """A CSV file with all currencies."""
-    lines = [[cell.title for cell in CELLS], *list_lines(statement)]
+    lines = [[it.title for it in FILE_COLUMNS], *list_lines(statement)]
     return "".join([BYTE_ORDER_MARK, *map(format_csv_line, lines)]).encode()
 
 
 def render_xlsx(statement: Statement) -> bytes:
     """A sheet with all currencies."""
     file = BytesIO()
-    write_workbook(file, "Statement", CELLS, list_lines(statement))
+    write_workbook(file, "Statement", FILE_COLUMNS, list_lines(statement))
     return file.getvalue()
 
 

@@ -10,7 +10,7 @@ from payouts.models.runs import WithheldBalance
 from payouts.services.withheld_balances import lift_withheld_balance
 
 
-def find_withheld_texts(user, **conditions: Any) -> dict[BalanceKey, str]:
+def list_withheld_texts(user, **conditions: Any) -> dict[BalanceKey, str]:
     """`withheld by anna@example.org since 2026-11-20: asked to wait`, by balance.
 
     The conditions name accounts and affiliates.
@@ -29,15 +29,15 @@ def find_withheld_texts(user, **conditions: Any) -> dict[BalanceKey, str]:
     return texts
 
 
-def add_withheld_texts(rows, user) -> None:
-    """Set `withheld_text` of rows with an affiliate and a currency, or an empty one."""
-    texts = find_withheld_texts(
+def find_withheld_texts(user, rows) -> dict[int, str]:
+    """The texts of rows with an affiliate and a currency, by their primary keys."""
+    texts = list_withheld_texts(
         user,
         account__in={row.account_id for row in rows},
         affiliate__in={row.affiliate_id for row in rows},
     )
-    for row in rows:
-        row.withheld_text = texts.get((row.affiliate_id, row.currency), "")
+    by_row = {row.pk: texts.get((row.affiliate_id, row.currency)) for row in rows}
+    return {pk: text for pk, text in by_row.items() if text}
 
 
 def warn_of_withheld(rows) -> str:
@@ -63,9 +63,9 @@ class LiftPage(FormPage):
         return rows.exists()
 
     def get_explanation(self):
-        add_withheld_texts([self.row], self.request.user)
+        text = find_withheld_texts(self.request.user, [self.row]).get(self.row.pk, "")
         return (
-            f"The balance is {self.row.withheld_text}\nThe next payout run pays what is"
+            f"The balance is {text}\nThe next payout run pays what is"
             " due. A draft leaves it out until you put it back or re-make the draft."
         )
 

@@ -11,7 +11,6 @@ from django.utils.text import capfirst
 
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.dashboard.context import list_top_affiliates
-from affiliate_site.backoffice.dashboard.list_urls import build_changelist_url
 from affiliate_site.backoffice.dashboard.number_cards import build_number_cards
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import (
@@ -20,13 +19,16 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
 )
-from affiliate_site.backoffice.lists.columns import ListColumn, build_status_column
+from affiliate_site.backoffice.list_urls import build_changelist_url
+from affiliate_site.backoffice.lists.columns import build_status_column
 from affiliate_site.backoffice.lists.filters import CurrencyFilter
 from affiliate_site.backoffice.lists.state_filters import ArchivedFilter
+from affiliate_site.backoffice.navigation import MenuEntry, SubList
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, list_page_links
 from affiliate_site.backoffice.programs import program_pages, rate_pages
 from affiliate_site.backoffice.programs.program_pages import render_snippet
 from affiliate_site.backoffice.programs.rate_pages import format_commission_rate
+from affiliate_site.columns import Column
 from payouts.models.bonuses import Bonus, GoalType
 from payouts.models.commission_types import (
     MIN_PARENT_LEVEL,
@@ -71,23 +73,28 @@ class RateTable:
 class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Programs with their rules, rates and bonuses."""
 
+    menu = (MenuEntry("Affiliates", 10, "campaign"),)
+    empty_state = (
+        "No programs yet. A program holds the rules by which affiliates earn. Choose"
+        " “Add program” to create the first one."
+    )
     columns = (
-        ListColumn("slug", is_listed=False),
+        Column(name="slug", is_listed=False),
         "title",
-        ListColumn("slug", is_exported=False),
+        Column(name="slug", is_exported=False),
         build_status_column(
             lambda program: "archived" if program.archived_at else "active",
             is_exported=False,
         ),
         "currency",
-        ListColumn(
-            "rules_summary",
+        Column(
             "Rules",
             lambda program: ", ".join(
                 f"{label}: {value}" for label, value in list_rules(program)[:3]
             ),
+            name="rules_summary",
         ),
-        ListColumn("archived_at", is_listed=False),
+        Column(name="archived_at", is_listed=False),
     )
     list_filter = (
         "auto_approve_commissions",
@@ -102,15 +109,13 @@ class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     change_form_template = "admin/programs/program.html"
     add_page = program_pages.AddProgramPage
     row_pages = (*program_pages.PROGRAM_PAGES, *rate_pages.PROGRAM_RATE_PAGES)
+    title_field = "title"
 
     class Media:
         js = ("backoffice/copy.js",)
 
     def get_queryset(self, request):
         return super().get_queryset(request).select_related("account__plan")
-
-    def get_object_title(self, row):
-        return row.title
 
     def get_object_context(self, request, row):
         """The program in numbers, words and tables."""
@@ -140,26 +145,30 @@ class RateAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
 @admin.register(CommissionType)
 class CommissionTypeAdmin(RateAdmin):
+    sub_list = SubList(Program)
+    empty_state = "No commission types yet. A program has its first one from the beginning."
     columns = ("identifier", "title", "program", "kind", "value", "is_default")
-    list_select_related = ("program",)
 
 
 @admin.register(GroupRate)
 class GroupRateAdmin(RateAdmin):
+    sub_list = SubList(Program)
+    empty_state = "No group rates yet. Set one on the page of a program to pay a group otherwise."
     columns = ("group", "commission_type", "kind", "value")
-    list_select_related = ("group", "commission_type")
 
 
 @admin.register(Level)
 class LevelAdmin(RateAdmin):
+    sub_list = SubList(Program)
+    empty_state = "No levels yet. Add them on the page of a program to pay parents, too."
     columns = ("level", "title", "program", "kind", "value")
-    list_select_related = ("program",)
 
 
 @admin.register(Bonus)
 class BonusAdmin(RateAdmin):
+    sub_list = SubList(Program)
+    empty_state = "No bonuses yet. Add one on the page of a program to reward a goal."
     columns = ("title", "program", "goal_type", "goal", "period", "kind", "value")
-    list_select_related = ("program",)
     row_pages = (rate_pages.EditBonusPage, rate_pages.EndBonusPage)
 
 

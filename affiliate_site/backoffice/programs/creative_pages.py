@@ -12,18 +12,16 @@ from affiliate_site.backoffice.fields import MULTI_LINE, ProgramField
 from affiliate_site.backoffice.form_pages import AddPage, ArchivePage, UnarchivePage
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.forms import ServiceForm
-from affiliate_site.backoffice.lists.columns import (
-    PROGRAM_TITLE,
-    ListColumn,
-    build_status_column,
-)
+from affiliate_site.backoffice.lists.columns import PROGRAM_TITLE, build_status_column
 from affiliate_site.backoffice.lists.state_filters import ArchivedFilter
+from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
     Section,
     label_status,
 )
+from affiliate_site.columns import Column
 from tracking.models.creatives import Creative
 from tracking.services.creatives import (
     MAX_TEXT_LENGTH,
@@ -119,25 +117,28 @@ class UnarchiveCreativePage(UnarchivePage):
 class CreativeAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Creatives of the account's programs."""
 
+    menu = (MenuEntry("Affiliates", 20, "image"),)
+    empty_state = (
+        "No creatives yet. Choose “Add creative” to give affiliates a banner or a text"
+        " to publish with their link."
+    )
     columns = (
         "title",
-        ListColumn("preview", "Preview", lambda row: render(row), is_exported=False),
+        Column("Preview", lambda row: render(row), is_exported=False),
         PROGRAM_TITLE,
         "kind",
-        ListColumn("size", "Size", lambda row: format_size(row)),
+        Column("Size", lambda row: format_size(row)),
         build_status_column(
             lambda row: "archived" if row.archived_at else "active", is_exported=False
         ),
-        ListColumn("archived_at", is_listed=False),
+        Column(name="archived_at", is_listed=False),
     )
     list_filter = ("kind", ArchivedFilter)
-    list_select_related = ("program", "account")
+    list_select_related = ("account",)
     ordering = ("-id",)
     add_page = AddCreativePage
     row_pages = (ArchiveCreativePage, UnarchiveCreativePage)
-
-    def get_object_title(self, row):
-        return row.title
+    title_field = "title"
 
     def get_details(self, request, row):
         state = "archived" if row.archived_at else "active"

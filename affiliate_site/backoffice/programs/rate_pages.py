@@ -16,7 +16,7 @@ from affiliate_site.backoffice.form_pages import (
     FormPage,
     RemovePage,
 )
-from affiliate_site.backoffice.formatters import format_money, format_person
+from affiliate_site.backoffice.formatters import count_noun, format_money, format_person
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.money_pages import MoneyFormPage
 from affiliate_site.backoffice.programs.rate_forms import (
@@ -149,7 +149,7 @@ class BonusPage(MoneyFormPage):
             )
             for it, amount in list(zip(earned, amounts, strict=True))[:MAX_PREVIEWED]
         ]
-        number = f"{len(earned):,} affiliate{'s' * (len(earned) != 1)}"
+        number = count_noun(len(earned), "affiliate")
         return [
             (
                 f"With this goal, {describe_period(period)}",
@@ -171,7 +171,7 @@ def describe_progress(earned: EarnedBonus) -> str:
     progress, currency = earned.progress, earned.balance_key[1]
     number = progress.conversion_count
     amount = format_money(progress.conversion_amount, currency)
-    return f"{number:,} conversion{'s' * (number != 1)} of {amount}"
+    return f"{count_noun(number, 'conversion')} of {amount}"
 
 
 class AddBonusPage(BonusPage, AddRatePage):
@@ -263,7 +263,7 @@ def describe_reach(row) -> str:
         groups = row.account.group_rates.filter(commission_type=row).values("group")
         found = enrollments.exclude(affiliate__group__in=groups)
     number = found.count()
-    return f"It counts for {number:,} approved affiliate{'s' * (number != 1)}."
+    return f"It counts for {count_noun(number, 'approved affiliate')}."
 
 
 class EditRatePage(RatePage, EditPage):

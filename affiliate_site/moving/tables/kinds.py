@@ -21,7 +21,7 @@ PREFIXES = {
 
 
 @dataclass(frozen=True)
-class Column:
+class ImportColumn:
     """A column: its name, how it is read, and its place in the body.
 
     `synonyms` are further names in headers, without case and marks. `type` is a name of
@@ -44,24 +44,24 @@ class TableKind:
 
     name: str
     label: str
-    columns: tuple[Column, ...]
+    columns: tuple[ImportColumn, ...]
     prefixes: tuple[str, ...] = ()
-    by_name: dict[str, Column] = field(init=False, compare=False)
+    by_name: dict[str, ImportColumn] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         by_name = {column.name: column for column in self.columns}
         object.__setattr__(self, "by_name", by_name)
 
-    def find_column(self, name: str) -> Column | None:
+    def find_column(self, name: str) -> ImportColumn | None:
         """Return the column of this name, or that of a prefix such as `meta:source`."""
         prefix, mark, key = name.partition(":")
         if mark and key and prefix in self.prefixes:
             kind = "custom_field" if prefix == "custom" else "text"
-            return Column(name, key, f"{PREFIXES[prefix]}.{key}", kind)
+            return ImportColumn(name, key, f"{PREFIXES[prefix]}.{key}", kind)
         return self.by_name.get(name)
 
 
-AFFILIATE = Column(
+AFFILIATE = ImportColumn(
     *("affiliate", "Affiliate", "affiliate.id", "affiliate"),
     is_required=True,
     synonyms=(
@@ -79,25 +79,25 @@ PAYEE = replace(  # in tables where an address or code is nobody else's
         *("code", "referral code"),
     ),
 )
-PROGRAM = Column(
+PROGRAM = ImportColumn(
     *("program", "Program", "program.id", "program"),
     is_required=True,
     synonyms=("program id", "program title"),
     example="harbor-lamp-partners",
 )
-CREATED = Column(
+CREATED = ImportColumn(
     *("created_at", "Created", "created_at", "date"),
     synonyms=("created utc", "date", "created on", "date utc", "joined", "joined at"),
     example="2026-03-04T09:15:27Z",
 )
-CURRENCY = Column(
+CURRENCY = ImportColumn(
     *("currency", "Currency", "currency", "currency"),
     is_required=True,
     synonyms=("amount currency", "commission currency", "balance due currency"),
     example="EUR",
 )
-AMOUNT = Column(*("amount", "Amount", "amount", "amount"), is_required=True, example="99.90")
-REMOVED = Column(
+AMOUNT = ImportColumn(*("amount", "Amount", "amount", "amount"), is_required=True, example="99.90")
+REMOVED = ImportColumn(
     *("removed_at", "Removed", "removed_at", "removed"),
     synonyms=(
         "deleted at",
@@ -112,91 +112,91 @@ AFFILIATES = TableKind(
     "affiliates",
     "Affiliates",
     (
-        Column(
+        ImportColumn(
             *("id", "ID", "id", "text"),
             synonyms=("affiliate id", "affiliate", "user id", "partner key"),
             example="odettevarga",
         ),
-        Column(
+        ImportColumn(
             *("email", "E-mail", "email", "email"),
             synonyms=("email address", "mail", "affiliate email"),
             example="odette@notes.example.org",
             max_length=254,
         ),
-        Column(
+        ImportColumn(
             *("firstname", "First name", "firstname"),
             synonyms=("forename", "given name"),
             example="Odette",
         ),
-        Column(
+        ImportColumn(
             *("lastname", "Last name", "lastname"),
             synonyms=("surname", "family name"),
             example="Varga",
         ),
-        Column(
+        ImportColumn(
             *("name", "Full name", "name", "name"),
             synonyms=("name", "affiliate name"),
         ),
-        Column("company", "Company", "company.name", synonyms=("company name",)),
-        Column("address", "Address", "address.address", synonyms=("street",)),
-        Column("address_two", "Address, second line", "address.address_two"),
-        Column(
+        ImportColumn("company", "Company", "company.name", synonyms=("company name",)),
+        ImportColumn("address", "Address", "address.address", synonyms=("street",)),
+        ImportColumn("address_two", "Address, second line", "address.address_two"),
+        ImportColumn(
             *("postal_code", "Postal code", "address.postal_code"),
             synonyms=("zip", "zip code", "postcode"),
         ),
-        Column("city", "City", "address.city"),
-        Column("state", "State", "address.state", synonyms=("region",)),
-        Column(
+        ImportColumn("city", "City", "address.city"),
+        ImportColumn("state", "State", "address.state", synonyms=("region",)),
+        ImportColumn(
             *("country", "Country", "address.country.code", "country"),
             synonyms=("country code",),
             example="HU",
         ),
-        Column(
+        ImportColumn(
             *("group", "Group", "affiliate_group_id", "group"),
             synonyms=("group title", "affiliate group", "group name"),
             example="Gold",
         ),
-        Column(
+        ImportColumn(
             *("parent", "Parent", "parent_id", "affiliate"),
             synonyms=("parent id", "parent affiliate", "referred by"),
         ),
-        Column(
+        ImportColumn(
             *("program", "Program", "program.id", "program"),
             synonyms=PROGRAM.synonyms,
             example=PROGRAM.example,
         ),
-        Column(
+        ImportColumn(
             *("status", "Status", "approved", "approval"),
             synonyms=("approval", "approved", "approved status"),
             example="approved",
         ),
-        Column(
+        ImportColumn(
             *("code", "Referral code", "code", "code"),
             synonyms=("ref", "referral id", "link token"),
             example="odette",
             max_length=64,
         ),
-        Column(
+        ImportColumn(
             *("further_codes", "Further referral codes", "referral_codes", "codes"),
             synonyms=("referral codes", "old codes", "aliases", "links"),
             example="odette-2024, odette-shop",
         ),
-        Column(
+        ImportColumn(
             *("link", "Link", "link", "link"),
             synonyms=("link url", "referral link", "affiliate link", "referral url"),
         ),
-        Column(
+        ImportColumn(
             *("coupon", "Coupon", "coupon", "code"),
             synonyms=("coupon code", "promo code", "discount code"),
             example="ODETTE10",
             max_length=64,
         ),
-        Column(
+        ImportColumn(
             *("payout_method", "Payout method", "payout_method.type", "payout_method"),
             example="paypal",
         ),
         *(
-            Column(
+            ImportColumn(
                 f"payout_{name}",
                 f"Payout: {DETAIL_LABELS.get(name, name.replace('_', ' '))}",
                 f"payout_method.details.{name}",
@@ -205,7 +205,7 @@ AFFILIATES = TableKind(
             )
             for name in DETAIL_COLUMNS
         ),
-        Column(
+        ImportColumn(
             *("created_at", "Created", "created_at", "date"),
             synonyms=(*CREATED.synonyms, "applied at", "applied at utc"),
             example=CREATED.example,
@@ -218,7 +218,7 @@ CUSTOMERS = TableKind(
     "customers",
     "Customers",
     (
-        Column(
+        ImportColumn(
             *("customer_id", "Customer ID", "customer_id"),
             is_required=True,
             synonyms=("customer", "external customer id"),
@@ -226,7 +226,7 @@ CUSTOMERS = TableKind(
         ),
         PROGRAM,
         AFFILIATE,
-        Column("status", "Status", "status", "customer_status", example="paying"),
+        ImportColumn("status", "Status", "status", "customer_status", example="paying"),
         CREATED,
         REMOVED,
     ),
@@ -236,7 +236,7 @@ CONVERSIONS = TableKind(
     "conversions",
     "Conversions",
     (
-        Column(
+        ImportColumn(
             *("external_id", "External ID", "external_id"),
             synonyms=(
                 *("order id", "order", "order number", "transaction id"),
@@ -246,54 +246,54 @@ CONVERSIONS = TableKind(
         ),
         PROGRAM,
         AFFILIATE,
-        Column(
+        ImportColumn(
             *("customer_id", "Customer ID", "customer.id", "customer"),
             synonyms=("customer",),
             example="member-7",
         ),
-        Column(
+        ImportColumn(
             *("amount", "Amount", "amount", "amount"),
             is_required=True,
             synonyms=("total", "sale amount", "revenue", "order amount", "total cost"),
             example="99.90",
         ),
         CURRENCY,
-        Column(
+        ImportColumn(
             *("commission", "Commission", "commission", "amount"),
             synonyms=("commissions", "commission amount"),
             example="9.99",
         ),
-        Column(
+        ImportColumn(
             *("commission_type", "Commission type", "commission_type"),
             example="standard",
             max_length=64,
         ),
-        Column(
+        ImportColumn(
             *("status", "Status", "status", "status"),
             synonyms=("commission status", "state"),
             example="approved",
         ),
-        Column(
+        ImportColumn(
             *("approved", "Approved", "approved", "approval"),
             synonyms=("commission approved", "is approved"),
         ),
-        Column(
+        ImportColumn(
             *("paid", "Paid", "paid", "paid"),
             synonyms=("commission paid", "is paid", "payout status", "payment status"),
         ),
-        Column(
+        ImportColumn(
             *("paid_at", "Day of payment", "paid_at", "date"),
             synonyms=(
                 *("paid on", "paid date", "date paid", "payout date", "payment date"),
                 *("paid out on", "paid out at"),
             ),
         ),
-        Column(
+        ImportColumn(
             *("row_kind", "Kind of row", "row_kind", "row_kind"),
             synonyms=("rtype", "transaction type"),
         ),
-        Column("tier", "Tier", "tier", "tier", synonyms=("commission tier",)),
-        Column(
+        ImportColumn("tier", "Tier", "tier", "tier", synonyms=("commission tier",)),
+        ImportColumn(
             *("payment", "Payment", "payment.id", "payment"),
             synonyms=("payment id", "payout id"),
         ),
@@ -306,7 +306,7 @@ PAYMENTS = TableKind(
     "payments",
     "Payments",
     (
-        Column(
+        ImportColumn(
             *("id", "ID", "id", "text"),
             synonyms=("payment id", "payout id", "reference"),
             example="payout-2026-03",
@@ -315,13 +315,13 @@ PAYMENTS = TableKind(
         PAYEE,
         AMOUNT,
         CURRENCY,
-        Column(
+        ImportColumn(
             *("created_at", "Paid", "created_at", "date"),
             is_required=True,
             synonyms=(*CREATED.synonyms, "created", "paid at", "paid on"),
             example="2026-04-01",
         ),
-        Column(
+        ImportColumn(
             *("status", "Status", "status", "payment_status"),
             synonyms=("payment status", "payout status", "state"),
         ),
@@ -333,7 +333,7 @@ OPENING_BALANCES = TableKind(
     "Opening balances",
     (
         replace(PAYEE, path="affiliate_id"),
-        Column(
+        ImportColumn(
             *("amount", "Balance", "amount", "signed_amount"),
             is_required=True,
             synonyms=(
@@ -346,7 +346,7 @@ OPENING_BALANCES = TableKind(
             example="120.50",
         ),
         CURRENCY,
-        Column(
+        ImportColumn(
             *("date", "Date", "date", "date"),
             synonyms=("created", "as of"),
             example="2026-04-01",

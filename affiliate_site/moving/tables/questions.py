@@ -12,7 +12,7 @@ from accounts.decimals import parse_decimal
 from accounts.email_addresses import fold_email
 from accounts.models.accounts import Account
 from affiliate_site.moving.tables.files import Cell, ReadTable, TableRow
-from affiliate_site.moving.tables.kinds import Column, TableKind
+from affiliate_site.moving.tables.kinds import ImportColumn, TableKind
 from affiliate_site.moving.tables.mappings import normalize
 from affiliate_site.moving.tables.references import find_affiliates, find_programs
 from affiliate_site.moving.tables.rows import AMOUNT_TYPES, is_example
@@ -90,7 +90,7 @@ class ImportQuestion:
 
 @dataclass(frozen=True)
 class FileColumn:
-    column: Column
+    column: ImportColumn
     header: str
     cells: list[Cell]
 
@@ -196,7 +196,7 @@ def ask_about_columns(
             yield ImportQuestion(f"column:{header}", header, example, options)
 
 
-def fits_values(column: Column, cells: Sequence[Cell]) -> bool:
+def fits_values(column: ImportColumn, cells: Sequence[Cell]) -> bool:
     """Return whether cells may be those of a column: of days, and only of days, if it
     holds them. Numbers may be times or IDs."""
     shapes = {"iso" if isinstance(cell, datetime) else find_shape(str(cell)) for cell in cells}

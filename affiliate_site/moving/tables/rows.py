@@ -6,7 +6,7 @@ from datetime import UTC
 from typing import Any
 
 from affiliate_site.moving.tables.files import Cell, CellError, TableRow
-from affiliate_site.moving.tables.kinds import Column, TableKind
+from affiliate_site.moving.tables.kinds import ImportColumn, TableKind
 from affiliate_site.moving.tables.problems import Problem
 from affiliate_site.moving.tables.references import FINDERS
 from affiliate_site.moving.tables.values import (
@@ -122,7 +122,7 @@ def read_rows(
 
 
 def is_example(
-    source: TableRow, kind: TableKind, columns: Sequence[tuple[Column, int | None]]
+    source: TableRow, kind: TableKind, columns: Sequence[tuple[ImportColumn, int | None]]
 ) -> bool:
     """Whether a row has the examples of at least half of the template's columns.
 
@@ -142,7 +142,7 @@ def is_example(
     return is_half and all(cells[name] == examples[name] for name in cells)
 
 
-def read_value(row: Row, column: Column, cell: Cell, reading: Reading) -> None:
+def read_value(row: Row, column: ImportColumn, cell: Cell, reading: Reading) -> None:
     """Put the value of a cell into the body, or its problem into the row."""
     if column.type in (*WORDS, "program") and isinstance(cell, str):
         word = reading.words.get((column.name, fold_word(cell)), cell)

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.services.webhooks import create_webhook
+from affiliate_site.backoffice.affiliates.affiliate_columns import find_affiliate_facts
 from payouts.services.commissions import approve_commission
 from tests.affiliate_site.backoffice.form_values import get_form_values, get_version
 from tests.affiliate_site.backoffice.money_forms import confirm
@@ -465,7 +466,8 @@ def test_the_list_of_a_program_counts_that_program(staff_client, account, scenar
             for row in response.context["cl"].result_list
             if row.pk == scenario.mina.affiliate.pk
         ]
-        found[program] = (row.performance.conversions, row.performance.revenue)
+        performance = row.loaded[find_affiliate_facts].performance
+        found[program] = (performance.conversions, performance.revenue)
         titles = "Revenue, 30 days, in the program" in response.content.decode()
         assert titles == bool(program)
 

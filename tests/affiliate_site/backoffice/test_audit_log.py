@@ -16,6 +16,7 @@ from accounts.models.api_keys import Role
 from accounts.models.users import User
 from accounts.services.changes import log_event
 from accounts.services.staff import create_staff_user, reset_password
+from affiliate_site.backoffice.account import audit_log
 from affiliate_site.backoffice.audit_sentences import (
     describe_actor,
     find_names,
@@ -67,13 +68,9 @@ def read_list(client, **query):
     """The subject, actor and details of each row of the list."""
     response = client.get(reverse(LIST), query)
     assert response.status_code == 200
-    changelist = response.context["cl"]
+    _action, *columns = audit_log.DETAILS
     return [
-        tuple(
-            getattr(changelist.model_admin, column)(entry)
-            for column in ("named_subject", "named_actor", "formatted_details")
-        )
-        for entry in changelist.result_list
+        tuple(column(entry) for column in columns) for entry in response.context["cl"].result_list
     ]
 
 

@@ -50,7 +50,7 @@ def open_balance(client, account):
     assert response.status_code == 200
     details = response.context["details"]
     sections = [
-        [[str(cell) for cell in row] for row in section.rows] for section in details.sections
+        [[str(cell) for cell in row] for row in section.values] for section in details.sections
     ]
     return details, sections, response.content.decode()
 

@@ -136,7 +136,7 @@ def test_confirms_a_claim_on_its_page(staff_client, account, scenario, contested
     ]
     assert [
         (strip_tags(affiliate), strip_tags(outcome))
-        for _, affiliate, _, _, outcome in sections["Claims of this order"].rows
+        for _, affiliate, _, _, outcome in sections["Claims of this order"].values
     ] == [("minakessler", "Rejected"), ("odettevarga", "Confirmed")]
 
 

@@ -83,7 +83,7 @@ def test_balances_say_what_is_due_on_hold_and_pending(staff_client, account, hel
     assert facts["Due now"] == "40.00 EUR"
     assert facts["On hold"].startswith("20.00 EUR")
     assert facts["Pending"] == "10.00 EUR"
-    assert [row[3] for row in details.sections[1].rows] == [
+    assert [row[3] for row in details.sections[1].values] == [
         "now",
         f"on hold until {until}",
     ]
@@ -165,7 +165,7 @@ def test_finds_the_commissions_on_hold(staff_client, held, until):
 def list_history(client, row):
     """The texts of the history of a page."""
     sections = client.get(page_url(row, "change")).context["details"].sections
-    return [re.sub("<[^>]*>", "", f"{text}") for _, text, _ in sections[-1].rows]
+    return [re.sub("<[^>]*>", "", f"{text}") for _, text, _ in sections[-1].values]
 
 
 def test_releases_a_commission_with_a_reason(staff_client, account, held, until):

@@ -74,7 +74,7 @@ def apply(client, run, shown):
 
 def list_tables(response):
     return {
-        section.title: [row[0] for row in section.rows]
+        section.title: [row[0] for row in section.values]
         for section in response.context["result_sections"]
     }
 
@@ -205,7 +205,7 @@ def test_shows_what_answers_would_change_and_applies_them(staff_client, account,
         "Refused or returned, owed again": [second.payment.public_id],
         "Settled": [first.payment.public_id],
     }
-    names = {row[1] for it in shown.context["result_sections"] for row in it.rows}
+    names = {row[1] for it in shown.context["result_sections"] for row in it.values}
     berg = 'Nils Berg <span class="subtext">nilsberg</span>'
     assert names == {berg, 'Mina Kessler <span class="subtext">minakessler</span>'}
     page = " ".join(shown.content.decode().split())

@@ -66,7 +66,7 @@ def test_refunds_one_line_after_showing_what_moves(staff_client, account, conver
     response = confirm(client, url, sent, shown)
     assert list_messages(response) == [f"40.00 EUR of sale order-1 ({conversion}) was refunded."]
     assert account.conversions.get().amount == 100
-    [row] = get_sections(client, conversion)["Refunds"].rows
+    [row] = get_sections(client, conversion)["Refunds"].values
     assert list(map(str, row[1:])) == [
         "40.00 EUR",
         f"40.00 EUR of commission {lamp}, Accessories: A lamp",
@@ -84,7 +84,7 @@ def test_everything_is_chosen_first(staff_client, account, conversion):
     submit_and_confirm(client, url, refunded="everything", reason="Returned.")
 
     assert account.conversions.get().deleted_at
-    [row] = get_sections(client, conversion)["Refunds"].rows
+    [row] = get_sections(client, conversion)["Refunds"].values
     assert row[2] == "Everything that was left"
 
 
@@ -222,7 +222,7 @@ def test_a_correction_needs_a_reason_which_is_shown(staff_client, account, conve
 
     submit_and_confirm(client, url, amount="70", reason="The shop was wrong.")
 
-    rows = get_sections(client, conversion)["History"].rows
+    rows = get_sections(client, conversion)["History"].values
     (row,) = (row for row in rows if "The shop was wrong." in str(row[1]))
     assert row[1:] == ("Reason: The shop was wrong.", account.staff.get().email)
 
@@ -244,16 +244,16 @@ def test_gives_a_sale_to_another_affiliate(staff_client, account, scenario, conv
     sections = get_sections(client, conversion)
     attribution = sections["Attribution"]
     assert attribution.notes == ["Attributed by staff."]
-    [row] = attribution.rows
+    [row] = attribution.values
     assert list(map(str, row)) == [
         "Staff",
         "chosen by staff",
         "ottobrandt",
         "<strong>Wins</strong>",
     ]
-    [earlier] = sections["Earlier attribution"].rows
+    [earlier] = sections["Earlier attribution"].values
     assert (str(earlier[0]), str(earlier[2])) == ("Coupon", "minakessler")
-    history = str(sections["History"].rows)
+    history = str(sections["History"].values)
     assert "Attributed" in history
     assert "minakessler → ottobrandt" in history
     assert "Reason: His newsletter." in history

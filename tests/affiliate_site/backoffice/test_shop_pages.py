@@ -11,8 +11,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models.api_keys import Role
+from affiliate_site.backoffice.connections.admin import count_events
 from affiliate_site.backoffice.connections.connection_pages import AddConnectionForm
 from affiliate_site.backoffice.connections.snippets import render_connection_snippet
+from affiliate_site.backoffice.conversions.admin import find_outcomes
 from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.ready_made import READY_MADE
 from tests.affiliate_site.backoffice.forms import get_form
@@ -137,8 +139,9 @@ def test_lists_shops_with_their_events(staff_client, shop, click):
     deliver(shop, build_checkout(client_reference_id=click), at=now)
     deliver(shop, build_checkout(1, amount_total="-5"), at=now)
     row = staff_client().get(reverse(LIST)).context["cl"].result_list[0]
-    assert (row.events_today, row.failed) == (2, 1)
-    assert row.last_event.startswith(f"{now:%Y-%m-%d %H:%M}")
+    counts = row.loaded[count_events]
+    assert (counts.today, counts.failed) == (2, 1)
+    assert f"{counts.last_at:%Y-%m-%d %H:%M}" == f"{now:%Y-%m-%d %H:%M}"
 
 
 def test_an_empty_list_offers_to_connect_a_shop(staff_client):
@@ -218,7 +221,7 @@ def test_shows_what_was_refused_by_day_and_reason(staff_client, shop, other_acco
     client = staff_client()
     details = client.get(url_of(shop)).context["details"]
     [section] = [it for it in details.sections if it.title == "Refused requests"]
-    assert [row[1:3] for row in section.rows] == [
+    assert [row[1:3] for row in section.values] == [
         ("The signature did not match the secret", "2"),
         ("The signature was more than five minutes old, or had no time", "1"),
     ]
@@ -408,9 +411,9 @@ def test_a_canceled_refund_is_called_so(staff_client, shop, click):
     assert "Partly refunded" not in page
     assert "Before refunds" not in page
     sections = {it.title: it for it in response.context["details"].sections}
-    assert "Canceled" in sections["Refunds"].rows[0][1]
+    assert "Canceled" in sections["Refunds"].values[0][1]
     rows = client.get(reverse("admin:tracking_conversion_changelist"))
-    assert rows.context["cl"].result_list[0].statuses == ["pending"]
+    assert rows.context["cl"].result_list[0].loaded[find_outcomes].statuses == {"pending"}
     timeline = read(client.get(url_of(conversion.customer)))
     assert "which was canceled" in timeline
 

@@ -91,14 +91,14 @@ def test_leaves_out_rows_with_a_word_as_answered(client, upload, choose):
     page = choose(upload("affiliates", rows), **answers)
     assert "offen is left out, as you have answered." in read(page)
     summary, by_row = page.context["problem_sections"]
-    assert [row[2:] for row in summary.rows] == [("2", "2, 4"), ("1", "3")]
-    assert [row[2] for row in by_row.rows] == ["offen", "ja", "offen"]
+    assert [row[2:] for row in summary.values] == [("2", "2, 4"), ("1", "3")]
+    assert [row[2] for row in by_row.values] == ["offen", "ja", "offen"]
 
 
 def test_shows_the_cells_of_duplicates(client, upload, choose):
     page = choose(upload("affiliates", "E-mail\na@x.example\nA@x.example\n"))
     _, by_row = page.context["problem_sections"]
-    assert by_row.rows == [
+    assert by_row.values == [
         (
             *("3", "E-mail", "A@x.example"),
             "The same affiliate is in row 2: remove one of the rows.",

@@ -95,7 +95,9 @@ def test_keeps_the_other_filters_but_not_the_page(staff_client, rows):
 def test_leads_to_other_lists_without_the_filters_of_this_one(staff_client):
     response = get_changelist(staff_client(), "tracking_enrollment", "q=x")
 
-    links = [tab["link"] for group in response.context["tab_list"][:2] for tab in group["items"]]
+    groups = response.context["tab_list"]
+    others = [it for it in groups if it["models"] != ["tracking.enrollment"]]
+    links = [tab["link"] for group in others for tab in group["items"]]
     assert not any("q=x" in link for link in links)
 
 

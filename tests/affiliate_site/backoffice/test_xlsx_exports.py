@@ -67,7 +67,7 @@ def write_sheet(*values):
                 sheet,
                 line,
                 [value],
-                [exports.Cell("Value", ("value",))],
+                [exports.ExportColumn("Value", ("value",))],
                 xlsx_exports.NumberFormats(book),
             )
     return [line[0] for line in parse_sheet(text.getvalue())]

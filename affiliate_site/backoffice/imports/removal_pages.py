@@ -1,4 +1,4 @@
-"""Undo an import, as long as nothing was built on it."""
+"""Delete a file that is not imported, and undo an import while nothing was built on it."""
 
 import re
 from functools import cached_property
@@ -11,6 +11,7 @@ from affiliate_site.moving.tables.undo import (
     load_rows,
     undo_table_import,
 )
+from tracking.services.table_uploads import lock_table_upload
 
 MAX_OBSTACLES = 3  # named
 EVENT = re.compile(r" \([a-z_.]+\)$")  # the name of an entry in the audit log
@@ -58,3 +59,21 @@ class UndoImportPage(RemovePage):
         if self.obstacles:
             return []
         return [Section("What is removed", facts=count_made(self.row))]
+
+
+class DeleteUploadPage(RemovePage):
+    """Delete a file before its day is over."""
+
+    name = "delete_file"
+    title = button = "Delete"
+    permission = "tracking.change_tableupload"
+    explanation = "The file is deleted. Nothing of it was imported."
+    done_message = "The file was deleted."
+    leads_to_list = True
+
+    @classmethod
+    def is_offered(cls, upload):
+        return upload.table_import_id is None
+
+    def save(self, form, at):
+        lock_table_upload(self.account, self.row).delete()
