@@ -4,12 +4,22 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from django.contrib.postgres.operations import AddConstraintNotValid, ValidateConstraint
+from django.core.management import CommandError
 from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations.base import Operation
+from django.db.migrations.recorder import MigrationRecorder
 from django.db.migrations.state import ProjectState
 from django.db.models import Model
 from django.db.utils import NotSupportedError
+
+# One of the migrations that the initial ones have replaced.
+FORMER_MIGRATION = ("accounts", "0003_reference_people_by_id")
+FORMER_DATABASE = (
+    "it was made before the initial migrations of 0.1.0. Its accounts move over the API: let the"
+    " release that made it serve them, and bring them into a new database with"
+    " `manage.py import_account --from` (docs/upgrading.md, section 5)"
+)
 
 
 class AddIndexConcurrently(migrations.AddIndex):
@@ -134,3 +144,25 @@ class MakeUnlogged(TableOperation):
             f"ALTER TABLE {table} RESET (fillfactor)",
             f"ALTER TABLE {table} SET LOGGED",
         ]
+
+
+class RefuseFormerDatabase(Operation):
+    """Refuse a database that has other migrations, whose tables have the same names."""
+
+    reversible = True
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """Leave the state of the models as it is."""
+
+    def database_forwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        if FORMER_MIGRATION in MigrationRecorder(schema_editor.connection).applied_migrations():
+            raise CommandError(f"This database cannot be migrated: {FORMER_DATABASE}.")
+
+    def database_backwards(self, *args: Any) -> None:
+        """Change nothing."""

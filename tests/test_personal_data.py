@@ -1,16 +1,7 @@
 """Rows that cannot be deleted hold no personal data: docs/reliability.md, section 8."""
 
-from importlib import import_module
-from types import SimpleNamespace
-
 import pytest
-from django.apps import apps
-from django.db import DatabaseError, connection, transaction
 
-from accounts.models.audit_log import AuditLogEntry
-from accounts.models.users import User
-from accounts.services.staff import create_staff_user
-from tests.conftest import NOW
 from tests.program_scenario import ProgramScenario
 
 MARK = "zzperson"
@@ -98,54 +89,3 @@ def test_records_and_calculations_hold_no_address(api, account, scenario):
     texts += account.commissions.values_list("calculation", flat=True)
     assert len(texts) >= 3
     assert [text for text in texts if EMAIL in text.lower()] == []
-
-
-# Entries of the time before
-
-
-def run_migration(name):
-    """Run the data migration of this name of `accounts` within the test."""
-    module = import_module(f"accounts.migrations.{name}")
-    module.replace_names_by_ids(apps, SimpleNamespace(connection=connection))
-
-
-def test_the_migration_replaces_names_in_earlier_entries(account, other_account, scenario):
-    """Earlier entries name staff by addresses and affiliates by IDs made of names."""
-    mina = scenario.mina.affiliate
-    other_mina = ProgramScenario(other_account).mina.affiliate
-    zoe = create_staff_user(account, email=EMAIL, role="owner", password=None, at=NOW)[0]
-    operator = User.objects.create_superuser(email="ops@example.org", password="x")
-    last = AuditLogEntry.objects.order_by("pk").last().pk
-    earlier = [
-        (account, "affiliate:minakessler", f"staff {EMAIL}", {"parent": "minakessler"}),
-        (account, "affiliate:minakessler", f"staff {operator}", {"parent": None}),
-        (account, "account:harbor", "staff gone@example.org", {"user_id": zoe.pk}),
-        (other_account, "affiliate:minakessler", "key aff_live_x", {}),
-        (account, "customer:cu_1", "command prune", {"fields": ["meta_data"]}),
-    ]
-    AuditLogEntry.objects.bulk_create(
-        AuditLogEntry(
-            account=account,
-            kind="affiliate.updated",
-            subject=subject,
-            actor=actor,
-            details=details,
-        )
-        for account, subject, actor, details in earlier
-    )
-    expected = [
-        (f"affiliate:{mina.pk}", f"staff {zoe.pk}", {"parent": mina.pk}),
-        (f"affiliate:{mina.pk}", f"operator {operator.pk}", {"parent": None}),
-        ("account:harbor", "staff", {"user_id": zoe.pk}),
-        (f"affiliate:{other_mina.pk}", "key aff_live_x", {}),
-        ("customer:cu_1", "command prune", {"fields": ["meta_data"]}),
-    ]
-
-    for _ in range(2):  # as after a migration backwards
-        run_migration("0003_reference_people_by_id")
-
-        entries = AuditLogEntry.objects.filter(pk__gt=last).order_by("pk")
-        found = list(entries.values_list("subject", "actor", "details"))
-        assert found == expected
-    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
-        entries.update(actor="nobody")

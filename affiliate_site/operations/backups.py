@@ -23,6 +23,7 @@ from django.conf import settings
 from django.db.migrations.loader import MigrationLoader
 
 from accounts.errors import Conflict, InvalidInput
+from accounts.migration_operations import FORMER_DATABASE, FORMER_MIGRATION
 from affiliate_site.env import BASE_DIR
 
 NAME_PATTERN = "????????T??????Z.sqlite3"
@@ -220,11 +221,13 @@ def ensure_alone(file: Path) -> None:
 
 
 def check_migrations(file: Path) -> None:
-    """Raise InvalidBackup if a newer release has written the file."""
+    """Raise InvalidBackup if this release cannot go on with the file."""
     known = set(MigrationLoader(None).disk_migrations)
     apps = {app for app, _ in known}
     with closing(connect(file, "ro")) as copy:
         applied = set(copy.execute("SELECT app, name FROM django_migrations"))
+    if FORMER_MIGRATION in applied:
+        raise InvalidBackup(file=file, reason=FORMER_DATABASE)
     unknown = sorted(f"{app}.{name}" for app, name in applied - known if app in apps)
     if unknown:
         raise InvalidBackup(

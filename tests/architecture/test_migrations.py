@@ -6,11 +6,18 @@ import pkgutil
 import re
 
 import pytest
+from django.core.management import CommandError
 from django.db import connection, migrations, models
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 from django.db.migrations.state import ModelState, ProjectState
 
-from accounts.migration_operations import AddCheckConcurrently, AddIndexConcurrently
+from accounts.migration_operations import (
+    FORMER_MIGRATION,
+    AddCheckConcurrently,
+    AddIndexConcurrently,
+    RefuseFormerDatabase,
+)
 from accounts.text_parts import IndexTextParts
 from tests.command_line import ROOT
 
@@ -127,10 +134,6 @@ def is_announced(migration):
     )
 
 
-# Of which an older database knows nothing: its accounts move by files.
-NOT_BESIDE_THE_PREVIOUS_RELEASE = "names_in_the_audit_log"
-
-
 def test_previous_release_works_on_the_new_tables():
     """A migration that removes, renames or tightens says since which release the code
     does not need it: `unused_since = "1.2.0"`."""
@@ -139,8 +142,6 @@ def test_previous_release_works_on_the_new_tables():
     for key in loader.graph._generate_plan(loader.graph.leaf_nodes(), at_end=True):
         migration = loader.disk_migrations[key]
         operations = list_breaking_operations(migration, state)
-        if key[1].endswith(NOT_BESIDE_THE_PREVIOUS_RELEASE):
-            continue
         if key[0] in APPS and not migration.initial and not is_announced(migration):
             found[key] = operations
 
@@ -228,3 +229,24 @@ def test_changes_a_table_in_use_on_both_databases(committed_db, operation):
     finally:
         with connection.schema_editor() as editor:
             editor.delete_model(model)
+
+
+def test_refuses_a_database_with_the_former_migrations(db):
+    operation = RefuseFormerDatabase()
+    states = ("accounts", connection.schema_editor(), ProjectState(), ProjectState())
+    operation.database_forwards(*states)
+    MigrationRecorder(connection).record_applied(*FORMER_MIGRATION)
+
+    with pytest.raises(CommandError, match="bring them into a new database"):
+        operation.database_forwards(*states)
+
+
+def test_the_database_is_refused_before_anything_is_changed():
+    """Whatever else a former database lacks comes after the migration that refuses it."""
+    graph = MigrationLoader(None).graph
+    first = next(
+        key
+        for key in graph._generate_plan(graph.leaf_nodes(), at_end=True)
+        if key[0] in APPS and key[1] != "0001_initial"
+    )
+    assert isinstance(graph.nodes[first].operations[0], RefuseFormerDatabase)

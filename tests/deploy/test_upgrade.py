@@ -1,10 +1,9 @@
-"""An upgrade as in docs/upgrading.md, while clients post sales: from the newest commit
-with fewer migrations to this one, back, and forth again."""
+"""An upgrade as in docs/upgrading.md, while clients post sales: from this release to one
+that changes a table in use, back, and forth again."""
 
-import re
 import secrets
+import shutil
 import signal
-import subprocess
 
 import psycopg
 import pytest
@@ -20,51 +19,39 @@ pytestmark = [
     pytest.mark.skipif(connection.vendor != "sqlite", reason="has its own PostgreSQL"),
     pytest.mark.skipif(not BINARIES.is_dir(), reason="PostgreSQL is not installed"),
 ]
-MIGRATIONS = re.compile(r"(accounts|tracking|payouts)/migrations/\d{4}_\w+\.py")
 SALES = 40  # acknowledged in each phase
+# Everything but what an installation adds.
+NO_PART_OF_A_RELEASE = (".*", "staticfiles", "var", "dist", "tests", "benchmarks", "__pycache__")
+MODELS = "tracking/models/conversions.py"
+COLUMN = "    deleted_at = models.DateTimeField(null=True)\n"
+NEW_COLUMN = "    remark = models.TextField(null=True)\n"
+MIGRATION = "tracking/migrations/9999_remark_of_conversions.py"
+NEW_MIGRATION = """
+from django.db import migrations, models
+from accounts.migration_operations import AddIndexConcurrently
 
-
-def git(*arguments):
-    return subprocess.run(  # noqa: S603 - our own command
-        ["git", *arguments],  # noqa: S607
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    ).stdout
-
-
-def list_migrations(commit):
-    names = git("ls-tree", "-r", "--name-only", commit).decode().splitlines()
-    return {name for name in names if MIGRATIONS.fullmatch(name)}
-
-
-def find_previous_release():
-    """Return the newest commit that has no migration but some of the present ones."""
-    present = {
-        f"{path.parent.parent.name}/migrations/{path.name}"
-        for path in ROOT.glob("*/migrations/0*.py")
-    }
-    for commit in git("rev-list", "--first-parent", "HEAD").decode().split():
-        if list_migrations(commit) < present:
-            return commit
-    return None
+class Migration(migrations.Migration):
+    atomic = False
+    dependencies = [("tracking", "{last}")]
+    operations = [
+        migrations.AddField("conversion", "remark", models.TextField(null=True)),
+        AddIndexConcurrently(
+            "conversion", models.Index(fields=["account", "remark"], name="by_remark")
+        ),
+    ]
+"""
 
 
 @pytest.fixture(scope="module")
-def previous(tmp_path_factory):
-    """The directory of the previous release."""
-    try:
-        commit = find_previous_release()
-    except (OSError, subprocess.CalledProcessError):
-        commit = None
-    if commit is None:
-        pytest.skip("the history of git has no commit with fewer migrations")
-    directory = tmp_path_factory.mktemp("previous")
-    subprocess.run(  # noqa: S603 - our own command
-        ["tar", "-x", "-C", str(directory)],  # noqa: S607
-        input=git("archive", commit),
-        check=True,
-    )
+def next_release(tmp_path_factory):
+    """The directory of a release that stores a column and has an index more."""
+    directory = tmp_path_factory.mktemp("next") / "release"
+    shutil.copytree(ROOT, directory, ignore=shutil.ignore_patterns(*NO_PART_OF_A_RELEASE))
+    models = (directory / MODELS).read_text()
+    assert models.count(COLUMN) == 1
+    (directory / MODELS).write_text(models.replace(COLUMN, f"{NEW_COLUMN}{COLUMN}"))
+    last = max(path.stem for path in (directory / MIGRATION).parent.glob("0*.py"))
+    (directory / MIGRATION).write_text(NEW_MIGRATION.format(last=last))
     return directory
 
 
@@ -82,29 +69,28 @@ def environment():
     signal.signal(signal.SIGTERM, handler)
 
 
-def test_upgrade_loses_and_refuses_nothing(environment, previous):
-    manage(environment, "migrate", "--verbosity=0", directory=previous)
-    manage(environment, "collectstatic", "--noinput", directory=previous)
-    manage(environment, "create_account", "acme", "--name=Acme", directory=previous)
+def test_upgrade_loses_and_refuses_nothing(environment, next_release):
+    manage(environment, "migrate", "--verbosity=0")
+    manage(environment, "collectstatic", "--noinput", directory=next_release)
+    manage(environment, "create_account", "acme", "--name=Acme")
     manage(
         *(environment, "create_program", "acme", "spring", "--title=Spring"),
         *("--currency=EUR", "--auto-approve-commissions"),
-        directory=previous,
     )
-    key = manage(*(environment, "create_api_key", "acme", "--role=owner"), directory=previous)
+    key = manage(*(environment, "create_api_key", "acme", "--role=owner"))
     before = list_applied_migrations(environment)
     host = Host(environment)
     try:
-        host.start(previous)
+        host.start()
 
         def post(path, body):
             return send(host.port, "POST", path, body, key=key)
 
         with SalesLoad(post, enroll_affiliate(post)) as load:
             load.wait_for(SALES)
-            manage(environment, "migrate", "--verbosity=0")
-            load.wait_for(SALES)  # the previous code on the new tables
-            for directory in (ROOT, previous, ROOT):  # forth, back, and forth
+            manage(environment, "migrate", "--verbosity=0", directory=next_release)
+            load.wait_for(SALES)  # the present code on the new tables
+            for directory in (next_release, ROOT, next_release):  # forth, back, and forth
                 host.stop()
                 host.start(directory)
                 load.wait_for(SALES)

@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from accounts.errors import DomainError
+from accounts.migration_operations import FORMER_MIGRATION
 from affiliate_site.management.commands import backup
 from affiliate_site.operations import backups
 from affiliate_site.operations.backups import (
@@ -154,6 +155,13 @@ def test_refuses_files_that_are_no_complete_backup(database, tmp_path, no_ledger
             "INSERT INTO django_migrations (app, name, applied)"
             " VALUES ('tracking', '9000_later', '2030-01-01')"
         )
+    former = tmp_path / "former.sqlite3"
+    former.write_bytes(good.read_bytes())
+    with closing(sqlite3.connect(former)) as connection, connection:
+        connection.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES (?, ?, '2026-11-22')",
+            FORMER_MIGRATION,
+        )
     text = tmp_path / "text"
     text.write_text("a text")
     expected = {
@@ -161,6 +169,7 @@ def test_refuses_files_that_are_no_complete_backup(database, tmp_path, no_ledger
         cut_off: "",
         other: "no such table",
         newer: r"a newer release has written it \(tracking.9000_later\)",
+        former: "it was made before the initial migrations",
         text: "not a database",
         tmp_path / "missing": "no such file",
     }

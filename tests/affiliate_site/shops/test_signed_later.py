@@ -1,10 +1,8 @@
 """What a shop said without a signature stays a claim, also when it signs later."""
 
 import json
-from importlib import import_module
 
 import pytest
-from django.apps import apps
 
 from affiliate_site.shops.base import parse_body
 from affiliate_site.shops.kinds import SHOPS
@@ -20,7 +18,6 @@ from tests.program_scenario import CONVERSION_CREATED_AT as AT
 from tests.shop_inbox import list_sales
 from tests.tracking.services.test_shop_mappings import MAPPING
 from tracking.claims import ClaimStatus
-from tracking.models.shops import ShopCustomer, ShopOrder
 from tracking.services.inbox import process_again, store_event
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -144,29 +141,3 @@ def test_a_claim_refers_no_customer_of_signed_sales(connection, click):
     (sale,) = list_sales(connection.account)[:1]
     assert sale[0] in ("1002", "1003")
     assert "claimed" not in connection.account.shop_customers.get().facts["referral"]
-
-
-def test_marks_what_earlier_releases_have_stored(connection, scenario, click):
-    deliver(connection, build_sale(ref=click))
-    signed = connect(scenario)
-    deliver(signed, build_sale(order="1002", ref=click))
-    claims = connection.account.shop_events.filter(connection=connection)
-    facts = list(ShopOrder.objects.order_by("pk").values_list("facts", flat=True))
-    assert connection.account.shop_events.filter(is_claim=True).get() == claims.get()
-    claims.update(is_claim=False)
-    for model in (ShopOrder, ShopCustomer):
-        for row in model.objects.filter(connection=connection):
-            row.update_row(facts=unmark(row.facts))
-
-    migration = import_module("tracking.migrations.0064_mark_claimed_facts")
-    migration.mark_facts(apps, None)
-
-    assert connection.account.shop_events.filter(is_claim=True).get() == claims.get()
-    orders = ShopOrder.objects.order_by("pk")
-    assert list(orders.values_list("facts", flat=True)) == facts
-
-
-def unmark(facts):
-    if isinstance(facts.get("at"), str):
-        return {name: it for name, it in facts.items() if name != "claimed"}
-    return {name: unmark(each) for name, each in facts.items()}

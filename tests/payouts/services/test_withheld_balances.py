@@ -1,13 +1,10 @@
 """A balance that staff take out of a draft is withheld until they lift that."""
 
 from datetime import timedelta
-from importlib import import_module
 
 import pytest
-from django.apps import apps
 
 from accounts.actor import use_actor
-from accounts.services.changes import log_event
 from payouts.errors import BalanceNotWithheld, PayoutRunChanged, PayoutRunEmpty
 from payouts.services.erasure import erase_person
 from payouts.services.payout_runs import (
@@ -32,7 +29,6 @@ DAY = timedelta(days=1)
 AT = CONVERSION_CREATED_AT + 3 * DAY
 MINA_EUR, MINA_USD = ("minakessler", "EUR"), ("minakessler", "USD")
 ODETTE_EUR = ("odettevarga", "EUR")
-migration = import_module("payouts.migrations.0031_withhold_who_was_taken_out")
 
 
 @pytest.fixture(scope="module")
@@ -302,28 +298,3 @@ def test_ignores_other_accounts(scenario, other_account):
     with assert_unchanged(other_account), pytest.raises(BalanceNotWithheld):
         lift(account)
     assert len(list_withheld(other_account)) == 1
-
-
-def test_the_migration_withholds_who_is_out_of_a_draft(scenario):
-    account = scenario.account
-    first, last, discarded = draft(account), draft(account), draft(account)
-    with use_actor("staff 3"):
-        withhold(first, reason="An older one")
-    with use_actor("staff 4"):
-        withhold(last, reason="The newest one")
-        earlier = {"affiliate_id": scenario.mina.affiliate.pk}  # as the log was then
-        log_event(account, "payout_run.taken_out", last, at=AT, **earlier)
-    account.withheld_balances.all().delete()
-    # What was taken out before it was left out by a rule; without an entry in the log.
-    find_line(last, ODETTE_EUR).update_row(state="left_out", reason="on_hold", note="Wait")
-    discarded.update_row(state="discarded")
-    find_line(discarded, MINA_USD).update_row(state="taken_out", note="Of no draft")
-
-    migration.withhold_balances(apps, None)
-    migration.withhold_balances(apps, None)
-
-    rows = {row.currency + row.reason: row for row in account.withheld_balances.all()}
-    assert rows.keys() == {"EURThe newest one", "EURWait"}
-    row, other = rows["EURThe newest one"], rows["EURWait"]
-    assert (row.affiliate, row.created_by) == (scenario.mina.affiliate, "staff 4")
-    assert (row.created_at, other.created_by) == (AT, last.created_by)

@@ -1,9 +1,6 @@
 """Affiliates are found by any part of their texts."""
 
-from importlib import import_module
-
 import pytest
-from django.apps import apps
 
 from tests.conftest import NOW
 from tests.program_scenario import SECRET, ProgramScenario
@@ -146,19 +143,3 @@ def test_says_what_a_list_does_not_show(hana, account, scenario):
     assert list_hidden_matches([mina], enrollments, "mina kess") == {
         mina.pk: [f"coupon {scenario.mina.coupon}"]
     }
-
-
-def test_migration_stores_what_existing_affiliates_are_found_by(
-    account, other_account, hana, scenario, find
-):
-    stored = set(account.search_suffixes.values_list("affiliate", "suffix"))
-    account.search_suffixes.all().delete()
-    migration = import_module("tracking.migrations.0008_suffixes_of_affiliates")
-
-    for _ in range(2):
-        migration.store_suffixes(apps, None)
-
-    rows = account.search_suffixes.values_list("affiliate", "suffix")
-    assert sorted(rows) == sorted(stored)
-    assert find("bodo") == [hana.slug]
-    assert find(scenario.mina.code) == [scenario.mina.slug]
