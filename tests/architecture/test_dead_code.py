@@ -17,6 +17,7 @@ CALLED_BY_NAME = {
     "ApiFieldExtension": "the same",
     "InputSerializerExtension": "the same",
     "reload": "the tests call it",
+    "AddCheckConcurrently": "migrations of later releases call it",
     "run_command_line": "manage.py calls it",
     "is_staff": "Django's admin reads it",
     "has_module_perms": "the same",

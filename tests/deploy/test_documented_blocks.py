@@ -44,7 +44,7 @@ def find_block(document, beginning):
     text = (ROOT / "docs" / document).read_text()
     found = [
         block
-        for block in re.findall(r"```sh\n(.*?)```|\n\n((?:    .+\n)+)", text, re.DOTALL)
+        for block in re.findall(r"```sh\n(.*?)```|\n\n((?:    [^\n]+\n)+)", text, re.DOTALL)
         if (block[0] or block[1]).strip().startswith(beginning)
     ]
     ((fenced, indented),) = found

@@ -212,7 +212,7 @@ def test_says_that_more_rows_match(owner_client, scenario, monkeypatch):
 
 
 @pytest.mark.engine_independent
-def test_a_search_takes_at_most_15_statements(owner_client, scenario, capture_queries, subtests):
+def test_a_search_takes_at_most_16_statements(owner_client, scenario, capture_queries, subtests):
     scenario.create_conversion("10", external_id="mina-1")
     owner_client.get("/admin/")  # stores the statistics of past days
 
@@ -220,7 +220,7 @@ def test_a_search_takes_at_most_15_statements(owner_client, scenario, capture_qu
         if page.search_fields:
             with subtests.test(model=model._meta.label), capture_queries() as executed:
                 search_ids(owner_client, str(model._meta).replace(".", "_"), "mina")
-            assert len(executed) <= 15
+            assert len(executed) <= 16  # in the log also those of an order and its commissions
 
 
 def test_finds_nothing_of_another_account(owner_client, scenario, other_account):

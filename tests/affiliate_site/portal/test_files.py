@@ -103,7 +103,7 @@ def test_recruits_as_the_account_shows_them(mina, account, portal, scenario, wit
     for name in ("Eve", "=Nils"):
         child = scenario.create_enrolled_affiliate(name, "Zz-Berg")
         scenario.add_child(child, scenario.mina)
-    expected = [["First name", "Sales"], ["'=Nils", "0"], ["Eve", "0"]]
+    expected = [["First name", "Sales of all time"], ["'=Nils", "0"], ["Eve", "0"]]
     if not with_sales:
         expected = [row[:1] for row in expected]
     assert read_rows(mina, f"{portal}recruits/?file=recruits") == expected

@@ -125,7 +125,7 @@ def test_odd_values_are_no_error_of_ours(scenario, connection):
             odd = change(body, place, ODD_VALUES[value])
             with transaction.atomic():
                 result = process(connection, f"{number}-odd", topic, odd)
-                if FAULT in " ".join(result):
+                if FAULT in " ".join(map(str, result)):
                     faults.add((topic, place, str(ODD_VALUES[value])[:20]))
                 transaction.set_rollback(True)
         process(connection, f"{number}", topic, body)
