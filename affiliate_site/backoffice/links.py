@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from django.http import Http404, HttpResponse
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.http import content_disposition_header
 
 from affiliate_site import qr_codes
+from affiliate_site.downloads import send_file
 from affiliate_site.links import build_asset_link
 from affiliate_site.qr_codes import QrStyle
 from tracking.referral_links import build_referral_link
@@ -74,11 +74,5 @@ def get_qr_code_response(row, kind: str, style: QrStyle) -> HttpResponse:
     for link in build_links(row, style):
         if link.kind == kind and qr_codes.is_encodable(link.url):
             name = f"{row['program__slug']}-{row['affiliate__slug']}-{kind}.svg"
-            response = HttpResponse(
-                qr_codes.render_svg_file(link.url, style), content_type="image/svg+xml"
-            )
-            response["Content-Disposition"] = content_disposition_header(
-                as_attachment=True, filename=name
-            )
-            return response
+            return send_file(qr_codes.render_svg_file(link.url, style), name)
     raise Http404

@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 from accounts.exact_json import serialize_exact_json
 from accounts.services.notifications import can_send_mail
 from affiliate_site import http_errors
+from affiliate_site.downloads import send_file
 from affiliate_site.portal.access import build_url, end_session, portal_page, show
 from affiliate_site.portal.confirmations import ConfirmedForm, run_confirmed, show_form
-from affiliate_site.portal.files import send_file
 from affiliate_site.portal.formats import format_money, long_day
 from affiliate_site.portal.languages import remember_language
 from affiliate_site.privacy.person_export import export_own_data
@@ -38,7 +38,7 @@ def own_data(request):
         if not status:
             content = serialize_exact_json(found[0])
             name = f"my-data-{request.affiliate.slug}.json"
-            return send_file(content, name, "application/json")
+            return send_file(content, name)
     text = _(
         "The file has what {account} keeps about you: profile, payout methods, sales,"
         " payments, documents and mails. It is a JSON file, which programs can read."

@@ -4,12 +4,11 @@ from collections import defaultdict
 from typing import Any
 from urllib.parse import urljoin
 
-from django.http import HttpResponse
 from django.utils import timezone
-from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 
 from affiliate_site import http_errors, qr_codes
+from affiliate_site.downloads import send_file
 from affiliate_site.portal.access import build_url, portal_page, show
 from affiliate_site.portal.code_pages import can_choose_code
 from affiliate_site.portal.forms import DeepLinkForm
@@ -111,10 +110,5 @@ def qr_code(request):
     if link is None or not qr_codes.is_encodable(link.url):
         return http_errors.not_found(request)
     style = qr_codes.get_link_style(affiliate.account)
-    response: Any = HttpResponse(
-        qr_codes.render_svg_file(link.url, style), content_type="image/svg+xml"
-    )
-    response["Content-Disposition"] = content_disposition_header(
-        as_attachment="download" in query, filename=f"{slug}.svg"
-    )
-    return response
+    content = qr_codes.render_svg_file(link.url, style)
+    return send_file(content, f"{slug}.svg", as_attachment="download" in query)

@@ -15,6 +15,7 @@ from accounts.days import A_DAY
 from affiliate_site import http_errors
 from affiliate_site.columns import Column
 from affiliate_site.document_files import render_document
+from affiliate_site.downloads import send_file
 from affiliate_site.pdf import find_weasyprint
 from affiliate_site.portal.access import (
     build_url,
@@ -23,7 +24,6 @@ from affiliate_site.portal.access import (
     translate_error,
 )
 from affiliate_site.portal.balances import describe_balances
-from affiliate_site.portal.files import send_file
 from affiliate_site.portal.formats import format_money, long_day
 from affiliate_site.portal.forms import PeriodForm
 from affiliate_site.portal.payout_method_pages import (
@@ -31,7 +31,6 @@ from affiliate_site.portal.payout_method_pages import (
     list_new_methods,
 )
 from affiliate_site.portal.statement_files import (
-    CONTENT_TYPES,
     MOVEMENTS,
     find_reference,
     get_file_name,
@@ -187,7 +186,7 @@ def document(request, document: int):
         content = render_document(found)
     except Unprintable as error:
         return refuse_unprintable(request, error)
-    return send_file(content, f"{found}.pdf", CONTENT_TYPES["pdf"])
+    return send_file(content, f"{found}.pdf")
 
 
 @portal_page()
@@ -212,11 +211,7 @@ def statement(request):
                     content = render(found, file_format, request.portal.order_ids)
                 except Unprintable as error:
                     return refuse_unprintable(request, error)
-                return send_file(
-                    content,
-                    f"{get_file_name(found)}.{file_format}",
-                    CONTENT_TYPES[file_format],
-                )
+                return send_file(content, f"{get_file_name(found)}.{file_format}")
             currencies = [build_statement(request, each) for each in found.currencies]
             files = [
                 (name.upper(), f"?{urlencode({**form.cleaned_data, 'format': name})}")

@@ -20,7 +20,6 @@ from payouts.services.statements import (
     StatementLine,
 )
 
-CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "pdf": "application/pdf"}
 MOVEMENTS = {
     MovementKind.COMMISSION: gettext_lazy("Commission"),
     MovementKind.LEVEL: gettext_lazy("Commission from a recruited affiliate"),

@@ -15,6 +15,7 @@ from django.utils.translation import get_language, override
 
 from affiliate_site.cells import BYTE_ORDER_MARK
 from affiliate_site.columns import Column, OfRow, SumsSource, Table
+from affiliate_site.downloads import stream_file
 from affiliate_site.portal.formats import choose_csv_format, format_money, format_number
 
 FILE_PART = 500  # rows that are read at once
@@ -69,11 +70,7 @@ def download_rows(
 ) -> StreamingHttpResponse:
     """A CSV file, streamed."""
     lines = chain([[str(title) for title in titles]], rows)
-    return StreamingHttpResponse(
-        chain([BYTE_ORDER_MARK], map(choose_csv_format(), lines)),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}.csv"'},
-    )
+    return stream_file(chain([BYTE_ORDER_MARK], map(choose_csv_format(), lines)), f"{name}.csv")
 
 
 def download_all(

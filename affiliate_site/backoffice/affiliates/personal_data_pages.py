@@ -1,10 +1,9 @@
 """Pages that export and erase the personal data of a person, for owners."""
 
-from django.http import HttpResponse
-
 from accounts.exact_json import serialize_exact_json
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_totals
+from affiliate_site.downloads import send_file
 from affiliate_site.privacy.person_export import export_person
 from payouts.services.erasure import erase_person
 from payouts.services.payables import get_payable_balances
@@ -71,11 +70,7 @@ class ExportPersonPage(PersonalDataPage):
     def respond(self, form, result):
         """Send the file."""
         name = f"personal-data-{self.identifier}.json"
-        return HttpResponse(
-            serialize_exact_json(result),
-            content_type="application/json",
-            headers={"Content-Disposition": f'attachment; filename="{name}"'},
-        )
+        return send_file(serialize_exact_json(result), name)
 
 
 class ErasePersonPage(PersonalDataPage):

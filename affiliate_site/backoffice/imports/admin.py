@@ -12,11 +12,7 @@ from affiliate_site.backoffice.imports.columns_page import ColumnsPage
 from affiliate_site.backoffice.imports.details import LEFT_OUT, get_import_details
 from affiliate_site.backoffice.imports.invite_page import InviteImportedPage
 from affiliate_site.backoffice.imports.removal_pages import DeleteUploadPage, UndoImportPage
-from affiliate_site.backoffice.imports.upload_page import (
-    NOT_STORED_FILE,
-    UploadTablePage,
-    build_csv_response,
-)
+from affiliate_site.backoffice.imports.upload_page import NOT_STORED_FILE, UploadTablePage
 from affiliate_site.backoffice.navigation import MenuEntry, SubList
 from affiliate_site.backoffice.object_pages import (
     Details,
@@ -26,6 +22,7 @@ from affiliate_site.backoffice.object_pages import (
 )
 from affiliate_site.backoffice.theme import reverse_changelist
 from affiliate_site.columns import Column
+from affiliate_site.downloads import send_file
 from affiliate_site.moving.tables.kinds import KINDS
 from tracking.models.imports import TableImport, TableUpload
 from tracking.services.table_uploads import find_left_out
@@ -83,8 +80,7 @@ class TableImportAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         data = table_import and find_left_out(table_import)
         if data is None:
             raise Http404
-        name = NOT_STORED_FILE.format(table_import)
-        return build_csv_response(data.decode(), name)
+        return send_file(data, NOT_STORED_FILE.format(table_import))
 
 
 @admin.register(TableUpload)

@@ -23,14 +23,12 @@ from affiliate_site.backoffice.formatters import (
     format_totals,
 )
 from affiliate_site.backoffice.imports.columns_page import format_cell
-from affiliate_site.backoffice.imports.upload_page import (
-    NOT_STORED_FILE,
-    build_csv_response,
-)
+from affiliate_site.backoffice.imports.upload_page import NOT_STORED_FILE
 from affiliate_site.backoffice.object_pages import RowPage, Section
 from affiliate_site.backoffice.theme import get_object_url
 from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
 from affiliate_site.columns import Column
+from affiliate_site.downloads import send_file
 from affiliate_site.moving.tables.files import Cell
 from affiliate_site.moving.tables.importing import TableImporter, TableReport
 from affiliate_site.moving.tables.kinds import ImportColumn
@@ -124,7 +122,7 @@ class CheckPage(FormPage):
             return redirect("admin:tracking_tableupload_columns", self.row.pk)
         if "problems" in request.GET:
             text = build_problem_table(self.importer, self.report)
-            return build_csv_response(text, NOT_STORED_FILE.format(self.row.pk))
+            return send_file(text, NOT_STORED_FILE.format(self.row.pk))
         return super().get(request, *args, **kwargs)
 
     def perform(self, form, at):

@@ -15,6 +15,7 @@ from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, Section
 from affiliate_site.columns import list_places
+from affiliate_site.downloads import send_file
 from affiliate_site.moving.tables.kinds import KINDS
 from affiliate_site.moving.tables.limited import (
     PAGE_LIMITS,
@@ -149,13 +150,4 @@ def template_view(request, kind: str) -> HttpResponse:
         raise PermissionDenied
     if kind not in KINDS:
         raise Http404
-    return build_csv_response(build_template(request.user.account, KINDS[kind]), f"{kind}.csv")
-
-
-def build_csv_response(text: str, file_name: str) -> HttpResponse:
-    """A CSV file to download."""
-    return HttpResponse(
-        text,
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{file_name}"'},
-    )
+    return send_file(build_template(request.user.account, KINDS[kind]), f"{kind}.csv")

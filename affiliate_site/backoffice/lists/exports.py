@@ -18,6 +18,7 @@ from accounts.db_compat import without_statement_timeout
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
 from affiliate_site.columns import AmountSource, Column, SumsSource, load_columns
+from affiliate_site.downloads import stream_file
 from tracking.money import ZERO
 
 CHUNK_SIZE = 1000  # rows
@@ -43,16 +44,8 @@ def export_csv(model_admin, request) -> StreamingHttpResponse:
     cells, rows, name = prepare_export(model_admin, request)
     chunks = iterate_chunks(request, cells, rows)
     titles = format_csv_line(cell.title for cell in cells)
-    return StreamingHttpResponse(
-        chain(
-            [BYTE_ORDER_MARK, titles],
-            ("".join(map(format_csv_line, split_by_currency(cells, chunk))) for chunk in chunks),
-        ),
-        content_type="text/csv; charset=utf-8",
-        headers={
-            "Content-Disposition": f'attachment; filename="{name}.csv"',
-        },
-    )
+    lines = ("".join(map(format_csv_line, split_by_currency(cells, chunk))) for chunk in chunks)
+    return stream_file(chain([BYTE_ORDER_MARK, titles], lines), f"{name}.csv")
 
 
 def prepare_export(model_admin, request):

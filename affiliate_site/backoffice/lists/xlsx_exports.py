@@ -29,9 +29,9 @@ from affiliate_site.backoffice.lists.exports import (
 )
 from affiliate_site.cells import format_cell
 from affiliate_site.columns import Column
+from affiliate_site.downloads import CONTENT_TYPES
 from tracking.money import get_exponent
 
-XLSX_CONTENT_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 MAX_ROWS = 10_000  # a file is complete before its first byte is sent
 MAX_CELL_LENGTH = 32_767  # UTF-16 code units
 MAX_SHEET_NAME_LENGTH = 31  # characters
@@ -65,7 +65,7 @@ def export_xlsx(model_admin, request):
         file,
         as_attachment=True,
         filename=f"{name}.xlsx",
-        content_type=XLSX_CONTENT_TYPE,
+        content_type=CONTENT_TYPES["xlsx"],
     )
 
 

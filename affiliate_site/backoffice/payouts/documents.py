@@ -5,7 +5,7 @@ from functools import partial
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpResponse
+from django.http import Http404
 from django.urls import path, reverse
 from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
@@ -42,6 +42,7 @@ from affiliate_site.document_files import (
     list_party_lines,
     render_document,
 )
+from affiliate_site.downloads import send_file
 from affiliate_site.http_errors import error_response
 from affiliate_site.pdf import find_weasyprint
 from payouts.errors import Unprintable
@@ -70,11 +71,7 @@ def document_pdf_view(model_admin, request, object_id: int):
         content = render_document(document)
     except Unprintable as error:
         return error_response(request, 503, f"{error}.")
-    return HttpResponse(
-        content,
-        content_type="application/pdf",
-        headers={"Content-Disposition": f'attachment; filename="{document}.pdf"'},
-    )
+    return send_file(content, f"{document}.pdf")
 
 
 @admin.register(Document)

@@ -16,7 +16,6 @@ from affiliate_site.backoffice.lists.exports import (
     iterate_chunks_of_ids,
 )
 from affiliate_site.backoffice.payouts.report_pages import (
-    CONTENT_TYPES,
     REPORT_TITLES,
     PeriodForm,
     build_period_form,
@@ -24,6 +23,7 @@ from affiliate_site.backoffice.payouts.report_pages import (
     render_report,
 )
 from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
+from affiliate_site.downloads import stream_file
 from payouts.models.ledger import TransferType
 from payouts.services.bookkeeping import list_entries
 
@@ -98,13 +98,8 @@ def export_entries(account: Account, start, end, columns) -> StreamingHttpRespon
         )
         for ids in iterate_chunks_of_ids(rows)
     )
-    return StreamingHttpResponse(
-        chain([BYTE_ORDER_MARK, titles], chunks),
-        content_type=CONTENT_TYPES["csv"],
-        headers={
-            "Content-Disposition": (f'attachment; filename="double-entry-{start}-to-{end}.csv"')
-        },
-    )
+    parts = chain([BYTE_ORDER_MARK, titles], chunks)
+    return stream_file(parts, f"double-entry-{start}-to-{end}.csv")
 
 
 def read_lines(account: Account, rows, ids: list[int]) -> Iterator[dict]:

@@ -5,7 +5,6 @@ from operator import itemgetter
 from typing import Any
 
 from django import forms
-from django.http import HttpResponse
 from django.middleware.csrf import get_token
 from django.urls import reverse
 from django.utils.html import format_html
@@ -14,10 +13,10 @@ from django.utils.text import capfirst
 from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import count_noun, format_datetime, format_money
 from affiliate_site.backoffice.forms import ServiceForm
-from affiliate_site.backoffice.lists.xlsx_exports import XLSX_CONTENT_TYPE
 from affiliate_site.backoffice.object_pages import Section, link_to
 from affiliate_site.backoffice.payouts.payout_texts import DETAIL_LABELS
 from affiliate_site.columns import Column
+from affiliate_site.downloads import send_file
 from affiliate_site.payout_files.writing import (
     CSV_COLUMNS,
     FILE_COLUMNS,
@@ -33,11 +32,6 @@ from payouts.services.payout_runs import record_export
 from payouts.services.payout_settings import get_payer
 
 MAX_LISTED_NAMES = 200
-CONTENT_TYPES = {
-    "csv": "text/csv; charset=utf-8",
-    "xlsx": XLSX_CONTENT_TYPE,
-    "xml": "application/xml",
-}
 LISTS = {"csv": write_csv, "xlsx": write_xlsx}  # of all payments, with a column picker
 LIST_LABELS = {"csv": "All payments as CSV", "xlsx": "All payments for Excel"}
 # Within the form of the page, which a browser lets no other form into.
@@ -224,8 +218,4 @@ class DownloadFilesPage(FormPage):
     def respond(self, form, result):
         """The file itself; the page stays."""
         name, content = result
-        return HttpResponse(
-            content,
-            content_type=CONTENT_TYPES[name.rpartition(".")[2]],
-            headers={"Content-Disposition": f'attachment; filename="{name}"'},
-        )
+        return send_file(content, name)

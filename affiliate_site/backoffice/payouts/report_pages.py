@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpResponse
+from django.http import Http404
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -14,7 +14,6 @@ from django.utils.http import urlencode
 
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.formatters import format_money, format_person
-from affiliate_site.backoffice.lists.xlsx_exports import XLSX_CONTENT_TYPE
 from affiliate_site.backoffice.object_pages import Section
 from affiliate_site.backoffice.payouts.statement_files import (
     RENDERERS,
@@ -23,6 +22,7 @@ from affiliate_site.backoffice.payouts.statement_files import (
     list_formats,
 )
 from affiliate_site.columns import Column, list_places
+from affiliate_site.downloads import send_file
 from affiliate_site.http_errors import error_response
 from payouts.errors import Unprintable
 from payouts.services.bookkeeping import (
@@ -34,11 +34,6 @@ from payouts.services.bookkeeping import (
 from payouts.services.statements import FIRST_DAY, LAST_DAY, get_statement
 from tracking.money import ZERO
 
-CONTENT_TYPES = {
-    "csv": "text/csv; charset=utf-8",
-    "xlsx": XLSX_CONTENT_TYPE,
-    "pdf": "application/pdf",
-}
 REPORT_TITLES = {  # of bookkeeping, by the names of their URLs
     "trial_balance": "Trial balance",
     "closing": "Closing of a period",
@@ -126,11 +121,7 @@ def statement_view(model_admin, request, object_id: int):
             content = RENDERERS[file_format](statement)
         except Unprintable as error:
             return error_response(request, 503, f"{error}.")
-        return HttpResponse(
-            content,
-            content_type=CONTENT_TYPES[file_format],
-            headers={"Content-Disposition": f'attachment; filename="{name}"'},
-        )
+        return send_file(content, name)
     return render_report(
         model_admin,
         request,

@@ -22,6 +22,7 @@ from affiliate_site.backoffice.payouts.statement_files import (
     get_file_name,
     list_formats,
 )
+from affiliate_site.downloads import stream_file
 from payouts.errors import Unprintable
 from payouts.models.runs import LEFT_OUT_STATES, PayoutRun
 from payouts.services.statements import Statement, get_statement
@@ -71,15 +72,10 @@ def download_statements(
     run: PayoutRun, *, start: date, end: date, format: str
 ) -> StreamingHttpResponse:
     """The ZIP file; statements are made while it is sent, one after the other."""
-    name = f"statements-{run}-{start}-to-{end}.zip"
-    return StreamingHttpResponse(
-        iterate_zip(iterate_statements(run, start, end), format),
-        content_type="application/zip",
-        headers={
-            "Content-Disposition": f'attachment; filename="{name}"',
-            "X-File-Count": str(filter_affiliates(run).count()),  # for the progress
-        },
-    )
+    parts = iterate_zip(iterate_statements(run, start, end), format)
+    response = stream_file(parts, f"statements-{run}-{start}-to-{end}.zip")
+    response["X-File-Count"] = str(filter_affiliates(run).count())  # for the progress
+    return response
 
 
 def filter_affiliates(run: PayoutRun) -> QuerySet[Affiliate]:

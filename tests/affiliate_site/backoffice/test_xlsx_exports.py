@@ -17,6 +17,7 @@ from django.utils.html import format_html
 from accounts.models.api_keys import Role
 from affiliate_site.backoffice.lists import exports, xlsx_exports
 from affiliate_site.cells import format_cell
+from affiliate_site.downloads import CONTENT_TYPES
 from tests.affiliate_site.backoffice.test_exports import export_csv
 from tests.program_scenario import CONVERSION_CREATED_AT
 
@@ -53,7 +54,7 @@ def unescape_text(cell):
 def download_sheet(client, page, **filters):
     response = client.get(get_export_url(page), filters)
     assert response.status_code == 200
-    assert response["Content-Type"] == xlsx_exports.XLSX_CONTENT_TYPE
+    assert response["Content-Type"] == CONTENT_TYPES["xlsx"]
     return parse_sheet(b"".join(response.streaming_content))
 
 
