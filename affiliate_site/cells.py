@@ -5,7 +5,7 @@ section 9.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
 from html import unescape
@@ -132,6 +132,23 @@ def format_csv_line(values: Iterable) -> str:
 def format_semicolon_line(values: Iterable) -> str:
     """A line of a CSV file for spreadsheets in languages with a decimal comma."""
     return ";".join(map(_format_semicolon_cell, values)) + "\r\n"
+
+
+def iterate_csv(
+    chunks: Iterable[Iterable[Iterable]],
+    format_line: Callable[[Iterable], str] = format_csv_line,
+) -> Iterator[str]:
+    """A CSV file that people open, from chunks of lines."""
+    yield BYTE_ORDER_MARK
+    for lines in chunks:
+        yield "".join(map(format_line, lines))
+
+
+def render_csv(
+    lines: Iterable[Iterable], format_line: Callable[[Iterable], str] = format_csv_line
+) -> str:
+    """The same, as a whole."""
+    return "".join(iterate_csv([lines], format_line))
 
 
 def _format_semicolon_cell(value) -> str:

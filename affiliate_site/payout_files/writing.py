@@ -9,12 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from io import BytesIO
 
 from django.db import transaction
 
 from accounts.exact_json import format_decimal
-from affiliate_site.backoffice.lists.xlsx_exports import write_workbook
 from affiliate_site.cells import format_csv_line, is_kept_in_csv
 from affiliate_site.columns import list_places
 from affiliate_site.payout_files.sepa import (
@@ -23,6 +21,7 @@ from affiliate_site.payout_files.sepa import (
     write_pain001,
     write_receiver_name,
 )
+from affiliate_site.workbooks import render_workbook
 from payouts.errors import PayoutRunNotConfirmed
 from payouts.models.payments import PayoutMethodKind
 from payouts.models.runs import (
@@ -377,9 +376,7 @@ def write_xlsx(
         [line.net_amount if it == "amount" else CSV_COLUMNS[it](line) for it in columns]
         for line in lines
     )
-    file = BytesIO()
-    write_workbook(file, run.public_id, list_places(*columns), rows, created_at=run.confirmed_at)
-    return file.getvalue()
+    return render_workbook(run.public_id, list_places(*columns), rows, run.confirmed_at)
 
 
 def add_tax_column(lines: Sequence[PayoutLine], columns: Sequence[str]) -> Sequence[str]:

@@ -14,7 +14,7 @@ from affiliate_site.portal.code_pages import can_choose_code
 from affiliate_site.portal.forms import DeepLinkForm
 from affiliate_site.portal.own_links import build_links, get_host, select_programs
 from affiliate_site.portal.programs import list_offers
-from affiliate_site.portal.tables import build_query, download_rows
+from affiliate_site.portal.tables import build_query, download_chunks
 from tracking.services.clicks import SUB_ID_PATTERN
 
 
@@ -56,7 +56,7 @@ def links(request):
         titles = (_("Program"), _("Kind"), _("Link or coupon"))
         day = account.get_day(timezone.now())
         lines = list_file_lines(programs, deep_links)
-        return download_rows(titles, lines, f"links-{day}")
+        return download_chunks(titles, [lines], f"links-{day}")
     context = {
         "title": _("Links"),
         "programs": programs,

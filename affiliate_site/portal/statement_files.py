@@ -8,7 +8,7 @@ from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
 from accounts.written_days import write_day
-from affiliate_site.cells import BYTE_ORDER_MARK
+from affiliate_site import cells
 from affiliate_site.pdf import find_weasyprint, write_pdf
 from affiliate_site.portal.earnings import find_order_id
 from affiliate_site.portal.formats import choose_csv_format, format_money
@@ -103,7 +103,7 @@ def render_csv(statement: Statement, order_ids: str) -> bytes:
     for each in statement.currencies:
         rows = list_rows(statement, each, order_ids)
         lines += [(*row, each.currency) for row in rows]
-    return "".join([BYTE_ORDER_MARK, *map(choose_csv_format(), lines)]).encode()
+    return cells.render_csv(lines, choose_csv_format()).encode()
 
 
 def format_day(day: Any) -> str:

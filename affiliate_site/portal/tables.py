@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.html import format_html_join
 from django.utils.translation import get_language, override
 
-from affiliate_site.cells import BYTE_ORDER_MARK
+from affiliate_site.cells import iterate_csv
 from affiliate_site.columns import Column, OfRow, SumsSource, Table
 from affiliate_site.downloads import stream_file
 from affiliate_site.portal.formats import choose_csv_format, format_money, format_number
@@ -62,15 +62,15 @@ def show_sums(sums: Any) -> str:
 def download(table: Table, name: str) -> StreamingHttpResponse:
     """The table as a CSV file; amounts have a column for each currency."""
     titles, *rows = list_lines(table)
-    return download_rows(titles, rows, name)
+    return download_chunks(titles, [rows], name)
 
 
-def download_rows(
-    titles: Iterable[Any], rows: Iterable[Iterable[Any]], name: str
+def download_chunks(
+    titles: Iterable[Any], chunks: Iterable[Iterable[Iterable[Any]]], name: str
 ) -> StreamingHttpResponse:
     """A CSV file, streamed."""
-    lines = chain([[str(title) for title in titles]], rows)
-    return stream_file(chain([BYTE_ORDER_MARK], map(choose_csv_format(), lines)), f"{name}.csv")
+    chunks = chain([[[str(title) for title in titles]]], chunks)
+    return stream_file(iterate_csv(chunks, choose_csv_format()), f"{name}.csv")
 
 
 def download_all(
@@ -88,16 +88,16 @@ def download_all(
     account, language = request.account, get_language()
     rows = rows.order_by("-id")
 
-    def read() -> Iterator[Iterable[Any]]:
+    def read() -> Iterator[list[list[Any]]]:
         last = MAX_ID
         while part := list(rows.filter(pk__lt=last)[:FILE_PART]):
             last = part[-1].pk
             with override(language), timezone.override(account.zone):
-                values = [[column(it) for column in columns] for it in load(part)]
-            yield from values
+                lines = [[column(it) for column in columns] for it in load(part)]
+            yield lines
 
     day = account.get_day(timezone.now())
-    return download_rows([it.title for it in columns], read(), f"{name}-{day}")
+    return download_chunks([it.title for it in columns], read(), f"{name}-{day}")
 
 
 def list_lines(table: Table) -> Iterator[list[Any]]:

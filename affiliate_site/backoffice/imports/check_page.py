@@ -26,7 +26,7 @@ from affiliate_site.backoffice.imports.columns_page import format_cell
 from affiliate_site.backoffice.imports.upload_page import NOT_STORED_FILE
 from affiliate_site.backoffice.object_pages import RowPage, Section
 from affiliate_site.backoffice.theme import get_object_url
-from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
+from affiliate_site.cells import render_csv
 from affiliate_site.columns import Column
 from affiliate_site.downloads import send_file
 from affiliate_site.moving.tables.files import Cell
@@ -361,4 +361,4 @@ def build_problem_table(importer: TableImporter, report: TableReport) -> str:
             texts = [f"{it.column}: {it.sentence}".lstrip(": ") for it in row.problems]
             cells = leave_added_out(source.raw if source.error else source.cells)
             lines.append([str(row.number), " ".join(texts), *cells])
-    return BYTE_ORDER_MARK + "".join(map(format_csv_line, lines))
+    return render_csv(lines)

@@ -16,7 +16,7 @@ from django.utils.text import capfirst, slugify
 from accounts import replica
 from accounts.db_compat import without_statement_timeout
 from affiliate_site.backoffice.lists.date_filters import DateFilter
-from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
+from affiliate_site.cells import iterate_csv
 from affiliate_site.columns import AmountSource, Column, SumsSource, load_columns
 from affiliate_site.downloads import stream_file
 from tracking.money import ZERO
@@ -43,9 +43,9 @@ def export_csv(model_admin, request) -> StreamingHttpResponse:
     """The filtered list, all its pages, as a CSV file."""
     cells, rows, name = prepare_export(model_admin, request)
     chunks = iterate_chunks(request, cells, rows)
-    titles = format_csv_line(cell.title for cell in cells)
-    lines = ("".join(map(format_csv_line, split_by_currency(cells, chunk))) for chunk in chunks)
-    return stream_file(chain([BYTE_ORDER_MARK, titles], lines), f"{name}.csv")
+    titles = [cell.title for cell in cells]
+    lines = (split_by_currency(cells, chunk) for chunk in chunks)
+    return stream_file(iterate_csv(chain([[titles]], lines)), f"{name}.csv")
 
 
 def prepare_export(model_admin, request):

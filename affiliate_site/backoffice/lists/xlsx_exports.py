@@ -1,57 +1,23 @@
-"""XLSX exports: the rows of the CSV export, written in constant memory.
+"""XLSX exports: the rows of the CSV export; a list that does not fit is not exported."""
 
-Texts are written as texts, never as formulas or links. Times are real dates in UTC;
-numbers are numbers if a spreadsheet keeps all their digits, and so are amounts, with
-their currency in a column of its own. A list that does not fit is not exported.
-"""
-
-from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from datetime import date, datetime
-from decimal import Decimal
 from itertools import chain, islice
 from tempfile import TemporaryFile
-from typing import Any
 
 from django.contrib import messages
 from django.http import FileResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from xlsxwriter import Workbook
 
-from accounts.exact_json import format_decimal
-from affiliate_site.backoffice.formatters import Money
 from affiliate_site.backoffice.lists.exports import (
-    ExportColumn,
     iterate_chunks,
     prepare_export,
     split_by_currency,
 )
-from affiliate_site.cells import format_cell
-from affiliate_site.columns import Column
 from affiliate_site.downloads import CONTENT_TYPES
-from tracking.money import get_exponent
+from affiliate_site.workbooks import ExportTooLarge, write_workbook
 
 MAX_ROWS = 10_000  # a file is complete before its first byte is sent
-MAX_CELL_LENGTH = 32_767  # UTF-16 code units
-MAX_SHEET_NAME_LENGTH = 31  # characters
-MAX_EXACT_DIGITS = 15  # significant digits that a spreadsheet keeps
-WORKBOOK_OPTIONS = {  # texts are not converted
-    "constant_memory": True,
-    "strings_to_formulas": False,
-    "strings_to_numbers": False,
-    "strings_to_urls": False,
-    "default_date_format": "yyyy-mm-dd hh:mm:ss",
-    "remove_timezone": True,
-}
-DATE_FORMAT = "yyyy-mm-dd"
-FIRST_YEAR = 1900  # of dates in a spreadsheet
-# Not allowed in XML; the writer escapes the other control characters.
-INVALID_XML_CHARACTERS = {0xFFFE: "\ufffd", 0xFFFF: "\ufffd"}
-
-
-class ExportTooLarge(Exception):
-    """A list does not fit into a spreadsheet; the text is a message for the user."""
 
 
 def export_xlsx(model_admin, request):
@@ -85,90 +51,6 @@ def create_workbook_file(model_admin, request):
         stack.pop_all()  # the response closes the file
     file.seek(0)
     return file, name
-
-
-def write_workbook(
-    file,
-    name,
-    cells: Sequence[ExportColumn | Column],
-    lines: Iterable,
-    created_at: datetime | None = None,
-) -> None:
-    """Write a sheet with column titles and lines to a file.
-
-    With `created_at`, the file is the same each time.
-    """
-    with Workbook(file, WORKBOOK_OPTIONS) as book:
-        if created_at:
-            book.set_properties({"created": created_at})
-        sheet = book.add_worksheet(str(name)[:MAX_SHEET_NAME_LENGTH])
-        sheet.freeze_panes(1, 0)
-        formats = NumberFormats(book)
-        titles = [cell.title for cell in cells]
-        for row_index, line in enumerate(chain([titles], lines)):
-            write_row(sheet, row_index, line, cells, formats)
-
-
-class NumberFormats(dict):
-    """The number formats of a workbook, each created once: `formats["0.00"]`."""
-
-    def __init__(self, book) -> None:
-        super().__init__()
-        self.book = book
-
-    def __missing__(self, number_format: str):
-        self[number_format] = self.book.add_format({"num_format": number_format})
-        return self[number_format]
-
-
-def write_row(
-    sheet, row_index: int, values, cells: Sequence[ExportColumn | Column], formats
-) -> None:
-    """Write the cells in order; in constant memory, rows cannot be changed later."""
-    for column, value in enumerate(values):
-        amount: Any = value.amount if isinstance(value, Money) else value
-        if is_exact_number(amount):
-            number_format = None
-            if cells[column].is_amount:
-                decimals = get_exponent(values[column + 1])
-                number_format = formats[f"#,##0.{'0' * decimals}".rstrip(".")]
-            number = to_cell_number(amount)
-            sheet.write_number(row_index, column, number, number_format)
-            continue
-        if isinstance(value, datetime) and value.year >= FIRST_YEAR:
-            sheet.write_datetime(row_index, column, value)
-            continue
-        if isinstance(value, date) and value.year >= FIRST_YEAR:
-            sheet.write_datetime(row_index, column, value, formats[DATE_FORMAT])
-            continue
-        if sheet.write_string(row_index, column, format_xlsx_text(value)):
-            raise ExportTooLarge(
-                f"{cells[column].title} in row {row_index + 1} is longer than"
-                f" {MAX_CELL_LENGTH:,} characters, the limit of an Excel cell. Export"
-                " as CSV instead."
-            )
-
-
-def is_exact_number(value) -> bool:
-    """Whether a value is a number that a spreadsheet keeps without loss."""
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        return False
-    return Decimal(format(float(value), f".{MAX_EXACT_DIGITS}g")) == value
-
-
-def to_cell_number(value: int | Decimal) -> Decimal:
-    """A number without trailing zeros. The writer would store the float of 77.99 as
-    77.98999999999999, which other programs than Excel read as such."""
-    return Decimal(format_decimal(Decimal(value)))
-
-
-def format_xlsx_text(value) -> str:
-    """The text of the CSV cell without characters that XML does not allow.
-
-    The writer would copy a text in `<r>…</r>` into the file as its own markup.
-    """
-    text = format_cell(value).translate(INVALID_XML_CHARACTERS)
-    return f"'{text}" if text.startswith("<r>") else text
 
 
 def get_filtered_changelist_url(model_admin, request) -> str:

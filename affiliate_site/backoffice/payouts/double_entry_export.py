@@ -22,7 +22,7 @@ from affiliate_site.backoffice.payouts.report_pages import (
     get_books_account,
     render_report,
 )
-from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
+from affiliate_site.cells import iterate_csv
 from affiliate_site.downloads import stream_file
 from payouts.models.ledger import TransferType
 from payouts.services.bookkeeping import list_entries
@@ -89,16 +89,13 @@ def double_entry_view(model_admin, request):
 def export_entries(account: Account, start, end, columns) -> StreamingHttpResponse:
     """The entries of a period as a CSV file, oldest first."""
     names = [name for name in EXPORT_COLUMNS if name in columns]
-    titles = format_csv_line(EXPORT_COLUMNS[name] for name in names)
+    titles = [EXPORT_COLUMNS[name] for name in names]
     rows = list_entries(account, start=start, end=end)
     chunks = (
-        "".join(
-            format_csv_line(line[name] for name in names)
-            for line in read_lines(account, rows.order_by(), ids)
-        )
+        [[line[name] for name in names] for line in read_lines(account, rows.order_by(), ids)]
         for ids in iterate_chunks_of_ids(rows)
     )
-    parts = chain([BYTE_ORDER_MARK, titles], chunks)
+    parts = iterate_csv(chain([[titles]], chunks))
     return stream_file(parts, f"double-entry-{start}-to-{end}.csv")
 
 

@@ -1,16 +1,15 @@
 """Statements as files: CSV, XLSX and, where WeasyPrint is installed, PDF."""
 
 from collections.abc import Iterator
-from io import BytesIO
 
+from affiliate_site import cells
 from affiliate_site.backoffice.formatters import format_money, format_person
 from affiliate_site.backoffice.lists.exports import CURRENCY_TITLE
-from affiliate_site.backoffice.lists.xlsx_exports import write_workbook
 from affiliate_site.backoffice.object_pages import Section, link_to
-from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
 from affiliate_site.columns import Column, list_places
 from affiliate_site.pdf import find_weasyprint, write_pdf
 from affiliate_site.statement_totals import MAX_LINES, add_up_rows, choose_period
+from affiliate_site.workbooks import render_workbook
 from payouts.services.statements import CurrencyStatement, Statement
 
 OPENING, CLOSING = "Balance at the start", "Balance at the end"
@@ -88,14 +87,12 @@ def list_lines(statement: Statement) -> list[tuple]:
 def render_csv(statement: Statement) -> bytes:
     """A CSV file with all currencies."""
     lines = [[it.title for it in FILE_COLUMNS], *list_lines(statement)]
-    return "".join([BYTE_ORDER_MARK, *map(format_csv_line, lines)]).encode()
+    return cells.render_csv(lines).encode()
 
 
 def render_xlsx(statement: Statement) -> bytes:
     """A sheet with all currencies."""
-    file = BytesIO()
-    write_workbook(file, "Statement", FILE_COLUMNS, list_lines(statement))
-    return file.getvalue()
+    return render_workbook("Statement", FILE_COLUMNS, list_lines(statement))
 
 
 def render_pdf(statement: Statement) -> bytes:

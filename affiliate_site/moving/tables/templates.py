@@ -1,7 +1,7 @@
 """Templates of tables: our columns with an example, and the account's custom fields."""
 
 from accounts.models.accounts import Account
-from affiliate_site.cells import BYTE_ORDER_MARK, format_csv_line
+from affiliate_site.cells import render_csv
 from affiliate_site.moving.tables.kinds import TableKind
 
 
@@ -11,4 +11,4 @@ def build_template(account: Account, kind: TableKind) -> str:
     if "custom" in kind.prefixes:
         titles = account.field_definitions.order_by("pk").values_list("title", flat=True)
         cells |= {f"custom:{title}": "" for title in titles}
-    return BYTE_ORDER_MARK + format_csv_line(cells) + format_csv_line(cells.values())
+    return render_csv([cells, cells.values()])

@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from accounts.models.api_keys import Role
+from affiliate_site import workbooks
 from affiliate_site.backoffice.lists import exports, xlsx_exports
 from affiliate_site.cells import format_cell
 from affiliate_site.downloads import CONTENT_TYPES
@@ -61,15 +62,15 @@ def download_sheet(client, page, **filters):
 def write_sheet(*values):
     """A sheet with these values, one below the other."""
     text = io.BytesIO()
-    with xlsx_exports.Workbook(text, xlsx_exports.WORKBOOK_OPTIONS) as book:
+    with workbooks.Workbook(text, workbooks.WORKBOOK_OPTIONS) as book:
         sheet = book.add_worksheet()
         for line, value in enumerate(values):
-            xlsx_exports.write_row(
+            workbooks.write_row(
                 sheet,
                 line,
                 [value],
                 [exports.ExportColumn("Value", ("value",))],
-                xlsx_exports.NumberFormats(book),
+                workbooks.NumberFormats(book),
             )
     return [line[0] for line in parse_sheet(text.getvalue())]
 
@@ -236,16 +237,16 @@ def get_rejection(client, page, **filters):
 def test_rejects_texts_that_are_too_long(staff_client, scenario, account, monkeypatch):
     """A cell holds at most 32,767 UTF-16 code units."""
     client = staff_client()
-    max_length = xlsx_exports.MAX_CELL_LENGTH
+    max_length = workbooks.MAX_CELL_LENGTH
     assert write_sheet("x" * max_length) == [("inlineStr", "x" * max_length)]
 
     for text in ("x" * (max_length + 1), "\U0001f4a1" * (max_length // 2 + 1)):
-        with pytest.raises(xlsx_exports.ExportTooLarge, match="Value in row 1 is longer than"):
+        with pytest.raises(workbooks.ExportTooLarge, match="Value in row 1 is longer than"):
             write_sheet(text)
     account.notes.create(affiliate=scenario.mina.affiliate, note="long")
     texts = {"long": "x" * (max_length + 1)}
     monkeypatch.setattr(
-        xlsx_exports,
+        workbooks,
         "format_cell",
         lambda value: texts.get(value) or format_cell(value),
     )
