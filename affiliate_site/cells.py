@@ -1,4 +1,4 @@
-"""Amounts as texts, and cells of CSV files.
+"""Amounts and persons as texts, and cells of CSV files.
 
 Texts that a spreadsheet would run as a formula are escaped: docs/reliability.md,
 section 9.
@@ -67,6 +67,15 @@ def format_money(amount, currency: str) -> Money:
     decimals = decimals.rstrip("0").ljust(get_exponent(currency), "0")
     number = f"{whole}.{decimals}" if decimals else whole
     return Money(f"{number} {conditional_escape(currency)}", amount, currency)
+
+
+def format_person(affiliate) -> str:
+    """`Mina Kessler (mina)`, where there is no room for two lines; an ID that is the
+    name, too, is there once."""
+    name = f"{affiliate.firstname} {affiliate.lastname}".strip()
+    if name in ("", affiliate.slug):
+        return affiliate.slug
+    return f"{name} ({affiliate.slug})"
 
 
 def format_cell(value) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from django.utils.text import slugify
 
 OfRow = Callable[..., Any]  # a function of a row, and of what `load` found of it
+CURRENCY_TITLE = "{title}: currency"  # of the column next to an amount
 # What columns show of these rows and is looked up at once, by their primary keys.
 Load = Callable[[Any, Sequence[Any]], Mapping[int, Any]]  # of a request and rows
 
@@ -89,11 +90,12 @@ def load_columns(columns: Iterable[Column], request: Any, rows: Sequence[Any]) -
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table: columns and what their functions are called with."""
+    """A titled table: columns, what their functions are called with, and notes."""
 
     title: Any
     columns: Sequence[Column] = ()
     rows: Sequence[Any] = ()
+    notes: Sequence[str] = ()
 
     @property
     def values(self) -> list[tuple[Any, ...]]:
@@ -106,7 +108,7 @@ class Table:
         return [list(zip(self.columns, row, strict=True)) for row in self.values]
 
 
-def list_places(*titles: str, amounts_from: int | None = None) -> list[Column]:
+def list_places(*titles: Any, amounts_from: int | None = None) -> list[Column]:
     """The columns of tuples; from a place on they are amounts."""
     from_place = len(titles) if amounts_from is None else amounts_from
     return [

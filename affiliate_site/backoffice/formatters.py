@@ -10,10 +10,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
-from affiliate_site.cells import EMPTY_VALUE, Money, format_money
+from affiliate_site.cells import EMPTY_VALUE, Money, format_money, format_person
 from tracking.money import ZERO
 
-__all__ = ["EMPTY_VALUE", "Money", "format_money"]  # for the pages, with all below
+__all__ = ["EMPTY_VALUE", "Money", "format_money", "format_person"]  # for the pages, with all below
 
 AMOUNT_SPACE_PATTERN = re.compile(r"(?<=\d)(?<!:\d\d) (?=[A-Z]{3}\b)")
 # Colours of the status labels, by the name of the status.
@@ -126,15 +126,6 @@ def format_ledger_note(account) -> str:
     if account.discrepancy_count:
         return f"Ledger checked {at}: {account.discrepancy_count} discrepancies."
     return f"Ledger balanced, last checked {at}."
-
-
-def format_person(affiliate) -> str:
-    """`Mina Kessler (mina)`, where there is no room for two lines; an ID that is the
-    name, too, is there once."""
-    name = f"{affiliate.firstname} {affiliate.lastname}".strip()
-    if name in ("", affiliate.slug):
-        return affiliate.slug
-    return f"{name} ({affiliate.slug})"
 
 
 def format_affiliate(affiliate) -> SafeString:

@@ -39,7 +39,6 @@ class Section(Table):
     """A titled part of a page: notes, facts without empty values, and a table."""
 
     facts: Sequence[tuple[str, Any]] = ()
-    notes: Sequence[str] = ()
     lines: str = ""  # lines of text as HTML
 
 

@@ -32,10 +32,8 @@ from affiliate_site.portal.payout_method_pages import (
 )
 from affiliate_site.portal.statement_files import (
     MOVEMENTS,
+    OwnStatementFile,
     find_reference,
-    get_file_name,
-    list_formats,
-    render,
 )
 from affiliate_site.portal.tables import MAX_ID, download_all
 from affiliate_site.portal.throttling import TOO_MANY_PDF_FILES, is_pdf_throttled
@@ -206,16 +204,18 @@ def statement(request):
             file_format = request.GET.get("format")
             if file_format == "pdf" and is_pdf_throttled(affiliate):
                 return http_errors.error_response(request, 429, str(TOO_MANY_PDF_FILES))
-            if file_format in list_formats():
+            formats = OwnStatementFile.list_formats()
+            if file_format in formats:
+                file = OwnStatementFile(found, request.portal.order_ids)
                 try:
-                    content = render(found, file_format, request.portal.order_ids)
+                    content = file.render(file_format)
                 except Unprintable as error:
                     return refuse_unprintable(request, error)
-                return send_file(content, f"{get_file_name(found)}.{file_format}")
+                return send_file(content, f"{file}.{file_format}")
             currencies = [build_statement(request, each) for each in found.currencies]
             files = [
                 (name.upper(), f"?{urlencode({**form.cleaned_data, 'format': name})}")
-                for name in list_formats()
+                for name in formats
             ]
     context = {
         "title": _("Statement"),

@@ -1,46 +1,77 @@
-"""Statements of affiliates as CSV and, where WeasyPrint is installed, as PDF."""
+"""Statements as their affiliates read them, in their language."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
-from django.utils.translation import get_language, gettext_lazy
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
 from accounts.written_days import write_day
-from affiliate_site import cells
-from affiliate_site.pdf import find_weasyprint, write_pdf
+from affiliate_site.columns import list_places
+from affiliate_site.portal import formats
 from affiliate_site.portal.earnings import find_order_id
-from affiliate_site.portal.formats import choose_csv_format, format_money
-from affiliate_site.statement_totals import MAX_LINES, PERIODS, add_up_rows, choose_period
-from payouts.services.statements import (
-    CurrencyStatement,
-    MovementKind,
-    Statement,
-    StatementLine,
-)
+from affiliate_site.statement_files import PERIODS, StatementFile
+from payouts.services.statements import MovementKind, Statement, StatementLine
 
 MOVEMENTS = {
-    MovementKind.COMMISSION: gettext_lazy("Commission"),
-    MovementKind.LEVEL: gettext_lazy("Commission from a recruited affiliate"),
-    MovementKind.BONUS: gettext_lazy("Bonus"),
-    MovementKind.CORRECTION: gettext_lazy("Correction"),
-    MovementKind.REFUND: gettext_lazy("Refund"),
-    MovementKind.DISAPPROVED: gettext_lazy("Commission disapproved"),
-    MovementKind.REOPENED: gettext_lazy("Commission pending again"),
-    MovementKind.REMOVED: gettext_lazy("Sale removed"),
-    MovementKind.PAYMENT: gettext_lazy("Payment"),
-    MovementKind.PAYMENT_CANCELED: gettext_lazy("Payment canceled"),
-    MovementKind.TAX_WITHHELD: gettext_lazy("Withholding tax"),
-    MovementKind.TAX_RETURNED: gettext_lazy("Withholding tax taken back"),
-    MovementKind.OPENING_BALANCE: gettext_lazy("Opening balance"),
-    MovementKind.OPENING_REVERSED: gettext_lazy("Opening balance taken back"),
+    MovementKind.COMMISSION: _("Commission"),
+    MovementKind.LEVEL: _("Commission from a recruited affiliate"),
+    MovementKind.BONUS: _("Bonus"),
+    MovementKind.CORRECTION: _("Correction"),
+    MovementKind.REFUND: _("Refund"),
+    MovementKind.DISAPPROVED: _("Commission disapproved"),
+    MovementKind.REOPENED: _("Commission pending again"),
+    MovementKind.REMOVED: _("Sale removed"),
+    MovementKind.PAYMENT: _("Payment"),
+    MovementKind.PAYMENT_CANCELED: _("Payment canceled"),
+    MovementKind.TAX_WITHHELD: _("Withholding tax"),
+    MovementKind.TAX_RETURNED: _("Withholding tax taken back"),
+    MovementKind.OPENING_BALANCE: _("Opening balance"),
+    MovementKind.OPENING_REVERSED: _("Opening balance taken back"),
 }
 
 
-def list_formats() -> list[str]:
-    """The formats that can be made here."""
-    return ["csv", *(["pdf"] if find_weasyprint() else [])]
+class OwnStatementFile(StatementFile):
+    """The statement of an affiliate, with order IDs as far as the account shows them."""
+
+    formats = ("csv", "pdf")
+    columns = list_places(_("Date"), _("What"), _("Order or payment"), _("Amount"), amounts_from=3)
+    currency_title = _("Currency")
+    opening = _("Balance before")
+    closing = _("Balance")
+    total = _("Movements: {}")
+    totals_note = _("More than {limit} movements: these are totals. All are in the CSV.")
+    pending_note = _("Waits for approval, and is no part of the balance: {amount}")
+
+    def __init__(self, statement: Statement, order_ids: str) -> None:
+        super().__init__(statement)
+        self.order_ids = order_ids
+
+    def __str__(self) -> str:
+        """`statement-2026-10-01-to-2026-10-31`."""
+        return f"statement-{self.statement.start}-to-{self.statement.end}"
+
+    @property
+    def person(self) -> str:
+        affiliate = self.statement.affiliate
+        return f"{affiliate.firstname} {affiliate.lastname}"
+
+    def describe(self, line: StatementLine) -> tuple[str, ...]:
+        """What it is, and its order or payment."""
+        return str(MOVEMENTS[line.kind]), find_reference(line, self.order_ids)
+
+    def format_day(self, day: Any) -> str:
+        """A day as the language writes it; the months and years of totals as they are."""
+        text = str(day)
+        is_day = len(text) == PERIODS[0]
+        return write_day(date.fromisoformat(text), "medium") if is_day else text
+
+    def format_money(self, amount: Decimal, currency: str) -> str:
+        return formats.format_money(amount, currency)
+
+    def choose_csv_format(self) -> Callable[[Iterable[Any]], str]:
+        return formats.choose_csv_format()
 
 
 def find_reference(line: StatementLine, order_ids: str) -> str:
@@ -48,93 +79,3 @@ def find_reference(line: StatementLine, order_ids: str) -> str:
     if line.payment_id or line.commission is None:
         return line.payment_id
     return find_order_id(line.commission, order_ids)
-
-
-def get_file_name(statement: Statement) -> str:
-    """`statement-2026-10-01-to-2026-10-31`."""
-    return f"statement-{statement.start}-to-{statement.end}"
-
-
-def render(statement: Statement, file_format: str, order_ids: str) -> bytes:
-    """The statement as a file of a format."""
-    if file_format == "csv":
-        return render_csv(statement, order_ids)
-    period = choose_period(statement)
-    context = {
-        "account": statement.affiliate.account,
-        "person": f"{statement.affiliate.firstname} {statement.affiliate.lastname}",
-        "statement": statement,
-        "language": get_language(),
-        "sections": [
-            build_section(statement, each, order_ids, period) for each in statement.currencies
-        ],
-    }
-    return write_pdf("statements/statement.html", context)
-
-
-def list_titles() -> list[str]:
-    """The titles of the columns."""
-    return [_("Date"), _("What"), _("Order or payment"), _("Amount")]
-
-
-def list_rows(
-    statement: Statement, currency: CurrencyStatement, order_ids: str
-) -> list[tuple[Any, ...]]:
-    """Day, text, reference and amount of each line, between the balances."""
-    account = statement.affiliate.account
-    return [
-        (statement.start, _("Balance before"), "", currency.opening),
-        *(
-            (
-                account.get_day(line.at),
-                str(MOVEMENTS[line.kind]),
-                find_reference(line, order_ids),
-                line.amount,
-            )
-            for line in currency.lines
-        ),
-        (statement.end, _("Balance"), "", currency.closing),
-    ]
-
-
-def render_csv(statement: Statement, order_ids: str) -> bytes:
-    """A CSV file with all currencies."""
-    lines: list[Any] = [[*list_titles(), _("Currency")]]
-    for each in statement.currencies:
-        rows = list_rows(statement, each, order_ids)
-        lines += [(*row, each.currency) for row in rows]
-    return cells.render_csv(lines, choose_csv_format()).encode()
-
-
-def format_day(day: Any) -> str:
-    """A day as the language writes it; the months and years of totals as they are."""
-    text = str(day)
-    is_day = len(text) == PERIODS[0]
-    return write_day(date.fromisoformat(text), "medium") if is_day else text
-
-
-def build_section(
-    statement: Statement, each: CurrencyStatement, order_ids: str, period: int
-) -> dict[str, Any]:
-    """The lines of a currency, or with `period` their totals, for the template."""
-    titles = list_titles()
-    columns = [{"title": title, "is_amount": title == titles[-1]} for title in titles]
-    lines: Iterable[tuple[Any, ...]] = list_rows(statement, each, order_ids)
-    notes = []
-    if period:
-        lines = add_up_rows([*lines], period, _("Movements: {}").format)
-        note = _("More than {limit} movements: these are totals. All are in the CSV.")
-        notes.append(note.format(limit=MAX_LINES))
-    rows = [
-        (format_day(day), *texts, format_money(amount, each.currency))
-        for day, *texts, amount in lines
-    ]
-    if each.pending:
-        pending = _("Waits for approval, and is no part of the balance: {amount}")
-        notes.append(pending.format(amount=format_money(each.pending, each.currency)))
-    return {
-        "title": each.currency,
-        "columns": columns,
-        "cells": [list(zip(columns, row, strict=True)) for row in rows],
-        "notes": notes,
-    }

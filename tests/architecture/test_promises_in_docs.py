@@ -7,7 +7,7 @@ import pytest
 from accounts.models.accounts import Account
 from accounts.services import accounts, deliveries, idempotency, invitations, retention
 from accounts.services.webhooks import OLD_SECRET_VALIDITY
-from affiliate_site import settings, statement_totals
+from affiliate_site import settings, statement_files
 from affiliate_site.api.openapi_descriptions import DELIVERY
 from affiliate_site.backoffice.imports.upload_page import MAX_PAGE_ROWS
 from affiliate_site.browser.handovers import LIFETIME as HANDOVER_LIFETIME
@@ -90,7 +90,7 @@ PROMISES = {
         f"for {count(inbox.EVENT_RETENTION, 'day')} days",
         f"is tried again for {count_retries(inbox.RETRY_DELAYS, 'hour')} hours",
         f"up to {MAX_CHECKED_TRANSFERS:,} entries at once",
-        f"A PDF of over {statement_totals.MAX_LINES:,} lines",
+        f"A PDF of over {statement_files.MAX_LINES:,} lines",
         f"for {count(invitations.VALIDITY, 'hour')} hours",
     ],
     "integration.md": [

@@ -17,14 +17,13 @@ from accounts import replica
 from accounts.db_compat import without_statement_timeout
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.cells import iterate_csv
-from affiliate_site.columns import AmountSource, Column, SumsSource, load_columns
+from affiliate_site.columns import CURRENCY_TITLE, AmountSource, Column, SumsSource, load_columns
 from affiliate_site.downloads import stream_file
 from tracking.money import ZERO
 
 CHUNK_SIZE = 1000  # rows
 ROW = "(row)"  # the row itself, among look-ups
 MOMENT_TITLE = "{title} (UTC)"
-CURRENCY_TITLE = "{title}: currency"
 
 
 class ExportColumn(NamedTuple):

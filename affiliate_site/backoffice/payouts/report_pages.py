@@ -14,16 +14,11 @@ from django.utils.http import urlencode
 
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.formatters import format_money, format_person
-from affiliate_site.backoffice.object_pages import Section
-from affiliate_site.backoffice.payouts.statement_files import (
-    RENDERERS,
-    build_sections,
-    get_file_name,
-    list_formats,
-)
+from affiliate_site.backoffice.object_pages import Section, link_to
 from affiliate_site.columns import Column, list_places
 from affiliate_site.downloads import send_file
 from affiliate_site.http_errors import error_response
+from affiliate_site.statement_files import StatementFile
 from payouts.errors import Unprintable
 from payouts.services.bookkeeping import (
     Owed,
@@ -31,7 +26,7 @@ from payouts.services.bookkeeping import (
     get_period_closings,
     get_trial_balance,
 )
-from payouts.services.statements import FIRST_DAY, LAST_DAY, get_statement
+from payouts.services.statements import FIRST_DAY, LAST_DAY, StatementLine, get_statement
 from tracking.money import ZERO
 
 REPORT_TITLES = {  # of bookkeeping, by the names of their URLs
@@ -103,6 +98,15 @@ def get_books_account(request):
     return account
 
 
+class LinkedStatement(StatementFile):
+    """The statement on a page, with links to its sales and payments."""
+
+    def describe(self, line: StatementLine) -> tuple[str, ...]:
+        text, order_id, _ = super().describe(line)
+        sale = line.commission and line.commission.conversion
+        return text, link_to(sale, order_id), link_to(line.payment)
+
+
 def statement_view(model_admin, request, object_id: int):
     """The statement of an affiliate, by default of the last month; also as a file."""
     affiliate = model_admin.get_object(request, object_id)
@@ -114,24 +118,23 @@ def statement_view(model_admin, request, object_id: int):
     form = build_period_form(request, account)
     days = read_days(form)
     statement = get_statement(account, affiliate, **days) if days else None
+    formats = StatementFile.list_formats() if statement else []
     file_format = request.GET.get("format")
-    if statement and file_format in list_formats():
-        name = f"{get_file_name(statement)}.{file_format}"
+    if statement and file_format in formats:
+        file = StatementFile(statement)
         try:
-            content = RENDERERS[file_format](statement)
+            content = file.render(file_format)
         except Unprintable as error:
             return error_response(request, 503, f"{error}.")
-        return send_file(content, name)
+        return send_file(content, f"{file}.{file_format}")
+    tables = LinkedStatement(statement).build_tables() if statement else []
     return render_report(
         model_admin,
         request,
         f"Statement: {format_person(affiliate)}",
         form,
-        sections=build_sections(statement, has_links=True) if statement else [],
-        files=[
-            (name.upper(), f"?{urlencode({**days, 'format': name})}")
-            for name in (list_formats() if statement else ())
-        ],
+        sections=[Section(it.title, it.columns, it.rows, it.notes) for it in tables],
+        files=[(name.upper(), f"?{urlencode({**days, 'format': name})}") for name in formats],
         note=f"Days of {account.time_zone}.",
         original=affiliate,
     )

@@ -17,12 +17,8 @@ from affiliate_site.backoffice.payouts.report_pages import (
     build_period_form,
     render_report,
 )
-from affiliate_site.backoffice.payouts.statement_files import (
-    RENDERERS,
-    get_file_name,
-    list_formats,
-)
 from affiliate_site.downloads import stream_file
+from affiliate_site.statement_files import StatementFile
 from payouts.errors import Unprintable
 from payouts.models.runs import LEFT_OUT_STATES, PayoutRun
 from payouts.services.statements import Statement, get_statement
@@ -35,7 +31,7 @@ class RunStatementsForm(PeriodForm):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         # PDF first, where it can be made.
-        names = sorted(list_formats(), key=["pdf", "csv", "xlsx"].index)
+        names = sorted(StatementFile.list_formats(), key=["pdf", "csv", "xlsx"].index)
         field: Any = self.fields["format"]
         field.choices = [(name, name.upper()) for name in names]
 
@@ -114,9 +110,10 @@ def iterate_zip(statements: Iterable[Statement], file_format: str) -> Iterator[b
     buffer = Buffer()
     with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
         for statement in statements:
-            name = f"{get_file_name(statement)}.{file_format}"
+            file = StatementFile(statement)
+            name = f"{file}.{file_format}"
             try:
-                archive.writestr(name, RENDERERS[file_format](statement))
+                archive.writestr(name, file.render(file_format))
             except Unprintable as error:
                 archive.writestr(f"{name}.txt", f"{error}.\n")
             yield buffer.take()

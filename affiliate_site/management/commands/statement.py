@@ -5,7 +5,7 @@ from django.core.management.base import CommandError
 from accounts.commands import AccountCommand, parse_day
 from accounts.exact_json import serialize_exact_json
 from accounts.lookups import get_or_raise
-from affiliate_site.backoffice.payouts.statement_files import RENDERERS, list_formats
+from affiliate_site.statement_files import StatementFile
 from payouts.services.statements import get_statement
 from tracking.errors import AffiliateNotFound
 
@@ -36,7 +36,7 @@ class Command(AccountCommand):
         parser.add_argument(
             "--format",
             dest="file_format",
-            choices=["json", *RENDERERS],
+            choices=["json", *StatementFile.formats],
             default="json",
             metavar="FORMAT",
             help="json (the default), csv, xlsx or pdf",
@@ -45,7 +45,7 @@ class Command(AccountCommand):
 
     def run_for_account(self, account, *, at, **options):
         file_format, output = options["file_format"], options["output"]
-        if file_format == "pdf" and file_format not in list_formats():
+        if file_format == "pdf" and file_format not in StatementFile.list_formats():
             raise CommandError(NO_PDF)
         if file_format in BINARY_FORMATS and output is None:
             raise CommandError(f"{file_format.upper()} needs --output FILE.")
@@ -53,7 +53,8 @@ class Command(AccountCommand):
         statement = get_statement(account, affiliate, start=options["start"], end=options["end"])
         result = serialize_statement(account, statement)
         text = serialize_exact_json(result)
-        content = text if file_format == "json" else RENDERERS[file_format](statement)
+        file = StatementFile(statement)
+        content = text if file_format == "json" else file.render(file_format)
         if output:
             try:
                 output.write_bytes(content)

@@ -5,8 +5,8 @@ import csv
 import pytest
 from django.urls import reverse
 
+from affiliate_site import statement_files
 from affiliate_site.backoffice.lists import exports
-from affiliate_site.backoffice.payouts import statement_files
 from tests.latin_fonts import use_latin_fonts
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 

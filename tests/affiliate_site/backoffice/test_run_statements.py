@@ -8,8 +8,7 @@ from zipfile import ZipFile
 import pytest
 from django.urls import reverse
 
-from affiliate_site import pdf
-from affiliate_site.backoffice.payouts import statement_files
+from affiliate_site import pdf, statement_files
 from tests.latin_fonts import use_latin_fonts
 from tests.payout_scenario import Paid, create_run
 from tests.program_scenario import ProgramScenario

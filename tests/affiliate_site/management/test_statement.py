@@ -5,7 +5,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from affiliate_site.backoffice.payouts import statement_files
+from affiliate_site import statement_files
 from payouts.services.payout_results import (
     PayoutResult,
     ResultState,

@@ -9,7 +9,8 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.services.rate_limits import RateLimit
-from affiliate_site.portal import payment_pages, statement_files, throttling
+from affiliate_site import statement_files
+from affiliate_site.portal import payment_pages, throttling
 from affiliate_site.portal_sessions import COOKIE
 from payouts.services.payments import cancel_payment
 from tests.document_scenario import set_rule, set_taxes, settle, switch_on
@@ -173,7 +174,7 @@ def test_the_pdf_hides_order_ids_too(mina, account, portal, scenario, monkeypatc
     url = f"{portal}statement/?start=2026-03-01&end=2026-04-30&format=pdf"
     assert mina.get(url)["Content-Type"] == "application/pdf"
     [[section]] = rendered
-    assert [value for _, value in section["cells"][1]] == [
+    assert [value for _, value in section.cells[1]] == [
         "4 Mar 2026",
         "Commission",
         "…2345",

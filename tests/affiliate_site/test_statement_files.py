@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from affiliate_site.backoffice.payouts import statement_files as office
-from affiliate_site.portal import statement_files as portal
-from affiliate_site.statement_totals import choose_period
+from affiliate_site import statement_files
+from affiliate_site.portal.statement_files import OwnStatementFile
+from affiliate_site.statement_files import StatementFile, choose_period
 from payouts.services.statements import (
     CurrencyStatement,
     MovementKind,
@@ -18,9 +18,9 @@ from payouts.services.statements import (
 )
 from tests.conftest import NOW
 
-RENDERERS = {
-    "office": (office, office.render_pdf),
-    "portal": (portal, lambda statement: portal.render(statement, "pdf", "full")),
+FILES = {
+    "office": StatementFile,
+    "portal": lambda statement: OwnStatementFile(statement, "full"),
 }
 
 
@@ -45,22 +45,18 @@ def make_statement(count: int, *, per_day: int = 100, currencies: int = 1) -> St
 
 def read_rows(monkeypatch, site, statement):
     """Render a PDF; the rows and notes of its sections."""
-    module, render = RENDERERS[site]
     contexts = []
     with monkeypatch.context() as patch:
-        patch.setattr(module, "write_pdf", lambda template, context: contexts.append(context))
-        render(statement)
+        patch.setattr(
+            statement_files, "write_pdf", lambda template, context: contexts.append(context)
+        )
+        FILES[site](statement).render("pdf")
     [context] = contexts
-    parts = [part if isinstance(part, dict) else vars_of(part) for part in context["sections"]]
-    rows = [[value for _, value in row] for part in parts for row in part["cells"]]
-    return rows, [str(note) for part in parts for note in part["notes"]]
+    rows = [[*row] for part in context["sections"] for row in part.values]
+    return rows, [note for part in context["sections"] for note in part.notes]
 
 
-def vars_of(section):
-    return {"cells": [list(row) for row in section.cells], "notes": section.notes}
-
-
-@pytest.mark.parametrize("site", RENDERERS)
+@pytest.mark.parametrize("site", FILES)
 def test_a_pdf_of_up_to_a_thousand_lines_has_them_all(monkeypatch, site):
     for count in (999, 1000):
         rows, notes = read_rows(monkeypatch, site, make_statement(count))
@@ -68,7 +64,7 @@ def test_a_pdf_of_up_to_a_thousand_lines_has_them_all(monkeypatch, site):
         assert not notes
 
 
-@pytest.mark.parametrize("site", RENDERERS)
+@pytest.mark.parametrize("site", FILES)
 def test_a_longer_pdf_has_totals_per_day_and_names_the_csv(monkeypatch, site):
     rows, [note] = read_rows(monkeypatch, site, make_statement(1001))
 
@@ -102,7 +98,7 @@ def test_more_than_a_thousand_days_become_months(monkeypatch):
 def test_a_pdf_grows_no_more_beyond_a_thousand_lines():
     def measure(count):
         before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-        assert office.render_pdf(make_statement(count)).startswith(b"%PDF-")
+        assert StatementFile(make_statement(count)).render("pdf").startswith(b"%PDF-")
         return resource.getrusage(resource.RUSAGE_SELF).ru_utime - before
 
     measure(10)
