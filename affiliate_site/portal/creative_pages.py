@@ -12,7 +12,7 @@ from affiliate_site.columns import Column
 from affiliate_site.creative_images import build_image_url
 from affiliate_site.portal.access import portal_page, show
 from affiliate_site.portal.own_links import build_links, select_programs
-from affiliate_site.portal.tables import MAX_ID, download_all
+from affiliate_site.portal.tables import download_all, take_page
 from tracking.models.creatives import Creative
 
 PAGE_SIZE = 24
@@ -60,8 +60,7 @@ class OwnCreative:
 @portal_page()
 def creatives(request):
     """The creatives of the programs that the affiliate is approved in, newest first."""
-    affiliate, before = request.affiliate, request.GET.get("before", "")
-    account = affiliate.account
+    affiliate, account = request.affiliate, request.account
     links = {
         row["program"]: build_links(account, row)
         for row in select_programs(affiliate, "program")
@@ -72,14 +71,11 @@ def creatives(request):
     if "file" in request.GET:
         load = partial(add_links, account, links=links)
         return download_all(request, "creatives", FILE_COLUMNS, rows, load)
-    if before.isascii() and before.isdigit():
-        rows = rows.filter(pk__lt=min(int(before[:20]), MAX_ID))
-    found = list(rows.order_by("-id")[: PAGE_SIZE + 1])
-    shown = add_links(account, found[:PAGE_SIZE], links)
+    shown, older = take_page(rows.order_by("-id"), PAGE_SIZE, request.GET.get("before", ""))
     context = {
         "title": _("Banners and texts"),
-        "creatives": shown,
-        "before": found[PAGE_SIZE - 1].pk if len(found) > PAGE_SIZE else "",
+        "creatives": add_links(account, shown, links),
+        "before": older,
     }
     return show(request, "creatives", context)
 

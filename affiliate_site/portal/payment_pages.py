@@ -35,7 +35,7 @@ from affiliate_site.portal.statement_files import (
     OwnStatementFile,
     find_reference,
 )
-from affiliate_site.portal.tables import MAX_ID, download_all
+from affiliate_site.portal.tables import MAX_ID, PAGE_SIZE, download_all, take_page
 from affiliate_site.portal.throttling import TOO_MANY_PDF_FILES, is_pdf_throttled
 from payouts.errors import InvalidPeriod, Unprintable
 from payouts.models.documents import DocumentKind
@@ -45,7 +45,6 @@ from payouts.services.statements import get_statement
 from payouts.services.undone_imports import hide_undone_payments
 from tracking.services.portal_settings import get_contact
 
-PAGE_SIZE = 50
 STATEMENT_DAYS = 90
 FILE_COLUMNS = (  # of payments with their states
     Column(gettext_lazy("Day"), lambda it: it[0].account.get_day(it[0].created_at)),
@@ -77,10 +76,7 @@ def payments(request):
         load = partial(load_states, account)
         return download_all(request, "payments", FILE_COLUMNS, rows, load)
     before = request.GET.get("before", "")
-    if before.isascii() and before.isdigit():
-        rows = rows.filter(pk__lt=min(int(before[:20]), MAX_ID))
-    found = list(rows[: PAGE_SIZE + 1])
-    shown = found[:PAGE_SIZE]
+    shown, older = take_page(rows, PAGE_SIZE, before)
     methods = list_own_methods(affiliate)
     context = {
         "title": _("Payments"),
@@ -88,7 +84,7 @@ def payments(request):
         "methods": describe_methods(account, methods),
         "new_methods": list_new_methods(account, methods),
         "payments": list_payments(account, shown),
-        "before": shown[-1].pk if len(found) > PAGE_SIZE else "",
+        "before": older,
         "is_first_page": not before,
         "statement_url": build_url(account, "statement"),
     } | describe_balances(affiliate, request.portal, at=at, methods=methods)

@@ -15,6 +15,7 @@ from affiliate_site.portal.access import (
 )
 from affiliate_site.portal.earnings import find_order_id
 from affiliate_site.portal.forms import MissingSaleForm, QuestionForm
+from affiliate_site.portal.tables import MAX_ID, PAGE_SIZE, take_page
 from affiliate_site.portal.throttling import (
     TOO_MANY_MISSING_SALES,
     is_missing_sale_throttled,
@@ -29,9 +30,6 @@ from tracking.services.questions import (
     mark_answers_opened,
 )
 from tracking.services.retention import ATTEMPT_RETENTION
-
-PAGE_SIZE = 50
-MAX_ID = 2**63 - 1  # of a row
 
 
 @portal_page()
@@ -145,16 +143,14 @@ def questions(request):
     """What the affiliate asked, and the answers."""
     account = request.account
     rows = account.questions.filter(affiliate=request.affiliate)
-    found = list(rows.newest_first()[: PAGE_SIZE + 1])
-    more_than = PAGE_SIZE if len(found) > PAGE_SIZE else 0
-    found = found[:PAGE_SIZE]
+    found, older = take_page(rows.newest_first(), PAGE_SIZE)
     is_read = request.method == "GET" and not request.viewed_by
     if is_read and any(row.is_answer_new for row in found):
         mark_answers_opened(request.affiliate)
     context = {
         "title": _("Questions"),
         "is_sent": "sent" in request.GET,
-        "more_than": more_than,
+        "more_than": PAGE_SIZE if older else 0,
         "questions": [
             {
                 "row": row,

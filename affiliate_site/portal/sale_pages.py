@@ -18,12 +18,11 @@ from affiliate_site.portal.earnings import (
     list_earnings,
 )
 from affiliate_site.portal.periods import PeriodChoiceForm
-from affiliate_site.portal.tables import MAX_ID, build_query, download_all
+from affiliate_site.portal.tables import MAX_ID, PAGE_SIZE, build_query, download_all, take_page
 from payouts.models.commissions import CommissionKind
 from payouts.services.figures import filter_state, is_of_days
 from payouts.services.undone_imports import hide_undone_commissions
 
-PAGE_SIZE = 50
 FILE_COLUMNS = (
     Column(_("Day"), lambda it: it.day),
     Column(_("What"), lambda it: it.what),
@@ -55,19 +54,13 @@ def sales(request):
         load = partial(list_earnings, affiliate, order_ids=request.portal.order_ids, at=at)
         rows = rows.select_related("conversion__program", "bonus__program")
         return download_all(request, "sales", FILE_COLUMNS, rows, load)
-    before = request.GET.get("before", "")
-    if before.isascii() and before.isdigit():
-        rows = rows.filter(pk__lt=min(int(before[:20]), MAX_ID))
-    found = list(rows[: PAGE_SIZE + 1])
-    shown = found[:PAGE_SIZE]
+    shown, older = take_page(rows, PAGE_SIZE, request.GET.get("before", ""))
     context = {
         "title": gettext("Sales"),
         "earnings": list_earnings(affiliate, shown, request.portal.order_ids, at=at),
         "form": form,
         "is_filtered": any(form.cleaned_data.values()) or not form.is_valid(),
-        "older_query": build_query(request.GET, before=str(shown[-1].pk))
-        if len(found) > PAGE_SIZE
-        else "",
+        "older_query": build_query(request.GET, before=str(older)) if older else "",
         "file_query": build_query(request.GET, before="", file="sales"),
     }
     return show(request, "sales", context)

@@ -18,6 +18,7 @@ from affiliate_site.columns import Column, OfRow, SumsSource, Table
 from affiliate_site.downloads import stream_file
 from affiliate_site.portal.formats import choose_csv_format, format_money, format_number
 
+PAGE_SIZE = 50
 FILE_PART = 500  # rows that are read at once
 MAX_ID = 2**63 - 1  # of a row
 
@@ -121,6 +122,15 @@ def list_file_columns(table: Table) -> Iterator[tuple[str, OfRow]]:
 
 def get_amount(get_sums: OfRow, code: str, row: Any) -> Decimal:
     return (get_sums(row) or {}).get(code, Decimal(0))
+
+
+def take_page(rows: QuerySet[Any], size: int, before: str = "") -> tuple[list[Any], int | None]:
+    """The rows of a page, before an ID as the address has it, and what the page of older
+    ones comes before; None without older ones."""
+    if before.isascii() and before.isdigit():
+        rows = rows.filter(pk__lt=min(int(before[:20]), MAX_ID))
+    found = list(rows[: size + 1])
+    return found[:size], found[size - 1].pk if len(found) > size else None
 
 
 def build_query(query: QueryDict, **parameters: str) -> str:
