@@ -23,6 +23,9 @@ DETAIL_NAMES: dict[str, tuple[str, ...]] = {
     "wise": ("email", "recipient", "account_holder"),
     "other": (),
 }
+DETAIL_LABELS = {  # for staff
+    name: name.replace("_", " ").capitalize() for names in DETAIL_NAMES.values() for name in names
+} | {"iban": "IBAN", "bic": "BIC", "email": "E-mail", "recipient": "Recipient ID"}
 BANK_ALIASES = {
     **dict.fromkeys(("swift", "swiftbic", "bicswift", "swiftcode"), "bic"),
     **dict.fromkeys(("name", "holder", "accountname", "beneficiary"), "account_holder"),

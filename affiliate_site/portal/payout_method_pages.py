@@ -28,15 +28,8 @@ from payouts.services.own_payout_methods import (
     remove_own_method,
     set_own_method,
 )
-from payouts.services.payout_methods import find_obstacle
+from payouts.services.payout_methods import KINDS, find_obstacle
 
-KINDS: dict[str, Any] = {
-    PayoutMethodKind.PAYPAL: "PayPal",
-    PayoutMethodKind.WIRE_TRANSFER: gettext_lazy("Wire transfer"),
-    PayoutMethodKind.BANK: gettext_lazy("Bank account"),
-    PayoutMethodKind.WISE: "Wise",
-    PayoutMethodKind.OTHER: gettext_lazy("Other"),
-}
 # What is wrong with a detail that was entered, and what is missing.
 WRONG = {
     "iban": gettext_lazy(

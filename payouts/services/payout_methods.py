@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count
@@ -30,9 +31,11 @@ from tracking.services.mails import queue_security_mail
 from tracking.services.portal_settings import get_contact
 
 PAYOUT_CHANGE_MAIL = "payout_change"
-KINDS = {
+KINDS: dict[str, Any] = {  # in the language of the affiliate
+    PayoutMethodKind.PAYPAL: PayoutMethodKind.PAYPAL.label,
     PayoutMethodKind.WIRE_TRANSFER: _("Wire transfer"),
     PayoutMethodKind.BANK: _("Bank account"),
+    PayoutMethodKind.WISE: PayoutMethodKind.WISE.label,
     PayoutMethodKind.OTHER: _("Other"),
 }
 SUBJECT = _("Your payout details at {account} were changed")
@@ -229,7 +232,7 @@ def _queue_mail(affiliate: Affiliate, method: PayoutMethod, text: Promise, *, at
             text=text,
             method=format_lazy(
                 "{} {}",
-                KINDS.get(PayoutMethodKind(method.kind)) or method.get_kind_display(),
+                KINDS[method.kind],
                 mask_details(method.kind, method.details),
             ),
             contact=get_contact(affiliate.account),

@@ -14,7 +14,6 @@ from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import count_noun, format_datetime, format_money
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.object_pages import Section, link_to
-from affiliate_site.backoffice.payouts.payout_texts import DETAIL_LABELS
 from affiliate_site.columns import Column
 from affiliate_site.downloads import send_file
 from affiliate_site.payout_files.writing import (
@@ -27,6 +26,7 @@ from affiliate_site.payout_files.writing import (
     write_csv,
     write_xlsx,
 )
+from payouts.payout_details import DETAIL_LABELS
 from payouts.services.payout_files import list_paid_lines
 from payouts.services.payout_runs import record_export
 from payouts.services.payout_settings import get_payer

@@ -20,7 +20,7 @@ from payouts.models.payments import (
     PayoutMethod,
 )
 from payouts.models.runs import LeftOutReason, PayoutLine, PayoutLineState
-from payouts.payout_details import DETAIL_NAMES, mask_details
+from payouts.payout_details import DETAIL_LABELS, mask_details
 from payouts.services.amounts_due import AmountsDue
 from payouts.services.documents import find_document_problems
 from payouts.services.payout_methods import find_obstacle
@@ -28,9 +28,6 @@ from payouts.services.run_states import find_payments_in
 
 LineStates = dict[int, PayoutLineState]  # by the primary keys of rows
 NO_PAYOUT_METHOD = "no payout method"
-DETAIL_LABELS = {
-    name: name.replace("_", " ").capitalize() for names in DETAIL_NAMES.values() for name in names
-} | {"iban": "IBAN", "bic": "BIC", "email": "E-mail", "recipient": "Recipient ID"}
 QUERY_BATCH_SIZE = 1000  # affiliates of one query, a number that all databases accept
 
 

@@ -23,6 +23,7 @@ from affiliate_site.backoffice.payouts.run_parts import (
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.errors import Unprintable
 from payouts.fonts import PACKAGES
+from payouts.models.payments import PayoutMethodKind
 from payouts.models.runs import MAX_NOTE_LENGTH, PayoutLineState, PayoutRunState
 from payouts.services.documents import describe_unprintable
 from payouts.services.payables import list_payable_currencies
@@ -44,14 +45,10 @@ from payouts.services.run_confirmation import (
     lock_with_affiliates,
     needs_second_person,
 )
+from payouts.services.run_selection import METHODS
 
 PERMISSION = "payouts.add_payment"
-METHOD_CHOICES = [
-    ("bank", "Bank account"),
-    ("paypal", "PayPal"),
-    ("wise", "Wise"),
-    ("other", "Other"),
-]
+METHOD_CHOICES = [(name, PayoutMethodKind(name).label) for name in METHODS]
 
 
 class PayoutRunForm(ServiceForm):
