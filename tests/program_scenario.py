@@ -10,8 +10,8 @@ from payouts.models.commission_types import RateKind
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.conversion_updates import delete_conversion, update_conversion
-from payouts.services.funding import top_up_payout_balance
 from payouts.services.payments import PaymentOrder, create_payments
+from payouts.services.payout_settings import top_up_payout_balance
 from payouts.services.programs import (
     STANDARD_COMMISSION_TYPE,
     ProgramSettings,

@@ -42,7 +42,7 @@ from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
 from payouts.models.runs import PayoutLine, PayoutLineState, PayoutRun
-from payouts.services.run_states import find_payments_in
+from payouts.services.payout_runs import find_payments_in
 from tracking.models.affiliates import Affiliate, AffiliateGroup, Note
 from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer

@@ -38,8 +38,8 @@ from payouts.services.conversion_creation import ConversionData, create_conversi
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, create_payments
 from payouts.services.payout_files import list_paid_lines
+from payouts.services.payout_limits import set_minimum
 from payouts.services.payout_methods import set_payout_method
-from payouts.services.payout_minimums import set_minimum
 from payouts.services.payout_results import (
     PayoutResult,
     ResultState,

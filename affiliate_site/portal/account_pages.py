@@ -16,7 +16,7 @@ from affiliate_site.portal.confirmations import ConfirmedForm, run_confirmed, sh
 from affiliate_site.portal.formats import format_money, long_day
 from affiliate_site.portal.languages import remember_language
 from affiliate_site.privacy.person_export import export_own_data
-from payouts.services.own_deletion import delete_own_account, sum_open_amounts
+from payouts.services.self_service import delete_own_account, sum_open_amounts
 from tracking.services.portal_access import confirm_password
 from tracking.services.portal_settings import get_contact
 

@@ -8,10 +8,10 @@ from django.utils.translation import gettext_lazy
 from affiliate_site.portal.formats import format_money, long_day
 from affiliate_site.portal.tax_pages import describe_obstacle
 from payouts.models.runs import LeftOutReason
-from payouts.services.amounts_due import AmountsDue, get_own_amounts_due
-from payouts.services.own_payout_methods import list_own_methods
+from payouts.services.payables import AmountsDue, get_own_amounts_due
+from payouts.services.payout_limits import get_minimums
 from payouts.services.payout_methods import find_obstacle
-from payouts.services.payout_minimums import get_minimums
+from payouts.services.self_service import list_own_methods
 from tracking.services.portal_settings import find_next_payout_day
 
 OBSTACLES = {

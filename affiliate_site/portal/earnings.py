@@ -16,12 +16,12 @@ from payouts.calculation import InitialStatusReason, RateSourceKind
 from payouts.models.bonuses import BonusPeriod
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
-from payouts.services.amounts_due import is_on_hold
 from payouts.services.commissions import get_reason
 from payouts.services.explanation import explain_conversion
+from payouts.services.payables import is_on_hold
+from payouts.services.payout_runs import list_unanswered_payments
 from payouts.services.programs import STANDARD_COMMISSION_TYPE
-from payouts.services.run_states import list_unanswered_payments
-from payouts.services.undone_imports import hide_undone_commissions
+from payouts.services.statements import hide_undone_commissions
 from tracking.attribution import STAFF
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion

@@ -39,10 +39,9 @@ from affiliate_site.portal.tables import MAX_ID, PAGE_SIZE, download_all, take_p
 from affiliate_site.portal.throttling import TOO_MANY_PDF_FILES, is_pdf_throttled
 from payouts.errors import InvalidPeriod, Unprintable
 from payouts.models.documents import DocumentKind
-from payouts.services.own_payout_methods import list_own_methods
-from payouts.services.run_states import list_unanswered_payments
-from payouts.services.statements import get_statement
-from payouts.services.undone_imports import hide_undone_payments
+from payouts.services.payout_runs import list_unanswered_payments
+from payouts.services.self_service import list_own_methods
+from payouts.services.statements import get_statement, hide_undone_payments
 from tracking.services.portal_settings import get_contact
 
 STATEMENT_DAYS = 90

@@ -20,7 +20,8 @@ from affiliate_site.portal.confirmations import (
 from payouts.errors import PayoutMethodIncomplete, PayoutMethodNotFound
 from payouts.models.payments import PayoutMethodKind
 from payouts.payout_details import DETAIL_NAMES, mask_details
-from payouts.services.own_payout_methods import (
+from payouts.services.payout_methods import KINDS, find_obstacle
+from payouts.services.self_service import (
     OWN_KINDS,
     get_own_method,
     list_own_methods,
@@ -28,7 +29,6 @@ from payouts.services.own_payout_methods import (
     remove_own_method,
     set_own_method,
 )
-from payouts.services.payout_methods import KINDS, find_obstacle
 
 # What is wrong with a detail that was entered, and what is missing.
 WRONG = {

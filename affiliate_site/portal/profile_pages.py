@@ -20,7 +20,7 @@ from affiliate_site.portal.throttling import (
     find_password_limit,
     forget_right_password,
 )
-from payouts.services.own_tax_data import find_document_settings
+from payouts.services.self_service import find_document_settings
 from tracking.errors import (
     EmailNotAvailable,
     LinkExpired,

@@ -7,7 +7,7 @@ from django.urls import resolve
 from affiliate_site.portal.access import build_url
 from affiliate_site.portal.formats import format_money
 from affiliate_site.portal.rates import list_rates
-from payouts.services.payout_minimums import get_minimums
+from payouts.services.payout_limits import get_minimums
 
 
 def list_offers(account, affiliate=None, **conditions) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from affiliate_site.portal.throttling import (
 )
 from payouts.missing_sales import Answer
 from payouts.services.missing_sales import ANSWER_TEXTS, explain_missing_sale
-from payouts.services.undone_imports import hide_undone_commissions
+from payouts.services.statements import hide_undone_commissions
 from tracking.errors import TooManyQuestions
 from tracking.services.questions import (
     QuestionData,

@@ -12,7 +12,7 @@ from affiliate_site.columns import Table
 from affiliate_site.portal.access import portal_page, show
 from affiliate_site.portal.formats import format_money
 from affiliate_site.portal.tables import build_column, build_number_column, download
-from payouts.services.recruits import (
+from payouts.services.figures import (
     MAX_RECRUITS_OF_FILE,
     list_recruits,
     sum_level_commissions,

@@ -21,7 +21,7 @@ from affiliate_site.portal.periods import PeriodChoiceForm
 from affiliate_site.portal.tables import MAX_ID, PAGE_SIZE, build_query, download_all, take_page
 from payouts.models.commissions import CommissionKind
 from payouts.services.figures import filter_state, is_of_days
-from payouts.services.undone_imports import hide_undone_commissions
+from payouts.services.statements import hide_undone_commissions
 
 FILE_COLUMNS = (
     Column(_("Day"), lambda it: it.day),

@@ -18,7 +18,7 @@ from affiliate_site.portal.confirmations import (
 from payouts.errors import InvalidTaxData
 from payouts.models.documents import SupplierKind
 from payouts.services.documents import DocumentProblem
-from payouts.services.own_tax_data import (
+from payouts.services.self_service import (
     find_document_settings,
     find_own_tax_data,
     list_own_problems,

@@ -25,11 +25,11 @@ from affiliate_site.api.representations.tracking import (
     ClickRepresentation,
     CustomerRepresentation,
 )
+from payouts.services.erasure import find_people
 from payouts.services.opening_balances import (
     get_signed_amount,
     list_opening_balances,
 )
-from payouts.services.people import find_people
 from tracking.models.affiliates import Affiliate
 from tracking.models.customers import Customer
 from tracking.models.prospects import Prospect

@@ -18,7 +18,7 @@ from accounts.errors import DomainError
 from accounts.services.queues import list_accounts_with_due_rows
 from affiliate_site.shops.base import parse_body
 from affiliate_site.shops.kinds import SHOPS
-from payouts.services.shop_erasure import erase_for_shop
+from payouts.services.shop_customers import erase_for_shop
 from payouts.services.shop_orders import OrderOutcome, apply_event
 from payouts.shop_amounts import list_unclear
 from payouts.shop_facts import EventFacts, ShopErasure, format_time, mark_received

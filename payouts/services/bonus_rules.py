@@ -16,8 +16,7 @@ from accounts.services.changes import log_event
 from payouts.errors import BonusGoalFixed, BonusNotFound
 from payouts.models.bonuses import Bonus, GoalType
 from payouts.services.bonuses import list_period_ranges
-from payouts.services.programs import validate_rate
-from payouts.services.rates import validate_title
+from payouts.services.programs import validate_rate, validate_title
 from tracking.models.programs import Program
 from tracking.money import MAX_INTEGER_DIGITS, round_amount
 

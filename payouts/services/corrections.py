@@ -1,4 +1,4 @@
-"""Corrections of a sale by staff, each with a reason."""
+"""Corrections of a sale by staff, and the early end of a hold, each with a reason."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -8,16 +8,20 @@ from django.db import transaction
 
 from accounts.actor import get_actor
 from accounts.models.accounts import Account
+from accounts.services.changes import log_event
 from payouts.calculation import LineItem
 from payouts.errors import SameAffiliate, SettledCommission
+from payouts.models.commissions import Commission
 from payouts.models.refunds import Correction
 from payouts.services.calculation_input import drop_unknown_types, list_rates
 from payouts.services.conversion_creation import write_commissions
 from payouts.services.conversion_updates import (
     delete_conversion,
+    lock_commission,
     lock_conversion,
     update_conversion,
 )
+from payouts.services.payables import is_on_hold
 from payouts.services.refunds import list_existing_commissions, list_lines
 from tracking.attribution import STAFF, TRACKING_SOURCE_NAMES
 from tracking.claims import ClaimStatus
@@ -140,3 +144,22 @@ def record_reason(conversion: Conversion, reason: str, *, at: datetime) -> None:
     conversion.account.corrections.create(
         conversion=conversion, reason=reason, actor=get_actor().name, created_at=at
     )
+
+
+def release_commission(
+    account: Account, *, commission_id: int, reason: str, at: datetime
+) -> Commission:
+    """Make a commission due now; one that is not on hold stays as it is.
+
+    The reason is kept with the sale, as the audit log must not hold what people write.
+    Raises `CommissionNotFound`.
+    """
+    with transaction.atomic():
+        commission = lock_commission(account, commission_id=commission_id, at=at)
+        conversion, due_at = commission.conversion, commission.due_at
+        if conversion is None or due_at is None or not is_on_hold(commission, at=at):
+            return commission
+        commission.update_locked(at=at, due_at=at)
+        record_reason(conversion, reason, at=at)
+        log_event(account, "commission.released", commission, at=at, until=due_at.isoformat())
+    return commission

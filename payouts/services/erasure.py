@@ -1,20 +1,23 @@
-"""Erase the personal data of one person from all tables of an account.
+"""Find all that is one person's in an account, and erase the personal data of it.
 
 What each column loses is declared in docs/privacy.md, section 3. Money is not
 touched: transfers, statistics and the amounts of commissions and payments stay.
 """
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import reduce
+from operator import or_
 from typing import Any, TypeVar
 
 from django.db import models, transaction
 from django.db.models import Q
 
-from accounts.email_addresses import list_spellings
+from accounts.email_addresses import fold_email, list_spellings
 from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
 from accounts.services.changes import log_event
@@ -26,12 +29,11 @@ from accounts.services.erasure import (
     update_other_values,
 )
 from accounts.services.idempotency import RESPONSE_RETENTION
-from payouts.errors import PaymentsUnanswered
+from payouts.errors import PaymentsUnanswered, PersonNotFound
 from payouts.models.commissions import Commission
 from payouts.models.runs import PayoutLine
 from payouts.services.payables import get_payable_balances
-from payouts.services.people import ERASED_ID_PATTERN, People, find_people
-from payouts.services.run_states import list_unanswered_runs
+from payouts.services.payout_runs import list_unanswered_runs
 from tracking.models.affiliates import Affiliate
 from tracking.models.customers import Customer
 from tracking.models.prospects import Prospect
@@ -58,6 +60,60 @@ from tracking.services.shop_erasure import (
     erase_shop_events,
     erase_shop_referrals,
 )
+
+ERASED_ID_PATTERN = re.compile(r"erased-([1-9][0-9]{0,17})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class People:
+    """Affiliates, prospects and customers, removed ones too, in the order of ids."""
+
+    affiliates: list[Affiliate]
+    prospects: list[Prospect]
+    customers: list[Customer]
+
+    def __iter__(self) -> Iterator[Affiliate | Prospect | Customer]:
+        yield from self.affiliates
+        yield from self.prospects
+        yield from self.customers
+
+
+def find_people(account: Account, identifier: str) -> People:
+    """Find by the ID of an affiliate, prospect or customer, or by an e-mail address.
+
+    A promoted prospect and its affiliate are one person. An address finds all that have
+    it: customers by their `customer_id` or meta data. An erased affiliate is found by
+    its new ID, also in a backup in which it has its old one. Raises `PersonNotFound`.
+    """
+    email = fold_email(identifier) if "@" in identifier else None
+    by_row_id = ERASED_ID_PATTERN.fullmatch(identifier)
+    affiliates = account.affiliates.filter(
+        Q(email_folded=email) if email else Q(pk=by_row_id[1]) if by_row_id else Q(slug=identifier)
+    )
+    prospects = account.prospects.filter(
+        Q(email_folded=email) if email else Q(public_id=identifier)
+    )
+    customers = account.customers.filter(
+        reduce(
+            or_,
+            (Q(customer_id__iexact=each) for each in list_spellings(identifier)),
+            Q(email_folded=email),
+        )
+        if email
+        else Q(public_id=identifier)
+    )
+    affiliate_ids = {*affiliates.values_list("pk", flat=True)}
+    affiliate_ids |= {*prospects.values_list("affiliate", flat=True)} - {None}
+    own_prospects = Q(pk__in=prospects.values("pk")) | Q(affiliate__in=affiliate_ids)
+    people = People(
+        list(account.affiliates.filter(pk__in=affiliate_ids).order_by("pk")),
+        list(account.prospects.filter(own_prospects).order_by("pk")),
+        list(customers.order_by("pk")),
+    )
+    if not any(people):
+        raise PersonNotFound(account=account.slug, person=identifier)
+    return people
+
 
 ERASE_AGAIN_PERIOD = timedelta(days=2)
 MIN_TEXT_LENGTH = 3  # of what is searched in texts

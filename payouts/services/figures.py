@@ -1,8 +1,9 @@
-"""The figures of one affiliate in a period, and what they consist of.
+"""The figures of one affiliate in a period, what they consist of, and of recruits.
 
 Customers are counted, never named.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -25,12 +26,13 @@ from accounts.days import A_DAY, start_of_day
 from accounts.models.accounts import Account
 from payouts.models.commissions import (
     Commission,
+    CommissionKind,
     CommissionQuerySet,
     CommissionStatus,
 )
 from payouts.models.runs import PayoutLine, PayoutLineState
-from payouts.services.amounts_due import filter_on_hold
 from payouts.services.day_counts import cut_query, sum_most_frequent
+from payouts.services.payables import filter_on_hold
 from payouts.services.statistics import load_statistics
 from payouts.statistics import Amounts, Period, Totals, add_totals
 from tracking.amounts import ExactSum
@@ -276,3 +278,44 @@ def add_revenue(part: Part, currency: str, amount: Decimal | None) -> None:
 def sort_parts(parts: Iterable[Part]) -> list[Part]:
     """The most sales first, then the most clicks."""
     return sorted(parts, key=lambda it: (-it.sales, -(it.clicks or 0), it.label))
+
+
+MAX_RECRUITS = 100  # that a page lists, the newest
+MAX_RECRUITS_OF_FILE = 10_000
+
+
+@dataclass(frozen=True)
+class Recruits:
+    """First names of the newest recruits, each with the number of sales (None: it is
+    not shown), and how many recruits there are."""
+
+    newest: list[tuple[str, int | None]]
+    number: int
+
+
+def list_recruits(affiliate: Affiliate, *, with_sales: bool, limit: int = MAX_RECRUITS) -> Recruits:
+    """List the newest recruits of an affiliate who are not removed."""
+    account = affiliate.account
+    rows = account.affiliates.not_deleted().filter(parent=affiliate)
+    newest = list(rows.order_by("-created_at", "-id").values_list("pk", "firstname")[:limit])
+    number = len(newest) if len(newest) < limit else rows.count()
+    if not with_sales:
+        return Recruits([(name, None) for _, name in newest], number)
+    sales = account.conversions.not_deleted().filter(affiliate__in=[pk for pk, _ in newest])
+    counts = dict(sales.order_by().values_list("affiliate").annotate(Count("pk")))
+    return Recruits([(name, counts.get(pk, 0)) for pk, name in newest], number)
+
+
+def sum_level_commissions(affiliate: Affiliate) -> dict[int, Mapping[str, Decimal]]:
+    """Sum the commissions of recruits' sales by level and currency, without disapproved
+    ones. Level 1 are the sales of recruits, level 2 those of their recruits."""
+    rows = affiliate.account.commissions.not_deleted().filter(
+        affiliate=affiliate, kind=CommissionKind.LEVEL
+    )
+    rows = rows.exclude(status=CommissionStatus.DISAPPROVED)
+    levels: dict[int, Amounts] = defaultdict(Amounts)
+    groups = rows.order_by().values_list("commission_type", "currency")
+    for identifier, currency, amount in groups.annotate(ExactSum("amount")):
+        level = int(identifier.removeprefix("level-"))  # 1 is the sale's own affiliate
+        levels[level - 1].add(currency, amount)
+    return {level: sums.in_order() for level, sums in sorted(levels.items())}

@@ -18,7 +18,7 @@ from payouts.missing_sales import (
     decide_answer,
 )
 from payouts.models.commissions import CommissionKind, CommissionStatus
-from payouts.services.shop_referrals import add_prefix
+from payouts.services.shop_customers import add_prefix
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
 from tracking.search import normalize_order_name

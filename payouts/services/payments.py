@@ -24,13 +24,13 @@ from payouts.errors import (
 )
 from payouts.models.commissions import BalanceKey, Commission, PaymentAllocation
 from payouts.models.payments import Payment, PayoutMethod
-from payouts.services.amounts_due import sort_for_allocation
 from payouts.services.disputes import lock_disputed_sales, suspend_unpaid_commissions
 from payouts.services.documents import correct_document
 from payouts.services.ledger import LedgerSession, open_ledger_session
+from payouts.services.mails import withdraw_payment_mail
 from payouts.services.opening_balances import select_opening_sums
-from payouts.services.payment_mails import withdraw_payment_mail
-from payouts.services.run_states import cancel_line, lock_line_of_payment
+from payouts.services.payables import sort_for_allocation
+from payouts.services.payout_runs import cancel_line, lock_line_of_payment
 from tracking.amounts import ExactSum
 from tracking.errors import UnknownReference
 from tracking.money import ZERO

@@ -19,7 +19,7 @@ from accounts.models.accounts import Account
 from payouts.errors import PayoutRunNotFound, ReceiverErased
 from payouts.models.payments import PayoutMethodKind
 from payouts.models.runs import PayoutFile, PayoutLine, PayoutLineState, PayoutRun
-from payouts.services.run_states import lock_run
+from payouts.services.payout_runs import lock_run
 from tracking.money import ZERO, format_amount
 
 SEPA_CURRENCY = "EUR"

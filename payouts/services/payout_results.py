@@ -27,7 +27,7 @@ from payouts.models.runs import PayoutLine, PayoutLineState, PayoutRun
 from payouts.services.disputes import lock_disputed_sales
 from payouts.services.documents import issue_documents
 from payouts.services.ledger import open_ledger_session
-from payouts.services.payment_mails import queue_payment_mails
+from payouts.services.mails import queue_payment_mails
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_files import (
     AnsweredFile,
@@ -40,7 +40,7 @@ from payouts.services.payout_methods import (
     RETURNED_WITHOUT_REASON,
     describe_return,
 )
-from payouts.services.run_states import lock_run, update_run_state
+from payouts.services.payout_runs import lock_run, update_run_state
 from tracking.money import format_amount
 from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 

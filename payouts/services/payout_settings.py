@@ -1,19 +1,23 @@
-"""Who pays, of an account: named in bank files."""
+"""Who pays, of an account, and top-ups of its payout balance."""
 
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
 from schwifty import BIC, IBAN
 from schwifty.exceptions import SchwiftyException
 
-from accounts.errors import run_checks
+from accounts.errors import InvalidSetting, run_checks
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
-from payouts.errors import InvalidPayer
+from payouts.errors import InvalidPayer, PayoutFeatureRequired
 from payouts.models.runs import PayoutRun, PayoutSettings
+from payouts.services.ledger import open_ledger_session
 from payouts.services.tax_data import normalize_vat_id
+from tracking.errors import AmountTooLarge
+from tracking.money import get_currency, validate_amount
 
 # The names in a run's `payer`, and the columns of the settings.
 PAYER_COLUMNS = {
@@ -108,3 +112,46 @@ def _ensure_address_complete(changes: Mapping[str, Any]) -> None:
     missing = [f"payer_{name}" for name, text in parts.items() if not text]
     if missing and (has_street or len(missing) < len(parts)):
         raise InvalidPayer(reason="Banks take an address with city and country", path=missing[0])
+
+
+def fund_payouts(
+    account: Account, *, amount: Decimal, currency: str, at: datetime
+) -> tuple[str, Decimal]:
+    """Top up the payout balance of an account that has the payout feature."""
+    if not account.uses_payouts:
+        raise PayoutFeatureRequired(slug=account.slug)
+    return top_up_payout_balance(account, amount=amount, currency=currency, at=at)
+
+
+def top_up_payout_balance(
+    account: Account, *, amount: Decimal, currency: str, at: datetime
+) -> tuple[str, Decimal]:
+    """Add an amount to the payout balance; return the currency and the new balance."""
+    currency = get_currency(currency)
+    _validate_top_up(amount, currency)
+    with (
+        transaction.atomic(),
+        open_ledger_session(account, [], at=at, funding_currencies=[currency]) as ledger,
+    ):
+        balance = ledger.post_funding(amount, currency)
+        log_event(
+            account,
+            "payout_balance.topped_up",
+            account,
+            at=at,
+            amount=str(amount),
+            currency=currency,
+        )
+    return currency, balance
+
+
+def _validate_top_up(amount: Decimal, currency: str) -> None:
+    rule = f"above 0, with no more decimals than {currency} has"
+    if amount <= 0:
+        raise InvalidSetting(setting="The amount", rule=rule)
+    try:
+        rounded = validate_amount(amount, currency)
+    except AmountTooLarge:
+        raise InvalidSetting(setting="The amount", rule="shorter") from None
+    if rounded != amount:
+        raise InvalidSetting(setting="The amount", rule=rule)

@@ -1,21 +1,44 @@
-"""Creation of a program: its settings and its first commission type."""
+"""Programs and their rates: commission types, levels and group rates.
 
-from collections.abc import Sequence
+A change of a rate counts for conversions from then on: a commission keeps the rate that
+it was created with.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from accounts.errors import InvalidSetting, InvalidSlug, run_checks
 from accounts.ids import SLUG_PATTERN
+from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.services.changes import log_event
-from payouts.models.commission_types import RateKind
-from tracking.errors import DuplicateProgram
+from accounts.services.accounts import validate_name
+from accounts.services.changes import log_event, record_changes
+from payouts.calculation import DEFAULT_COMMISSION_TYPE
+from payouts.errors import (
+    CommissionTypeNotFound,
+    DefaultCommissionType,
+    DuplicateCommissionType,
+    GroupRateNotFound,
+    InnerLevel,
+    LevelNotFound,
+)
+from payouts.models.commission_types import (
+    MIN_PARENT_LEVEL,
+    CommissionType,
+    GroupRate,
+    Level,
+    RateKind,
+)
+from tracking.errors import DuplicateProgram, GroupNotFound
+from tracking.models.affiliates import AffiliateGroup
 from tracking.models.programs import Program
 from tracking.money import MAX_INTEGER_DIGITS, get_currency, round_amount
-from tracking.services.programs import validate_program
+from tracking.services.programs import get_program, validate_program
 
 STANDARD_COMMISSION_TYPE = "standard"
 MAX_PERCENTAGE = 100
@@ -104,3 +127,238 @@ def validate_rate(kind: str, value: Decimal, currency: str, *, path: str = "valu
     if kind == RateKind.FIXED and value != round_amount(value, currency):
         rule = f"an amount with the decimals of {currency}"
         raise InvalidSetting(setting="The commission", rule=rule, path=path)
+
+
+MAX_LEVEL = 10
+
+
+def create_commission_type(
+    account: Account,
+    *,
+    program: Program,
+    identifier: str,
+    title: str,
+    kind: str,
+    value: Decimal,
+    mlm: bool = True,
+    is_default: bool = False,
+    at: datetime,
+) -> CommissionType:
+    """Add a commission type, which API calls name by its identifier.
+
+    `value` is in per cent or in units of the program's currency, depending on `kind`.
+    Raises `InvalidSlug`, `InvalidSetting` and `DuplicateCommissionType`.
+    """
+    if not SLUG_PATTERN.fullmatch(identifier) or identifier == DEFAULT_COMMISSION_TYPE:
+        raise InvalidSlug(slug=identifier, path="identifier")
+    validate_title(title)
+    validate_rate(kind, value, program.currency)
+    try:
+        with transaction.atomic():
+            row = account.commission_types.create(
+                program=program,
+                identifier=identifier,
+                title=title,
+                kind=kind,
+                value=value,
+                mlm=mlm,
+            )
+            log_event(
+                *(account, "commission_type.created", row),
+                at=at,
+                **serialize_rate(row),
+            )
+            if is_default:
+                _make_default(account, row, at=at)
+    except IntegrityError:
+        if account.commission_types.filter(program=program, identifier=identifier).exists():
+            raise DuplicateCommissionType(identifier=identifier) from None
+        raise
+    return row
+
+
+def update_commission_type(
+    account: Account, *, pk: int, changes: Mapping[str, Any], at: datetime
+) -> CommissionType:
+    """Set the columns in `changes`: title, kind, value, mlm and is_default.
+
+    Raises `DefaultCommissionType` if the default one would be the default no longer.
+    """
+    with transaction.atomic():
+        row = get_or_raise(account.commission_types, CommissionTypeNotFound, lock=True, pk=pk)
+        columns = dict(changes)
+        should_be_default = columns.pop("is_default", row.is_default)
+        if row.is_default and not should_be_default:
+            raise DefaultCommissionType(path="is_default")
+        _update(account, row, "commission_type.updated", columns, row.program, at=at)
+        if should_be_default and not row.is_default:
+            _make_default(account, row, at=at)
+    return row
+
+
+def delete_commission_type(account: Account, *, pk: int, at: datetime) -> None:
+    """Delete a commission type and its group rates.
+
+    Raises `DefaultCommissionType` for the default one.
+    """
+    with transaction.atomic():
+        row = get_or_raise(account.commission_types, CommissionTypeNotFound, lock=True, pk=pk)
+        if row.is_default:
+            raise DefaultCommissionType
+        log_event(account, "commission_type.deleted", row, at=at, **serialize_rate(row))
+        account.group_rates.filter(commission_type=row).delete()
+        account.commission_types.filter(pk=row.pk).delete()
+
+
+def create_level(
+    account: Account,
+    *,
+    program: Program,
+    title: str,
+    kind: str,
+    value: Decimal,
+    at: datetime,
+) -> Level:
+    """Add the next level: 2 pays the parent of an affiliate, 3 the parent's parent.
+
+    Raises `InvalidSetting` above `MAX_LEVEL`.
+    """
+    validate_title(title)
+    validate_rate(kind, value, program.currency)
+    with transaction.atomic():
+        get_program(account, program.slug, lock=True)  # two levels get two numbers
+        numbers = account.levels.filter(program=program).values_list("level", flat=True)
+        number = max(numbers, default=MIN_PARENT_LEVEL - 1) + 1
+        if number > MAX_LEVEL:
+            rule = f"{MAX_LEVEL} at most"
+            raise InvalidSetting(setting="The number of levels", rule=rule)
+        row = account.levels.create(
+            program=program, level=number, title=title, kind=kind, value=value
+        )
+        log_event(account, "level.created", row, at=at, **serialize_rate(row))
+    return row
+
+
+def update_level(account: Account, *, pk: int, changes: Mapping[str, Any], at: datetime) -> Level:
+    """Set the columns in `changes`: title, kind and value."""
+    with transaction.atomic():
+        row = get_or_raise(account.levels, LevelNotFound, lock=True, pk=pk)
+        _update(account, row, "level.updated", changes, row.program, at=at)
+    return row
+
+
+def delete_level(account: Account, *, pk: int, at: datetime) -> None:
+    """Delete the last level of a program; raise `InnerLevel` for another one."""
+    with transaction.atomic():
+        row = get_or_raise(account.levels, LevelNotFound, lock=True, pk=pk)
+        if account.levels.filter(program=row.program, level__gt=row.level).exists():
+            raise InnerLevel
+        log_event(account, "level.deleted", row, at=at, **serialize_rate(row))
+        account.levels.filter(pk=row.pk).delete()
+
+
+def set_group_rate(
+    account: Account,
+    *,
+    commission_type: CommissionType,
+    group: AffiliateGroup,
+    kind: str,
+    value: Decimal,
+    at: datetime,
+) -> GroupRate:
+    """Set what the affiliates of a group earn in place of a commission type's rate."""
+    validate_rate(kind, value, commission_type.program.currency)
+    with transaction.atomic():
+        get_or_raise(
+            account.commission_types,
+            CommissionTypeNotFound,
+            lock=True,
+            pk=commission_type.pk,
+        )
+        row = account.group_rates.filter(commission_type=commission_type, group=group).first()
+        if row is None:
+            row = account.group_rates.create(
+                commission_type=commission_type, group=group, kind=kind, value=value
+            )
+            log_event(account, "group_rate.created", row, at=at, **serialize_rate(row))
+        else:
+            changes = {"kind": kind, "value": value}
+            _update(
+                account,
+                row,
+                "group_rate.updated",
+                changes,
+                commission_type.program,
+                at=at,
+            )
+    return row
+
+
+def delete_group_rate(account: Account, *, pk: int, at: datetime) -> None:
+    """Delete a group rate: the group earns the rate of the commission type again."""
+    with transaction.atomic():
+        row = get_or_raise(account.group_rates, GroupRateNotFound, lock=True, pk=pk)
+        log_event(account, "group_rate.deleted", row, at=at, **serialize_rate(row))
+        account.group_rates.filter(pk=row.pk).delete()
+
+
+def validate_title(title: str) -> None:
+    """Raise `InvalidSetting` if a title is blank, too long or not in one line."""
+    validate_name("The title", title, path="title")
+
+
+def serialize_rate(row: CommissionType | Level | GroupRate) -> dict[str, str]:
+    """Return a rate as details of an audit log entry."""
+    return {"rate_kind": row.kind, "rate": str(row.value)}
+
+
+def _update(
+    account: Account,
+    row: Any,
+    event: str,
+    changes: Mapping[str, Any],
+    program: Program,
+    *,
+    at: datetime,
+) -> None:
+    if "title" in changes:
+        validate_title(changes["title"])
+    validate_rate(
+        changes.get("kind", row.kind),
+        changes.get("value", row.value),
+        program.currency,
+    )
+    values = {column: value for column, value in changes.items() if value != getattr(row, column)}
+    if values:
+        logged = {
+            column: [str(getattr(row, column)), str(value)] for column, value in values.items()
+        }
+        row.update_row(**values)
+        log_event(account, event, row, at=at, **logged)
+
+
+def _make_default(account: Account, row: CommissionType, *, at: datetime) -> None:
+    types = account.commission_types.filter(program=row.program_id)
+    types.filter(is_default=True).update(is_default=False)
+    row.update_row(is_default=True)
+    log_event(account, "commission_type.made_default", row, at=at)
+
+
+def delete_group(account: Account, *, group_id: str, at: datetime) -> None:
+    """Delete a group and its rates; its affiliates and prospects are in no group then.
+
+    Later conversions earn the rates of the commission types; earlier commissions keep
+    their rates.
+    """
+    with transaction.atomic():
+        rows = account.affiliate_groups.all()
+        group = get_or_raise(rows, GroupNotFound, lock=True, public_id=group_id)
+        # Prospects first: one that is promoted meanwhile is an affiliate afterwards.
+        account.prospects.filter(group=group).update(group=None)
+        members = account.affiliates.filter(group=group)
+        changed = list(members.not_deleted())
+        members.update(group=None)
+        record_changes(account, "affiliate.updated", changed, at=at, group=None)
+        account.group_rates.filter(group=group).delete()
+        log_event(account, "affiliate_group.deleted", group, at=at)
+        account.affiliate_groups.filter(pk=group.pk).delete()

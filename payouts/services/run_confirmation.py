@@ -36,6 +36,8 @@ from payouts.services.documents import describe_unprintable
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from payouts.services.payables import load_payable_balances
 from payouts.services.payments import build_payment, insert_payments
+from payouts.services.payout_limits import get_withheld_balances
+from payouts.services.payout_runs import ensure_draft, lock_run
 from payouts.services.payout_settings import (
     build_payer,
     get_payout_settings,
@@ -47,8 +49,6 @@ from payouts.services.run_selection import (
     build_receiver,
     calculate_fingerprint,
 )
-from payouts.services.run_states import ensure_draft, lock_run
-from payouts.services.withheld_balances import get_withheld_balances
 from tracking.money import ZERO
 from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 

@@ -1,12 +1,23 @@
-"""The stored orders of a shop, by the IDs that its events have for them."""
+"""The stored orders of a shop, which of its sales are only claims, and locked balances.
+
+A shop only claims if its address has a secret and no signature. Such a sale waits for
+staff (`tracking.claims`). It takes nothing from what was reported in another way.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
 
+from payouts.models.commissions import BalanceKey
+from payouts.services.calculation_input import list_ancestors
 from payouts.services.conversion_updates import delete_conversion
+from payouts.services.ledger import open_ledger_session
+from payouts.services.shop_customers import add_prefix, find_parameters
 from payouts.services.shop_refunds import get_conversion_of
-from payouts.shop_facts import Sale, get_time, merge_order_facts
+from payouts.shop_facts import CustomerFacts, Sale, get_time, is_claimed, merge_order_facts
+from tracking.attribution import REST_CONVERSION_ORDER
+from tracking.models.conversions import Conversion
 from tracking.models.shops import Connection, ShopOrder, ShopOrderReason, ShopReference
+from tracking.services.attribution import attribute
 from tracking.services.shop_erasure import list_reference_names
 
 
@@ -84,3 +95,85 @@ def describe_sale(connection: Connection, order: ShopOrder, sale: Sale) -> str:
         and get_time(each) < get_time(sale)
     ]
     return f"{sale['label']}, renewal {len(earlier) + 1}"
+
+
+CONFIRMED = (
+    "The sale is confirmed, and the address of this shop has a secret only: what it"
+    " reports is a claim, which changes nothing. If it is right, change the sale by"
+    " hand."
+)
+
+
+def forget_claimed_sale(order: ShopOrder) -> None:
+    """Let a sale that the shop has signed now be created, which confirms the claim."""
+    if order.conversion_id is None or is_claimed(order.facts["sale"]):
+        return
+    conversion = get_conversion_of(order)
+    if conversion.claim_status is not None and conversion.deleted_at is None:
+        order.update_row(conversion=None, is_adopted=False, lines=[], suspended=[], reason="")
+
+
+def find_claim_refusal(
+    connection: Connection, sale: Sale, reported: Conversion | None
+) -> ShopOrderReason | None:
+    """Return why a claim of a sale is not stored; None if it is, or is a fact."""
+    if not is_claimed(sale):
+        return None
+    if reported is not None:
+        return ShopOrderReason.KNOWN_ALREADY
+    return ShopOrderReason.NEEDS_SIGNATURE if connection.account.require_signatures else None
+
+
+def lock_balances_of(
+    connection: Connection,
+    orders: Sequence[ShopOrder],
+    customer: CustomerFacts,
+    *,
+    at: datetime,
+) -> None:
+    """Lock what several orders may change, in one order of rows.
+
+    Each of them locks its own; one after the other, two events could wait for each
+    other. Who earns a new sale is found as it will be found then.
+    """
+    account = connection.account
+    sales: list[Sale] = [it.facts["sale"] for it in orders if "sale" in it.facts]
+    if len(sales) < 2:
+        return
+    named = {add_prefix(connection, sale["customer"]) for sale in sales}
+    customers = account.customers.filter(customer_id__in=named - {""}).order_by("id")
+    list(customers.select_for_update(no_key=True).values_list("pk"))
+    ids = [add_prefix(connection, sale["order_id"]) for sale in sales]
+    known = account.conversions.filter(external_id__in=ids).order_by("id")
+    pks = list(known.select_for_update(no_key=True).values_list("pk", flat=True))
+    rows = account.commissions.filter(conversion__in=pks)
+    keys: set[BalanceKey] = set(rows.values_list("affiliate", "currency"))
+    for sale in sales:
+        keys |= find_balances(connection, sale, customer, at=at)
+    with open_ledger_session(account, keys, at=at, is_locked=True):
+        pass
+
+
+def find_balances(
+    connection: Connection, sale: Sale, customer: CustomerFacts, *, at: datetime
+) -> set[BalanceKey]:
+    """Return the balances of who would earn a new sale, without a change."""
+    parameters = find_parameters(connection, sale, customer)
+    if parameters is None:
+        return set()
+    attribution = attribute(
+        connection.account,
+        parameters=parameters,
+        order=REST_CONVERSION_ORDER,
+        at=datetime.fromisoformat(get_time(sale)),
+        ignore_cookie_age=False,
+    )
+    if attribution.result.rejection_reason or attribution.prospect:
+        return set()
+    conversion = Conversion(
+        account=connection.account,
+        program=attribution.program,
+        affiliate=attribution.affiliate,
+    )
+    earners = {it.affiliate_id for it in list_ancestors(conversion)}
+    return {(pk, sale["currency"]) for pk in earners | {attribution.affiliate.pk}}

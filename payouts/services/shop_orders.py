@@ -24,32 +24,27 @@ from payouts.models.refunds import Refund
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.disputes import suspend_new_commissions
 from payouts.services.refunds import list_existing_commissions, list_lines
-from payouts.services.shop_balances import lock_balances_of
-from payouts.services.shop_claims import (
-    CONFIRMED,
-    find_claim_refusal,
-    forget_claimed_sale,
-)
 from payouts.services.shop_customers import (
-    apply_customer,
-    merge_customer,
-    read_customer,
-    store_email,
-)
-from payouts.services.shop_disputes import apply_disputes
-from payouts.services.shop_order_rows import (
-    describe_sale,
-    get_or_create_order,
-    list_orders_without_sale,
-)
-from payouts.services.shop_referrals import (
     REFUSALS,
     add_prefix,
+    apply_customer,
     explain_no_referral,
     find_parameters,
+    merge_customer,
+    read_customer,
     record_refusal,
+    store_email,
 )
-from payouts.services.shop_refunds import apply_target, get_conversion_of
+from payouts.services.shop_order_rows import (
+    CONFIRMED,
+    describe_sale,
+    find_claim_refusal,
+    forget_claimed_sale,
+    get_or_create_order,
+    list_orders_without_sale,
+    lock_balances_of,
+)
+from payouts.services.shop_refunds import apply_disputes, apply_target, get_conversion_of
 from payouts.shop_amounts import (
     Amounts,
     Target,

@@ -1,7 +1,8 @@
 """Statements: how the balance of an affiliate came about in a period, line by line.
 
 All amounts come from the transfers of the affiliate's payable ledger accounts, so that
-the opening balance plus all lines is exactly the closing balance.
+the opening balance plus all lines is exactly the closing balance. What undone imports
+of tables had made stays in the ledger, but affiliates see none of it.
 """
 
 from collections import defaultdict
@@ -9,9 +10,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from django.db.models import Q, QuerySet, TextChoices
+from django.db.models import Q, QuerySet, TextChoices, Value
+from django.db.models.functions import Concat
 
 from accounts.days import A_DAY, start_of_day
 from accounts.db_compat import use_snapshot
@@ -32,10 +34,48 @@ from payouts.models.ledger import (
 )
 from payouts.models.payments import Payment
 from payouts.models.runs import PayoutLineState
-from payouts.services.undone_imports import hide_undone_transfers
 from tracking.amounts import ExactSum
 from tracking.models.affiliates import Affiliate
+from tracking.models.imports import UNDONE_SOURCE_PREFIX
 from tracking.money import ZERO
+
+Rows = TypeVar("Rows", bound=QuerySet[Any, Any])
+
+
+def hide_undone_transfers(account: Account, rows: Rows) -> Rows:
+    """Leave out the transfers of undone imports, and what took them back."""
+    balances = _list_ids(account, "opening_balance")
+    return (
+        rows.exclude(commission__in=_list_commissions(account))
+        .exclude(payment__in=_list_ids(account, "payment"))
+        .exclude(pk__in=balances)
+        .exclude(reversal_of__in=balances)
+    )
+
+
+def hide_undone_commissions(account: Account, rows: Rows) -> Rows:
+    """Leave out the commissions of undone imports."""
+    return rows.exclude(pk__in=_list_commissions(account))
+
+
+def hide_undone_payments(account: Account, rows: Rows) -> Rows:
+    """Leave out the payments of undone imports."""
+    return rows.exclude(pk__in=_list_ids(account, "payment"))
+
+
+def _list_ids(account: Account, kind: str) -> Any:
+    undone = account.table_imports.exclude(undone_at=None)
+    source = Concat(Value(UNDONE_SOURCE_PREFIX), "public_id")
+    sources = undone.annotate(undone=source).values("undone")
+    objects = account.imported_objects.filter(source__in=sources, kind=kind)
+    return objects.values("local_id")
+
+
+def _list_commissions(account: Account) -> Any:
+    """Without those whose sale was restored since."""
+    pks = _list_ids(account, "commission")
+    return account.commissions.filter(pk__in=pks, deleted_at__isnull=False).values("pk")
+
 
 FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(2999, 12, 31)
 

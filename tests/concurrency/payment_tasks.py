@@ -6,17 +6,17 @@ from decimal import Decimal
 from accounts.errors import DomainError
 from payouts.services import statistics
 from payouts.services.commissions import approve_commission, disapprove_commission
+from payouts.services.corrections import release_commission
 from payouts.services.documents import issue_documents
-from payouts.services.funding import top_up_payout_balance
-from payouts.services.holds import release_commission
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
-from payouts.services.payout_minimums import remove_minimum, set_minimum
+from payouts.services.payout_limits import remove_minimum, set_minimum
 from payouts.services.payout_results import (
     PayoutResult,
     ResultState,
     apply_payout_results,
 )
 from payouts.services.payout_runs import take_out
+from payouts.services.payout_settings import top_up_payout_balance
 from payouts.services.run_confirmation import confirm_run
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)

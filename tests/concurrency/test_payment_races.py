@@ -12,9 +12,9 @@ from itertools import chain
 import pytest
 
 from payouts.services.commissions import approve_commission
-from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, create_payments
+from payouts.services.payout_settings import top_up_payout_balance
 from tests.concurrency.worker import PROCESSES
 from tests.program_scenario import CONVERSION_CREATED_AT
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from accounts.services.staff import create_staff_user
-from payouts.services.payout_minimums import set_minimum
+from payouts.services.payout_limits import set_minimum
 from tests.e2e.browser import open_context
 from tests.e2e.test_accessibility import list_violations
 from tests.e2e.test_back_office import static_files

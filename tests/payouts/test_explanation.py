@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from payouts.explanation import render_explanation
+from payouts.services.corrections import release_commission
 from payouts.services.explanation import explain_conversion
-from payouts.services.holds import release_commission
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario, mark_deleted
 from tracking.attribution import TrackingParameters
 from tracking.services.hierarchy import set_parent

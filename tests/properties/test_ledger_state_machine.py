@@ -30,22 +30,22 @@ from payouts.errors import (
     DuplicateOpeningBalance,
     PaymentNotFound,
 )
-from payouts.services.amounts_due import get_amounts_due
 from payouts.services.conversion_updates import (
     add_commissions,
     delete_conversion,
     update_commission,
     update_conversion,
 )
-from payouts.services.funding import top_up_payout_balance
-from payouts.services.holds import release_commission
+from payouts.services.corrections import release_commission
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.ledger_digests import SEALING_DELAY, check_e15_e16_digests
 from payouts.services.opening_balances import (
     post_opening_balance,
     reverse_opening_balance,
 )
+from payouts.services.payables import get_amounts_due
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payout_settings import top_up_payout_balance
 from payouts.services.reconciliation import reconcile_all, record_result
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent

@@ -43,6 +43,7 @@ from payouts.services.opening_balances import (
     reverse_opening_balance,
 )
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payout_limits import lift_withheld_balance
 from payouts.services.payout_methods import release_payout_method, set_payout_method
 from payouts.services.payout_results import apply_payout_results
 from payouts.services.payout_runs import (
@@ -55,7 +56,6 @@ from payouts.services.payout_runs import (
 from payouts.services.payout_settings import update_payout_settings
 from payouts.services.refunds import refund_conversion
 from payouts.services.run_confirmation import confirm_run
-from payouts.services.withheld_balances import lift_withheld_balance
 from tests.affiliate_site.moving.tables.building import store
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent

@@ -16,6 +16,7 @@ from payouts.services.opening_balances import (
     reverse_opening_balance,
 )
 from payouts.services.payments import cancel_payment
+from payouts.services.payout_limits import lift_withheld_balance
 from payouts.services.payout_runs import (
     create_draft,
     list_totals,
@@ -23,7 +24,6 @@ from payouts.services.payout_runs import (
     take_out,
 )
 from payouts.services.run_confirmation import confirm_run
-from payouts.services.withheld_balances import lift_withheld_balance
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT as AT

@@ -44,13 +44,13 @@ from affiliate_site.backoffice.payouts.withheld_pages import (
 )
 from affiliate_site.qr_codes import get_link_style
 from payouts.models.runs import LeftOutReason
-from payouts.services.amounts_due import get_amounts_due
 from payouts.services.documents import find_document_problems
 from payouts.services.opening_balances import (
     get_signed_amount,
     list_opening_balances,
 )
 from payouts.services.payables import (
+    get_amounts_due,
     list_payable_accounts,
 )
 from payouts.services.payout_methods import find_obstacle, list_equal_methods

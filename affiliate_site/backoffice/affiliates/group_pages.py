@@ -12,7 +12,7 @@ from affiliate_site.backoffice.object_pages import RowPage, list_page_links
 from affiliate_site.backoffice.programs.rate_pages import AddGroupRatePage
 from payouts.models.commission_types import RateKind
 from payouts.services.payables import get_payable_balances
-from payouts.services.rates import delete_group
+from payouts.services.programs import delete_group
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.services.hierarchy import add_to_group, create_group, update_group
 from tracking.services.programs import MAX_HOLD_DAYS

@@ -28,7 +28,7 @@ from affiliate_site.links import build_connection_url
 from affiliate_site.shops.kinds import SHOPS
 from affiliate_site.shops.processing import ERASED, LISTENS_ONLY
 from affiliate_site.shops.ready_made import READY_MADE
-from payouts.services.shop_referrals import add_prefix
+from payouts.services.shop_customers import add_prefix
 from tracking.models.customers import Customer
 from tracking.models.shops import (
     Connection,

@@ -27,8 +27,8 @@ from payouts.explanation import explain_initial_status, translate_reason
 from payouts.models.commissions import Commission, CommissionKind
 from payouts.models.runs import PayoutLineState
 from payouts.services.calculation_input import list_conversions_in_cap
-from payouts.services.commission_history import list_transfers
 from payouts.services.corrections import list_corrections
+from payouts.services.explanation import list_transfers
 from tracking.money import ZERO
 
 MAX_LISTED_CONVERSIONS = 20

@@ -42,11 +42,11 @@ from payouts.explanation import explain_due, explain_initial_status
 from payouts.models.bonuses import GoalType
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.models.runs import PayoutLineState
-from payouts.services.commission_history import (
+from payouts.services.explanation import (
+    explain_commission,
     list_paid_amounts,
     list_payment_transfers,
 )
-from payouts.services.explanation import explain_commission
 from tracking.claims import (
     ClaimStatus,
 )

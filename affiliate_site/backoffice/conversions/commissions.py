@@ -57,7 +57,7 @@ from affiliate_site.backoffice.payouts.payout_texts import get_status_text, load
 from affiliate_site.backoffice.theme import NOT_REMOVED, TO_CHECK
 from affiliate_site.columns import Column
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
-from payouts.services.amounts_due import is_on_hold
+from payouts.services.payables import is_on_hold
 
 
 def link_to_conversion(commission) -> str:

@@ -58,7 +58,7 @@ from payouts.services.refunds import (
     list_lines,
     refund_conversion,
 )
-from payouts.services.shop_disputes import end_dispute
+from payouts.services.shop_refunds import end_dispute
 from tracking.errors import (
     AffiliateDeleted,
     AffiliateNotApproved,

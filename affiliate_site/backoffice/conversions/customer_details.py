@@ -28,7 +28,7 @@ from affiliate_site.backoffice.payouts.payout_texts import (
 )
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.runs import PayoutLineState
-from payouts.services.commission_history import list_allocations, list_histories
+from payouts.services.explanation import list_allocations, list_histories
 
 MAX_CONVERSIONS = 100  # per page, the newest
 LINK_TEMPLATE = '<a class="text-primary-600 dark:text-primary-500" href="{}">{}</a>'

@@ -31,13 +31,13 @@ from payouts.explanation import explain_initial_status
 from payouts.models.commissions import CommissionStatus, is_finalized
 from payouts.models.refunds import MAX_REASON_LENGTH
 from payouts.models.runs import PayoutLineState
-from payouts.services.amounts_due import is_on_hold
 from payouts.services.commissions import (
     approve_commission,
     disapprove_commission,
     reopen_commission,
 )
-from payouts.services.holds import release_commission
+from payouts.services.corrections import release_commission
+from payouts.services.payables import is_on_hold
 from payouts.services.previews import preview_status
 
 

@@ -4,7 +4,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from affiliate_site.backoffice.lists.filters import SelectFilter
-from payouts.services.amounts_due import filter_on_hold
+from payouts.services.payables import filter_on_hold
 from tracking.models.applications import PortalTerms, TermsAcceptance
 
 

@@ -95,8 +95,8 @@ from payouts.models.runs import (
     PayoutSettings,
     WithheldBalance,
 )
-from payouts.services.commission_history import list_payments_of_order
-from payouts.services.payout_minimums import annotate_minimum
+from payouts.services.explanation import list_payments_of_order
+from payouts.services.payout_limits import annotate_minimum
 from payouts.statistics import Amounts, add_sums
 from tracking.amounts import ExactSum
 from tracking.money import ZERO

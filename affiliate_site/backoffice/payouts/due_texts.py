@@ -13,7 +13,7 @@ from affiliate_site.backoffice.formatters import (
     format_money,
 )
 from payouts.models.commissions import Commission
-from payouts.services.amounts_due import (
+from payouts.services.payables import (
     AmountsDue,
     filter_on_hold,
     get_amounts_due,

@@ -8,8 +8,8 @@ from affiliate_site.backoffice.form_pages import AddPage, EditPage, FormPage, Re
 from affiliate_site.backoffice.formatters import format_money
 from affiliate_site.backoffice.forms import ServiceForm
 from payouts.models.runs import PayoutMinimum
-from payouts.services.amounts_due import AmountsDue
-from payouts.services.payout_minimums import (
+from payouts.services.payables import AmountsDue
+from payouts.services.payout_limits import (
     get_minimums,
     remove_minimum,
     set_minimum,

@@ -26,12 +26,12 @@ from affiliate_site.backoffice.payouts.payout_texts import (
 )
 from affiliate_site.columns import Column
 from payouts.models.runs import PayoutLine, PayoutLineState
-from payouts.services.commission_history import list_paid_amounts
+from payouts.services.explanation import list_paid_amounts
+from payouts.services.mails import find_payment_mail
 from payouts.services.payables import (
     PaymentBalance,
     get_payment_balance,
 )
-from payouts.services.payment_mails import find_payment_mail
 from payouts.services.payout_settings import get_payout_settings
 
 SETTLED = PayoutLineState.SETTLED

@@ -8,7 +8,7 @@ from affiliate_site.backoffice.fields import MULTI_LINE
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
-from payouts.services.payment_mails import (
+from payouts.services.mails import (
     DEFAULT_TEXTS,
     EXAMPLE,
     update_payment_mails,

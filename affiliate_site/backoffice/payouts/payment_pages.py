@@ -47,9 +47,8 @@ from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.documents import DocumentKind
 from payouts.models.payments import PayoutMethodKind
 from payouts.models.runs import PayoutLineState
-from payouts.services.amounts_due import get_amounts_due
 from payouts.services.opening_balances import is_standing, reverse_opening_balance
-from payouts.services.payables import find_next_commission, get_payment_balance
+from payouts.services.payables import find_next_commission, get_amounts_due, get_payment_balance
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
 from payouts.services.payout_settings import get_payout_settings
 from tracking.amounts import ExactSum

@@ -21,10 +21,10 @@ from payouts.models.payments import (
 )
 from payouts.models.runs import LeftOutReason, PayoutLine, PayoutLineState
 from payouts.payout_details import DETAIL_LABELS, mask_details
-from payouts.services.amounts_due import AmountsDue
 from payouts.services.documents import find_document_problems
+from payouts.services.payables import AmountsDue
 from payouts.services.payout_methods import find_obstacle
-from payouts.services.run_states import find_payments_in
+from payouts.services.payout_runs import find_payments_in
 
 LineStates = dict[int, PayoutLineState]  # by the primary keys of rows
 NO_PAYOUT_METHOD = "no payout method"

@@ -47,7 +47,7 @@ from payouts.models.runs import (
     PayoutLineState,
     PayoutRunState,
 )
-from payouts.services.payout_minimums import get_minimums
+from payouts.services.payout_limits import get_minimums
 from payouts.services.payout_runs import (
     PaidTotals,
     get_paid_totals,

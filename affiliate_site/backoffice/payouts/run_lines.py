@@ -33,7 +33,7 @@ from affiliate_site.columns import Column
 from affiliate_site.payout_files.sepa import get_receiver_name, write_receiver_name
 from affiliate_site.payout_files.writing import explain_line
 from payouts.models.runs import LEFT_OUT_STATES, PayoutLineState, PayoutRunState
-from payouts.services.amounts_due import filter_on_hold
+from payouts.services.payables import filter_on_hold
 from payouts.services.payout_files import is_sepa_line
 from payouts.services.run_selection import add_receivers
 from tracking.amounts import ExactSum

@@ -18,7 +18,7 @@ from affiliate_site.payout_files.writing import list_unfit_lines
 from payouts.models.payments import PayoutMethod, PayoutMethodKind
 from payouts.models.runs import LEFT_OUT_STATES, PayoutLineState, PayoutRunState
 from payouts.services.documents import list_lines_without_document
-from payouts.services.run_states import FAILED
+from payouts.services.payout_runs import FAILED
 from tracking.amounts import ExactSum
 
 CHANGED_RECENTLY = timedelta(days=30)  # payout methods that are marked

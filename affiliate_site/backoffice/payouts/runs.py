@@ -47,8 +47,7 @@ from affiliate_site.backoffice.payouts.run_pages import (
 from affiliate_site.backoffice.payouts.run_statements import run_statements_view
 from affiliate_site.columns import Column, SumsSource
 from payouts.models.runs import LEFT_OUT_STATES, PayoutLine, PayoutRun
-from payouts.services.payout_runs import PaidTotals
-from payouts.services.run_states import FAILED
+from payouts.services.payout_runs import FAILED, PaidTotals
 from payouts.statistics import Amounts
 from tracking.amounts import ExactSum
 

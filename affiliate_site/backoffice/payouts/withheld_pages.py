@@ -7,7 +7,7 @@ from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import format_day
 from payouts.models.commissions import BalanceKey
 from payouts.models.runs import WithheldBalance
-from payouts.services.withheld_balances import lift_withheld_balance
+from payouts.services.payout_limits import lift_withheld_balance
 
 
 def list_withheld_texts(user, **conditions: Any) -> dict[BalanceKey, str]:

@@ -30,7 +30,7 @@ from affiliate_site.backoffice.programs.rate_forms import (
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.bonuses import Bonus
 from payouts.models.commission_types import CommissionType, GroupRate, Level, RateKind
-from payouts.services import bonus_rules, rates
+from payouts.services import bonus_rules, programs
 from payouts.services.bonuses import EarnedBonus, PeriodRange, preview_bonus
 from tracking.money import ZERO, round_amount
 
@@ -89,7 +89,7 @@ class AddCommissionTypePage(AddRatePage):
     name = "add-commission-type"
     title = button = "Add commission type"
     form_class = NewCommissionTypeForm
-    service = staticmethod(rates.create_commission_type)
+    service = staticmethod(programs.create_commission_type)
 
 
 class AddGroupRatePage(AddRatePage):
@@ -112,7 +112,7 @@ class AddGroupRatePage(AddRatePage):
         return get_object_url(self.group) if self.group else super().get_back_url()
 
     def save(self, form, at):
-        return rates.set_group_rate(self.account, at=at, **form.values)
+        return programs.set_group_rate(self.account, at=at, **form.values)
 
 
 class AddLevelPage(AddRatePage):
@@ -125,7 +125,7 @@ class AddLevelPage(AddRatePage):
         " who is not approved in the program earns nothing."
     )
     form_class = LevelForm
-    service = staticmethod(rates.create_level)
+    service = staticmethod(programs.create_level)
 
 
 class BonusPage(MoneyFormPage):
@@ -190,7 +190,7 @@ class AddBonusPage(BonusPage, AddRatePage):
 
 def update_group_rate(account, *, pk: int, changes, at):
     row = account.group_rates.select_related("commission_type", "group").get(pk=pk)
-    return rates.set_group_rate(
+    return programs.set_group_rate(
         account, commission_type=row.commission_type, group=row.group, at=at, **changes
     )
 
@@ -210,21 +210,21 @@ class RateDeclaration:
 RATES: dict[type, RateDeclaration] = {
     CommissionType: RateDeclaration(
         CommissionTypeForm,
-        rates.update_commission_type,
-        rates.delete_commission_type,
+        programs.update_commission_type,
+        programs.delete_commission_type,
         "Calls that still name this commission type will be refused. Its group rates"
         " are removed with it; commissions that exist stay as they are.",
     ),
     GroupRate: RateDeclaration(
         RateForm,
         update_group_rate,
-        rates.delete_group_rate,
+        programs.delete_group_rate,
         "The group earns the rate of the commission type again, from now on.",
     ),
     Level: RateDeclaration(
         LevelForm,
-        rates.update_level,
-        rates.delete_level,
+        programs.update_level,
+        programs.delete_level,
         "Parents of this level earn nothing from sales from now on.",
     ),
     Bonus: RateDeclaration(

@@ -10,7 +10,7 @@ from accounts.services.retention import (
 )
 from accounts.services.row_counts import merge_count_changes, store_row_counts
 from payouts.services.erasure import erase_again
-from payouts.services.sale_digests import queue_sale_digests
+from payouts.services.mails import queue_sale_digests
 from payouts.services.statistics import store_recent_days
 from payouts.services.stored_days import refresh_stale_days
 from tracking.services.click_retention import delete_expired_clicks

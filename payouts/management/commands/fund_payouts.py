@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import AccountCommand, parse_amount_argument
 from accounts.models.accounts import Account
-from payouts.services.funding import fund_payouts
+from payouts.services.payout_settings import fund_payouts
 from tracking.money import format_amount
 
 

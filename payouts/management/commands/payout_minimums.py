@@ -5,7 +5,7 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import AccountCommand, parse_currency_amount
 from accounts.models.accounts import Account
-from payouts.services.payout_minimums import remove_minimum, set_minimum
+from payouts.services.payout_limits import remove_minimum, set_minimum
 
 COLUMNS = ("affiliate__slug", "currency", "amount")
 

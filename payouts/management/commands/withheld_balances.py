@@ -5,7 +5,7 @@ from django.core.management.base import CommandParser
 
 from accounts.commands import AccountCommand
 from accounts.models.accounts import Account
-from payouts.services.withheld_balances import lift_withheld_balance
+from payouts.services.payout_limits import lift_withheld_balance
 
 
 class Command(AccountCommand):

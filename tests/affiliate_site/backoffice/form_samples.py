@@ -41,7 +41,7 @@ from payouts.models.documents import SupplierKind
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.services.documents import issue_documents, list_unbilled
 from payouts.services.opening_balances import post_opening_balance
-from payouts.services.payout_minimums import set_minimum
+from payouts.services.payout_limits import set_minimum
 from payouts.services.payout_runs import create_draft
 from payouts.services.payout_settings import update_payout_settings
 from payouts.services.tax_data import set_tax_data, set_tax_rule

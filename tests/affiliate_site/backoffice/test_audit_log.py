@@ -28,8 +28,8 @@ from payouts.models.documents import SupplierKind
 from payouts.models.runs import PayoutSettings
 from payouts.services.conversion_updates import update_commission
 from payouts.services.payments import cancel_payment
+from payouts.services.payout_limits import set_minimum
 from payouts.services.payout_methods import set_payout_method
-from payouts.services.payout_minimums import set_minimum
 from payouts.services.refunds import refund_conversion
 from payouts.services.tax_data import set_tax_rule
 from tests.affiliate_site.backoffice.credentials import PASSWORD

@@ -15,7 +15,7 @@ from accounts.models.api_keys import Role
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.lists import exports
 from affiliate_site.cells import format_cell, format_csv_line, format_semicolon_line
-from payouts.services.payout_minimums import set_minimum
+from payouts.services.payout_limits import set_minimum
 from payouts.services.refunds import refund_conversion
 from tests.affiliate_site.backoffice.form_samples import create_rows_for_all_pages
 from tests.conftest import NOW

@@ -10,9 +10,9 @@ from django.utils import timezone
 from django.utils.html import strip_tags
 
 from affiliate_site.backoffice.formatters import format_datetime
-from payouts.services.amounts_due import get_amounts_due
+from payouts.services.payables import get_amounts_due
+from payouts.services.payout_limits import set_minimum
 from payouts.services.payout_methods import set_payout_method
-from payouts.services.payout_minimums import set_minimum
 from tests.affiliate_site.backoffice.form_values import get_form_values, get_version
 from tests.affiliate_site.backoffice.money_forms import page_url, submit_and_confirm
 from tests.affiliate_site.backoffice.test_exports import export_csv

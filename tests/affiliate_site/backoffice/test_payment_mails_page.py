@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from affiliate_site.backoffice.payouts.payment_mails_page import NO_MAIL_SERVER
-from payouts.services.payment_mails import DEFAULT_TEXTS, EXAMPLE
+from payouts.services.mails import DEFAULT_TEXTS, EXAMPLE
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_results import (
     PayoutResult,

@@ -11,8 +11,8 @@ from django.utils.translation import get_language, override
 
 from affiliate_site.portal.formats import choose_csv_format
 from affiliate_site.portal_sessions import COOKIE
-from payouts.services.payout_minimums import set_minimum
-from payouts.services.sale_digests import queue_sale_digests
+from payouts.services.mails import queue_sale_digests
+from payouts.services.payout_limits import set_minimum
 from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.services.portal_notices import set_notices

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from payouts.services.corrections import reattribute_conversion
-from payouts.services.payout_minimums import set_minimum
+from payouts.services.payout_limits import set_minimum
 from payouts.services.refunds import refund_conversion
 from tests.document_scenario import switch_on
 from tests.payout_scenario import Paid, create_run

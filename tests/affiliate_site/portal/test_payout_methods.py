@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from affiliate_site.portal.throttling import PASSWORDS
 from payouts.models.payments import PayoutMethod
+from payouts.services.payout_limits import set_minimum
 from payouts.services.payout_methods import set_payout_method
-from payouts.services.payout_minimums import set_minimum
 from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.document_scenario import switch_on
 from tracking.services.portal_access import PROOF_LIFETIME, is_proof

@@ -16,7 +16,7 @@ from payouts.services.conversion_updates import (
 )
 from payouts.services.explanation import explain_conversion
 from payouts.services.payments import cancel_payment
-from payouts.services.shop_disputes import end_dispute
+from payouts.services.shop_refunds import end_dispute
 from tests.ledger_checks import assert_ledger_consistent, assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT, build_line_items
 from tests.shop_inbox import deliver, list_sales

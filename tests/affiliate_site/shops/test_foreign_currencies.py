@@ -6,7 +6,7 @@ import pytest
 
 from affiliate_site.shops.paddle import read_adjustment
 from affiliate_site.shops.shopify import read_refunds
-from payouts.services.shop_disputes import end_dispute
+from payouts.services.shop_refunds import end_dispute
 from payouts.shop_amounts import list_unclear
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT as AT

@@ -6,7 +6,7 @@ import pytest
 
 from accounts.errors import name_error
 from payouts.services.erasure import erase_person
-from payouts.services.shop_referrals import REFUSALS
+from payouts.services.shop_customers import REFUSALS
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT as AT
 from tests.shop_inbox import deliver, list_sales

@@ -19,7 +19,7 @@ from accounts.services.webhooks import create_webhook, disable_webhook
 from affiliate_site import env
 from affiliate_site.operations import health
 from affiliate_site.webhooks.worker import DeliveryWorker
-from payouts.services.payment_mails import update_payment_mails
+from payouts.services.mails import update_payment_mails
 from payouts.services.payout_results import (
     PayoutResult,
     ResultState,

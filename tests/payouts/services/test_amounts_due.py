@@ -8,13 +8,12 @@ import pytest
 
 from payouts.errors import CommissionNotFound
 from payouts.models.ledger import LedgerAccount
-from payouts.services.amounts_due import (
+from payouts.services.corrections import list_corrections, release_commission
+from payouts.services.payables import (
     AmountsDue,
     get_amounts_due,
     get_own_amounts_due,
 )
-from payouts.services.corrections import list_corrections
-from payouts.services.holds import release_commission
 from payouts.services.payments import cancel_payment
 from tests.factories.accounts import AccountFactory
 from tests.ledger_checks import assert_atomic, assert_unchanged

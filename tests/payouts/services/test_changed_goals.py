@@ -24,9 +24,9 @@ from payouts.services.conversion_updates import (
     update_conversion,
 )
 from payouts.services.erasure import erase_person
-from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, create_payments
+from payouts.services.payout_settings import top_up_payout_balance
 from tests.factories.accounts import PlanFactory
 from tests.ledger_checks import (
     InjectedDatabaseError,

@@ -12,8 +12,8 @@ from payouts.services.commissions import (
     reopen_commission,
 )
 from payouts.services.conversion_updates import update_commission, update_conversion
-from payouts.services.funding import top_up_payout_balance
 from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.payout_settings import top_up_payout_balance
 from tests.ledger_checks import (
     assert_atomic,
     assert_ledger_consistent,

@@ -7,8 +7,8 @@ import pytest
 from accounts.errors import InvalidSetting
 from payouts.errors import BalanceTooLarge, CommissionUnfunded
 from payouts.services.commissions import approve_commission
-from payouts.services.funding import top_up_payout_balance
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payout_settings import top_up_payout_balance
 from tests.ledger_checks import assert_ledger_consistent, assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.errors import UnknownCurrency

@@ -2,7 +2,7 @@
 
 import pytest
 
-from payouts.services.rates import delete_group
+from payouts.services.programs import delete_group
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory
 from tests.ledger_checks import (

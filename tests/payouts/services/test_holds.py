@@ -13,8 +13,7 @@ from payouts.services.conversion_creation import ConversionData, create_conversi
 from payouts.services.conversion_updates import add_commissions, update_conversion
 from payouts.services.corrections import reattribute_conversion
 from payouts.services.explanation import explain_conversion
-from payouts.services.programs import ProgramSettings, create_program
-from payouts.services.rates import delete_group
+from payouts.services.programs import ProgramSettings, create_program, delete_group
 from tests.ledger_checks import assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT, build_line_items
 from tracking.attribution import TrackingParameters

@@ -13,7 +13,6 @@ from payouts.errors import (
     DuplicateOpeningBalance,
     OpeningBalanceNotFound,
 )
-from payouts.services.amounts_due import get_amounts_due
 from payouts.services.bookkeeping import get_period_closings
 from payouts.services.documents import issue_documents
 from payouts.services.erasure import erase_person
@@ -27,7 +26,7 @@ from payouts.services.opening_balances import (
     post_opening_balance,
     reverse_opening_balance,
 )
-from payouts.services.payables import get_payment_balance
+from payouts.services.payables import get_amounts_due, get_payment_balance
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_runs import create_draft
 from payouts.services.run_confirmation import confirm_run

@@ -8,7 +8,7 @@ from django.contrib.auth.hashers import make_password
 from django.core import mail
 
 from payouts.services.erasure import erase_person
-from payouts.services.own_deletion import delete_own_account, sum_open_amounts
+from payouts.services.self_service import delete_own_account, sum_open_amounts
 from tests.ledger_checks import assert_atomic
 from tests.payout_scenario import Paid, create_run
 from tests.program_scenario import CONVERSION_CREATED_AT

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from accounts.errors import ErrorList
-from payouts.services.payment_mails import (
+from payouts.services.mails import (
     DEFAULT_TEXTS,
     EXAMPLE,
     PLACEHOLDERS,

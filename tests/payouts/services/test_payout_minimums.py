@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from accounts.errors import InvalidSetting
-from payouts.services.payout_minimums import (
+from payouts.services.payout_limits import (
     annotate_minimum,
     get_minimums,
     remove_minimum,

@@ -30,8 +30,7 @@ from payouts.services.payout_results import (
     ResultState,
     apply_payout_results,
 )
-from payouts.services.payout_runs import record_export
-from payouts.services.run_states import list_unanswered_payments
+from payouts.services.payout_runs import list_unanswered_payments, record_export
 from tests.ledger_checks import assert_atomic, assert_ledger_consistent
 from tests.payout_scenario import BANK, CONFIRMED_AT, Paid, create_run, get_lines
 from tests.program_scenario import ProgramScenario

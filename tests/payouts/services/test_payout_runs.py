@@ -30,10 +30,10 @@ from payouts.services.payout_runs import (
     remake_draft,
     set_note,
     take_out,
+    update_run_state,
 )
 from payouts.services.payout_settings import PAYER_COLUMNS
 from payouts.services.run_confirmation import confirm_run
-from payouts.services.run_states import update_run_state
 from tests.document_scenario import set_taxes, switch_on
 from tests.latin_fonts import use_latin_fonts
 from tests.ledger_checks import assert_atomic, assert_unchanged

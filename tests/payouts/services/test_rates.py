@@ -13,7 +13,7 @@ from payouts.errors import (
     LevelNotFound,
 )
 from payouts.models.commission_types import RateKind
-from payouts.services.rates import (
+from payouts.services.programs import (
     create_commission_type,
     create_level,
     delete_commission_type,

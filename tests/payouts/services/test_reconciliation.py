@@ -12,12 +12,12 @@ from django.db import IntegrityError, connection, transaction
 
 from payouts.models.commissions import Commission
 from payouts.services import reconciliation
-from payouts.services.funding import top_up_payout_balance
 from payouts.services.opening_balances import (
     post_opening_balance,
     reverse_opening_balance,
 )
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payout_settings import top_up_payout_balance
 from payouts.services.reconciliation import Discrepancy, reconcile
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from payouts.services.sale_digests import queue_sale_digests
+from payouts.services.mails import queue_sale_digests
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.services.portal_notices import set_notices
 from tracking.services.portal_settings import update_portal_settings

@@ -7,6 +7,10 @@ import pytest
 from accounts.actor import use_actor
 from payouts.errors import BalanceNotWithheld, PayoutRunChanged, PayoutRunEmpty
 from payouts.services.erasure import erase_person
+from payouts.services.payout_limits import (
+    get_withheld_balances,
+    lift_withheld_balance,
+)
 from payouts.services.payout_runs import (
     create_draft,
     put_back,
@@ -14,10 +18,6 @@ from payouts.services.payout_runs import (
     take_out,
 )
 from payouts.services.run_confirmation import confirm_run, describe_changes
-from payouts.services.withheld_balances import (
-    get_withheld_balances,
-    lift_withheld_balance,
-)
 from tests.ledger_checks import assert_unchanged
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.errors import AffiliateNotFound

@@ -7,8 +7,7 @@ import pytest
 
 from affiliate_site.moving.tables.undo import undo_table_import
 from affiliate_site.portal.earnings import select_earnings
-from payouts.services.statements import get_statement, sum_statements
-from payouts.services.undone_imports import hide_undone_payments
+from payouts.services.statements import get_statement, hide_undone_payments, sum_statements
 from tests.affiliate_site.moving.tables.building import NOW, store
 from tests.ledger_checks import assert_ledger_consistent
 
