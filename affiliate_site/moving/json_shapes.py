@@ -30,7 +30,7 @@ from affiliate_site.api.map_fields import (
 from payouts.shop_facts import AmountText, CustomerFacts, OrderFacts
 from tracking.meta_data import InvalidMetaData, validate_meta_data
 from tracking.services.connections import MAX_PREFIX_LENGTH
-from tracking.services.shop_effects import Effect
+from tracking.services.inbox import Effect
 
 NAMES: dict[Any, str] = {
     str: "texts",

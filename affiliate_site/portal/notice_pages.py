@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 from affiliate_site.portal.access import build_url, portal_page
 from affiliate_site.portal.confirmations import show_form
 from tracking.models.portal import Notice
-from tracking.services.portal_notices import set_notices, wants_notice
+from tracking.services.portal_profiles import set_notices, wants_notice
 
 LABELS = {
     Notice.APPROVED: gettext_lazy("A program accepted or refused me"),

@@ -21,7 +21,7 @@ from affiliate_site.portal.access import (
     translate_error,
 )
 from affiliate_site.portal.confirmations import show_form
-from tracking.services.own_postbacks import (
+from tracking.services.postbacks import (
     create_own_postback,
     get_own_postback,
     list_last_deliveries,

@@ -37,7 +37,7 @@ from tracking.services.mails import (
     withdraw_mail,
     write_amount,
 )
-from tracking.services.portal_notices import wants_notice
+from tracking.services.portal_profiles import wants_notice
 from tracking.services.portal_settings import get_portal_settings
 
 PAYMENT_MAIL = "payment"

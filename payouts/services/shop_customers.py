@@ -39,8 +39,8 @@ from tracking.services.customers import (
     uncancel_customer,
     update_customer,
 )
+from tracking.services.inbox import Effect, list_unknown_codes
 from tracking.services.programs import get_program
-from tracking.services.shop_effects import Effect, list_unknown_codes
 from tracking.services.shop_erasure import forget_unknown_codes
 from tracking.services.visitors import find_first_coupon
 

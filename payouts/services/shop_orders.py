@@ -77,7 +77,7 @@ from tracking.models.shops import Connection, ShopEventState, ShopOrder, ShopOrd
 from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
 from tracking.search import normalize_order_name
 from tracking.services.connections import pick_pricing, with_pricing
-from tracking.services.shop_effects import Effect
+from tracking.services.inbox import Effect
 
 CANCELED = "The order was canceled before it earned anything."
 # Why an order earns nothing so far; other reasons are final.

@@ -260,8 +260,8 @@ class ShopEventQuerySet(TenantQuerySet["ShopEvent"]):
 class ShopEvent(QueuedRow):
     """An event as a shop sent it, stored before it is processed.
 
-    `result` is what the last attempt did (`shop_effects.Effect`). `body` is empty once the person
-    is erased.
+    `result` is what the last attempt did (`inbox.Effect`). `body` is empty once the
+    person is erased.
     `is_claim`: it had no signature when it arrived, whatever the shop has now.
     """
 

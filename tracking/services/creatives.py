@@ -17,7 +17,7 @@ from tracking.models.creatives import Creative, CreativeKind
 from tracking.models.portal import Notice
 from tracking.models.programs import Program
 from tracking.services.mails import build_mail, use_language_of
-from tracking.services.portal_notices import wants_notice
+from tracking.services.portal_profiles import wants_notice
 from tracking.services.programs import ensure_not_archived, get_program
 
 CREATIVE_MAIL = "creative"

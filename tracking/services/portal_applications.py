@@ -39,8 +39,7 @@ from tracking.services.affiliates import (
     create_password,
     create_slug_base,
 )
-from tracking.services.decision_mails import queue_decision_mail
-from tracking.services.enrollments import EnrollmentData, create_enrollment
+from tracking.services.enrollments import EnrollmentData, create_enrollment, queue_decision_mail
 from tracking.services.hierarchy import set_parent
 from tracking.services.mails import APPLICATION_MAIL, queue_mail_to
 from tracking.services.portal_access import APPLICATION_LIFETIME, act_as

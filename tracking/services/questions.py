@@ -20,7 +20,7 @@ from tracking.models.portal import Notice
 from tracking.models.questions import Question, QuestionState
 from tracking.services.affiliates import get_affiliate
 from tracking.services.mails import queue_mail, use_language_of
-from tracking.services.portal_notices import wants_notice
+from tracking.services.portal_profiles import wants_notice
 
 MAX_OPEN_QUESTIONS = 10  # of one affiliate
 QUESTION_ANSWER_MAIL = "question_answer"

@@ -21,7 +21,7 @@ from tracking.models.shops import (
     ShopReference,
 )
 from tracking.services.imports import list_erased_ids
-from tracking.services.shop_effects import describe_effect, forget_codes
+from tracking.services.inbox import describe_effect, forget_codes
 
 UNPROCESSED = (ShopEventState.RECEIVED, ShopEventState.FAILED)
 ERASED = "The body was erased with the person."

@@ -57,7 +57,7 @@ from payouts.services.payout_methods import find_obstacle, list_equal_methods
 from payouts.services.statistics import load_statistics
 from payouts.statistics import Period, add_totals, get_last_days
 from tracking.models.enrollments import LINK_COLUMNS
-from tracking.services.portal_states import get_portal_state
+from tracking.services.portal_profiles import get_portal_state
 
 PERIOD_DAYS = 30  # of the numbers, today included
 MONTHS = 6  # of the table, the present one included

@@ -42,7 +42,7 @@ from tracking.services.connections import (
     REFERENCE_MAY_BE_CODE,
     list_refused_requests,
 )
-from tracking.services.shop_effects import describe_effect
+from tracking.services.inbox import describe_effect
 from tracking.services.shop_mappings import reports_claims
 
 NUMBERS_AGE = timedelta(days=30)

@@ -32,8 +32,7 @@ from affiliate_site.shops.views import MAX_EVENT_SIZE
 from payouts.services.shop_orders import OrderOutcome
 from tracking.models.shops import Connection, ConnectionKind, ShopEvent, ShopEventState
 from tracking.services.concurrency import UNAVAILABLE_ERRORS
-from tracking.services.inbox import process_again
-from tracking.services.shop_effects import describe_effect
+from tracking.services.inbox import describe_effect, process_again
 
 MAX_CHOICES = 25  # events, the newest
 NO_SAMPLE = "Paste the JSON object that the shop sends."

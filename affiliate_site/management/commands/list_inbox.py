@@ -1,7 +1,7 @@
 from accounts.commands import AccountCommand, add_limit_argument
 from tracking.models.shops import ShopEventState
 from tracking.services.connections import get_connection
-from tracking.services.shop_effects import describe_effect
+from tracking.services.inbox import describe_effect
 
 DEFAULT_LIMIT = 100
 

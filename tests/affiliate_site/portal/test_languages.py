@@ -15,7 +15,7 @@ from payouts.services.mails import queue_sale_digests
 from payouts.services.payout_limits import set_minimum
 from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.program_scenario import CONVERSION_CREATED_AT
-from tracking.services.portal_notices import set_notices
+from tracking.services.portal_profiles import set_notices
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 

@@ -15,7 +15,7 @@ from tracking.attribution import TrackingParameters
 from tracking.models.shops import ConnectionMode, ShopEventState, ShopOrderReason
 from tracking.services.connections import create_connection
 from tracking.services.customers import CustomerData, create_customer
-from tracking.services.shop_effects import describe_effect
+from tracking.services.inbox import describe_effect
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 

@@ -25,7 +25,7 @@ from tests.payout_scenario import CONFIRMED_AT, Paid, create_run, get_lines
 from tests.program_scenario import ProgramScenario
 from tracking.errors import UnknownPlaceholder
 from tracking.services.mails import MailResult, claim_mail, record_mail_result
-from tracking.services.portal_notices import set_notices
+from tracking.services.portal_profiles import set_notices
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 

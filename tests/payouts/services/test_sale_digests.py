@@ -6,7 +6,7 @@ import pytest
 
 from payouts.services.mails import queue_sale_digests
 from tests.program_scenario import CONVERSION_CREATED_AT
-from tracking.services.portal_notices import set_notices
+from tracking.services.portal_profiles import set_notices
 from tracking.services.portal_settings import update_portal_settings
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")

@@ -32,9 +32,8 @@ from tracking.services.portal_applications import (
     confirm_application,
     send_application,
 )
-from tracking.services.portal_notices import set_notices
+from tracking.services.portal_profiles import get_portal_state, set_notices
 from tracking.services.portal_settings import update_portal_settings
-from tracking.services.portal_states import get_portal_state
 from tracking.services.portal_terms import (
     accept_terms,
     find_unaccepted_terms,

@@ -2,7 +2,7 @@
 
 from tests.factories.tracking import AffiliateFactory
 from tracking.models.portal import Notice
-from tracking.services.portal_notices import set_notices, wants_notice
+from tracking.services.portal_profiles import set_notices, wants_notice
 
 
 def list_wanted(affiliate):
