@@ -11,7 +11,7 @@ from django.middleware import common, csrf, security
 
 from affiliate_site import creative_images, http_errors
 from affiliate_site.http_errors import API_PREFIXES, CHARSETS
-from affiliate_site.operations import health, probe
+from affiliate_site.operations import health
 from affiliate_site.portal_sessions import PORTAL_PREFIX
 
 MAX_QUERY_PARAMETERS = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
@@ -125,8 +125,8 @@ class ResponseHeadersMiddleware:
         return response
 
     def get_health_or_response(self, request):
-        if request.path_info == "/healthz" and probe.is_probe(request):
-            return probe.describe_request(request)
+        if request.path_info == "/healthz" and health.is_probe(request):
+            return health.describe_request(request)
         if request.path_info in HEALTH_VIEWS:
             return HEALTH_VIEWS[request.path_info](request)
         return self.get_response(request)

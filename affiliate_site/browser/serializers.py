@@ -1,4 +1,4 @@
-"""Input of the tracking endpoints (docs/api-contract.md, section 5.5).
+"""Input of the tracking endpoints (docs/api-contract.md, section 5.5), and its amounts.
 
 An invalid option never loses a sale: it counts as not sent, and the serializer
 remembers its name. Only a call without an id or with an invalid amount is invalid.
@@ -7,6 +7,7 @@ remembers its name. Only a call without an id or with an invalid amount is inval
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from accounts.models.accounts import Account
 from affiliate_site.api.conversion_serializers import (
     MAX_LINE_ITEMS,
     ConversionAmountField,
@@ -23,7 +24,7 @@ from affiliate_site.api.fields import (
 )
 from affiliate_site.api.input_serializers import InputSerializer, ObjectListField
 from affiliate_site.api.map_fields import ensure_object
-from tracking.errors import InvalidNumber
+from tracking.errors import InvalidNumber, UnclearCurrency
 from tracking.meta_data import mend_meta_data
 from tracking.printed_amounts import read_printed_amount
 
@@ -188,3 +189,35 @@ class BrowserConversionSerializer(BrowserCallSerializer, CurrencyAwareSerializer
     )
     customer_id = LenientTextField()
     coupons = CouponsField()
+
+
+def add_printed_currency(account: Account, data: dict, marks: list[frozenset[str]]) -> None:
+    """Set the currency that all marks stand for, of several the one of the programs.
+
+    Nothing is set without marks, or if the call names one. Raises `UnclearCurrency`.
+    """
+    if not marks or data.get("currency"):
+        return
+    meant = frozenset.intersection(*marks)
+    if len(meant) > 1:
+        rows = account.programs.filter(currency__in=meant).order_by()
+        meant = frozenset(rows.values_list("currency", flat=True).distinct())
+    if len(meant) != 1:
+        raise UnclearCurrency
+    (data["currency"],) = meant
+
+
+def read_sale(body: dict) -> dict[str, str]:
+    """The order and amount of a sale as the page sent them, of items their amounts."""
+    items = body.get("commissions")
+    amounts: list[object] = [body.get("amount")]
+    if isinstance(items, list) and items:
+        amounts = [
+            item.get("sub_amount") if isinstance(item, dict) else item
+            for item in items[:MAX_LINE_ITEMS]
+        ]
+    order_id = body.get("external_id")
+    return {
+        "order_id": order_id if isinstance(order_id, str) else "",
+        "amount": "; ".join("none" if it in (None, "") else str(it) for it in amounts),
+    }

@@ -34,7 +34,6 @@ from affiliate_site.api.parsing import (
 from affiliate_site.api.resources.clicks import build_visit
 from affiliate_site.api.resources.customers import build_customer_data
 from affiliate_site.api.tracking_fields import is_missing
-from affiliate_site.browser.amounts import add_printed_currency, read_sale
 from affiliate_site.browser.handovers import (
     InvalidHandover,
     is_tracking_id,
@@ -47,6 +46,8 @@ from affiliate_site.browser.serializers import (
     BrowserConversionSerializer,
     BrowserCustomerSerializer,
     BrowserHandoverSerializer,
+    add_printed_currency,
+    read_sale,
 )
 from affiliate_site.browser.signatures import (
     determine_trust,

@@ -53,8 +53,9 @@ from affiliate_site.operations.feature_checks import (
 from affiliate_site.operations.findings import FAILURE, OK, WARNING, Finding
 from affiliate_site.operations.health import (
     MIN_FREE_DISK_SHARE,
+    PROBE_HEADER,
+    sign_probe,
 )
-from affiliate_site.operations.probe import HEADER, sign_probe
 from payouts.services.encryption import has_values_to_rotate
 from tracking.models.mails import Mail
 from tracking.services.portal_settings import (
@@ -309,7 +310,7 @@ def check_proxy_headers(url: str) -> Finding:
         response = httpx.get(
             f"{expected.scheme}://{expected.netloc}/healthz",
             headers={
-                HEADER: sign_probe(),
+                PROBE_HEADER: sign_probe(),
                 "X-Forwarded-For": FORGED_ADDRESS,
                 "X-Forwarded-Proto": other_scheme,
             },

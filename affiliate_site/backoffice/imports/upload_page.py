@@ -23,8 +23,7 @@ from affiliate_site.moving.tables.limited import (
     read_foreign_table,
 )
 from affiliate_site.moving.tables.mappings import SYSTEMS
-from affiliate_site.moving.tables.templates import build_template
-from affiliate_site.moving.tables.uploads import guess_settings
+from affiliate_site.moving.tables.uploads import build_template, guess_settings
 from tracking.services.table_uploads import create_table_upload
 
 PERMISSION = "tracking.add_tableimport"

@@ -1,8 +1,8 @@
 from django.core.management.base import CommandError
 
 from accounts.commands import AccountCommand
+from affiliate_site.links import build_connection_url
 from affiliate_site.management.connection_secrets import read_secret
-from affiliate_site.shops.addresses import build_event_url
 from affiliate_site.shops.ready_made import READY_MADE, build_settings
 from tracking.models.shops import ConnectionKind, ConnectionMode
 from tracking.services.connections import create_connection
@@ -64,7 +64,7 @@ class Command(AccountCommand):
             mode=mode,
             at=at,
         )
-        url = build_event_url(connection)
+        url = build_connection_url(connection)
         self.write_result(
             f"{connection}\n{url}",
             connection=connection.public_id,

@@ -9,8 +9,7 @@ from affiliate_site.moving.tables.importing import TableImporter
 from affiliate_site.moving.tables.kinds import KINDS
 from affiliate_site.moving.tables.limited import COMMAND_LIMITS, read_foreign_table
 from affiliate_site.moving.tables.mappings import SYSTEMS
-from affiliate_site.moving.tables.templates import build_template
-from affiliate_site.moving.tables.uploads import guess_settings
+from affiliate_site.moving.tables.uploads import build_template, guess_settings
 from affiliate_site.moving.tables.values import DATE_STYLES, NUMBER_STYLES, Styles
 
 MAX_SHOWN_PROBLEMS = 100

@@ -1,5 +1,5 @@
 from accounts.commands import AccountCommand
-from affiliate_site.shops.addresses import build_event_url
+from affiliate_site.links import build_connection_url
 from tracking.services.connections import list_connections
 
 
@@ -17,7 +17,7 @@ class Command(AccountCommand):
                 "secrets": len(row.secrets),
                 "refused": row.refused_count,
                 "refused_since": row.refused_since,
-                "url": build_event_url(row),
+                "url": build_connection_url(row),
                 "created_at": row.created_at,
             }
             for row in list_connections(account)

@@ -1,10 +1,12 @@
-"""Uploaded files as imports: their encoding, columns and answers to questions."""
+"""Uploaded files as imports, with their encoding, columns and answers; and templates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from accounts.models.accounts import Account
+from affiliate_site.cells import render_csv
 from affiliate_site.moving.tables.files import (
     GUESSED_ENCODING_NOTE,
     Cell,
@@ -24,6 +26,16 @@ from affiliate_site.moving.tables.questions import IGNORE
 from affiliate_site.moving.tables.values import Styles, find_shape
 from tracking.models.imports import TableUpload
 from tracking.services.table_uploads import read_content
+
+
+def build_template(account: Account, kind: TableKind) -> str:
+    """Return a CSV file with a header and a row of examples, to be replaced."""
+    cells = {column.label: column.example for column in kind.columns}
+    if "custom" in kind.prefixes:
+        titles = account.field_definitions.order_by("pk").values_list("title", flat=True)
+        cells |= {f"custom:{title}": "" for title in titles}
+    return render_csv([cells, cells.values()])
+
 
 # Encodings of files that are not Unicode: those of `GUESSED_ENCODING` are asked about.
 GUESSED_ENCODING = "cp1252"

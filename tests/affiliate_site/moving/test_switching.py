@@ -14,10 +14,9 @@ from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
 from affiliate_site.management.commands import import_account
 from affiliate_site.moving import progress
-from affiliate_site.moving.balances import compare_balances
+from affiliate_site.moving.balances import compare_balances, explain_differences
 from affiliate_site.moving.importing import AccountImport
 from affiliate_site.moving.source import SourceServer
-from affiliate_site.moving.switching import explain_differences
 from payouts.services.commissions import approve_commission
 from payouts.services.erasure import erase_person
 from payouts.services.payments import cancel_payment

@@ -33,7 +33,6 @@ from affiliate_site.operations import (
     doctor,
     feature_checks,
     health,
-    probe,
 )
 from tests.command_line import (
     run_command,
@@ -473,7 +472,7 @@ def test_shows_a_signed_probe_what_the_service_sees(installation):
     installation.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
     seen = ask_healthz(
-        probe.sign_probe(),
+        health.sign_probe(),
         **{
             "Host": "aff.example.net",
             "X-Forwarded-For": "192.0.2.1, 203.0.113.9",
@@ -492,8 +491,8 @@ def test_shows_a_signed_probe_what_the_service_sees(installation):
 
 
 def test_shows_nothing_without_a_valid_signature(monkeypatch):
-    value = probe.sign_probe()
-    monkeypatch.setattr(probe, "MAX_AGE_SECONDS", -1)
+    value = health.sign_probe()
+    monkeypatch.setattr(health, "PROBE_SECONDS", -1)
     for invalid in ("", "x", value, signing.dumps("probe"), value[:-1]):
         assert ask_healthz(invalid) == {"status": "ok"}
 
