@@ -16,7 +16,7 @@ from payouts.calculation import InitialStatusReason, RateSourceKind
 from payouts.models.bonuses import BonusPeriod
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
-from payouts.services.commissions import get_reason
+from payouts.services.decisions import get_reason
 from payouts.services.explanation import explain_conversion
 from payouts.services.payables import is_on_hold
 from payouts.services.payout_runs import list_unanswered_payments

@@ -29,7 +29,7 @@ from affiliate_site.portal.tables import (
     build_sums_column,
     download,
 )
-from payouts.services.commissions import get_reason
+from payouts.services.decisions import get_reason
 from payouts.services.figures import (
     Figures,
     Part,

@@ -1,8 +1,8 @@
-"""Bonuses of a program: create, change and end them; `bonuses.py` grants them."""
+"""Bonuses of a program and their periods: create, change, end; `bonuses.py` grants."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from datetime import datetime
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -14,11 +14,16 @@ from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from payouts.errors import BonusGoalFixed, BonusNotFound
-from payouts.models.bonuses import Bonus, GoalType
-from payouts.services.bonuses import list_period_ranges
+from payouts.models.bonuses import Bonus, BonusPeriod, GoalType
 from payouts.services.programs import validate_rate, validate_title
 from tracking.models.programs import Program
 from tracking.money import MAX_INTEGER_DIGITS, round_amount
+
+PeriodKey = tuple[int, str, str, date]  # program, goal type, period, first day
+
+ALL_TIME_START = date(1970, 1, 1)  # `period_start` of `all_time` bonuses
+DAYS_PER_WEEK = 7
+MONTHS_PER_PERIOD = {BonusPeriod.MONTH: 1, BonusPeriod.QUARTER: 3, BonusPeriod.YEAR: 12}
 
 GOAL_COLUMNS = {"goal_type", "goal", "period"}
 
@@ -118,3 +123,79 @@ def validate_bonus_rule(rule: BonusRule, currency: str) -> None:
         text = "a whole number above 0" if is_count else f"an amount in {currency}"
         raise InvalidSetting(setting="The goal", rule=text, path="goal")
     validate_rate(rule.kind, rule.value, currency)
+
+
+@dataclass(frozen=True)
+class PeriodRange:
+    """A period that is over, from its first day to the day after it, or all time."""
+
+    start: date
+    end: date | None  # None: all time
+
+    def get_filters(self) -> dict[str, datetime]:
+        """Return the filters for commissions by the time of their conversion."""
+        bounds = {"conversion__created_at__gte": get_midnight(self.start)}
+        if self.end:
+            bounds["conversion__created_at__lt"] = get_midnight(self.end)
+        return bounds
+
+
+def list_period_ranges(period: str, *, since: datetime, at: datetime) -> Iterator[PeriodRange]:
+    """Yield the periods from that of `since` to the last one that is over at `at`."""
+    if period == BonusPeriod.ALL_TIME:
+        yield PeriodRange(ALL_TIME_START, None)
+        return
+    start = get_period_start(period, since.astimezone(UTC).date())
+    while (end := get_next_period_start(period, start)) <= at.astimezone(UTC).date():
+        yield PeriodRange(start, end)
+        start = end
+
+
+def get_last_period(period: str, at: datetime) -> PeriodRange:
+    """Return the last period that is over at a time, or all time."""
+    if period == BonusPeriod.ALL_TIME:
+        return PeriodRange(ALL_TIME_START, None)
+    end = get_period_start(period, at.astimezone(UTC).date())
+    return PeriodRange(get_period_start(period, end - timedelta(days=1)), end)
+
+
+def get_period_start(period: str, day: date) -> date:
+    """Return the first day of the calendar period of a day; weeks start on Monday."""
+    if period == BonusPeriod.WEEK:
+        return day - timedelta(days=day.weekday())
+    months = MONTHS_PER_PERIOD[BonusPeriod(period)]
+    return date(day.year, (day.month - 1) // months * months + 1, 1)
+
+
+def get_next_period_start(period: str, start: date) -> date:
+    """Return the first day of the next period."""
+    if period == BonusPeriod.WEEK:
+        return start + timedelta(days=DAYS_PER_WEEK)
+    months = start.year * 12 + start.month - 1 + MONTHS_PER_PERIOD[BonusPeriod(period)]
+    return date(months // 12, months % 12 + 1, 1)
+
+
+def get_midnight(day: date) -> datetime:
+    """Return the first moment of a day in UTC."""
+    return datetime.combine(day, time.min, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class GoalPeriod:
+    """A period that is over, and its bonuses: the highest goal comes first.
+
+    They are of one program, goal type and period, and exclude each other.
+    """
+
+    bonuses: tuple[Bonus, ...]
+    range: PeriodRange
+
+    @property
+    def program(self) -> Program:
+        return self.bonuses[0].program
+
+    @property
+    def key(self) -> PeriodKey:
+        """Identify the period; the bonuses may change before they are locked."""
+        bonus = self.bonuses[0]
+        return bonus.program_id, bonus.goal_type, bonus.period, self.range.start

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -30,35 +30,25 @@ from payouts.models.commissions import (
     CommissionStatus,
     is_finalized,
 )
+from payouts.services.bonus_rules import (
+    MONTHS_PER_PERIOD,
+    GoalPeriod,
+    PeriodKey,
+    PeriodRange,
+    get_last_period,
+    get_midnight,
+    get_period_start,
+    list_period_ranges,
+)
 from payouts.services.commissions import record_update, update_and_post
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from tracking.amounts import ExactSum
-from tracking.models.programs import Program
 from tracking.money import ZERO, round_amount
 from tracking.services.imports import filter_mirrored
 
-ALL_TIME_START = date(1970, 1, 1)  # `period_start` of `all_time` bonuses
-DAYS_PER_WEEK = 7
-MONTHS_PER_PERIOD = {BonusPeriod.MONTH: 1, BonusPeriod.QUARTER: 3, BonusPeriod.YEAR: 12}
-PeriodKey = tuple[int, str, str, date]  # program, goal type, period, first day
 BONUS_COMMISSION_TYPE = "bonus"
 SETTLING_TIME = timedelta(days=1)  # after the end of a period; transactions are shorter
 MAX_LOCKED_BALANCES = 100  # in one transaction, for which others wait
-
-
-@dataclass(frozen=True)
-class PeriodRange:
-    """A period that is over, from its first day to the day after it, or all time."""
-
-    start: date
-    end: date | None  # None: all time
-
-    def get_filters(self) -> dict[str, datetime]:
-        """Return the filters for commissions by the time of their conversion."""
-        bounds = {"conversion__created_at__gte": get_midnight(self.start)}
-        if self.end:
-            bounds["conversion__created_at__lt"] = get_midnight(self.end)
-        return bounds
 
 
 @dataclass(frozen=True)
@@ -76,27 +66,6 @@ class BonusProgress:
 
 
 NO_PROGRESS = BonusProgress(0, ZERO)
-
-
-@dataclass(frozen=True)
-class GoalPeriod:
-    """A period that is over, and its bonuses: the highest goal comes first.
-
-    They are of one program, goal type and period, and exclude each other.
-    """
-
-    bonuses: tuple[Bonus, ...]
-    range: PeriodRange
-
-    @property
-    def program(self) -> Program:
-        return self.bonuses[0].program
-
-    @property
-    def key(self) -> PeriodKey:
-        """Identify the period; the bonuses may change before they are locked."""
-        bonus = self.bonuses[0]
-        return bonus.program_id, bonus.goal_type, bonus.period, self.range.start
 
 
 @dataclass(frozen=True)
@@ -254,17 +223,6 @@ def _delete_late_changes(account: Account, pks: Sequence[int]) -> None:
         account.late_changes.filter(pk__in=pks[first : first + BATCH_SIZE]).delete()
 
 
-def list_period_ranges(period: str, *, since: datetime, at: datetime) -> Iterator[PeriodRange]:
-    """Yield the periods from that of `since` to the last one that is over at `at`."""
-    if period == BonusPeriod.ALL_TIME:
-        yield PeriodRange(ALL_TIME_START, None)
-        return
-    start = get_period_start(period, since.astimezone(UTC).date())
-    while (end := get_next_period_start(period, start)) <= at.astimezone(UTC).date():
-        yield PeriodRange(start, end)
-        start = end
-
-
 def preview_bonus(bonus: Bonus, *, at: datetime) -> tuple[PeriodRange, list[EarnedBonus]]:
     """Return the last period that is over, and who would have earned the bonus in it.
 
@@ -275,30 +233,6 @@ def preview_bonus(bonus: Bonus, *, at: datetime) -> tuple[PeriodRange, list[Earn
     earlier.created_at = get_midnight(period_range.start)
     findings = _list_findings(bonus.account, [GoalPeriod((earlier,), period_range)])
     return period_range, [it for it in findings if isinstance(it, EarnedBonus)]
-
-
-def get_last_period(period: str, at: datetime) -> PeriodRange:
-    """Return the last period that is over at a time, or all time."""
-    if period == BonusPeriod.ALL_TIME:
-        return PeriodRange(ALL_TIME_START, None)
-    end = get_period_start(period, at.astimezone(UTC).date())
-    return PeriodRange(get_period_start(period, end - timedelta(days=1)), end)
-
-
-def get_period_start(period: str, day: date) -> date:
-    """Return the first day of the calendar period of a day; weeks start on Monday."""
-    if period == BonusPeriod.WEEK:
-        return day - timedelta(days=day.weekday())
-    months = MONTHS_PER_PERIOD[BonusPeriod(period)]
-    return date(day.year, (day.month - 1) // months * months + 1, 1)
-
-
-def get_next_period_start(period: str, start: date) -> date:
-    """Return the first day of the next period."""
-    if period == BonusPeriod.WEEK:
-        return start + timedelta(days=DAYS_PER_WEEK)
-    months = start.year * 12 + start.month - 1 + MONTHS_PER_PERIOD[BonusPeriod(period)]
-    return date(months // 12, months % 12 + 1, 1)
 
 
 def _sort_bonuses(account: Account) -> Iterable[Bonus]:
@@ -508,8 +442,3 @@ def _serialize_progress(progress: BonusProgress) -> dict[str, object]:
         "conversions": progress.conversion_count,
         "amount": str(progress.conversion_amount),
     }
-
-
-def get_midnight(day: date) -> datetime:
-    """Return the first moment of a day in UTC."""
-    return datetime.combine(day, time.min, tzinfo=UTC)

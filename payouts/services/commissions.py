@@ -1,7 +1,6 @@
 """Commissions: creation, approval, disapproval and changes of amounts."""
 
 import json
-import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -17,7 +16,6 @@ from accounts.models.accounts import Account
 from accounts.services.changes import record_change
 from payouts.calculation import CommissionDraft, calculate_exact_amount
 from payouts.errors import (
-    CommentTooLong,
     CommissionApproved,
     CommissionChanged,
     CommissionNotFound,
@@ -25,7 +23,6 @@ from payouts.errors import (
     DisputedSale,
 )
 from payouts.models.commissions import (
-    MAX_COMMENT_LENGTH,
     BalanceKey,
     Commission,
     CommissionStatus,
@@ -33,8 +30,12 @@ from payouts.models.commissions import (
     record_pending_change,
 )
 from payouts.services.claims import review_claim_of
+from payouts.services.decisions import (
+    add_reason,
+    forget_suspended,
+    mark_reasons_past,
+)
 from payouts.services.ledger import LedgerSession, open_ledger_session
-from payouts.services.suspended_commissions import forget_suspended
 from tracking.errors import DuplicateConversion
 from tracking.models.conversions import Conversion
 from tracking.models.late_changes import record_late_change
@@ -42,8 +43,6 @@ from tracking.money import round_amount
 
 # In the audit log with their old and new value, which the reconciliation compares.
 AMOUNTS_LOGGED = ("amount", "sub_amount")
-DISAPPROVAL_PREFIX = "Disapproved: "  # of the reason, in the comment
-PAST_DISAPPROVAL_PREFIX = "Earlier disapproved: "  # of one that was undone
 
 
 @compiled
@@ -261,7 +260,7 @@ def change_status(
     ):
         raise CommissionUnfunded
     if commission.status == CommissionStatus.DISAPPROVED and commission.comment:
-        values.setdefault("comment", _mark_reasons_past(commission.comment))
+        values.setdefault("comment", mark_reasons_past(commission.comment))
     if is_disputed and status == CommissionStatus.DISAPPROVED:
         forget_suspended(commission)
     return update_and_post(commission, ledger=ledger, at=at, status=status, **values)
@@ -378,7 +377,7 @@ def _set_commission_status(
             if confirmed is not None:
                 _ensure_unchanged(commission, confirmed)
             commission.conversion = conversion
-            values = {"comment": _add_reason(commission, reason)} if reason else {}
+            values = {"comment": add_reason(commission, reason)} if reason else {}
             set_status(commission, status, ledger=ledger, at=at, **values)
     return commission
 
@@ -393,32 +392,6 @@ def _ensure_unchanged(commission: Commission, confirmed: Commission) -> None:
             currency=commission.currency,
             status="paid" if commission.payment_id else commission.status,
         )
-
-
-def _add_reason(commission: Commission, reason: str) -> str:
-    """Return the comment with the reason of a disapproval as its last line."""
-    line = f"{DISAPPROVAL_PREFIX}{reason}"
-    comment = f"{commission.comment}\n{line}" if commission.comment else line
-    if len(comment) > MAX_COMMENT_LENGTH:
-        free = MAX_COMMENT_LENGTH - len(comment) + len(reason)
-        raise CommentTooLong(limit=max(free, 0))
-    return comment
-
-
-def get_reason(commission: Commission) -> str:
-    """Return why a commission is disapproved: the comment, without how its lines begin.
-
-    Reasons of disapprovals that were undone are left out.
-    """
-    lines = (commission.comment or "").splitlines()
-    kept = (line for line in lines if not line.startswith(PAST_DISAPPROVAL_PREFIX))
-    return "\n".join(line.removeprefix(DISAPPROVAL_PREFIX) for line in kept)
-
-
-def _mark_reasons_past(comment: str) -> str:
-    pattern = f"^{DISAPPROVAL_PREFIX}"
-    past = re.sub(pattern, PAST_DISAPPROVAL_PREFIX, comment, flags=re.MULTILINE)
-    return past if len(past) <= MAX_COMMENT_LENGTH else comment
 
 
 def _build_commission(

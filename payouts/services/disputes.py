@@ -17,8 +17,8 @@ from accounts.models.accounts import Account
 from payouts.calculation import InitialStatusReason
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.commissions import set_status
+from payouts.services.decisions import forget_suspended, remember_suspended
 from payouts.services.ledger import LedgerSession
-from payouts.services.suspended_commissions import forget_suspended, remember_suspended
 from tracking.models.conversions import Conversion
 from tracking.services.concurrency import ConcurrentUpdate
 

@@ -29,7 +29,7 @@ from payouts.models.commissions import (
     record_pending_change,
 )
 from payouts.models.payments import Payment
-from payouts.services.bonuses import get_last_period, get_midnight
+from payouts.services.bonus_rules import get_last_period, get_midnight
 from payouts.services.disputes import choose_disputed_status, remember_decision
 from payouts.services.imported_people import Body, get_owner, read_amount
 from payouts.services.ledger import LedgerSession

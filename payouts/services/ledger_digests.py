@@ -36,11 +36,8 @@ from accounts.models.audit_log import AuditLogEntry
 from payouts.models.commissions import Commission
 from payouts.models.ledger import LedgerDigest, Transfer
 from payouts.models.payments import Payment
-from payouts.services.ledger_invariants import (
-    READ_BATCH_SIZE,
-    Discrepancy,
-    read_in_batches,
-)
+from payouts.services.ledger_invariant_queries import READ_BATCH_SIZE, read_in_batches
+from payouts.services.ledger_invariants import Discrepancy
 from tracking.models.conversions import Conversion
 
 SEALING_DELAY = timedelta(hours=1)  # longer than any transaction of a request

@@ -1,12 +1,18 @@
-"""The queries of the ledger invariants, compiled once for all accounts.
+"""What the ledger invariants read: queries that are compiled once for all accounts.
 
 See `payouts/services/ledger_invariants.py`. Sums are rows of the grouping columns and
 the sum; the other queries find the rows that violate an invariant.
 """
 
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
+from django.apps import apps
+from django.db import models
 from django.db.models import Count, Exists, F, Max, Min, Model, OuterRef, Q, QuerySet
 
 from accounts.compiled_queries import CompiledQuery, compiled
@@ -18,14 +24,22 @@ from payouts.models.commissions import (
     PaymentAllocation,
 )
 from payouts.models.ledger import (
+    TRANSFER_SIDES,
     VALID_TRANSFERS,
     LedgerAccount,
+    LedgerAccountType,
     Transfer,
     TransferType,
 )
 from payouts.models.payments import Payment
 from tracking.amounts import ExactSum
 from tracking.money import ZERO
+
+SIDES_BY_TRANSFER_TYPE: dict[str, tuple[str, ...]] = {
+    str(kind): sides for kind, sides in TRANSFER_SIDES.items()
+}
+TENANT_APPS = ("accounts", "tracking", "payouts")
+READ_BATCH_SIZE = 2000  # rows read at once, which bounds the memory
 
 
 @compiled
@@ -209,3 +223,66 @@ def list_tenant_foreign_keys(model: type[Model]) -> tuple[str, ...]:
         for column in model._meta.fields
         if isinstance(column.related_model, type) and issubclass(column.related_model, TenantModel)
     )
+
+
+@dataclass
+class CommissionTotals:
+    """The balances that the transfers of one commission add up to."""
+
+    pending: Decimal = ZERO
+    payable: Decimal = ZERO
+    transfer_count: int = 0
+    first_sequence_number: int = 1
+    last_sequence_number: int = 0
+    affiliate_ids: set[int] = field(default_factory=set)
+
+    @property
+    def has_complete_sequence(self) -> bool:
+        """Whether the sequence numbers are 1 to n; a constraint keeps them distinct."""
+        return self.first_sequence_number == 1 and self.last_sequence_number == self.transfer_count
+
+    def add(self, kind: str, amount: Decimal, count: int, first: int, last: int) -> None:
+        """Add the sum of the transfers of one type; E9 reports an unknown type."""
+        debit, credit = SIDES_BY_TRANSFER_TYPE.get(kind, ("", ""))
+        for side, change in ((debit, -amount), (credit, amount)):
+            if side == LedgerAccountType.PENDING:
+                self.pending += change
+            elif side == LedgerAccountType.PAYABLE:
+                self.payable += change
+        self.first_sequence_number = (
+            min(self.first_sequence_number, first) if self.transfer_count else first
+        )
+        self.last_sequence_number = max(self.last_sequence_number, last)
+        self.transfer_count += count
+
+
+def read_in_batches(
+    rows: models.QuerySet[Any],
+    *,
+    columns: Sequence[str] = (),
+    deferred: Sequence[str] = (),
+) -> Iterator[list[Any]]:
+    """Yield lists of at most `READ_BATCH_SIZE` of an account's rows, in order of ids.
+
+    The rows are instances, without columns that are `deferred`, or dicts of `columns`.
+    All ids are read first, and then the rows by id alone: otherwise SQLite would read
+    the whole account for each list.
+    """
+    pks = rows.order_by("pk").values_list("pk", flat=True)
+    ids = array("q", pks.iterator(READ_BATCH_SIZE))
+    by_id: Any = rows.model._base_manager.order_by("pk").defer(*deferred)
+    if columns:
+        by_id = by_id.values(*columns)
+    for start in range(0, len(ids), READ_BATCH_SIZE):
+        batch = ids[start : start + READ_BATCH_SIZE].tolist()
+        yield list(by_id.filter(pk__in=batch))
+
+
+def list_tenant_models() -> list[type[models.Model]]:
+    """List the models whose rows belong to an account."""
+    return [
+        model
+        for app in TENANT_APPS
+        for model in apps.get_app_config(app).get_models()
+        if issubclass(model, TenantModel)
+    ]

@@ -6,23 +6,17 @@ balance of a ledger account of any type is credits minus debits. Commissions and
 payments are read in batches, so that memory does not grow with them.
 """
 
-from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from itertools import groupby
-from typing import Any
 
-from django.apps import apps
-from django.db import models
-
-from accounts.models.accounts import Account, TenantModel
+from accounts.models.accounts import Account
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.models.ledger import (
     PAYMENT_REVERSALS,
-    TRANSFER_SIDES,
     VALID_TRANSFERS,
     LedgerAccount,
     LedgerAccountType,
@@ -32,6 +26,8 @@ from payouts.models.ledger import (
 from payouts.models.payments import Payment
 from payouts.services.explanation import list_calculation_differences
 from payouts.services.ledger_invariant_queries import (
+    READ_BATCH_SIZE,
+    CommissionTotals,
     all_ledger_accounts,
     commissions_by_status,
     commissions_of_invalid_sales,
@@ -39,11 +35,13 @@ from payouts.services.ledger_invariant_queries import (
     invalid_paid_commissions,
     invalid_transfers,
     list_tenant_foreign_keys,
+    list_tenant_models,
     opening_balances,
     opening_balances_by_credit,
     opening_balances_by_debit,
     payments_by_affiliate,
     payments_by_source,
+    read_in_batches,
     rows_of_other_accounts,
     sums_by_credit,
     sums_by_debit,
@@ -52,12 +50,6 @@ from payouts.services.ledger_invariant_queries import (
     transfers_by_commission,
 )
 from tracking.money import ZERO
-
-SIDES_BY_TRANSFER_TYPE: dict[str, tuple[str, ...]] = {
-    str(kind): sides for kind, sides in TRANSFER_SIDES.items()
-}
-TENANT_APPS = ("accounts", "tracking", "payouts")
-READ_BATCH_SIZE = 2000  # rows read at once, which bounds the memory
 
 
 @dataclass(frozen=True)
@@ -192,7 +184,7 @@ class LedgerInvariants:
         yield from self.check_e6_commission_conversions()
 
     def check_e6_transfers(
-        self, commission: Commission, totals: "_CommissionTotals"
+        self, commission: Commission, totals: "CommissionTotals"
     ) -> Iterator[Discrepancy]:
         """The transfers of a commission add up to its amount at its status."""
         status, affiliate_id = commission.status, commission.affiliate_id
@@ -413,9 +405,9 @@ class LedgerInvariants:
 
     def get_totals_by_commission(
         self, commissions: list[Commission]
-    ) -> "dict[int, _CommissionTotals]":
+    ) -> "dict[int, CommissionTotals]":
         """Return the totals of the transfers by id of the commission."""
-        totals: dict[int, _CommissionTotals] = defaultdict(_CommissionTotals)
+        totals: dict[int, CommissionTotals] = defaultdict(CommissionTotals)
         ids = [row.pk for row in commissions]
         rows = transfers_by_commission.all(account=self.account, commissions=ids)
         for commission_id, kind, debited_id, credited_id, *sums in rows:
@@ -431,69 +423,6 @@ class LedgerInvariants:
         return Discrepancy(invariant, self.account.slug, row, str(stored), str(computed))
 
 
-@dataclass
-class _CommissionTotals:
-    """The balances that the transfers of one commission add up to."""
-
-    pending: Decimal = ZERO
-    payable: Decimal = ZERO
-    transfer_count: int = 0
-    first_sequence_number: int = 1
-    last_sequence_number: int = 0
-    affiliate_ids: set[int] = field(default_factory=set)
-
-    @property
-    def has_complete_sequence(self) -> bool:
-        """Whether the sequence numbers are 1 to n; a constraint keeps them distinct."""
-        return self.first_sequence_number == 1 and self.last_sequence_number == self.transfer_count
-
-    def add(self, kind: str, amount: Decimal, count: int, first: int, last: int) -> None:
-        """Add the sum of the transfers of one type; E9 reports an unknown type."""
-        debit, credit = SIDES_BY_TRANSFER_TYPE.get(kind, ("", ""))
-        for side, change in ((debit, -amount), (credit, amount)):
-            if side == LedgerAccountType.PENDING:
-                self.pending += change
-            elif side == LedgerAccountType.PAYABLE:
-                self.payable += change
-        self.first_sequence_number = (
-            min(self.first_sequence_number, first) if self.transfer_count else first
-        )
-        self.last_sequence_number = max(self.last_sequence_number, last)
-        self.transfer_count += count
-
-
 def _describe_ledger_account(row: LedgerAccount) -> str:
     owner = row.affiliate.slug if row.affiliate else "the account"
     return f"{row.kind} of {owner} in {row.currency}"
-
-
-def read_in_batches(
-    rows: models.QuerySet[Any],
-    *,
-    columns: Sequence[str] = (),
-    deferred: Sequence[str] = (),
-) -> Iterator[list[Any]]:
-    """Yield lists of at most `READ_BATCH_SIZE` of an account's rows, in order of ids.
-
-    The rows are instances, without columns that are `deferred`, or dicts of `columns`.
-    All ids are read first, and then the rows by id alone: otherwise SQLite would read
-    the whole account for each list.
-    """
-    pks = rows.order_by("pk").values_list("pk", flat=True)
-    ids = array("q", pks.iterator(READ_BATCH_SIZE))
-    by_id: Any = rows.model._base_manager.order_by("pk").defer(*deferred)
-    if columns:
-        by_id = by_id.values(*columns)
-    for start in range(0, len(ids), READ_BATCH_SIZE):
-        batch = ids[start : start + READ_BATCH_SIZE].tolist()
-        yield list(by_id.filter(pk__in=batch))
-
-
-def list_tenant_models() -> list[type[models.Model]]:
-    """List the models whose rows belong to an account."""
-    return [
-        model
-        for app in TENANT_APPS
-        for model in apps.get_app_config(app).get_models()
-        if issubclass(model, TenantModel)
-    ]

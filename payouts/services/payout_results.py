@@ -5,73 +5,51 @@ No word means unknown, never paid: only an answer that says so settles a line.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
-from decimal import Decimal
-from enum import StrEnum
-from hashlib import sha256
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Q
 
 from accounts.compiled_writes import update_each
-from accounts.db_compat import split_into_batches
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event, log_events
 from payouts.errors import PaymentNotFound, ResultsOfOtherRun
 from payouts.models.payments import Payment
 from payouts.models.runs import PayoutLine, PayoutLineState, PayoutRun
-from payouts.services.disputes import lock_disputed_sales
 from payouts.services.documents import issue_documents
 from payouts.services.ledger import open_ledger_session
 from payouts.services.mails import queue_payment_mails
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_files import (
-    AnsweredFile,
+    IS_DUPLICATE,
+    NOT_ARRIVED,
+    STRENGTHS,
+    AppliedResults,
+    Booking,
+    Found,
+    PayoutResult,
+    ReportedPayment,
+    ResultState,
+    expand_message,
     find_answered_files,
     find_payment_id,
-    list_answered_payments,
+    find_payments,
 )
 from payouts.services.payout_methods import (
     MAX_REASON_LENGTH,
     RETURNED_WITHOUT_REASON,
     describe_return,
 )
-from payouts.services.payout_runs import lock_run, update_run_state
+from payouts.services.payout_runs import update_run_state
 from tracking.money import format_amount
 from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 
 NO_ANSWER = "no answer in this file"
 MAX_REFERENCE_LENGTH = 255
 Debited = tuple[int, dict[str, list[str]]]  # a line and its debits
-# Payments with their lines, if they have one, by id.
-Found = dict[str, tuple[Payment, PayoutLine | None]]
-
-
-class ResultState(StrEnum):
-    """What an answer says, the strongest last."""
-
-    UNKNOWN = "unknown"
-    FAILED = "failed"  # refused: no money has left
-    SETTLED = "settled"
-    RETURNED = "returned"  # the money is back, also after it was settled
-    DUPLICATE = "duplicate"  # refused or returned, as another order of it is known
-
-
-STRENGTHS = list(ResultState)
-NOT_ARRIVED = (ResultState.FAILED, ResultState.RETURNED)
-# AM05, DU01 to DU05, DUPL, or in the words of European languages.
-DUPLICATE_PATTERN = re.compile(
-    r"\b(AM05|DU0[0-9])\b|dupl|doppel|doppi|doubl|dubbel|dublowan|podw[oóÓ]jn|dobro",
-    re.ASCII | re.IGNORECASE,
-)
-IS_DUPLICATE = (
-    "it was ordered twice, and one order was refused or returned: that says nothing of"
-    " the other one"
-)
 
 
 DEBITED_TWICE = "the bank has debited it twice, under different references"
@@ -82,78 +60,6 @@ RETURN_REVERSED = "the bank has taken back what it had returned"
 # Before the confirmation, for time zones, and after today: other days are wrong.
 DAYS_BEFORE, DAYS_AHEAD = timedelta(days=1), timedelta(days=7)
 MAX_DEBITS = 2  # of a kind that a line keeps: more than one need staff
-
-
-class Booking(StrEnum):
-    """What of a statement a result is read from, and what its reference names."""
-
-    NONE = ""  # another answer, or a booking without a reference
-    TRANSACTION = "transaction"
-    ENTRY = "entry"  # which may have many transactions
-    REVERSAL = "reversal"  # a debit that takes back a return
-    EARLIER = "earlier"  # what settled it before releases kept debits, maybe no debit
-
-
-def names_duplicate(reason: str) -> bool:
-    """Return whether a reason says that there is another order of a payment."""
-    return DUPLICATE_PATTERN.search(reason) is not None
-
-
-def find_duplicate(state: ResultState, reason: str) -> ResultState:
-    """Return the state of an answer, `DUPLICATE` if the reason for it says so."""
-    is_duplicate = state in NOT_ARRIVED and names_duplicate(reason)
-    return ResultState.DUPLICATE if is_duplicate else state
-
-
-@dataclass(frozen=True)
-class PayoutResult:
-    """One answer. `name` is what it calls the payment, our reference if it knows it.
-
-    With `is_message`, it is about all payments of a bank file: `name` is its message
-    id, `amount` the sum of `count` payments. `amount` and `day` may be missing.
-    """
-
-    name: str
-    state: ResultState
-    amount: Decimal | None = None
-    currency: str = ""
-    reference: str = ""  # of the bank
-    reason: str = ""
-    day: date | None = None
-    is_message: bool = False
-    count: int | None = None
-    booking: Booking = Booking.NONE
-
-    @property
-    def debit(self) -> tuple[str, str]:
-        """The kind of booking that debited the payment, and its digest, or `""`."""
-        if self.state != ResultState.SETTLED or not (self.booking and self.reference):
-            return "", ""
-        # A reference may hold a name; only its equality counts.
-        return self.booking, sha256(self.reference.encode()).hexdigest()[:16]
-
-
-@dataclass(frozen=True)
-class ReportedPayment:
-    """One payment in the report of an import."""
-
-    payment: str
-    amount: Decimal | None
-    currency: str
-    reason: str
-    reference: str
-
-
-@dataclass
-class AppliedResults:
-    """What answers changed, or would change; `already_applied` counts the others."""
-
-    settled: list[ReportedPayment] = field(default_factory=list)
-    failed: list[ReportedPayment] = field(default_factory=list)
-    unknown: list[ReportedPayment] = field(default_factory=list)
-    unmatched: list[ReportedPayment] = field(default_factory=list)
-    already_applied: int = 0
-    documents: int = 0  # that were issued
 
 
 @dataclass
@@ -301,7 +207,7 @@ def _judge(
     and the new debits of lines."""
     applied = AppliedResults()
     by_name = _group_by_payment(account, results, run, applied)
-    found = _find_payments(account, list(by_name))
+    found = find_payments(account, list(by_name))
     if run is not None:
         _ensure_results_of_run(by_name, found, run)
     answers, debited = [], []
@@ -384,7 +290,7 @@ def _group_by_payment(
     for result in dict.fromkeys(results):
         expanded, problem = [result], ""
         if result.is_message:
-            expanded, problem = _expand_message(result, files.get(result.name), run)
+            expanded, problem = expand_message(result, files.get(result.name), run)
         if problem:
             applied.unmatched.append(_report(result, reason=problem))
         for each in expanded:
@@ -401,55 +307,6 @@ def _ensure_results_of_run(
         _, line = found.get(name, (None, None))
         if line is None or line.run_id != run.pk:
             raise ResultsOfOtherRun(payment=name, run=run.public_id)
-
-
-def _expand_message(
-    result: PayoutResult, answered: AnsweredFile | None, run: PayoutRun | None
-) -> tuple[list[PayoutResult], str]:
-    """Return an answer for each payment of the file that one is about, or why none."""
-    if run is not None and (answered is None or answered.run != run):
-        raise ResultsOfOtherRun(payment=result.name, run=run.public_id)
-    if answered is None:
-        return [], "there is no such file"
-    if result.state == ResultState.DUPLICATE:
-        return [], IS_DUPLICATE
-    payments, problem = list_answered_payments(
-        answered,
-        count=result.count,
-        total=result.amount,
-        currency=result.currency,
-    )
-    single = replace(result, amount=None, currency="", count=None, is_message=False)
-    return [replace(single, name=payment) for payment in payments], problem
-
-
-def _find_payments(account: Account, names: Sequence[str]) -> Found:
-    """Lock the runs of these payments; return them and their lines by their ids.
-
-    Disputed sales are locked before: the cancellation of a payment changes them.
-    """
-    lock_disputed_sales(account, names)
-    # Encrypted columns of payments and lines are not read: no answer depends on them.
-    batches = [
-        account.payments.filter(public_id__in=batch).defer("payout_details")
-        for batch in split_into_batches(names)
-    ]
-    run_ids: set[int] = set()
-    for payments in batches:
-        lines = account.payout_lines.filter(payment__in=payments).order_by()
-        run_ids |= set(lines.values_list("run", flat=True).distinct())
-    # All runs, in one order, before the balances; their lines change with them.
-    runs = {pk: lock_run(account, pk) for pk in sorted(run_ids)}
-    found: Found = {}
-    for payments in batches:
-        by_payment = {}
-        lines = account.payout_lines.filter(payment__in=payments).defer("receiver")
-        for line in lines:
-            line.run = runs[line.run_id]
-            by_payment[line.payment_id] = line
-        # Read after the lock: the payment is as the last import left it.
-        found |= {each.public_id: (each, by_payment.get(each.pk)) for each in payments.all()}
-    return found
 
 
 def _list_open(account: Account, run_ids: Iterable[int], named: set[int]) -> list[ReportedPayment]:

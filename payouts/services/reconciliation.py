@@ -22,11 +22,8 @@ from payouts.services.ledger_digests import (
     check_e15_e16_digests,
     save_digest,
 )
-from payouts.services.ledger_invariants import (
-    Discrepancy,
-    LedgerInvariants,
-    list_tenant_models,
-)
+from payouts.services.ledger_invariant_queries import list_tenant_models
+from payouts.services.ledger_invariants import Discrepancy, LedgerInvariants
 from tracking.amounts import AmountField, ExactSum
 from tracking.money import ZERO
 

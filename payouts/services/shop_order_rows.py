@@ -1,22 +1,45 @@
-"""The stored orders of a shop, which of its sales are only claims, and locked balances.
+"""The stored orders of a shop with their lines, claimed sales and locked balances.
 
 A shop only claims if its address has a secret and no signature. Such a sale waits for
 staff (`tracking.claims`). It takes nothing from what was reported in another way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 
-from payouts.models.commissions import BalanceKey
+from payouts.calculation import (
+    allocate_proportionally,
+)
+from payouts.models.commissions import BalanceKey, Commission
 from payouts.services.calculation_input import list_ancestors
 from payouts.services.conversion_updates import delete_conversion
 from payouts.services.ledger import open_ledger_session
-from payouts.services.shop_customers import add_prefix, find_parameters
+from payouts.services.shop_customers import (
+    add_prefix,
+    find_parameters,
+)
 from payouts.services.shop_refunds import get_conversion_of
-from payouts.shop_facts import CustomerFacts, Sale, get_time, is_claimed, merge_order_facts
+from payouts.shop_amounts import (
+    Amounts,
+    Target,
+)
+from payouts.shop_facts import (
+    CustomerFacts,
+    Sale,
+    get_time,
+    is_claimed,
+    merge_order_facts,
+)
 from tracking.attribution import REST_CONVERSION_ORDER
 from tracking.models.conversions import Conversion
-from tracking.models.shops import Connection, ShopOrder, ShopOrderReason, ShopReference
+from tracking.models.shops import (
+    Connection,
+    ShopOrder,
+    ShopOrderReason,
+    ShopReference,
+)
+from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
 from tracking.services.attribution import attribute
 from tracking.services.shop_erasure import list_reference_names
 
@@ -177,3 +200,71 @@ def find_balances(
     )
     earners = {it.affiliate_id for it in list_ancestors(conversion)}
     return {(pk, sale["currency"]) for pk in earners | {attribution.affiliate.pk}}
+
+
+def fit_lines(order: ShopOrder, gross: Amounts) -> Amounts:
+    """Return the amounts of the lines that the sale has.
+
+    A line that came later, of another commission type, counts as part of the first.
+    """
+    names = [line["type"] for line in order.lines]
+    amounts = {name: gross.get(name, ZERO) for name in names}
+    further = sum((gross[name] for name in gross if name not in amounts), ZERO)
+    if further and names:
+        amounts[names[0]] += further
+    return amounts
+
+
+def scale_target(order: ShopOrder, target: Target) -> Target:
+    """Return the same share of an adopted sale as is left of the shop's order."""
+    currency = get_conversion_of(order).currency
+    gross = {line["type"]: Decimal(line["gross"]) for line in order.lines}
+    total, left = sum(gross.values(), ZERO), target.total
+    before = left + sum(target.refunded.values(), ZERO)
+    if not before:
+        return target
+    product = ROUNDING_CONTEXT.multiply(total, left)
+    new_total = round_amount(ROUNDING_CONTEXT.divide(product, before), currency)
+    amounts = allocate_proportionally(
+        list(gross.values()),
+        old_total=total,
+        new_total=new_total,
+        currency=currency,
+        is_complete=True,
+    )
+    taken = round_amount(total, currency) - new_total
+    refunded = allocate_proportionally(
+        list(target.refunded.values()),
+        old_total=before - left,
+        new_total=taken,
+        currency=currency,
+        is_complete=True,
+    )
+    return Target(
+        dict(zip(gross, amounts, strict=True)),
+        dict(zip(target.refunded, refunded, strict=True)),
+    )
+
+
+def store_lines(
+    order: ShopOrder,
+    conversion: Conversion,
+    lines: Mapping[str, Commission],
+    *,
+    is_adopted: bool = False,
+) -> None:
+    """Store the conversion of an order with its lines, by commission type."""
+    order.update_row(
+        conversion=conversion,
+        is_adopted=is_adopted,
+        reason="",
+        lines=[
+            {
+                "commission": row.pk,
+                "type": name,
+                "gross": str(row.sub_amount),
+                "target": str(row.sub_amount),
+            }
+            for name, row in lines.items()
+        ],
+    )

@@ -5,7 +5,7 @@ books are made to agree with all that is known. So events may come in any order,
 more than once.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -17,9 +17,7 @@ from accounts.errors import get_error_code
 from payouts.calculation import (
     DEFAULT_COMMISSION_TYPE,
     LineItem,
-    allocate_proportionally,
 )
-from payouts.models.commissions import Commission
 from payouts.models.refunds import Refund
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.disputes import suspend_new_commissions
@@ -39,10 +37,13 @@ from payouts.services.shop_order_rows import (
     CONFIRMED,
     describe_sale,
     find_claim_refusal,
+    fit_lines,
     forget_claimed_sale,
     get_or_create_order,
     list_orders_without_sale,
     lock_balances_of,
+    scale_target,
+    store_lines,
 )
 from payouts.services.shop_refunds import apply_disputes, apply_target, get_conversion_of
 from payouts.shop_amounts import (
@@ -74,7 +75,7 @@ from tracking.errors import (
 )
 from tracking.models.conversions import Conversion
 from tracking.models.shops import Connection, ShopEventState, ShopOrder, ShopOrderReason
-from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
+from tracking.money import ROUNDING_CONTEXT, ZERO
 from tracking.search import normalize_order_name
 from tracking.services.connections import pick_pricing, with_pricing
 from tracking.services.inbox import Effect
@@ -283,19 +284,6 @@ def apply_order(
     return effects + apply_disputes(order, conversion, facts, at=at)
 
 
-def fit_lines(order: ShopOrder, gross: Amounts) -> Amounts:
-    """Return the amounts of the lines that the sale has.
-
-    A line that came later, of another commission type, counts as part of the first.
-    """
-    names = [line["type"] for line in order.lines]
-    amounts = {name: gross.get(name, ZERO) for name in names}
-    further = sum((gross[name] for name in gross if name not in amounts), ZERO)
-    if further and names:
-        amounts[names[0]] += further
-    return amounts
-
-
 def create_sale(
     connection: Connection,
     order: ShopOrder,
@@ -417,37 +405,6 @@ def list_refunds_of_others(refunds: Iterable[Refund]) -> set[str]:
     }
 
 
-def scale_target(order: ShopOrder, target: Target) -> Target:
-    """Return the same share of an adopted sale as is left of the shop's order."""
-    currency = get_conversion_of(order).currency
-    gross = {line["type"]: Decimal(line["gross"]) for line in order.lines}
-    total, left = sum(gross.values(), ZERO), target.total
-    before = left + sum(target.refunded.values(), ZERO)
-    if not before:
-        return target
-    product = ROUNDING_CONTEXT.multiply(total, left)
-    new_total = round_amount(ROUNDING_CONTEXT.divide(product, before), currency)
-    amounts = allocate_proportionally(
-        list(gross.values()),
-        old_total=total,
-        new_total=new_total,
-        currency=currency,
-        is_complete=True,
-    )
-    taken = round_amount(total, currency) - new_total
-    refunded = allocate_proportionally(
-        list(target.refunded.values()),
-        old_total=before - left,
-        new_total=taken,
-        currency=currency,
-        is_complete=True,
-    )
-    return Target(
-        dict(zip(gross, amounts, strict=True)),
-        dict(zip(target.refunded, refunded, strict=True)),
-    )
-
-
 def adopt_conversion(order: ShopOrder, conversion: Conversion, target: Target) -> list[str]:
     """Use the conversion that was reported in another way, with its own amounts.
 
@@ -465,27 +422,3 @@ def adopt_conversion(order: ShopOrder, conversion: Conversion, target: Target) -
         lines = [{**it, "gross": str(Decimal(it["gross"]) * share)} for it in order.lines]
         order.update_row(lines=lines)
     return ["The sale was reported before: refunds are applied to that conversion."]
-
-
-def store_lines(
-    order: ShopOrder,
-    conversion: Conversion,
-    lines: Mapping[str, Commission],
-    *,
-    is_adopted: bool = False,
-) -> None:
-    """Store the conversion of an order with its lines, by commission type."""
-    order.update_row(
-        conversion=conversion,
-        is_adopted=is_adopted,
-        reason="",
-        lines=[
-            {
-                "commission": row.pk,
-                "type": name,
-                "gross": str(row.sub_amount),
-                "target": str(row.sub_amount),
-            }
-            for name, row in lines.items()
-        ],
-    )

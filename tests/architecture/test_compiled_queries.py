@@ -12,9 +12,9 @@ from accounts.models.accounts import TenantModel
 from payouts.services.day_counts import COUNTED_KINDS, get_day_query
 from payouts.services.ledger_invariant_queries import (
     list_tenant_foreign_keys,
+    list_tenant_models,
     rows_of_other_accounts,
 )
-from payouts.services.ledger_invariants import list_tenant_models
 from tests.architecture.representations import list_representations
 from tests.architecture.syntax_trees import ROOT, parse_modules_outside
 from tests.conftest import NOW

@@ -9,12 +9,9 @@ from payouts.services.commissions import approve_commission, disapprove_commissi
 from payouts.services.corrections import release_commission
 from payouts.services.documents import issue_documents
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
+from payouts.services.payout_files import PayoutResult, ResultState
 from payouts.services.payout_limits import remove_minimum, set_minimum
-from payouts.services.payout_results import (
-    PayoutResult,
-    ResultState,
-    apply_payout_results,
-)
+from payouts.services.payout_results import apply_payout_results
 from payouts.services.payout_runs import take_out
 from payouts.services.payout_settings import top_up_payout_balance
 from payouts.services.run_confirmation import confirm_run

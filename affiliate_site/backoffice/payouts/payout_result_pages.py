@@ -27,13 +27,8 @@ from affiliate_site.payout_files.results.reading import (
 from affiliate_site.payout_files.writing import WITHOUT_FILES
 from payouts.errors import InvalidResultsFile
 from payouts.services.documents import list_unbilled
-from payouts.services.payout_results import (
-    AppliedResults,
-    Booking,
-    PayoutResult,
-    ResultState,
-    apply_payout_results,
-)
+from payouts.services.payout_files import AppliedResults, Booking, PayoutResult, ResultState
+from payouts.services.payout_results import apply_payout_results
 
 MAX_BYTES = settings.FORM_MAX_SIZE - 100_000  # the rest of the form
 WAY_OUT = " here: ask your operator to run the command import_payout_results"

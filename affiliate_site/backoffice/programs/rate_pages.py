@@ -31,7 +31,8 @@ from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.bonuses import Bonus
 from payouts.models.commission_types import CommissionType, GroupRate, Level, RateKind
 from payouts.services import bonus_rules, programs
-from payouts.services.bonuses import EarnedBonus, PeriodRange, preview_bonus
+from payouts.services.bonus_rules import PeriodRange
+from payouts.services.bonuses import EarnedBonus, preview_bonus
 from tracking.money import ZERO, round_amount
 
 FROM_NOW_ON = (

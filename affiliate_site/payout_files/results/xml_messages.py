@@ -20,13 +20,13 @@ from affiliate_site.payout_files.results.bounds import (
     read_amount,
 )
 from payouts.errors import InvalidResultsFile
-from payouts.services.payout_files import find_payment_id
-from payouts.services.payout_results import (
+from payouts.services.payout_files import (
     NOT_ARRIVED,
     Booking,
     PayoutResult,
     ResultState,
     find_duplicate,
+    find_payment_id,
     names_duplicate,
 )
 

@@ -10,7 +10,8 @@ from accounts.services.api_keys import create_api_key
 from affiliate_site.moving.balances import compare_balances
 from affiliate_site.moving.importing import AccountImport
 from affiliate_site.moving.source import SourceServer
-from payouts.services.bonuses import ALL_TIME_START, grant_bonuses
+from payouts.services.bonus_rules import ALL_TIME_START
+from payouts.services.bonuses import grant_bonuses
 from payouts.services.commissions import disapprove_commission
 from tests.affiliate_site.moving.test_importing import LATER, answer
 from tests.factories.accounts import AccountFactory

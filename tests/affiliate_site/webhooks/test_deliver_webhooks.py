@@ -20,11 +20,8 @@ from affiliate_site import env
 from affiliate_site.operations import health
 from affiliate_site.webhooks.worker import DeliveryWorker
 from payouts.services.mails import update_payment_mails
-from payouts.services.payout_results import (
-    PayoutResult,
-    ResultState,
-    apply_payout_results,
-)
+from payouts.services.payout_files import PayoutResult, ResultState
+from payouts.services.payout_results import apply_payout_results
 from tests.command_line import (
     PROCESS_SECONDS,
     ROOT,

@@ -8,12 +8,9 @@ from decimal import Decimal
 import pytest
 
 from payouts.models.commission_types import RateKind
-from payouts.services import bonuses
-from payouts.services.bonuses import (
-    grant_bonuses,
-    list_period_ranges,
-    preview_bonus,
-)
+from payouts.services import bonus_rules, bonuses
+from payouts.services.bonus_rules import list_period_ranges
+from payouts.services.bonuses import grant_bonuses, preview_bonus
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_updates import (
     add_commissions,
@@ -535,7 +532,7 @@ def test_stores_nothing_when_any_statement_fails(scenario, account):
         ("month", APRIL - timedelta(seconds=1), (date(2026, 2, 1), MARCH)),
         ("quarter", MAY, (date(2026, 1, 1), date(2026, 4, 1))),
         ("week", APRIL, (date(2026, 3, 23), date(2026, 3, 30))),
-        ("all_time", MAY, (bonuses.ALL_TIME_START, None)),
+        ("all_time", MAY, (bonus_rules.ALL_TIME_START, None)),
     ],
 )
 def test_previews_the_last_period_that_is_over(scenario, period, at, expected):

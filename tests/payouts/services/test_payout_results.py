@@ -13,6 +13,9 @@ from payouts.services import payout_results
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_files import (
+    Booking,
+    PayoutResult,
+    ResultState,
     find_payment_id,
     get_payout_run,
     is_sepa_line,
@@ -25,9 +28,6 @@ from payouts.services.payout_results import (
     NO_ANSWER,
     RETURN_REVERSED,
     SETTLED_BEFORE,
-    Booking,
-    PayoutResult,
-    ResultState,
     apply_payout_results,
 )
 from payouts.services.payout_runs import list_unanswered_payments, record_export
