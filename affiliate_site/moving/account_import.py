@@ -37,7 +37,7 @@ from affiliate_site.moving.id_ranges import (
     release_ids,
     reserve_ids,
 )
-from payouts.services.ledger_digests import check_e15_audit_log
+from payouts.services.audit_log_invariants import check_e15_audit_log
 from payouts.services.ledger_invariants import LedgerInvariants
 from payouts.services.payout_methods import calculate_method_index
 from tracking.meta_data import find_email

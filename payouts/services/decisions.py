@@ -6,9 +6,7 @@
 import re
 from collections.abc import Collection
 
-from payouts.errors import (
-    CommentTooLong,
-)
+from payouts.errors import CommentTooLong
 from payouts.models.commissions import (
     MAX_COMMENT_LENGTH,
     Commission,

@@ -1,13 +1,9 @@
-"""The audit log and the digests of what money depends on: E15 and E16.
+"""The digests of what money depends on: E16.
 
-Transfers, payments and audit log entries are never changed. Conversions and commissions
-are changed, but the audit log has the old and the new value of each change that money
-depends on. So the value at creation can be computed from the present value, and never
-changes either. E15 compares the present values with the audit log.
-
-E16 computes the chain of stored digests (`LedgerDigest`) again. A digest covers, in the
-order of ids, the rows before the first row that is younger than `SEALING_DELAY`: no
-open transaction can still insert a row among them.
+What a digest covers never changes: see `audit_log_invariants.py`. E16 computes the chain
+of stored digests (`LedgerDigest`) again. A digest covers, in the order of ids, the rows
+before the first row that is younger than `SEALING_DELAY`: no open transaction can still
+insert a row among them.
 
 When an account is deleted, a link is added that counts all rows of the others again,
 and names the account. From then on only this link and the later ones are compared with
@@ -19,7 +15,7 @@ that rewrites covered rows breaks the chain.
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -27,110 +23,24 @@ from decimal import Decimal
 from typing import Any
 
 import orjson
-from django.db import IntegrityError, models, transaction
-from django.db.models import Q
+from django.db import IntegrityError, transaction
 
 from accounts.exact_json import format_decimal
 from accounts.models.accounts import Account
-from accounts.models.audit_log import AuditLogEntry
-from payouts.models.commissions import Commission
-from payouts.models.ledger import LedgerDigest, Transfer
+from payouts.models.ledger import LedgerDigest
 from payouts.models.payments import Payment
-from payouts.services.ledger_invariant_queries import READ_BATCH_SIZE, read_in_batches
+from payouts.services.audit_log_invariants import (
+    COVERED_TABLES,
+    CoveredTable,
+    compare_with_audit_log,
+)
+from payouts.services.ledger_invariant_queries import READ_BATCH_SIZE
 from payouts.services.ledger_invariants import Discrepancy
-from tracking.models.conversions import Conversion
 
 SEALING_DELAY = timedelta(hours=1)  # longer than any transaction of a request
 DELETED = "deleted"  # key of a link that counts again: the slug of the account
 OnRows = Callable[[int], None]  # gets how many more rows are read
 SHOWN_DIGITS = 16  # hex digits of a digest that a discrepancy shows
-
-
-@dataclass(frozen=True)
-class CoveredTable:
-    """A table whose rows are covered by the digests.
-
-    `columns` never change. An `audited` column changes together with an audit log
-    entry, whose details have the old and the new value under the name of the column:
-    `audited` maps it to what names a row of another table.
-    The audit log names a row by its `subject` column; `created_event` is the kind of
-    the first entry about a row, empty if the table has no entries.
-    """
-
-    model: type[models.Model]
-    columns: tuple[str, ...]
-    audited: Mapping[str, str] = field(default_factory=dict)
-    created_event: str = ""
-    subject: str = "id"
-
-    @property
-    def name(self) -> str:
-        return self.model._meta.db_table
-
-    @property
-    def columns_to_read(self) -> tuple[str, ...]:
-        return ("id", "account_id", "created_at", *self.columns, *self.audited.values())
-
-    def get_subject(self, row: dict[str, Any]) -> str:
-        """Return the subject of the row's audit log entries."""
-        return f"{self.model._meta.model_name}:{row[self.subject]}"
-
-
-COVERED_TABLES = (
-    CoveredTable(
-        Transfer,
-        columns=(
-            "currency",
-            "kind",
-            "debit_id",
-            "credit_id",
-            "amount",
-            "commission_id",
-            "sequence_number",
-            "payment_id",
-            "reversal_of_id",
-            "actor",
-        ),
-    ),
-    CoveredTable(
-        Payment,
-        columns=("public_id", "affiliate_id", "amount", "currency"),
-        created_event="payment.created",
-        subject="public_id",
-    ),
-    CoveredTable(
-        AuditLogEntry,
-        columns=("kind", "subject", "details", "actor", "trace_id"),
-    ),
-    CoveredTable(
-        Conversion,
-        columns=(),
-        audited={
-            "affiliate": "affiliate__log_id",
-            "program": "program__slug",
-            "amount": "amount",
-            "currency": "currency",
-        },
-        created_event="conversion.created",
-    ),
-    CoveredTable(
-        Commission,
-        columns=(
-            "conversion_id",
-            "affiliate_id",
-            "kind",
-            "commission_type",
-            "currency",
-            "rate_kind",
-            "rate",
-            "base_commission_id",
-            "bonus_id",
-            "period_start",
-        ),
-        audited={"sub_amount": "sub_amount", "amount": "amount"},
-        created_event="commission.created",
-    ),
-)
 
 
 @dataclass
@@ -181,16 +91,6 @@ def save_digest(report: DigestReport) -> None:
     with suppress(IntegrityError), transaction.atomic():  # stored by another process
         report.unsaved.save(force_insert=True)
         report.digests.append(report.unsaved)
-
-
-def check_e15_audit_log(accounts: Sequence[Account]) -> Iterator[Discrepancy]:
-    """Yield the differences of conversions, commissions and payments from the log."""
-    for table in COVERED_TABLES:
-        if table.created_event:
-            for account in accounts:
-                own = table.model._base_manager.filter(account=account)
-                for rows in read_in_batches(own, columns=table.columns_to_read):
-                    yield from _compare_with_audit_log(table, account, rows)
 
 
 def count_covered_rows() -> int:
@@ -317,7 +217,7 @@ def _read_segments(
         on_rows(len(batch))
         for account_id, account_rows in _group_by_account(rows).items():
             account = accounts[account_id]
-            discrepancies += _compare_with_audit_log(table, account, account_rows)
+            discrepancies += compare_with_audit_log(table, account, account_rows)
             if table.model is Payment:
                 _add_allocations(account, account_rows)
         for row in () if is_open else rows:
@@ -360,64 +260,6 @@ def _group_by_account(
     for row in rows:
         groups[row["account_id"]].append(row)
     return groups
-
-
-def _compare_with_audit_log(
-    table: CoveredTable, account: Account, rows: Sequence[dict[str, Any]]
-) -> Iterator[Discrepancy]:
-    """Compare rows with the audit log; set audited columns to their first value."""
-    if not table.created_event:
-        return
-    subjects = [table.get_subject(row) for row in rows]
-    created: set[str] = set()
-    changes: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for _, subject, kind, details in _list_log_entries(table, account, subjects):
-        if kind == table.created_event:
-            created.add(subject)
-        if details.keys() & table.audited.keys():
-            changes[subject].append(details)
-    missing = [subject for subject in subjects if subject not in created]
-    if missing:
-        label = missing[0].replace(":", " ")
-        label += f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        yield Discrepancy("E15", account.slug, label, "no entry", table.created_event)
-    for subject, row in zip(subjects, rows, strict=True):
-        for stored, logged_value in _undo_changes(table, row, changes.get(subject, ())):
-            label = subject.replace(":", " ")
-            yield Discrepancy("E15", account.slug, label, stored, logged_value)
-
-
-def _list_log_entries(
-    table: CoveredTable, account: Account, subjects: Sequence[str]
-) -> list[tuple[int, str, str, dict[str, Any]]]:
-    """List the entries about creation and audited columns: id, subject, kind, details.
-
-    Sorted in Python: for ORDER BY, SQLite would read the whole log in the order of ids.
-    """
-    is_needed = Q(kind=table.created_event)
-    if table.audited:
-        is_needed |= Q(details__has_any_keys=list(table.audited))
-    rows = account.audit_log.filter(is_needed, subject__in=subjects)
-    return sorted(rows.values_list("id", "subject", "kind", "details"))
-
-
-def _undo_changes(
-    table: CoveredTable, row: dict[str, Any], changes: Sequence[dict[str, Any]]
-) -> Iterator[tuple[str, str]]:
-    """Set audited columns to their first value; yield differences from the audit log.
-
-    The new value of the last change must be the stored value, and the new value of each
-    other change the old value of the next.
-    """
-    for details in reversed(changes):
-        for name, column in table.audited.items():
-            if name in details:
-                column_field: Any = table.model._meta.get_field(name)
-                parse = str if column_field.is_relation else column_field.to_python
-                old, new = map(parse, details[name])
-                if new != row[column]:
-                    yield f"{name} {row[column]}", f"{name} {new}"
-                row[column] = old
 
 
 def _build_digest(

@@ -1,8 +1,8 @@
 """Ledger invariants of one account, checked by queries: E1 to E9, E11, E12, E14, E17.
 
 E10 and E13 concern the whole database, see `payouts/services/reconciliation.py`, E15
-and E16 the audit log and the digests, see `payouts/services/ledger_digests.py`. The
-balance of a ledger account of any type is credits minus debits. Commissions and
+the audit log and E16 the digests, see `audit_log_invariants.py` and `ledger_digests.py`.
+The balance of a ledger account of any type is credits minus debits. Commissions and
 payments are read in batches, so that memory does not grow with them.
 """
 

@@ -33,7 +33,6 @@ IS_DUPLICATE = (
     "it was ordered twice, and one order was refused or returned: that says nothing of"
     " the other one"
 )
-
 SEPA_CURRENCY = "EUR"
 BANK_METHODS = {PayoutMethodKind.BANK, PayoutMethodKind.WIRE_TRANSFER}
 PAYMENT_PATTERN = re.compile(r"(?<![A-Za-z0-9])pa[_-]?([A-Za-z0-9]{16})(?![A-Za-z0-9])", re.ASCII)

@@ -50,8 +50,6 @@ from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 NO_ANSWER = "no answer in this file"
 MAX_REFERENCE_LENGTH = 255
 Debited = tuple[int, dict[str, list[str]]]  # a line and its debits
-
-
 DEBITED_TWICE = "the bank has debited it twice, under different references"
 SETTLED_BEFORE = (
     "it was settled before under another reference: look whether the bank has debited it twice"

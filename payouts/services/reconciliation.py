@@ -15,13 +15,8 @@ from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
 from accounts.services.accounts import list_accounts, record_reconciliation
 from payouts.models.ledger import LedgerDigest, Transfer
-from payouts.services.ledger_digests import (
-    DigestReport,
-    OnRows,
-    check_e15_audit_log,
-    check_e15_e16_digests,
-    save_digest,
-)
+from payouts.services.audit_log_invariants import check_e15_audit_log
+from payouts.services.ledger_digests import DigestReport, OnRows, check_e15_e16_digests, save_digest
 from payouts.services.ledger_invariant_queries import list_tenant_models
 from payouts.services.ledger_invariants import Discrepancy, LedgerInvariants
 from tracking.amounts import AmountField, ExactSum

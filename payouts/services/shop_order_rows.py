@@ -8,9 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 
-from payouts.calculation import (
-    allocate_proportionally,
-)
+from payouts.calculation import allocate_proportionally
 from payouts.models.commissions import BalanceKey, Commission
 from payouts.services.calculation_input import list_ancestors
 from payouts.services.conversion_updates import delete_conversion

@@ -40,7 +40,7 @@ from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.customers import NOT_DELETED_SQL, get_or_create_customer
 from tracking.services.warnings import find_warnings
 
-# Changes are in the audit log with both values: see payouts/services/ledger_digests.py.
+# Changes are in the audit log with both values: see payouts/services/audit_log_invariants.py.
 AUDITED_COLUMNS = ("affiliate", "program", "amount", "currency")
 
 
