@@ -11,7 +11,7 @@ from django.contrib.auth.backends import ModelBackend
 
 from accounts.models.api_keys import PROXY, Role
 from accounts.models.users import User
-from payouts.services.reviews import count_to_check
+from payouts.services.decisions import count_to_check
 from tracking.services.questions import count_open_questions
 
 TENANT_APPS = ("accounts", "tracking", "payouts")
