@@ -20,7 +20,6 @@ from hypothesis.stateful import (
 )
 
 from accounts.errors import DomainError
-from payouts.services.claim_confirmation import confirm_claim
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.conversion_updates import (
@@ -28,6 +27,7 @@ from payouts.services.conversion_updates import (
     delete_conversion,
     update_conversion,
 )
+from payouts.services.corrections import confirm_claim
 from payouts.services.explanation import explain_conversion
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, create_payments

@@ -31,7 +31,7 @@ from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
 from affiliate_site.columns import AmountSource, Column
 from payouts.explanation import list_skipped_parents
-from payouts.services.claim_confirmation import confirm_claim
+from payouts.services.corrections import confirm_claim
 from tracking.models.conversions import ConversionClaim
 
 

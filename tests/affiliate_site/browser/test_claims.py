@@ -17,7 +17,7 @@ from accounts.services.api_keys import (
 )
 from payouts.explanation import render_explanation
 from payouts.services import conversion_creation
-from payouts.services.claim_confirmation import confirm_claim
+from payouts.services.corrections import confirm_claim
 from payouts.services.explanation import explain_conversion
 from payouts.services.reconciliation import reconcile
 from tests.factories.tracking import ProgramFactory

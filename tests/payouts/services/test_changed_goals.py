@@ -10,7 +10,6 @@ import pytest
 from payouts.services import bonuses
 from payouts.services.bonus_rules import update_bonus
 from payouts.services.bonuses import grant_bonuses
-from payouts.services.claim_confirmation import confirm_claim
 from payouts.services.commissions import (
     approve_commission,
     disapprove_commission,
@@ -23,6 +22,7 @@ from payouts.services.conversion_updates import (
     update_commission,
     update_conversion,
 )
+from payouts.services.corrections import confirm_claim
 from payouts.services.erasure import erase_person
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, create_payments

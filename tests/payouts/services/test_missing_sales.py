@@ -6,9 +6,8 @@ import pytest
 
 from accounts.errors import DomainError
 from payouts.missing_sales import Answer
-from payouts.services.claim_confirmation import confirm_claim
 from payouts.services.conversion_updates import update_conversion
-from payouts.services.corrections import reattribute_conversion
+from payouts.services.corrections import confirm_claim, reattribute_conversion
 from payouts.services.missing_sales import ANSWER_TEXTS, explain_missing_sale
 from payouts.services.refunds import refund_conversion
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
