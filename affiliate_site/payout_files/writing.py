@@ -189,6 +189,21 @@ def plan_default_files(run: PayoutRun) -> list[PlannedFile]:
     return [*files, *_plan_format(run, "csv", others)]
 
 
+def list_other_files(run: PayoutRun, planned: Iterable[PlannedFile]) -> list[PayoutFile]:
+    """Return the files that were made of some of the payments of these and of other ones.
+
+    A bank, PayPal or Wise that gets an earlier file and one of these pays them twice.
+    """
+    made = list(run.account.payout_files.filter(run=run, format__in=FILES_OF_METHODS))
+    payments = [(it.format, {str(line.payment) for line in it.lines}) for it in planned]
+    return [
+        file
+        for file in sorted(made, key=lambda it: it.pk)
+        for format_name, paid in payments
+        if file.format == format_name and paid != set(file.payments) and paid & set(file.payments)
+    ]
+
+
 def _list_lines(run: PayoutRun) -> list[PayoutLine]:
     if run.state in WITHOUT_FILES:
         raise PayoutRunNotConfirmed(run=run.public_id)

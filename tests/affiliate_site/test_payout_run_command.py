@@ -1,11 +1,13 @@
 """The command payout_run: drafts, confirms, and prints what it did."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from payouts.services.payments import cancel_payment
 from tests.command_line import run_command, run_failing_command, run_json_command
 from tests.ledger_checks import assert_ledger_consistent, assert_unchanged
 
@@ -195,6 +197,30 @@ def test_makes_the_files_of_an_earlier_run_again(scenario, today, tmp_path):
     assert (first["files"], again["state"]) == (again["files"], "exported")
     assert (tmp_path / f"{run}-paypal-EUR.csv").read_bytes() == content
     assert scenario.account.payments.count() == 1
+
+
+def test_refuses_a_second_file_with_others_of_the_payments(scenario, today, tmp_path):
+    """Both files together would pay Mina twice."""
+    odette = scenario.account.affiliates.get(slug="odettevarga")
+    details = {"email": "odette@notes.example.org"}
+    scenario.account.payout_methods.create(
+        affiliate=odette, kind="paypal", details=details, is_primary=True
+    )
+    export = ("--export", "paypal", "--output", str(tmp_path))
+    result = run_json_command("payout_run", "harbor", "--until", today, "--confirm", *export)
+    path = Path(result["files"][0]["path"])
+    handed_in = path.read_bytes()
+    payment = scenario.account.payments.get(affiliate=odette)
+    cancel_payment(scenario.account, payment_id=payment.public_id, at=timezone.now())
+    arguments = ("payout_run", "harbor", "--run", result["run"], *export)
+
+    with assert_unchanged(scenario.account):
+        error = run_failing_command(*arguments)
+
+    assert "2 payments, 23 EUR). A bank or PayPal that gets both pays twice" in error
+    assert path.read_bytes() == handed_in
+    again = run_json_command(*arguments, "--again")
+    assert [file["lines"] for file in again["files"]] == [1]
 
 
 def test_names_lines_that_are_in_no_file(scenario, today, tmp_path):

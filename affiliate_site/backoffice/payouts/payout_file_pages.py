@@ -22,6 +22,7 @@ from affiliate_site.payout_files.writing import (
     FORMATS,
     WITHOUT_FILES,
     PlannedFile,
+    list_other_files,
     plan_default_files,
     write_csv,
     write_xlsx,
@@ -111,15 +112,14 @@ def warn_of_other_files(run, files: list[PlannedFile]) -> list[str]:
         for line in planned.lines
         if not line.receiver
     ][:MAX_LISTED_NAMES]
-    planned_now = [{str(line.payment) for line in it.lines} for it in files]
-    for file in run.account.payout_files.filter(run=run).order_by("id"):
-        if file.message_id and set(file.payments) not in planned_now:
-            warnings.append(
-                f"On {format_datetime(file.created_at)} a bank file was made as"
-                f" {file.message_id}, with {len(file.payments):,} payments over"
-                f" {format_money(file.control_sum, file.currency)}. The bank takes the"
-                " file of now for another one and pays it, too: hand in only one."
-            )
+    warnings += [
+        f"On {format_datetime(file.created_at)} a file for {FORMATS[file.format].label} was made"
+        f" {f'as {file.message_id} ' if file.message_id else ''}with"
+        f" {count_noun(len(file.payments), 'payment')} over"
+        f" {format_money(file.control_sum, file.currency)}. Who gets that file and the one of"
+        " now pays twice: hand in only one."
+        for file in list_other_files(run, files)
+    ]
     return warnings
 
 

@@ -54,7 +54,8 @@ METHOD_CHOICES = [(name, PayoutMethodKind(name).label) for name in METHODS]
 class PayoutRunForm(ServiceForm):
     due_until = forms.DateField(
         label="Due until",
-        help_text="Pays what is due until the end of this day; the rest stays owed.",
+        help_text="Pays what is due until the end of this day; the rest stays owed. A day"
+        " that is not over changes with each sale.",
     )
     minimum = DecimalField(
         required=False,
@@ -106,7 +107,7 @@ class AddPayoutRunPage(FormPage):
     done_message = "The draft {result} was made."
 
     def get_initial(self):
-        return super().get_initial() | {"due_until": timezone.localdate()}
+        return super().get_initial() | {"due_until": timezone.localdate() - A_DAY}
 
 
 class DraftPage(FormPage):

@@ -11,6 +11,7 @@ from accounts.lookups import get_or_raise
 from affiliate_site.payout_files.folders import write_into_folder
 from affiliate_site.payout_files.writing import (
     FILES_OF_METHODS,
+    list_other_files,
     list_unfit_lines,
     plan_files,
 )
@@ -76,6 +77,12 @@ class Command(AccountCommand):
             help="write files that only you can read, before anything is stored"
             f" ({', '.join(FORMATS)}; repeatable)",
         )
+        parser.add_argument(
+            "--again",
+            action="store_true",
+            help="also if a file with others of these payments was made before, which"
+            " nobody must have handed in: both together pay twice",
+        )
         parser.add_argument("--output", type=Path, default=Path(), metavar="DIR")
 
     def run_for_account(self, account, *, at, **options):
@@ -92,6 +99,8 @@ class Command(AccountCommand):
                 files, not_in_files = [], []
                 if is_kept and write_file:
                     planned = plan_files(run, formats=formats)
+                    if not options["again"]:
+                        ensure_only_files(run, planned)
                     files = [write(it, run, write_file, at=at) for it in planned]
                     in_files = {str(it.payment) for each in planned for it in each.lines}
                     not_in_files = [it for it in paid if it["payment"] not in in_files]
@@ -160,6 +169,20 @@ def ensure_fitting(options):
         raise CommandError("--discard needs --run, and no --export", returncode=2)
     if options["export"] and not (options["confirm"] or options["run"] or options["dry_run"]):
         raise CommandError("--export needs --confirm or --run", returncode=2)
+
+
+def ensure_only_files(run, planned):
+    """Refuse to make a second file for payments that an earlier one pays with others."""
+    if others := list_other_files(run, planned):
+        made = "; ".join(
+            f"{file.format}, {file.created_at:%Y-%m-%d %H:%M} UTC, {len(file.payments)} payments,"
+            f" {format_decimal(file.control_sum)} {file.currency}"
+            for file in others
+        )
+        raise CommandError(
+            f"{run.public_id} has changed since files were made of it ({made}). A bank or PayPal that gets"
+            " both pays twice. If nobody has handed in those, add --again."
+        )
 
 
 def list_lines(account, run):

@@ -131,13 +131,13 @@ def test_downloads_a_file_and_records_it(staff_client, account, run):
 def test_warns_of_a_bank_file_with_other_payments(staff_client, account, run):
     client, name = staff_client(), f"{run}-pain001-bank-EUR.xml"
     assert client.post(page_url(run, "files"), {"file": name}).status_code == 200
-    warning = f"a bank file was made as {str(run).replace('_', '-')}, with 2 payments"
+    warning = f"was made as {str(run).replace('_', '-')} with 2 payments"
     assert warning not in get_page(client, run)
     first = get_lines(run)[0].payment
     cancel_payment(account, payment_id=str(first), at=timezone.now())
     for page in (get_page(client, run), get_page(client, run, "files")):
         assert warning in page
-        assert "50.00 EUR. The bank takes the file of now for another one" in page
+        assert "50.00 EUR. Who gets that file and the one of now pays twice" in page
 
 
 def test_says_that_a_file_cannot_be_made_again(staff_client, account, run):
