@@ -46,7 +46,7 @@ def get_promotion_approval(trust: Trust, *, auto_approves_affiliates: bool) -> b
     return True if trust is Trust.FACT or auto_approves_affiliates else None
 
 
-def can_set_paying(trust: Trust, *, is_canceled: bool) -> bool:
+def can_mark_customer_paying(trust: Trust, *, is_canceled: bool) -> bool:
     """May a conversion set its customer to paying? A claim does not un-cancel."""
     return trust is Trust.FACT or not is_canceled
 

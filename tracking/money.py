@@ -87,7 +87,7 @@ def parse_amount(value: object) -> Decimal:
     raise InvalidNumber
 
 
-def validate_amount(exact: Decimal, currency: str | None) -> Decimal:
+def round_and_check_amount(exact: Decimal, currency: str | None) -> Decimal:
     """Return the amount rounded to minor units, or raise if it is out of range.
 
     Without a currency the amount is returned exactly, after the checks that do not

@@ -31,7 +31,7 @@ def update_other_values(rows: models.QuerySet[Any], **values: Any) -> int:
     return rows.filter(has_other_value).update(**values)
 
 
-def change_rows(
+def rewrite_columns(
     rows: models.QuerySet[Any],
     change: Callable[[Any], None],
     columns: Sequence[str],

@@ -37,7 +37,7 @@ def use_recovery_code(user: User, code: str, *, at: datetime) -> bool:
         return False
     with transaction.atomic():
         stored = lock_user(user)
-        others = remove_code(stored.recovery_codes, code)
+        others = remove_recovery_code(stored.recovery_codes, code)
         if others is None:
             return False
         _store_digests(user, others)
@@ -61,7 +61,7 @@ def is_recovery_code(code: str) -> bool:
     return len(normalize_code(code)) == CODE_LENGTH
 
 
-def remove_code(digests: Sequence[str], code: str) -> list[str] | None:
+def remove_recovery_code(digests: Sequence[str], code: str) -> list[str] | None:
     """Return the digests of the other codes; None if the code is none of them."""
     digest = calculate_digest(normalize_code(code))
     others = [each for each in digests if not hmac.compare_digest(each, digest)]

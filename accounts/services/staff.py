@@ -104,7 +104,7 @@ def reset_password(account: Account, *, email: str, by: User | None = None, at: 
     return password
 
 
-def get_sign_in(email: str, *, account: str | None) -> User:
+def get_staff_user_to_sign_in(email: str, *, account: str | None) -> User:
     """Return the user with this address, of the account with this slug if one is given.
 
     An empty slug means the operator. Raises `StaffUserNotFound`, or `AmbiguousSignIn`

@@ -20,7 +20,7 @@ from tracking.money import (
     MAX_INTEGER_DIGITS,
     get_currency,
     parse_amount,
-    validate_amount,
+    round_and_check_amount,
 )
 
 ASCII_WHITESPACE = " \t\r\n\f\v"
@@ -253,7 +253,7 @@ def find_currency(sent: dict) -> str | None:
 
 def clean_amount(amount: Decimal, currency: str | None) -> Decimal:
     """Return the amount rounded to its currency; raise FieldError if it is invalid."""
-    return apply_domain_rule(validate_amount, amount, currency)
+    return apply_domain_rule(round_and_check_amount, amount, currency)
 
 
 def apply_domain_rule(rule, *values):

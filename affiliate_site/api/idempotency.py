@@ -39,7 +39,7 @@ class IdempotencyMixin(APIView):
 
     `prepare_request` does what must not happen inside a transaction. `run_action` runs
     the handler; with a key, inside the transaction that stores the response. The
-    `atomic_actions` run in a transaction without a key, too: if reading the answer
+    `atomic_actions` are atomic even without a key: if reading the answer
     fails, nothing is stored.
     """
 

@@ -62,7 +62,7 @@ class MetaDataField(ApiFieldMixin, serializers.DictField):
 
     def to_internal_value(self, data):
         try:
-            return validate_meta_data({} if data == [] else ensure_object(data))
+            return validate_meta_data({} if data == [] else ensure_json_object(data))
         except InvalidMetaData as invalid:
             raise ValidationError(
                 {
@@ -101,7 +101,7 @@ class CustomFieldValuesField(ApiFieldMixin, serializers.DictField):
 
     def to_internal_value(self, data):
         return parse_pairs(
-            ensure_object(data),
+            ensure_json_object(data),
             lambda key, value: (
                 key,
                 None if value is None else self.parse_value(value),
@@ -142,7 +142,7 @@ class PayoutDetailsField(ApiFieldMixin, serializers.DictField):
     }
 
     def to_internal_value(self, data):
-        if len(ensure_object(data)) > MAX_PAYOUT_DETAILS:
+        if len(ensure_json_object(data)) > MAX_PAYOUT_DETAILS:
             raise FieldError(TOO_MANY_ITEMS, limit=MAX_PAYOUT_DETAILS)
         return parse_pairs(
             {key: value for key, value in data.items() if value is not None},
@@ -166,7 +166,7 @@ def parse_pairs(data: dict, parse_pair) -> dict:
     return dict(pairs)
 
 
-def ensure_object(data) -> dict:
+def ensure_json_object(data) -> dict:
     """Return a JSON object unchanged; raise FieldError for another type."""
     if not isinstance(data, dict):
         raise FieldError(WRONG_TYPE, type="object")

@@ -23,7 +23,7 @@ from affiliate_site.api.fields import (
     is_blank,
 )
 from affiliate_site.api.input_serializers import InputSerializer, ObjectListField
-from affiliate_site.api.map_fields import ensure_object
+from affiliate_site.api.map_fields import ensure_json_object
 from tracking.errors import InvalidNumber, UnclearCurrency
 from tracking.meta_data import mend_meta_data
 from tracking.printed_amounts import read_printed_amount
@@ -63,7 +63,7 @@ class LenientMetaDataField(LenientFieldMixin, ApiFieldMixin):
     """Meta data, without what cannot be stored."""
 
     def to_internal_value(self, data):
-        mended, is_odd = mend_meta_data({} if data == [] else ensure_object(data))
+        mended, is_odd = mend_meta_data({} if data == [] else ensure_json_object(data))
         if is_odd:
             self.report_odd()
         return mended

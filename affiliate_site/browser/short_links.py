@@ -72,7 +72,7 @@ def show_way_on(request, account: Account | None) -> HttpResponse:
     """Lead a shopper whose link is dead to the shop, in the browser's language."""
     if http_errors.wants_json(request):
         return http_errors.not_found(request)
-    program = account and find_shop(account)
+    program = account and find_shop_program(account)
     wanted = request.GET.get("to", "")
     landing_page, hosts = (program.landing_page, program.shop_hosts) if program else ("", None)
     language = translation.get_language_from_request(request)
@@ -88,7 +88,7 @@ def show_way_on(request, account: Account | None) -> HttpResponse:
         return render(request, "errors/short_link.html", context, status=404)
 
 
-def find_shop(account: Account) -> Program | None:
+def find_shop_program(account: Account) -> Program | None:
     """Return the oldest program with a page, those that are not archived first."""
     rows = account.programs.exclude(landing_page="")
     order = (F("archived_at").asc(nulls_first=True), "id")

@@ -35,7 +35,7 @@ def determine_trust(account: Account, name: str, body: dict) -> Trust:
     return Trust.FACT
 
 
-def is_amount_signed(data: dict) -> bool:
+def do_items_match_amount(data: dict) -> bool:
     """Is the amount of a signed conversion the signed one, not that of its items?"""
     items = data.get("commissions")
     return not items or sum(it["sub_amount"] for it in items) == data.get("amount")

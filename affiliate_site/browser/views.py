@@ -51,8 +51,8 @@ from affiliate_site.browser.serializers import (
 )
 from affiliate_site.browser.signatures import (
     determine_trust,
+    do_items_match_amount,
     has_unsigned_rates,
-    is_amount_signed,
     is_currency_signed,
 )
 from affiliate_site.browser.visitor_cookies import read_origin, set_visitor_cookie
@@ -148,7 +148,7 @@ class BrowserCall:
         serializer.is_valid(raise_exception=True)
         data = serializer.validated_data
         add_printed_currency(self.account, data, serializer.printed_currencies)
-        if trust is Trust.FACT and not is_amount_signed(data):
+        if trust is Trust.FACT and not do_items_match_amount(data):
             if self.account.require_signatures:
                 raise InvalidSignature
             trust = Trust.CLAIM

@@ -44,7 +44,7 @@ from tracking.money import get_exponent, round_amount
 
 MAX_PAYPAL_ROWS = 5000
 MAX_WISE_ROWS = 1000
-ERASED = "erased"  # a part
+ERASED = "erased"  # the part of a list with receivers who were erased
 FILES_OF_METHODS = ("pain001", "paypal", "wise")
 WITHOUT_FILES = (PayoutRunState.DRAFT, PayoutRunState.DISCARDED)
 # https://developer.paypal.com/docs/api/reference/currency-codes/, without the ruble

@@ -57,7 +57,7 @@ SUBSCRIPTION_STATES: dict[str, Any] = {
     "canceled": "canceled",
     "incomplete_expired": "canceled",
 }
-# While an appeal runs, it is open again who keeps the money.
+# An appeal reopens the dispute.
 DISPUTE_STATES: dict[str, Any] = {
     "warning_needs_response": "inquiry",
     "warning_under_review": "inquiry",

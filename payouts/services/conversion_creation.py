@@ -54,7 +54,7 @@ from tracking.errors import (
 )
 from tracking.models.conversions import Conversion
 from tracking.models.prospects import PromotionMethod
-from tracking.money import ZERO, validate_amount
+from tracking.money import ZERO, round_and_check_amount
 from tracking.services.attribution import Attribution, attribute
 from tracking.services.concurrency import retry_on_conflict, suppress_conflict
 from tracking.services.conversions import find_conversion, write_conversion
@@ -197,14 +197,14 @@ def _create_conversion(
             created_at=created_at,
             at=at,
         )
-        take_storage_of_claim(account, attribution, data, len(commissions))
+        charge_storage_of_claim(account, attribution, data, len(commissions))
     earners = {commission.affiliate_id for commission in commissions}
     if claim is None and earners == {conversion.affiliate_id}:
         conversion.created_commissions = commissions
     return conversion
 
 
-def take_storage_of_claim(
+def charge_storage_of_claim(
     account: Account, attribution: Attribution, data: ConversionData, commissions: int
 ) -> None:
     """Count what a page has stored, unless it is a fact; raise `TooMuchFromPages` if
@@ -312,7 +312,7 @@ def round_line_items(line_items: Sequence[LineItem], currency: str) -> list[Line
     errors: list[InvalidInput] = []
     for item in line_items:
         try:
-            amount = validate_amount(item.sub_amount, currency)
+            amount = round_and_check_amount(item.sub_amount, currency)
         except (AmountTooLarge, NegativeAmount) as error:
             errors.append(type(error)(path=item.amount_path))
         else:
@@ -325,6 +325,6 @@ def round_line_items(line_items: Sequence[LineItem], currency: str) -> list[Line
 def calculate_total(line_items: Sequence[LineItem], currency: str) -> Decimal:
     """Return the sum of the sub-amounts, or raise `AmountTooLarge`."""
     try:
-        return validate_amount(sum((item.sub_amount for item in line_items), ZERO), currency)
+        return round_and_check_amount(sum((item.sub_amount for item in line_items), ZERO), currency)
     except AmountTooLarge:
         raise AmountTooLarge(path="commissions") from None

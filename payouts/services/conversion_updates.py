@@ -42,7 +42,7 @@ from tracking.errors import (
     DuplicateConversion,
 )
 from tracking.models.conversions import Conversion
-from tracking.money import ZERO, validate_amount
+from tracking.money import ZERO, round_and_check_amount
 from tracking.services.concurrency import ConcurrentUpdate, retry_on_conflict
 from tracking.services.conversions import (
     apply_conversion_changes,
@@ -312,7 +312,7 @@ def _recalculate_commissions(
 def validate_allocated_amounts(amounts: Sequence[Decimal], conversion: Conversion) -> list[Decimal]:
     """Return the amounts rounded, or raise `AmountTooLarge` for the path `amount`."""
     try:
-        return [validate_amount(amount, conversion.currency) for amount in amounts]
+        return [round_and_check_amount(amount, conversion.currency) for amount in amounts]
     except AmountTooLarge:
         raise AmountTooLarge(path="amount") from None
 
@@ -383,7 +383,7 @@ def _follow_sub_amount(
     conversion = get_conversion(commission.account, commission.conversion_id or 0)
     amount = max(conversion.amount + difference, ZERO)
     try:
-        amount = validate_amount(amount, conversion.currency)
+        amount = round_and_check_amount(amount, conversion.currency)
     except AmountTooLarge:
         raise AmountTooLarge(path="conversion_sub_amount") from None
     with apply_conversion_changes(conversion, {"amount": amount}, at=at):

@@ -53,7 +53,7 @@ def suspend_new_commissions(conversion: Conversion, commissions: Sequence[Commis
 
 
 def lock_disputed_sales(account: Account, payment_ids: Sequence[str]) -> list[Conversion]:
-    """Lock the disputed conversions that payments pay commissions of, by their ids."""
+    """Lock the disputed sales that these payments pay, in the order of their ids."""
     pks: set[int] = set()
     for batch in split_into_batches(payment_ids):
         payments = account.payments.filter(public_id__in=batch)

@@ -22,10 +22,10 @@ from accounts.models.accounts import Account
 from accounts.models.audit_log import AuditLogEntry
 from accounts.services.changes import log_event
 from accounts.services.erasure import (
-    change_rows,
     delete_postbacks_of,
     erase_deliveries,
     erase_stored_responses,
+    rewrite_columns,
     update_other_values,
 )
 from accounts.services.idempotency import RESPONSE_RETENTION
@@ -287,13 +287,13 @@ def _erase_payout_details(account: Account, affiliate: Affiliate) -> int:
     return (
         account.payout_methods.filter(affiliate=affiliate).delete()[0]
         + account.tax_data.filter(affiliate=affiliate).delete()[0]
-        + change_rows(lines, forget_name, ["bank_reference"])
+        + rewrite_columns(lines, forget_name, ["bank_reference"])
         + update_other_values(lines, receiver={}, note="", bank_reason="")
         + update_other_values(withheld, reason="")
         + update_other_values(own, comment=None)
         + update_other_values(payments, cancel_reason="", payout_details={})
         + _erase_reasons(account, own.values("conversion"))
-        + change_rows(naming, change, ["calculation"])
+        + rewrite_columns(naming, change, ["calculation"])
         + delete_postbacks_of(account, affiliate.slug)
     )
 

@@ -35,7 +35,7 @@ from payouts.services.imported_people import Body, get_owner, read_amount
 from payouts.services.ledger import LedgerSession
 from tracking.meta_data import mend_meta_data
 from tracking.models.conversions import Conversion
-from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount, validate_amount
+from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount, round_and_check_amount
 from tracking.services.attribution import (
     attribute_by_import,
     build_attribution_record,
@@ -65,7 +65,7 @@ def import_payment(imports: ImportMap, body: Body, ledger: LedgerSession) -> Pay
     payment = account.payments.create(
         public_id=public_id if is_free else generate_public_id("pa"),
         affiliate_id=affiliate,
-        amount=validate_amount(read_amount(body, "amount"), currency),
+        amount=round_and_check_amount(read_amount(body, "amount"), currency),
         currency=currency,
         created_at=at,
         payout_kind=None,
@@ -112,7 +112,7 @@ def import_conversion(imports: ImportMap, body: Body, _: Any = None) -> Conversi
         program=program,
         affiliate=affiliate,
         customer_id=imports.find_or_wait("customer", customer.get("id")),
-        amount=validate_amount(read_amount(body, "amount"), currency),
+        amount=round_and_check_amount(read_amount(body, "amount"), currency),
         currency=currency,
         tracking_source=read_text(body, "tracking_source", 16) or UNKNOWN_SOURCE,
         meta_data=mend_meta_data(read_map(body, "meta_data"))[0],
@@ -136,7 +136,7 @@ def import_commission(imports: ImportMap, body: Body, ledger: LedgerSession) -> 
     person = read_map(body, "affiliate")
     affiliate = imports.get("affiliate", person.get("id"), "affiliate.id")
     at = read_time(body, "created_at", imports.at)
-    amount = validate_amount(read_amount(body, "amount"), currency)
+    amount = round_and_check_amount(read_amount(body, "amount"), currency)
     kind = read_commission_kind(body, bonus)
     decided = read_status(body)
     payment = read_map(body, "payout")
@@ -241,7 +241,7 @@ def choose_rate(
     sent = body.get("conversion_sub_amount")
     if sent is None:
         return None, RateKind.FIXED, amount
-    sub_amount = validate_amount(read_amount(body, "conversion_sub_amount"), currency)
+    sub_amount = round_and_check_amount(read_amount(body, "conversion_sub_amount"), currency)
     if sub_amount:
         rate = ROUNDING_CONTEXT.divide(amount * 100, sub_amount)
         for digits in range(RATE_DIGITS + 1):

@@ -23,7 +23,7 @@ from payouts.services.ledger import open_ledger_session
 from tracking.meta_data import mend_meta_data
 from tracking.models.customers import CustomerStatus
 from tracking.models.late_changes import record_late_change
-from tracking.money import validate_amount
+from tracking.money import round_and_check_amount
 from tracking.services.enrollments import replace_code
 from tracking.services.imports import ImportMap, read_map, read_text
 from tracking.services.referral_codes import is_code_taken
@@ -86,7 +86,7 @@ def mirror_conversion(imports: ImportMap, body: Body, pk: int) -> None:
     own."""
     account, at = imports.account, imports.at
     conversion = account.conversions.select_for_update(no_key=True).get(pk=pk)
-    amount = validate_amount(read_amount(body, "amount"), conversion.currency)
+    amount = round_and_check_amount(read_amount(body, "amount"), conversion.currency)
     details: dict[str, Any] = {"source": imports.source}
     if amount != conversion.amount:
         old = conversion.amount
@@ -118,7 +118,7 @@ def mirror_commission(imports: ImportMap, body: Body, pk: int) -> None:
         decided,
         is_settled=payment is not None or commission.is_finalized,
     )
-    amount = validate_amount(read_amount(body, "amount"), currency)
+    amount = round_and_check_amount(read_amount(body, "amount"), currency)
     values: dict[str, Any] = {"status": status}
     values["comment"] = read_text(body, "comment", 1000) or None
     sent = body.get("conversion_sub_amount")

@@ -28,7 +28,7 @@ from payouts.services.ledger import LedgerSession, open_ledger_session
 from tracking.amounts import ExactSum
 from tracking.errors import AffiliateNotFound, AmountTooLarge, UnknownCurrency
 from tracking.models.affiliates import Affiliate
-from tracking.money import ZERO, get_currency, validate_amount
+from tracking.money import ZERO, get_currency, round_and_check_amount
 from tracking.services.concurrency import ConcurrentUpdate
 from tracking.services.imports import ImportMap, ImportProblem, read_text, read_time
 
@@ -272,7 +272,7 @@ def _get_affiliate(account: Account, slug: str) -> Affiliate:
 def _validate(amount: Decimal, currency: str) -> None:
     rule = f"other than 0, with no more decimals than {currency} has"
     try:
-        is_valid = amount and validate_amount(abs(amount), currency) == abs(amount)
+        is_valid = amount and round_and_check_amount(abs(amount), currency) == abs(amount)
     except AmountTooLarge:
         rule, is_valid = "shorter", False
     if not is_valid:

@@ -212,8 +212,8 @@ def allocate_payments(
     minus its opening balance and its paid commissions. Those that are due come before
     those on hold, each oldest first. Commissions are paid in full only, and the first
     one that exceeds the rest ends the allocation (docs/api-contract.md, section 7.6).
-    No balance has payments of both kinds. Returns the paid commissions. The caller has
-    locked the balances.
+    A balance has chosen or other payments in one call, not both. Returns the paid
+    commissions. The caller has locked the balances.
     """
     pairs = list(zip(payments, chosen, strict=True))
     paid = [

@@ -67,7 +67,7 @@ class _Answer:
     result: PayoutResult
     payment: Payment
     line: PayoutLine | None
-    difference: str  # what of it cannot be about the payment
+    difference: str  # why it does not fit the payment; empty if it does
 
     def find_other_debit(self, debits: dict[str, list[str]]) -> str:
         """Return whether another booking has debited the payment, too.

@@ -101,7 +101,7 @@ def list_unanswered_payments(
 ) -> Set[int]:
     """Return those of these payments about which the bank has not answered.
 
-    `lines` are those of the accounts of the payments.
+    `lines` are the lines to search, of the accounts of the payments.
     """
     return find_payments_in(lines, pks, PayoutLineState.UNKNOWN).keys()
 
@@ -339,7 +339,8 @@ def record_export(run: PayoutRun, *, at: datetime) -> None:
 
 
 def list_withheld_taxes(run: PayoutRun) -> dict[str, Decimal]:
-    """Return what a run withholds for the tax office, by currency, also in vain."""
+    """Return what a run withholds for the tax office, by currency; payments that came
+    back are included."""
     rows = run.account.payout_lines.filter(run=run).exclude(state__in=LEFT_OUT_STATES)
     totals = rows.exclude(tax_withheld=None).order_by("currency")
     return dict(totals.values_list("currency").annotate(ExactSum("tax_withheld")))
@@ -361,7 +362,7 @@ class PaidTotals:
 
     @property
     def paid(self) -> Sums:
-        """What did not come back; of a currency also if it is nothing."""
+        """What was paid minus what came back, by currency; a zero is kept."""
         return {
             currency: amount - self.returned.get(currency, ZERO)
             for currency, amount in self.total.items()
@@ -369,7 +370,7 @@ class PaidTotals:
 
 
 def get_paid_totals(run: PayoutRun) -> PaidTotals:
-    """Return what a run pays, without what it has paid in vain."""
+    """Return what a run pays, and what of it came back."""
     rows = run.account.payout_lines.filter(run=run, state__in=FAILED)
     returned = rows.order_by("currency").values_list("currency")
     return PaidTotals(Amounts(list_totals(run)), Amounts(returned.annotate(ExactSum("amount"))))

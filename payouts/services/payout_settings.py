@@ -17,7 +17,7 @@ from payouts.models.runs import PayoutRun, PayoutSettings
 from payouts.services.ledger import open_ledger_session
 from payouts.services.tax_data import normalize_vat_id
 from tracking.errors import AmountTooLarge
-from tracking.money import get_currency, validate_amount
+from tracking.money import get_currency, round_and_check_amount
 
 # The names in a run's `payer`, and the columns of the settings.
 PAYER_COLUMNS = {
@@ -150,7 +150,7 @@ def _validate_top_up(amount: Decimal, currency: str) -> None:
     if amount <= 0:
         raise InvalidSetting(setting="The amount", rule=rule)
     try:
-        rounded = validate_amount(amount, currency)
+        rounded = round_and_check_amount(amount, currency)
     except AmountTooLarge:
         raise InvalidSetting(setting="The amount", rule="shorter") from None
     if rounded != amount:

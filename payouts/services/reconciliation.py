@@ -122,7 +122,7 @@ def _check_ledger(report: ReconciliationReport, account: Account, at: datetime) 
         (row.balance or 0) < 0 for row in invariants.ledger_accounts
     )
     report.discrepancies += invariants.list_discrepancies()
-    _count_transfers(report, account, at)
+    _add_ledger_totals(report, account, at)
 
 
 def record_result(report: ReconciliationReport, *, at: datetime) -> None:
@@ -149,7 +149,7 @@ def check_e10_triggers_and_e13_precision() -> Iterator[Discrepancy]:
                     yield Discrepancy("E13", "-", table, f"{count} odd rows", column.attname)
 
 
-def _count_transfers(report: ReconciliationReport, account: Account, at: datetime) -> None:
+def _add_ledger_totals(report: ReconciliationReport, account: Account, at: datetime) -> None:
     today = at.replace(hour=0, minute=0, second=0, microsecond=0)
     closed = account.transfers.filter(created_at__lt=today).aggregate(
         n=Count("id"), last=Max("id"), total=ExactSum("amount")

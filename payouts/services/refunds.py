@@ -27,7 +27,7 @@ from payouts.services.conversion_updates import (
 )
 from tracking.errors import ConversionNotFound
 from tracking.models.conversions import Conversion
-from tracking.money import ZERO, validate_amount
+from tracking.money import ZERO, round_and_check_amount
 
 
 def refund_conversion(
@@ -127,7 +127,7 @@ def _round_line_amounts(
     for pk, amount in line_amounts.items():
         if pk not in sub_amounts:
             raise CommissionNotFound
-        rounded[pk] = validate_amount(amount, conversion.currency)
+        rounded[pk] = round_and_check_amount(amount, conversion.currency)
         if rounded[pk] > sub_amounts[pk]:
             left = format_decimal(sub_amounts[pk])
             raise RefundTooLarge(left=left, currency=conversion.currency, path=f"line_{pk}")
@@ -138,7 +138,7 @@ def _validate_total(conversion: Conversion, amount: Decimal | None) -> Decimal:
     """Return the rounded amount to refund; None: all that is left."""
     if amount is None:
         return conversion.amount
-    total = validate_amount(amount, conversion.currency)
+    total = round_and_check_amount(amount, conversion.currency)
     if total == ZERO:
         raise InvalidRefund
     if total > conversion.amount:

@@ -64,7 +64,7 @@ def confirm_run(
 
     Raises `PayoutRunChanged`, which names what is not as it was in the draft,
     `SecondPersonRequired`, `PayoutRunEmpty` and `PayoutRunNotDraft`, and `Unprintable`
-    where a document would have boxes for letters.
+    for characters that no installed font prints.
     """
     ensure_printable(account, pk)
     with transaction.atomic():
@@ -110,7 +110,7 @@ def ensure_printable(account: Account, pk: int) -> None:
 def lock_with_affiliates(account: Account, pk: int) -> tuple[PayoutRun, set[int]]:
     """Lock who is paid, then the run; return the run and the affiliates.
 
-    Nobody of them is erased, renamed or withheld now. Raises `PayoutRunNotFound`.
+    Until the commit, none of them can be erased, renamed or withheld. Raises `PayoutRunNotFound`.
     """
     lines = account.payout_lines.filter(run=pk, state=PayoutLineState.INCLUDED)
     rows = account.affiliates.filter(pk__in=lines.values("affiliate"))

@@ -84,7 +84,7 @@ def find_parameters(
             continue
         (resolved,) = resolve_candidates(account, TrackingParameters(**candidate))
         owner, known = resolved.program, resolved.customer
-        is_late = known and not is_in_time(format_time(known.created_at), sale)
+        is_late = known and not is_referred_in_time(format_time(known.created_at), sale)
         if owner is not None and program in (None, owner) and not is_late:
             found = candidate | found
     if not found:
@@ -96,7 +96,7 @@ def list_referrals(sale: Sale | None, customer: CustomerFacts) -> list[Referral]
     """Return what counts of who referred a sale, the sale's own first."""
     referrals = [sale["referral"]] if sale else []
     known = customer.get("referral")
-    if known and is_in_time(known["at"], sale) and can_count(known, sale):
+    if known and is_referred_in_time(known["at"], sale) and can_count(known, sale):
         referrals.append(known)
     return referrals
 
@@ -131,7 +131,7 @@ def map_codes(connection: Connection, codes: Sequence[str]) -> list[str]:
     return [known.get(name) or same.get(name.casefold(), name) for name in names]
 
 
-def is_in_time(referred_at: str, sale: Sale | None) -> bool:
+def is_referred_in_time(referred_at: str, sale: Sale | None) -> bool:
     """Whether a customer was referred before a sale, or during the same checkout.
 
     A later referral must not earn what the customer had bought without it.

@@ -92,7 +92,7 @@ def _store_batch(account: Account, days: Sequence[date]) -> list[CountedDay]:
     marks = dict(account.stale_days.filter(day__in=missing).values_list("pk", "day"))
     counted = count_days(account, missing)
     with transaction.atomic():
-        locked = _lock_marks(account, marks)
+        locked = _lock_stale_days(account, marks)
         current = {mark.day for mark in own_marks if mark.pk in locked}
         storable = [row for row in counted if row.day in current and row.is_storable]
         for batch in _split(sorted(pk for pk in locked if marks[pk] in current)):
@@ -118,10 +118,10 @@ def _delete_unused_marks(account: Account) -> None:
     unused = account.stale_days.filter(~Exists(stored) | (Exists(in_zone) & ~Exists(stale)))
     while batch := list(unused.values_list("pk", flat=True)[:BATCH_SIZE]):
         with transaction.atomic():
-            unused.filter(pk__in=_lock_marks(account, batch)).delete()
+            unused.filter(pk__in=_lock_stale_days(account, batch)).delete()
 
 
-def _lock_marks(account: Account, marks: Iterable[int]) -> set[int]:
+def _lock_stale_days(account: Account, marks: Iterable[int]) -> set[int]:
     """Lock these marks, in order, and return those that still exist.
 
     Only processes that count and `prune` wait for them: changes only insert marks.

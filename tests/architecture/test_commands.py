@@ -74,7 +74,7 @@ DOCUMENTED = {
     "payout_run": (
         "ACCOUNT [--until DAY | --run RUN] [--minimum EUR] [--program P]"
         " [--method METHOD] [--dry-run] [--confirm | --discard] [--export FORMAT]"
-        " [--output DIR]"
+        " [--again] [--output DIR]"
     ),
     "withheld_balances": "ACCOUNT [--lift BALANCE]",
     "payout_minimums": "ACCOUNT [--affiliate ID] [--set EUR | --remove EUR]",

@@ -21,7 +21,7 @@ from tracking.money import (
     list_currencies,
     parse_amount,
     round_amount,
-    validate_amount,
+    round_and_check_amount,
 )
 
 EXPONENTS = {"EUR": 2, "USD": 2, "JPY": 0, "KRW": 0, "KWD": 3, "BHD": 3, "TND": 3}
@@ -214,7 +214,7 @@ VALID = {
     [(currency, *row) for currency, rows in VALID.items() for row in rows.items()],
 )
 def test_rounds_a_valid_amount(currency, exact, expected):
-    assert validate_amount(Decimal(exact), currency) == Decimal(expected)
+    assert round_and_check_amount(Decimal(exact), currency) == Decimal(expected)
 
 
 INVALID = {
@@ -233,7 +233,7 @@ INVALID = {
 )
 def test_rejects_an_amount_with_too_many_digits(currency, exact):
     with pytest.raises(AmountTooLarge) as error:
-        validate_amount(Decimal(exact), currency)
+        round_and_check_amount(Decimal(exact), currency)
 
     assert error.value.text == "This value has too many digits."
 
@@ -241,7 +241,7 @@ def test_rejects_an_amount_with_too_many_digits(currency, exact):
 @pytest.mark.parametrize("sent", ["9" * 14, "9" * 64, "9" * 65, "9" * 400, "1" + "0" * 13])
 def test_rejects_a_string_with_too_many_digits(sent):
     with pytest.raises(AmountTooLarge):
-        validate_amount(parse_amount(sent), "EUR")
+        round_and_check_amount(parse_amount(sent), "EUR")
 
 
 LONG_STRINGS = {
@@ -253,7 +253,7 @@ LONG_STRINGS = {
 
 @pytest.mark.parametrize(("sent", "expected"), LONG_STRINGS.values(), ids=LONG_STRINGS)
 def test_rounds_before_counting_digits(sent, expected):
-    assert validate_amount(parse_amount(sent), "EUR") == Decimal(expected)
+    assert round_and_check_amount(parse_amount(sent), "EUR") == Decimal(expected)
 
 
 @pytest.mark.parametrize(
@@ -262,17 +262,17 @@ def test_rounds_before_counting_digits(sent, expected):
 )
 def test_rejects_negative_amount(currency, exact):
     with pytest.raises(NegativeAmount) as error:
-        validate_amount(Decimal(exact), currency)
+        round_and_check_amount(Decimal(exact), currency)
 
     assert error.value.text == "This value should be 0 or more."
 
 
 def test_checks_limits_without_a_currency():
-    assert validate_amount(Decimal("0.3333"), None) == Decimal("0.3333")
+    assert round_and_check_amount(Decimal("0.3333"), None) == Decimal("0.3333")
     with pytest.raises(AmountTooLarge):
-        validate_amount(Decimal("1E+13"), None)
+        round_and_check_amount(Decimal("1E+13"), None)
     with pytest.raises(NegativeAmount):
-        validate_amount(Decimal(-5), None)
+        round_and_check_amount(Decimal(-5), None)
 
 
 @pytest.mark.parametrize(
@@ -280,9 +280,11 @@ def test_checks_limits_without_a_currency():
     [("EUR", "-0.004"), ("JPY", "-0.4"), ("KWD", "-0.0004"), ("KWD", "0.0005")],
 )
 def test_validation_without_currency_rejects_no_valid_amount(currency, exact):
-    without_currency = validate_amount(Decimal(exact), None)
+    without_currency = round_and_check_amount(Decimal(exact), None)
 
-    assert validate_amount(without_currency, currency) == validate_amount(Decimal(exact), currency)
+    assert round_and_check_amount(without_currency, currency) == round_and_check_amount(
+        Decimal(exact), currency
+    )
 
 
 def calculate_expected(exact, currency):
@@ -303,7 +305,7 @@ def test_validates_like_an_independent_implementation(exact, currency):
     expected = calculate_expected(exact, currency)
 
     if isinstance(expected, Decimal):
-        assert validate_amount(exact, currency) == expected
+        assert round_and_check_amount(exact, currency) == expected
     else:
         with pytest.raises(expected):
-            validate_amount(exact, currency)
+            round_and_check_amount(exact, currency)

@@ -1,4 +1,4 @@
-"""Conversions: rows only. `payouts.services` calls this and adds the commissions."""
+"""Writes rows of conversions; `payouts.services` calls this and adds the commissions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -137,7 +137,7 @@ def write_conversion(
         record_all_changes(account, changes, at=at)
         conversion = lock_claim(account, claim)
         replace_claim(conversion, at=at, **values)
-        # Its JSON has another order of keys in PostgreSQL.
+        # Read it again: webhook bodies have the order of keys that PostgreSQL stores.
         rows = account.conversions.select_related("program", "affiliate", "customer", "click")
         conversion = rows.get(pk=conversion.pk)
         changes = [("conversion.updated", conversion)]

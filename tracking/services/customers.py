@@ -19,7 +19,7 @@ from tracking.claims import (
     FORMER_CUSTOMER_ID,
     MAX_OPEN_CLAIMS,
     Trust,
-    can_set_paying,
+    can_mark_customer_paying,
     is_customer_confirmed,
 )
 from tracking.errors import (
@@ -240,7 +240,7 @@ def get_or_create_customer(
         ensure_first_use(account, customer_id, is_signed=is_signed)
         confirm_customer(account, locked, owner=attribution, at=at)
     is_canceled = locked.status == CustomerStatus.CANCELED
-    if can_set_paying(trust, is_canceled=is_canceled):
+    if can_mark_customer_paying(trust, is_canceled=is_canceled):
         _set_status(account, locked, CustomerStatus.PAYING, at)
     return locked
 

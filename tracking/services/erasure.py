@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.email_addresses import fold_email
 from accounts.models.accounts import Account
-from accounts.services.erasure import change_rows, update_other_values
+from accounts.services.erasure import rewrite_columns, update_other_values
 from tracking.attribution import (
     CLICK_ID,
     COUPON,
@@ -422,7 +422,7 @@ def _change_records(
     def change_record(record: AttributionRecord) -> None:
         record.inputs, record.outcome = _rewrite_attribution(record.inputs, record.outcome, change)
 
-    return change_rows(records, change_record, ("inputs", "outcome"))
+    return rewrite_columns(records, change_record, ("inputs", "outcome"))
 
 
 def _change_claims(
@@ -437,7 +437,7 @@ def _change_claims(
         claim.attribution |= {"inputs": inputs, "outcome": outcome}
         change_claim(claim)
 
-    return change_rows(claims, change_all, ("attribution", "line_items"))
+    return rewrite_columns(claims, change_all, ("attribution", "line_items"))
 
 
 def _rewrite_attribution(

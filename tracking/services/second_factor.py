@@ -12,7 +12,7 @@ from accounts.services.rate_limits import open_window
 from accounts.services.recovery_codes import (
     generate_codes,
     is_recovery_code,
-    remove_code,
+    remove_recovery_code,
 )
 from tracking.errors import WrongCode
 from tracking.models.affiliates import Affiliate
@@ -103,7 +103,7 @@ def use_code(affiliate: Affiliate, *, code: str, at: datetime) -> None:
         if row is None or row.confirmed_at is None:
             return
         if is_recovery_code(code):
-            others = remove_code(row.recovery_codes, code)
+            others = remove_recovery_code(row.recovery_codes, code)
             if others is None:
                 raise WrongCode
             row.update_row(recovery_codes=others)

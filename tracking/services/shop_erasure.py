@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast, Concat
 
 from accounts.models.accounts import Account
-from accounts.services.erasure import change_rows, update_other_values
+from accounts.services.erasure import rewrite_columns, update_other_values
 from tracking.models.customers import Customer
 from tracking.models.shops import (
     ShopCustomer,
@@ -49,15 +49,15 @@ def erase_shop_customer(account: Account, customer: Customer) -> int:
         customers |= Q(connection=connection_id, key=key)
     events = account.shop_events.filter(own)
     # Before the key of the customer, by which they are found.
-    count = change_rows(events.filter(key__contains="@"), _forget_key, ["key"])
+    count = rewrite_columns(events.filter(key__contains="@"), _forget_key, ["key"])
     count += forget_unknown_codes(events)
     count += update_other_values(events, body="", customer_key="")
     references = account.shop_references.filter(
         order__in=account.shop_orders.filter(mine), reference__contains="@"
     )
-    count += change_rows(references, _forget_reference, ["reference"])
+    count += rewrite_columns(references, _forget_reference, ["reference"])
     count += account.shop_customers.filter(customers).delete()[0]
-    return count + change_rows(
+    return count + rewrite_columns(
         account.shop_orders.filter(mine),
         forget_person,
         ["facts", "customer_key", "label", "name"],
@@ -77,7 +77,7 @@ def _forget_reference(row: ShopReference) -> None:
 def forget_unknown_codes(events: QuerySet[ShopEvent]) -> int:
     """Remove the codes from the results of events that nobody referred."""
     states = (ShopEventState.NO_REFERRAL, ShopEventState.IGNORED)
-    return change_rows(events.filter(state__in=states), _forget_codes, ["result"])
+    return rewrite_columns(events.filter(state__in=states), _forget_codes, ["result"])
 
 
 def _forget_codes(event: ShopEvent) -> None:
@@ -122,14 +122,14 @@ def erase_shop_referrals(account: Account, *, codes: Collection[str]) -> int:
     done = account.shop_events.exclude(state__in=UNPROCESSED)
     sent = Concat("body", Cast("result", TextField()))
     columns = ["body", "result"]
-    count = change_rows(search.find(done, sent), search.forget_event, columns)
+    count = rewrite_columns(search.find(done, sent), search.forget_event, columns)
     tables: tuple[QuerySet[Any], ...] = (
         account.shop_orders.all(),
         account.shop_customers.all(),
     )
     for rows in tables:
         found = search.find(rows, Cast("facts", TextField()))
-        count += change_rows(found, search.forget_referral, ["facts"])
+        count += rewrite_columns(found, search.forget_referral, ["facts"])
     return count
 
 

@@ -96,10 +96,10 @@ def reports_claims(settings: Mapping[str, Any]) -> bool:
 
 def _validate_signature(name: str, value: Any) -> None:
     fields = {
-        "kind": _validate_choice(tuple(SIGNATURE_KINDS)),
+        "kind": _build_choice_validator(tuple(SIGNATURE_KINDS)),
         "header": _validate_header,
         "parameter": _validate_parameter,
-        "encoding": _validate_choice(ENCODINGS),
+        "encoding": _build_choice_validator(ENCODINGS),
         "prefix": _validate_prefix,
     }
     _validate_object(name, value, fields, required=("kind",))
@@ -122,7 +122,7 @@ def _validate_sale(name: str, value: Any) -> None:
         "referral": _validate_paths,
         "coupons": _validate_paths,
         "lines": _validate_lines,
-        "unit": _validate_choice(UNITS),
+        "unit": _build_choice_validator(UNITS),
     }
     _validate_object(name, value, fields, required=required)
 
@@ -224,12 +224,12 @@ def _validate_conditions(name: str, value: Any) -> None:
 
 def _validate_condition(name: str, value: Any) -> None:
     if isinstance(value, Mapping) and "any" in value:
-        _validate_object(name, value, {"any": _validate_alternatives})
+        _validate_object(name, value, {"any": _validate_any_of})
     else:
         _validate_comparison(name, value)
 
 
-def _validate_alternatives(name: str, value: Any) -> None:
+def _validate_any_of(name: str, value: Any) -> None:
     if not isinstance(value, list) or not 0 < len(value) <= MAX_CONDITIONS:
         what = f"Make {name} a list of at most {MAX_CONDITIONS} conditions."
         raise InvalidMapping(what=what, path=name)
@@ -255,7 +255,7 @@ def _validate_value(name: str, value: Any) -> None:
         )
 
 
-def _validate_choice(choices: tuple[str, ...]) -> Validator:
+def _build_choice_validator(choices: tuple[str, ...]) -> Validator:
     def validate(name: str, value: Any) -> None:
         if value not in choices:
             what = f"Make {name} one of: {', '.join(choices)}."

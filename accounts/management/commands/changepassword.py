@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from accounts.commands import JsonCommand
-from accounts.services.staff import get_sign_in, set_password
+from accounts.services.staff import get_staff_user_to_sign_in, set_password
 
 
 class Command(JsonCommand):
@@ -35,7 +35,7 @@ class Command(JsonCommand):
         password_stdin: bool = False,
         **options: Any,
     ) -> None:
-        user = get_sign_in(email, account=account)
+        user = get_staff_user_to_sign_in(email, account=account)
         if password_stdin:
             password = sys.stdin.readline().rstrip("\n")
         else:

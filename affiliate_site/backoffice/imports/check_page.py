@@ -39,7 +39,7 @@ from affiliate_site.moving.tables.rows import (
     KNOWN,
     NOT_STORED,
     Row,
-    list_good,
+    list_valid_rows,
 )
 from affiliate_site.moving.tables.uploads import load_importer
 from tracking.services.affiliates import lock_hierarchy
@@ -167,7 +167,7 @@ class CheckPage(FormPage):
         """Add the outcome of the rows."""
         report, counts = self.report, self.report.counts
         context = super().get_context_data(**kwargs)
-        good = list_good(report.rows)
+        good = list_valid_rows(report.rows)
         page = RowPage(self.request, good)
         return context | {
             "facts": [

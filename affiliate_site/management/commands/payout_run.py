@@ -180,8 +180,8 @@ def ensure_only_files(run, planned):
             for file in others
         )
         raise CommandError(
-            f"{run.public_id} has changed since files were made of it ({made}). A bank or PayPal that gets"
-            " both pays twice. If nobody has handed in those, add --again."
+            f"{run.public_id} has changed since files were made of it ({made}). A bank or"
+            " PayPal that gets both pays twice. If nobody has handed in those, add --again."
         )
 
 

@@ -22,7 +22,7 @@ from affiliate_site.moving.tables.references import (
     look_up,
     remember_found,
 )
-from affiliate_site.moving.tables.rows import Row, find_duplicates, list_good
+from affiliate_site.moving.tables.rows import Row, find_duplicates, list_valid_rows
 from payouts.payout_details import find_problems
 from payouts.services.imported_people import MAX_CODE_LENGTH
 from payouts.services.opening_balances import sum_opening_balances
@@ -76,7 +76,7 @@ def check_affiliates(imports: ImportMap, rows: list[Row], answers: Mapping[str, 
         check_enrollment(row)
         check_payout_method(row)
     check_custom_fields(account, rows)
-    for row in list_good(rows):
+    for row in list_valid_rows(rows):
         row.values["key"] = row.values.get("id") or fold_email(row.values["email"])
     find_duplicates(rows, ("key", "program"), ("id", "email"), code="duplicate_affiliate")
     find_known_affiliates(imports, rows)
@@ -156,7 +156,7 @@ def find_known_affiliates(imports: ImportMap, rows: list[Row]) -> None:
     """
     account = imports.account
     refuse_erased(imports, rows, ("id", "email"))
-    good = list_good(rows)
+    good = list_valid_rows(rows)
     by_id = find_affiliates_by_id(
         account, {row.values["id"] for row in good if row.values.get("id")}
     )
@@ -186,7 +186,7 @@ def find_known_affiliates(imports: ImportMap, rows: list[Row]) -> None:
             pk = imports.find("program", program) if program else None
             row.is_known = pk is None or (known[0], pk) in enrolled
     first: dict[str, Row] = {}
-    for row in list_good(good):
+    for row in list_valid_rows(good):
         email = fold_email(row.values.get("email") or "")
         other = first.setdefault(email, row) if email else row
         if other.values["key"] != row.values["key"]:
@@ -204,7 +204,7 @@ def check_unique(rows: list[Row], columns: Mapping[str, str], tables: Sequence[A
     """Refuse codes of these columns that the tables or earlier rows have."""
     wanted = [
         (row, column, code)
-        for row in list_good(rows)
+        for row in list_valid_rows(rows)
         if not row.is_known
         for column in columns
         for code in list_codes(row.values.get(column))
@@ -231,7 +231,7 @@ def check_parents(imports: ImportMap, rows: list[Row]) -> None:
     texts = {row.values["parent"] for row in rows if row.values.get("parent")}
     found = FINDERS["affiliate"](imports.account, texts) if texts else {}
     remember_found(imports, "affiliate", found)
-    pending = [row for row in list_good(rows) if row.values.get("parent")]
+    pending = [row for row in list_valid_rows(rows) if row.values.get("parent")]
     for row in pending:
         text = row.values["parent"]
         named, known = own.get(fold_email(text), {}), found.get(text)
@@ -245,7 +245,7 @@ def check_parents(imports: ImportMap, rows: list[Row]) -> None:
             row.values["parent_row"] = next(iter(named.values()))
         else:
             row.add_problem("parent", "unknown_affiliate", text)
-    codes = [(row, find_fault_above(row)) for row in list_good(pending)]
+    codes = [(row, find_fault_above(row)) for row in list_valid_rows(pending)]
     for row, code in codes:
         if code:
             row.add_problem("parent", code, row.values["parent"])
@@ -281,7 +281,7 @@ def check_customers(imports: ImportMap, rows: list[Row], answers: Mapping[str, s
     find_duplicates(rows, ("customer_id",))
     refuse_erased(imports, rows, ("customer_id",))
     choose_new_people(imports, rows)
-    good = list_good(rows)
+    good = list_valid_rows(rows)
     table = imports.account.customers.not_deleted()
     ids = {row.values["customer_id"] for row in good}
     known = {key for (key,) in look_up(table, "customer_id", ids)}
@@ -291,7 +291,7 @@ def check_customers(imports: ImportMap, rows: list[Row], answers: Mapping[str, s
 
 def check_conversions(imports: ImportMap, rows: list[Row], answers: Mapping[str, str]) -> None:
     """Sales are known by their external ID, else by what they are."""
-    for row in list_good(rows):
+    for row in list_valid_rows(rows):
         decide_status(row)
         values = row.values
         needs_commission = [it for it in ("payment", "status") if values.get(it)]
@@ -303,10 +303,10 @@ def check_conversions(imports: ImportMap, rows: list[Row], answers: Mapping[str,
     choose_days(imports.account, rows, answers.get("paid_on", ""))
     choose_new_people(imports, rows)
     sales = imports.account.conversions.not_deleted()
-    ids = {row.values.get("external_id") or "" for row in list_good(rows)}
+    ids = {row.values.get("external_id") or "" for row in list_valid_rows(rows)}
     known = {key for (key,) in look_up(sales, "external_id", ids)}
     find_known_sales(rows, "external_id", known, sales.filter(external_id=None))
-    paid = [row for row in list_good(rows) if row.body.get("payment")]
+    paid = [row for row in list_valid_rows(rows) if row.body.get("payment")]
     pks = {imports.get("payment", row.body["payment"]["id"], "") for row in paid}
     columns = ("public_id", "affiliate__slug", "currency")
     owners = {
@@ -321,10 +321,10 @@ def check_conversions(imports: ImportMap, rows: list[Row], answers: Mapping[str,
 def check_payments(imports: ImportMap, rows: list[Row], answers: Mapping[str, str]) -> None:
     """Payments are known by their ID, else by what they are."""
     choose_new_people(imports, rows)
-    for row in list_good(rows):
+    for row in list_valid_rows(rows):
         if not row.values["amount"]:
             row.add_problem("amount", "zero_amount")
-    ids = {row.values["id"] for row in list_good(rows) if row.values.get("id")}
+    ids = {row.values["id"] for row in list_valid_rows(rows) if row.values.get("id")}
     known = FINDERS["payment"](imports.account, ids) if ids else {}
     find_known_sales(rows, "id", known, imports.account.payments.not_canceled())
 
@@ -332,7 +332,7 @@ def check_payments(imports: ImportMap, rows: list[Row], answers: Mapping[str, st
 def find_known_sales(rows: list[Row], name: str, known: Container[str], nameless: Any) -> None:
     """Find rows that the account has: by ID, or of one affiliate, amount and second."""
     find_duplicates(rows, (name,))
-    good = list_good(rows)
+    good = list_valid_rows(rows)
     others: dict[tuple[Any, ...], int] = {}
     for row in good:
         if row.values.get(name):
@@ -353,7 +353,7 @@ def find_known_sales(rows: list[Row], name: str, known: Container[str], nameless
             created_at__gte=min(times), created_at__lt=max(times) + timedelta(seconds=1)
         ).values_list(*columns)
     }
-    for row in list_good(good):
+    for row in list_valid_rows(good):
         if not row.values.get(name):
             row.is_known = describe_sale(row) in stored
 
@@ -367,7 +367,7 @@ def describe_sale(row: Row) -> tuple[Any, ...]:
 def join_balances(rows: list[Row], *, can_add: bool) -> None:
     """Add the rows of one affiliate and currency up in the first, or refuse them."""
     by_key: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in list_good(rows):
+    for row in list_valid_rows(rows):
         by_key[row.body["affiliate_id"], row.body["currency"]].append(row)
     for first, *others in by_key.values():
         if others and can_add:
@@ -390,11 +390,11 @@ def check_opening_balances(imports: ImportMap, rows: list[Row], answers: Mapping
     Several rows of one are added up in the first, or all of them are problems.
     """
     choose_new_people(imports, rows)
-    for row in list_good(rows):
+    for row in list_valid_rows(rows):
         if not row.body["amount"]:
             row.add_problem("amount", "zero_amount")
     join_balances(rows, can_add=answers.get("twice") == ADD_UP)
-    good = list_good(rows)
+    good = list_valid_rows(rows)
     pks = {row.number: imports.find("affiliate", row.body["affiliate_id"]) or 0 for row in good}
     known = sum_opening_balances(imports.account, set(pks.values()))
     for row in good:

@@ -29,7 +29,7 @@ from affiliate_site.moving.tables.rows import (
     NOT_STORED,
     Row,
     is_totals,
-    list_good,
+    list_valid_rows,
     read_rows,
 )
 from affiliate_site.moving.tables.storing import STORES, store_parent
@@ -213,7 +213,7 @@ class TableImporter:
 
     def _store_rows(self, imports: ImportMap, rows: Sequence[Row]) -> None:
         """Store the new rows."""
-        good = [row for row in list_good(rows) if not row.is_known]
+        good = [row for row in list_valid_rows(rows) if not row.is_known]
         if self.kind.name == "affiliates":
             lock_affiliates(imports, [row.body for row in good])
         self._store_people(imports, good)
@@ -224,7 +224,7 @@ class TableImporter:
                 imports.remember("opening_balance", f"row {row.number}", transfer, row.body)
             imports.write_page()
         if self.kind.name == "affiliates":
-            for row in list_good(rows):
+            for row in list_valid_rows(rows):
                 store_parent(imports, row)
             imports.write_page()
             imports.clear_page()
@@ -247,7 +247,7 @@ class TableImporter:
 
     def _store_pages(self, imports: ImportMap, rows: Sequence[Row]) -> LedgerSession:
         """Store the rows; balances are locked last, so that sales wait least."""
-        remaining = iter(list_good(rows))
+        remaining = iter(list_valid_rows(rows))
         with open_ledger_session(self.account, [], at=self.at) as ledger:
             while page := list(islice(remaining, PAGE_SIZE)):
                 try:
@@ -255,7 +255,7 @@ class TableImporter:
                 except STORE_ERRORS:
                     for row in page:
                         self._store_alone(imports, row, ledger)
-            paid = [row for row in list_good(rows) if row.values.get("paid_at")]
+            paid = [row for row in list_valid_rows(rows) if row.values.get("paid_at")]
             if paid:
                 ledger.take_over(store_payments(imports, paid))
                 imports.write_page()

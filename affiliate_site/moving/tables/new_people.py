@@ -7,7 +7,7 @@ from typing import Any
 from accounts.email_addresses import fold_email
 from accounts.models.accounts import Account
 from affiliate_site.moving.tables.references import look_up
-from affiliate_site.moving.tables.rows import Row, list_good
+from affiliate_site.moving.tables.rows import Row, list_valid_rows
 from tracking.services.affiliates import create_slug_base
 from tracking.services.imports import ImportMap, find_erased
 
@@ -20,7 +20,7 @@ def choose_ids(account: Account, rows: list[Row]) -> None:
     All rows of an affiliate get the same. `slug` is another one if a deleted affiliate
     has the ID, which still names the new one in later tables.
     """
-    good = list_good(rows)
+    good = list_valid_rows(rows)
     ids = {row.body["id"] for row in good if row.body.get("id")}
     deleted = account.affiliates.filter(deleted_at__isnull=False)
     gone = {slug for (slug,) in look_up(deleted, "slug", ids)}
@@ -47,7 +47,7 @@ def refuse_erased(imports: ImportMap, rows: list[Row], names: Sequence[str]) -> 
     """List rows of people who were imported earlier, and erased."""
     cells = [
         (row, name, fold_email(text) if name == "email" else text)
-        for row in list_good(rows)
+        for row in list_valid_rows(rows)
         for name in names
         if (text := row.values.get(name))
     ]
@@ -63,7 +63,7 @@ def choose_new_people(imports: ImportMap, rows: list[Row]) -> None:
     `values["new_customer"]` becomes a body. People who were erased are problems.
     """
     for name in ("affiliate", "customer"):
-        new = [row for row in list_good(rows) if row.values.get(f"new_{name}")]
+        new = [row for row in list_valid_rows(rows) if row.values.get(f"new_{name}")]
         erased = find_erased(
             imports.account, {fold_email(row.values[f"new_{name}"]) for row in new}
         ) | find_erased(imports.account, {row.values[f"new_{name}"] for row in new})
@@ -72,8 +72,8 @@ def choose_new_people(imports: ImportMap, rows: list[Row]) -> None:
             if {text, fold_email(text)} & erased:
                 column = "affiliate" if name == "affiliate" else "customer_id"
                 row.add_problem(column, "erased", text)
-    choose_new_affiliates(imports, list_good(rows))
-    choose_new_customers(list_good(rows))
+    choose_new_affiliates(imports, list_valid_rows(rows))
+    choose_new_customers(list_valid_rows(rows))
 
 
 def choose_new_affiliates(imports: ImportMap, rows: list[Row]) -> None:

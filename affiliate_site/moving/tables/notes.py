@@ -15,7 +15,7 @@ from affiliate_site.moving.billed_months import (
 )
 from affiliate_site.moving.tables.files import TableRow
 from affiliate_site.moving.tables.references import look_up
-from affiliate_site.moving.tables.rows import Row, list_good
+from affiliate_site.moving.tables.rows import Row, list_valid_rows
 from payouts.models.commissions import CommissionStatus
 from payouts.services.opening_balances import sum_opening_balances
 from tracking.services.imports import ImportMap, read_time
@@ -26,7 +26,7 @@ Owed = set[tuple[str, str]]  # IDs of affiliates, and currencies
 
 def list_notes(kind: str, imports: ImportMap, rows: list[Row]) -> list[str]:
     """Return sentences about the rows of a checked table; reads only."""
-    new = [row for row in list_good(rows) if not row.is_known]
+    new = [row for row in list_valid_rows(rows) if not row.is_known]
     notes = NOTES[kind](imports, new) if new and kind in NOTES else []
     return notes + list_notes_of_months(imports, new)
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from accounts.models.accounts import Account
-from affiliate_site.moving.tables.rows import Row, list_good
+from affiliate_site.moving.tables.rows import Row, list_valid_rows
 from payouts.services import imported_sales as sales
 from payouts.services.ledger import LedgerSession
 from tracking.services.imports import ImportMap
@@ -66,7 +66,7 @@ def needs_payment(row: Row) -> bool:
 def choose_days(account: Account, rows: list[Row], day: str) -> None:
     """Give paid sales without a day of payment this one, else that of the latest."""
     open_rows = [
-        row for row in list_good(rows) if needs_payment(row) and not row.values.get("paid_at")
+        row for row in list_valid_rows(rows) if needs_payment(row) and not row.values.get("paid_at")
     ]
     times = [it.values["created_at"] for it in open_rows if it.values.get("created_at")]
     latest = max(map(datetime.fromisoformat, times), default=None)

@@ -17,7 +17,7 @@ from affiliate_site.moving.tables.values import (
 )
 from affiliate_site.moving.tables.words import LEAVE_OUT, SIGNS, TOTALS, WORDS
 from tracking.errors import AmountTooLarge
-from tracking.money import ROUNDING_CONTEXT, get_exponent, validate_amount
+from tracking.money import ROUNDING_CONTEXT, get_exponent, round_and_check_amount
 from tracking.services.imports import ImportProblem
 
 AMOUNT_TYPES = ("amount", "signed_amount")
@@ -193,7 +193,7 @@ def check_amounts(row: Row) -> None:
             row.add_problem(name, "other_currency", sign)
         if currency and amount is not None:
             try:
-                rounded = validate_amount(abs(amount), currency)
+                rounded = round_and_check_amount(abs(amount), currency)
             except AmountTooLarge:
                 row.add_problem(name, "amount_too_large", f"{amount:f}")
                 continue
@@ -201,7 +201,7 @@ def check_amounts(row: Row) -> None:
                 row.add_problem(name, "too_many_decimals", f"{amount:f}")
 
 
-def list_good(rows: Iterable[Row]) -> list[Row]:
+def list_valid_rows(rows: Iterable[Row]) -> list[Row]:
     """Return the rows without problems."""
     return [row for row in rows if not row.problems]
 
@@ -218,7 +218,7 @@ def find_duplicates(
     has a value.
     """
     seen: dict[tuple[Any, ...], int] = {}
-    for row in list_good(rows):
+    for row in list_valid_rows(rows):
         key = tuple(row.values.get(name) for name in columns)
         if key[0] is None:
             continue
