@@ -19,7 +19,7 @@ from django.utils.translation import gettext, gettext_noop
 from accounts.encryption import WrongEncryptionKey
 from accounts.exact_json import serialize_exact_json
 from affiliate_site.portal_sessions import PORTAL_PREFIX, find_affiliate
-from tracking.services.concurrency import UNAVAILABLE_ERRORS
+from tracking.services.concurrency import is_unavailable
 
 JSON_TYPE = re.compile(r"(?ia)application/(json|[\w.!#$&^-]+\+json)\s*(;|$)")
 
@@ -164,8 +164,8 @@ def server_error(request):
 def get_status_code(exception: BaseException | None) -> int:
     """Return 503 for an unavailable database, a lock timeout, repeated concurrent
     updates and a missing encryption key, else 500."""
-    unavailable = (*UNAVAILABLE_ERRORS, WrongEncryptionKey)
-    return 503 if isinstance(exception, unavailable) else 500
+    is_key_wrong = isinstance(exception, WrongEncryptionKey)
+    return 503 if is_key_wrong or is_unavailable(exception) else 500
 
 
 def allow_methods(*methods: str):

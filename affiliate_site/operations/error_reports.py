@@ -13,9 +13,8 @@ from typing import Any
 import sentry_sdk
 from django.conf import settings
 
-from accounts.db_compat import is_temporary
 from affiliate_site.operations.logs import get_route
-from tracking.services.concurrency import ConcurrentUpdate
+from tracking.services.concurrency import is_worth_a_retry
 
 FLUSH_SECONDS = 2
 EVENT_FIELDS = (
@@ -39,14 +38,9 @@ class ErrorReportMiddleware:
     def __call__(self, request):
         response = self.get_response(request)
         failure = getattr(request, "failure", None)
-        if response.status_code >= 500 and failure and needs_report(failure):
+        if response.status_code >= 500 and failure and not is_worth_a_retry(failure):
             report(failure, request)
         return response
-
-
-def needs_report(failure: BaseException) -> bool:
-    """Return False for an error after which a retry can succeed without a repair."""
-    return not (isinstance(failure, ConcurrentUpdate) or is_temporary(failure))
 
 
 def report(failure: BaseException, request) -> None:

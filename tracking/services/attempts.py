@@ -14,7 +14,7 @@ from accounts.models.accounts import Account
 from tracking.errors import DuplicateConversion, TooManyConversionAttempts
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion, ConversionAttempt
-from tracking.services.concurrency import UNAVAILABLE_ERRORS
+from tracking.services.concurrency import is_unavailable
 from tracking.services.former_ids import CONVERSION, is_former_id
 
 MIN_RETRY_INTERVAL = timedelta(seconds=10)
@@ -78,7 +78,7 @@ class Attempt:
 
         An error that is answered with 503 is not stored: the client may retry at once.
         """
-        if self.external_id is None or isinstance(error, UNAVAILABLE_ERRORS):
+        if self.external_id is None or is_unavailable(error):
             return
         with suppress(DatabaseError):
             record_failed_attempt(

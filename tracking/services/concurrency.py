@@ -7,7 +7,7 @@ from typing import ParamSpec, TypeVar
 
 from django.db import IntegrityError, InterfaceError, OperationalError, connection
 
-from accounts.db_compat import is_missing_row
+from accounts.db_compat import is_missing_row, is_temporary
 
 MAX_ATTEMPTS = 4
 
@@ -23,6 +23,24 @@ class ConcurrentUpdate(Exception):
 UNAVAILABLE_ERRORS = (OperationalError, InterfaceError, ConcurrentUpdate)
 
 
+def is_conflict(error: BaseException | None) -> bool:
+    """Whether data changed between reading and writing: a `ConcurrentUpdate`, or a row
+    that was read without a lock is deleted before the COMMIT: `prune` deletes old clicks
+    while a call names them."""
+    is_broken_reference = isinstance(error, IntegrityError) and is_missing_row(error)
+    return isinstance(error, ConcurrentUpdate) or is_broken_reference
+
+
+def is_unavailable(error: BaseException | None) -> bool:
+    """Whether the answer is 503: the client may send the same again at once."""
+    return isinstance(error, UNAVAILABLE_ERRORS) or is_conflict(error)
+
+
+def is_worth_a_retry(error: BaseException) -> bool:
+    """Whether the same call can succeed later although nobody repairs anything."""
+    return isinstance(error, ConcurrentUpdate) or is_temporary(error)
+
+
 def ensure_transaction_usable() -> None:
     """Raise `OperationalError` if what failed could not be undone.
 
@@ -35,20 +53,16 @@ def ensure_transaction_usable() -> None:
 
 @contextmanager
 def suppress_conflict() -> Iterator[None]:
-    """Suppress a `ConcurrentUpdate`, and that a row which was read without a lock is
-    deleted before the COMMIT: `prune` deletes old clicks while a call names them."""
+    """Suppress what `is_conflict`."""
     try:
         yield
-    except ConcurrentUpdate:
-        pass
-    except IntegrityError as error:
-        if not is_missing_row(error):
+    except (ConcurrentUpdate, IntegrityError) as error:
+        if not is_conflict(error):
             raise
 
 
 def retry_on_conflict(operation: Callable[Params, Result]) -> Callable[Params, Result]:
-    """Call the operation again in a new transaction after what `suppress_conflict`
-    suppresses.
+    """Call the operation again in a new transaction after a conflict (`is_conflict`).
 
     The last of `MAX_ATTEMPTS` calls lets the exception through.
     """

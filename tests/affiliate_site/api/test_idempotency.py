@@ -13,7 +13,9 @@ from django.utils import timezone
 
 from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
+from accounts.services.idempotency import store_response
 from accounts.services.rate_limits import RateLimit
+from affiliate_site.api import idempotency
 from affiliate_site.api.resources.payments import PaymentViewSet
 from tests.affiliate_site.responses import (
     build_field_error,
@@ -603,3 +605,28 @@ def test_returns_in_progress_if_the_first_request_takes_too_long(committed_db, p
     assert is_replay(second)
     assert second.content == first.content
     assert_ledger_consistent(account)
+
+
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has one writer at a time")
+def test_a_click_that_is_removed_before_the_commit_delays_no_retry(committed_db, monkeypatch):
+    account = AccountFactory(slug=f"race-{uuid4().hex[:12]}", plan__name="enterprise")
+    shop = ProgramScenario(account)
+    _, key = create_api_key(account, name="race", role=Role.OWNER, at=CONVERSION_CREATED_AT)
+    client = IdempotentClient(key, Client(raise_request_exception=False))
+    click = shop.create_click(at=timezone.now())
+    body = {"click_id": str(click.public_id), "external_id": "order-1"}
+
+    def remove_click_before(row, **values):
+        other = connection.copy()
+        other.cursor().execute("DELETE FROM tracking_click WHERE id = %s", [click.pk])
+        other.close()
+        store_response(row, **values)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(idempotency, "store_response", remove_click_before)
+        response = client.post("/conversions/", body)
+
+    assert response.status_code == 503
+    assert list_attempts(account) == []
+    again = client.post("/conversions/", body | {"referral_code": shop.mina.code})
+    assert is_processed(again), again.content
