@@ -11,6 +11,7 @@ from django.db import InterfaceError, OperationalError, connection
 BATCH_SIZE = 1000  # rows of one statement
 LARGE_BATCH_SIZE = 5000  # of those that pay many affiliates at once
 MAX_VALUES = 65_535  # of one statement of PostgreSQL
+TOO_MANY_VALUES = "number of parameters must be"  # libpq, without a SQLSTATE
 LOCK_TIMEOUT_SQLSTATE = "55P03"
 MISSING_ROW_SQLSTATE = "23503"
 TEMPORARY_SQLSTATES = (
@@ -52,8 +53,9 @@ def is_temporary(error: BaseException) -> bool:
     """Return whether a later attempt can succeed although nobody repairs anything.
 
     True after a lock or statement timeout, a deadlock, a serialization failure and a
-    lost connection; false if, for example, the disk is full, a column is missing, or
-    PostgreSQL refuses the connection, which it does without a SQLSTATE.
+    lost connection; false if, for example, the disk is full, a column is missing, a
+    statement has more than `MAX_VALUES`, or PostgreSQL refuses the connection; the last
+    two have no SQLSTATE.
     """
     if not isinstance(error, OperationalError | InterfaceError):
         return False
@@ -62,6 +64,8 @@ def is_temporary(error: BaseException) -> bool:
     state = getattr(error.__cause__, "sqlstate", None)
     if state is not None:
         return bool(state.startswith(TEMPORARY_SQLSTATES))
+    if TOO_MANY_VALUES in str(error):
+        return False
     return "FATAL:" not in str(error) or "database system is" in str(error)
 
 

@@ -33,6 +33,7 @@ from tracking.models.shops import (
 from tracking.services.concurrency import (
     UNAVAILABLE_ERRORS,
     ensure_transaction_usable,
+    is_worth_a_retry,
 )
 from tracking.services.inbox import (
     Envelope,
@@ -46,7 +47,7 @@ from tracking.services.inbox import (
 
 logger = logging.getLogger(__name__)
 
-OUR_FAULT = "The event could not be processed; see the log for trace {name} {pk}."
+OUR_FAULT = "The event could not be processed; see the log for “Event {pk} of a shop”."
 BUSY = "The database was not available for event %s of a shop; it is tried again"
 SWITCHED_OFF = "The connection is off."
 LISTENS_ONLY = "Listen only, so nothing was changed. Live, this would happen:"
@@ -102,7 +103,9 @@ def process_due_events(*, due_before: datetime) -> Generator[ShopEvent]:
 def process_event(event: ShopEvent, *, at: datetime) -> None:
     """Process one event; what it does and that it is done are one transaction.
 
-    Raises `UNAVAILABLE_ERRORS`, which say nothing about the event: nothing is changed.
+    One that does its work in parts is due again at once until all is done.
+    Raises errors that a retry is worth (`is_worth_a_retry`), which say nothing about
+    the event, and those of a database that cannot store a failure: nothing is changed.
     """
     with use_actor(build_actor(ActorKind.CONNECTION, event.connection)):
         try:
@@ -119,11 +122,11 @@ def process_event(event: ShopEvent, *, at: datetime) -> None:
                 )
         except DomainError as error:
             fail(event, error.text, at=at)
-        except UNAVAILABLE_ERRORS:
-            raise
-        except Exception:
+        except Exception as error:
+            if is_worth_a_retry(error):
+                raise
             logger.exception("Event %s of a shop could not be processed", event.pk)
-            fail(event, OUR_FAULT.format(name="event", pk=event.pk), at=at)
+            fail(event, OUR_FAULT.format(pk=event.pk), at=at)
 
 
 def apply(event: ShopEvent, *, at: datetime) -> OrderOutcome:

@@ -94,6 +94,15 @@ def test_a_missing_column_is_not_temporary(db):
     assert not is_temporary(error.value)
 
 
+def test_a_statement_with_too_many_values_is_not_temporary(db):
+    values = range(300_000)  # more than either database takes
+    places = ", ".join(["%s"] * len(values))
+    with pytest.raises(OperationalError) as error, transaction.atomic():
+        connection.cursor().execute(f"SELECT 1 WHERE 1 IN ({places})", values)
+
+    assert not is_temporary(error.value)
+
+
 @pytest.mark.parametrize(
     ("setting", "expected"),
     [({"NAME": "nowhere"}, False), ({"PORT": 1}, True)],

@@ -10,7 +10,8 @@ from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from affiliate_site.shops import processing
-from affiliate_site.shops.processing import process_due_events, receive_envelope
+from affiliate_site.shops.processing import OUR_FAULT, process_due_events, receive_envelope
+from payouts.services.shop_orders import OrderOutcome
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tests.shop_inbox import list_sales
 from tests.stripe_events import build_charge, build_checkout
@@ -21,6 +22,7 @@ from tracking.services.inbox import (
     LEASE,
     MAX_CLAIMED_EVENTS,
     Envelope,
+    RETRY_DELAYS,
     claim_events,
     store_event,
 )
@@ -151,3 +153,18 @@ def test_an_event_that_arrives_while_the_database_fails_stays_due(account, faili
     assert receive_envelope(connection, envelope, at=AT) is not None
     assert get_attempt(account)[0::2] == (ShopEventState.RECEIVED, 0)
     assert list_due(account) == [AT]
+
+
+def test_an_error_that_lasts_counts_attempts_and_ends(account, failing, time_machine):
+    """For example more values than a statement of PostgreSQL can have."""
+    fill_inbox(account, 1)
+    failing(OperationalError("number of parameters must be between 0 and 65535"))
+    for _ in range(len(RETRY_DELAYS) + 1):
+        [due_at] = list_due(account)
+        time_machine.move_to(due_at, tick=False)
+        [event] = process_due_events(due_before=due_at)
+    assert get_attempt(account) == (
+        *(ShopEventState.FAILED, [OUR_FAULT.format(pk=event.pk)]),
+        len(RETRY_DELAYS) + 1,
+    )
+    assert list_due(account) == [None]
