@@ -1,6 +1,6 @@
 """Refunds: a customer got back the money of a sale, or a part of it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -65,7 +65,7 @@ def refund_conversion(
             line_amounts = _round_line_amounts(conversion, before, line_amounts)
             amount = sum(line_amounts.values(), ZERO)
         refunded = _validate_total(conversion, amount)
-        _ensure_none_final(commissions, line_amounts)
+        ensure_none_final(commissions, line_amounts)
         is_full = refunded == conversion.amount
         if is_full:
             delete_conversion(account, conversion_id=conversion.pk, at=at)
@@ -112,6 +112,17 @@ def list_lines(commissions: list[Commission]) -> list[Commission]:
     return [row for row in commissions if row.kind == CommissionKind.REGULAR and not row.is_extra]
 
 
+def ensure_none_final(commissions: list[Commission], lines: Collection[int] | None) -> None:
+    """Raise `RefundOfFinalCommission` if one that a refund changes is final.
+
+    Those are the commissions of the `lines` and the levels that follow them; None: all.
+    """
+    for row in commissions:
+        is_changed = lines is None or row.pk in lines or row.base_commission_id in lines
+        if is_changed and row.is_finalized:
+            raise RefundOfFinalCommission(commission=row.pk)
+
+
 def _find_refund(conversion: Conversion, external_id: str | None) -> Refund | None:
     rows = conversion.account.refunds.filter(conversion=conversion)
     return rows.filter(external_id=external_id).first() if external_id else None
@@ -145,21 +156,6 @@ def _validate_total(conversion: Conversion, amount: Decimal | None) -> Decimal:
         left = format_decimal(conversion.amount)
         raise RefundTooLarge(left=left, currency=conversion.currency)
     return total
-
-
-def _ensure_none_final(
-    commissions: list[Commission], line_amounts: Mapping[int, Decimal] | None
-) -> None:
-    """Raise `RefundOfFinalCommission` if one that a refund changes is final.
-
-    Those are the commissions of the lines and the levels that follow them, or all.
-    """
-    for row in commissions:
-        is_changed = line_amounts is None or (
-            row.pk in line_amounts or row.base_commission_id in line_amounts
-        )
-        if is_changed and row.is_finalized:
-            raise RefundOfFinalCommission(commission=row.pk)
 
 
 def _list_refunded_lines(

@@ -11,7 +11,7 @@ from accounts.actor import get_actor
 from accounts.exact_json import format_decimal
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
-from payouts.errors import CommissionUnfunded, NoOpenDispute, RefundOfFinalCommission
+from payouts.errors import CommissionUnfunded, NoOpenDispute
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.models.refunds import MAX_REASON_LENGTH, Refund
@@ -24,7 +24,7 @@ from payouts.services.conversion_updates import (
     update_commission,
 )
 from payouts.services.disputes import suspend_commissions
-from payouts.services.refunds import list_existing_commissions
+from payouts.services.refunds import ensure_none_final, list_existing_commissions
 from payouts.shop_amounts import Amounts, Target, describe_amount, is_disputed, is_open_dispute
 from payouts.shop_facts import OrderFacts
 from tracking.models.conversions import Conversion
@@ -64,10 +64,12 @@ def apply_target(
         is_removed_here and order.removed_at == conversion.deleted_at
     ):
         return ["The sale was removed by hand before, so nothing changed."]
-    ensure_none_final(conversion)
+    changed = {pk for pk, difference in differences.items() if difference}
+    is_whole = target.total == ZERO
+    ensure_none_final(list_existing_commissions(conversion), None if is_whole else changed)
     currency = conversion.currency
     effects: list[str] = []
-    if target.total == ZERO:
+    if is_whole:
         if conversion.deleted_at is None:
             delete_conversion(account, conversion_id=conversion.pk, at=at)
             order.update_row(removed_at=at)
@@ -84,7 +86,7 @@ def apply_target(
         conversion,
         refunds,
         changes,
-        is_full=target.total == ZERO,
+        is_full=is_whole,
         reason=reason,
         at=at,
     )
@@ -99,14 +101,6 @@ def get_conversion_of(order: ShopOrder) -> Conversion:
     """Return the conversion of an order as it is now, deleted or not."""
     rows = order.account.conversions.select_related("program", "affiliate")
     return rows.get(pk=order.conversion_id or 0)
-
-
-def ensure_none_final(conversion: Conversion) -> None:
-    """Raise `RefundOfFinalCommission` if a commission is approved for good."""
-    for row in list_existing_commissions(conversion):
-        row.account = conversion.account
-        if row.is_finalized:
-            raise RefundOfFinalCommission(commission=row.pk)
 
 
 def list_refund_changes(known: Mapping[str, Refund], target: Target) -> Amounts:

@@ -625,3 +625,45 @@ def test_odd_bodies_fail_with_a_sentence(topic, values, connection, attributes):
     assert event.due_at is not None
     assert "trace" not in event.result[0]
     assert not connection.account.conversions.exists()
+@pytest.fixture
+def final_line(scenario, connection, attributes):
+    """Of the two lines of a sale the commission of the first is approved for good."""
+    scenario.program.update_row(auto_approve_commissions=False)
+    scenario.create_commission_type("other", 20)
+    set_up(connection, commission_types={"B": "other"})
+    lines = [build_line(1, "60.00", "11.40"), build_line(2, "40.00", "7.60", sku="B")]
+    send(connection, build_order(line_items=lines, note_attributes=attributes))
+    scenario.enable_payouts(100)
+    scenario.approve(connection.account.commissions.order_by("id").first())
+
+
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        ([(2, "20.00", "3.80")], (ID, "80", [("6", "approved"), ("4", "pending")])),
+        ([(2, "40.00", "7.60")], (ID, "60", [("6", "approved"), ("0", "pending")])),
+    ],
+)
+def test_a_line_is_refunded_beside_a_final_one(connection, final_line, lines, left):
+    paid = sum(Decimal(part) for line in lines for part in line[1:])
+    send(connection, build_refund(51, lines=lines, money=str(paid)), "refunds/create", 1)
+    assert list_sales(connection.account) == [left]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [(1, "20.00", "3.80")],
+        [(1, "60.00", "11.40"), (2, "40.00", "7.60")],
+    ],
+    ids=["the final line", "all"],
+)
+def test_a_final_line_is_not_refunded(connection, final_line, lines):
+    before = list_sales(connection.account)
+    paid = sum(Decimal(part) for line in lines for part in line[1:])
+    event = send(connection, build_refund(51, lines=lines, money=str(paid)), "refunds/create", 1)
+    assert event.state == ShopEventState.FAILED
+    assert "is approved for good" in event.result[0]
+    assert list_sales(connection.account) == before
+
+
