@@ -5,9 +5,11 @@ staff (`tracking.claims`). It takes nothing from what was reported in another wa
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 
+from accounts.errors import DomainError
 from payouts.calculation import allocate_proportionally
 from payouts.models.commissions import BalanceKey, Commission
 from payouts.services.calculation_input import list_ancestors
@@ -170,7 +172,8 @@ def lock_balances_of(
     rows = account.commissions.filter(conversion__in=pks)
     keys: set[BalanceKey] = set(rows.values_list("affiliate", "currency"))
     for sale in sales:
-        keys |= find_balances(connection, sale, customer, at=at)
+        with suppress(DomainError):  # which is raised again when the order is applied
+            keys |= find_balances(connection, sale, customer, at=at)
     with open_ledger_session(account, keys, at=at, is_locked=True):
         pass
 

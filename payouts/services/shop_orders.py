@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 
 from accounts.actor import ActorKind, parse_actor
-from accounts.errors import get_error_code
+from accounts.errors import DomainError, get_error_code
 from payouts.calculation import (
     DEFAULT_COMMISSION_TYPE,
     LineItem,
@@ -94,6 +95,7 @@ UNCLEAR = (
     " it is, and refund that by hand. If the sale is disputed, end the dispute then."
 )
 OTHER_CURRENCY = "The program is in {own}, and this sale is in {currency}: so are its commissions."
+EARLIER_FAILED = "An earlier order of this customer could not be counted, {order}: {reason}"
 CREATED = "A sale of {amount} was created."
 CLAIMED = "A sale of {amount} was claimed: approve or disapprove it."
 WAITS = "The sale is not known yet: this is applied when it arrives."
@@ -145,17 +147,39 @@ def apply_event(
             orders += list_orders_without_sale(connection, key, but=outcome.order)
         lock_balances_of(connection, orders, customer, at=at)
         email = facts.customer.get("email", {}).get("email", "")
-        is_claim = facts.is_claim
-        for order in orders:
-            effects = apply_order(
-                connection, order, customer, email=email, is_claim=is_claim, at=at
-            )
-            outcome.effects += effects
+        values = {"email": email, "is_claim": facts.is_claim, "at": at}
+        failures = apply_orders(connection, orders, customer, outcome, **values)
     if outcome.order is not None:
-        unclear = describe_unclear(outcome.order, facts.order)
-        outcome.effects += unclear
-        outcome.state = ShopEventState.FAILED if unclear else get_state(outcome.order)
+        failures += describe_unclear(outcome.order, facts.order)
+        outcome.state = get_state(outcome.order)
+    if failures:
+        outcome.effects += failures
+        outcome.state = ShopEventState.FAILED
     return outcome
+
+
+def apply_orders(
+    connection: Connection,
+    orders: Iterable[ShopOrder],
+    customer: CustomerFacts,
+    outcome: OrderOutcome,
+    **values: Any,
+) -> list[str]:
+    """Apply the order of an event, then earlier ones of its customer.
+
+    Returns which of the earlier ones failed, and why: that undoes no other order.
+    """
+    failures: list[str] = []
+    for order in orders:
+        if order is outcome.order:
+            outcome.effects += apply_order(connection, order, customer, **values)
+            continue
+        try:
+            with transaction.atomic():
+                outcome.effects += apply_order(connection, order, customer, **values)
+        except DomainError as error:
+            failures.append(EARLIER_FAILED.format(order=order.label, reason=error.text))
+    return failures
 
 
 def describe_unclear(order: ShopOrder, new: OrderFacts) -> list[str]:

@@ -578,6 +578,23 @@ def test_the_end_of_the_app_erases_all_personal_data(connection, attributes):
     assert list_sales(account) == WHOLE
 
 
+def test_an_earlier_order_that_cannot_be_counted_does_not_undo_the_new_one(connection, attributes):
+    set_up(connection, commission_types={"LAMP-1": "gone"})
+    send(connection, build_order(id=1, name="#1"))
+    send(
+        connection,
+        build_order(id=2, name="#2", line_items=[build_line(2, "100.00", "19.00", sku="B")]),
+    )
+    set_up(connection)
+    event = send(connection, build_order(1, note_attributes=attributes), hours=1)
+    assert event.result == [
+        *["A sale of 100 EUR was created."] * 2,
+        "An earlier order of this customer could not be counted, order #1: Unknown commission type",
+    ]
+    assert event.state == ShopEventState.FAILED
+    assert [sale[0] for sale in list_sales(connection.account)] == ["2", ID]
+
+
 def test_a_request_for_data_is_listed_with_what_to_do(connection):
     body = build_redaction(data_request={"id": 9999}, orders_requested=[ORDER])
     event = send(connection, body, "customers/data_request")
