@@ -10,7 +10,7 @@ import hmac
 import json
 from abc import ABC, abstractmethod
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -69,6 +69,7 @@ class Shop(ABC):
     kind: ClassVar[str]
     readers: ClassVar[Mapping[str, Reader]] = {}
     ignored: ClassVar[Mapping[str, str]] = {}
+    slow_kinds: ClassVar[Collection[str]] = ()  # never processed by the request
 
     def is_ping(self, headers: Headers, raw: bytes) -> bool:
         """Whether a request only asks if the address exists; it is not signed."""

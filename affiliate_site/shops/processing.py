@@ -18,7 +18,7 @@ from accounts.errors import DomainError
 from accounts.services.queues import list_accounts_with_due_rows
 from affiliate_site.shops.base import parse_body
 from affiliate_site.shops.kinds import SHOPS
-from payouts.services.shop_customers import erase_for_shop
+from payouts.services.shop_customers import erase_customer_of_shop, erase_next_of_shop
 from payouts.services.shop_orders import OrderOutcome, apply_event
 from payouts.shop_amounts import list_unclear
 from payouts.shop_facts import EventFacts, ShopErasure, format_time, mark_received
@@ -58,6 +58,8 @@ ODD_ID = (
 ODD_TEXT = "The event does not look as expected: it has characters that no text has."
 NUL = "\\u0000"  # as JSON has it; PostgreSQL stores none
 ERASED = "The body was erased with the person."
+IS_ERASING = "Personal data is being erased, as the shop asked."
+ERASED_FOR_SHOP = "Personal data was erased, as the shop asked."
 
 
 def receive_envelope(
@@ -65,11 +67,13 @@ def receive_envelope(
 ) -> ShopEvent | None:
     """Store an event; return None if it was stored before.
 
-    The worker processes it, on the embedded database this call, unless the database
-    is busy: the event is stored, so the worker does it then.
+    The worker processes it, on the embedded database this call, unless it takes long or
+    the database is busy: the event is stored, so the worker does it then.
     """
-    event = store_event(connection, envelope, at=at)
-    if event is not None and database.vendor == "sqlite":
+    is_slow = envelope.kind in SHOPS[connection.kind].slow_kinds
+    is_processed_here = database.vendor == "sqlite" and not is_slow
+    event = store_event(connection, envelope, at=at, is_leased=is_processed_here)
+    if event is not None and is_processed_here:
         try:
             process_event(event, at=at)
         except UNAVAILABLE_ERRORS:
@@ -150,9 +154,7 @@ def apply(event: ShopEvent, *, at: datetime) -> OrderOutcome:
 
     facts = read(connection)
     if facts.erasure is not None:  # also of what was only listened to
-        effects = erase_for_shop(connection, facts.erasure, at=at)
-        event.update_row(body="")
-        return OrderOutcome(effects=[*effects], customer_key=facts.customer_key)
+        return erase(event, facts.erasure, at=at)
     if connection.mode == ConnectionMode.LISTEN:
         outcome = preview_event(connection, facts, reread=read, at=at)
         return OrderOutcome(
@@ -165,6 +167,16 @@ def apply(event: ShopEvent, *, at: datetime) -> OrderOutcome:
         is_clear = not list_unclear(outcome.order.facts)
         finish_waiting_events(outcome.order, is_clear=is_clear, at=at)
     return outcome
+
+
+def erase(event: ShopEvent, erasure: ShopErasure, *, at: datetime) -> OrderOutcome:
+    """Erase a customer, or the next part of a whole shop."""
+    if not erasure.is_whole_shop:
+        erase_customer_of_shop(event.connection, erasure, at=at)
+    elif erase_next_of_shop(event, at=at):
+        return OrderOutcome(ShopEventState.RECEIVED, [IS_ERASING])
+    event.update_row(body="")
+    return OrderOutcome(effects=[ERASED_FOR_SHOP], customer_key=erasure.customer_key)
 
 
 def preview_event(

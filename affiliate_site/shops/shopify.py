@@ -5,7 +5,7 @@ refunds; whatever was removed from it later is a refund, too.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -199,6 +199,7 @@ class ShopifyShop(Shop):
         "customers/data_request": read_data_request,
         "shop/redact": read_shop_erasure,
     }
+    slow_kinds: ClassVar[Collection[str]] = ("shop/redact",)
     ignored: ClassVar[Mapping[str, str]] = {
         "orders/edited": "It has no amounts: the event orders/updated counts.",
         "orders/fulfilled": "Nothing that counts has changed.",

@@ -3,10 +3,13 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Concat
 
+from accounts.db_compat import BATCH_SIZE
 from accounts.errors import DomainError
 from accounts.models.accounts import Account
+from accounts.services.erasure import change_rows
 from payouts.services.erasure import erase_person
 from payouts.shop_facts import (
     CustomerFacts,
@@ -28,7 +31,7 @@ from tracking.errors import (
 from tracking.models.conversions import ConversionOrigin
 from tracking.models.customers import Customer, CustomerStatus
 from tracking.models.programs import Program
-from tracking.models.shops import Connection, ShopCustomer, ShopOrderReason
+from tracking.models.shops import Connection, ShopCustomer, ShopEvent, ShopOrderReason
 from tracking.services.attempts import record_failed_attempt
 from tracking.services.candidates import resolve_candidates
 from tracking.services.customers import (
@@ -300,28 +303,68 @@ def store_email(
     )
 
 
-def erase_for_shop(connection: Connection, erasure: ShopErasure, *, at: datetime) -> list[str]:
-    """Erase the bodies of events, and the e-mail addresses and data of customers.
+def erase_customer_of_shop(connection: Connection, erasure: ShopErasure, *, at: datetime) -> None:
+    """Erase the bodies of a customer's events, its e-mail address, and the customer.
 
     Sales and their amounts stay. The caller erases the event that asks for it.
     """
-    account = connection.account
+    account, key = connection.account, erasure.customer_key
     references = account.shop_references.filter(
         connection=connection, reference__in=erasure.references
     )
-    keys = [erasure.customer_key] if erasure.customer_key else []
-    which = Q(customer_key__in=keys) | Q(order__in=references.values("order"))
-    events = account.shop_events.filter(connection=connection)
+    which = Q(order__in=references.values("order"))
+    if key:
+        which |= Q(customer_key=key)
+    _erase_bodies(account.shop_events.filter(which, connection=connection))
+    if key:
+        _forget_addresses(account.shop_customers.filter(connection=connection, key=key))
+        _erase_people(connection, key, at=at)
+
+
+def erase_next_of_shop(event: ShopEvent, *, at: datetime) -> bool:
+    """Erase a part of what a shop sent of its customers, except this event.
+
+    Sales and their amounts stay. Returns whether there was something to erase. A part
+    is as small as one transaction should be: some events, some addresses, or one
+    customer, whose locks come before those of the next (docs/architecture.md, 3).
+    """
+    connection, account = event.connection, event.account
+    events = account.shop_events.filter(connection=connection).exclude(pk=event.pk)
+    pks = list(events.exclude(body="").values_list("pk", flat=True)[:BATCH_SIZE])
+    if pks:
+        _erase_bodies(account.shop_events.filter(pk__in=pks))
+        return True
     customers = account.shop_customers.filter(connection=connection)
-    if not erasure.is_whole_shop:
-        events, customers = events.filter(which), customers.filter(key__in=keys)
+    with_address = customers.filter(facts__has_key="email")
+    pks = list(with_address.values_list("pk", flat=True)[:BATCH_SIZE])
+    if pks:
+        _forget_addresses(account.shop_customers.filter(pk__in=pks))
+        return True
+    prefix = connection.settings.get("id_prefix", "")
+    customer_id = Concat(Value(prefix), OuterRef("key"))
+    known = Exists(account.customers.filter(customer_id=customer_id))
+    customer = customers.filter(known).order_by("pk").first()
+    if customer is None:
+        return False
+    _erase_people(connection, customer.key, at=at)
+    return True
+
+
+def _erase_bodies(events: QuerySet[ShopEvent]) -> None:
     events.update(body="")
     forget_unknown_codes(events)
-    for row in customers.order_by("pk"):
-        row.update_row(facts={k: v for k, v in row.facts.items() if k != "email"})
-        keys.append(row.key)
-    customer_ids = {add_prefix(connection, key) for key in keys}
-    people = account.customers.filter(customer_id__in=customer_ids)
-    for public_id in people.order_by("pk").values_list("public_id", flat=True):
+
+
+def _forget_addresses(customers: QuerySet[ShopCustomer]) -> None:
+    def forget(customer: ShopCustomer) -> None:
+        customer.facts.pop("email", None)
+
+    change_rows(customers, forget, ["facts"])
+
+
+def _erase_people(connection: Connection, key: str, *, at: datetime) -> None:
+    """Erase the customer with this ID, and those who had it and were removed."""
+    account = connection.account
+    people = account.customers.filter(customer_id=add_prefix(connection, key))
+    for public_id in list(people.order_by("pk").values_list("public_id", flat=True)):
         erase_person(account, identifier=public_id, at=at)
-    return ["Personal data was erased, as the shop asked."]

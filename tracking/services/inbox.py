@@ -89,8 +89,13 @@ class Envelope:
     body: str
 
 
-def store_event(connection: Connection, envelope: Envelope, *, at: datetime) -> ShopEvent | None:
-    """Store an event; return None if it was stored before."""
+def store_event(
+    connection: Connection, envelope: Envelope, *, is_leased: bool = False, at: datetime
+) -> ShopEvent | None:
+    """Store an event; return None if it was stored before.
+
+    `is_leased`: the caller processes it, and no worker takes it meanwhile.
+    """
     account = connection.account
     event = ShopEvent(
         account=account,
@@ -101,7 +106,7 @@ def store_event(connection: Connection, envelope: Envelope, *, at: datetime) -> 
         is_claim=reports_claims(connection.settings),
         occurred_at=envelope.occurred_at,
         created_at=at,
-        due_at=at,
+        due_at=at + LEASE if is_leased else at,
     )
     unique_fields = ("account", "connection", "key")
     with transaction.atomic():
@@ -148,9 +153,15 @@ def record_event_result(
     can_retry: bool = False,
     at: datetime,
 ) -> None:
-    """Record what an attempt did, and when the next one is if it failed."""
+    """Record what an attempt did, and when the next one is if it failed.
+
+    An event that is `RECEIVED` still has more to do. It is due at once, and as it was
+    before, so that the worker who claims what was due by now takes it again.
+    """
     attempts = event.attempts + 1
     due_at = find_retry_time(RETRY_DELAYS, attempts, at=at) if can_retry else None
+    if state == ShopEventState.RECEIVED:
+        attempts, due_at = event.attempts, event.created_at
     if state == ShopEventState.WAITING:
         due_at = max(event.created_at + MAX_WAIT, at)
         if at >= event.created_at + MAX_WAIT:

@@ -1,10 +1,17 @@
 """Orders and refunds of Shopify: what they do to sales and customers, to the cent."""
 
+import json
 from decimal import Decimal
 from itertools import count
 
 import pytest
 
+from affiliate_site.shops.processing import (
+    process_due_events,
+    process_event,
+    receive_envelope,
+)
+from payouts.services import shop_customers
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT
@@ -22,6 +29,7 @@ from tests.shopify_events import (
 )
 from tracking.models.shops import ConnectionMode, ShopEventState
 from tracking.services.connections import create_connection
+from tracking.services.inbox import Envelope
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
 numbers = count()
@@ -568,14 +576,61 @@ def test_the_data_of_another_connection_stays(scenario, connection, attributes):
     assert kept.reload().body
 
 
+SHOP = {"shop_id": 954889, "shop_domain": "harbor-lamps.myshopify.com"}
+
+
+def buy_as(connection, attributes, *customers):
+    for number in customers:
+        buyer = {"id": number, "email": f"{number}@buyers.example.org"}
+        send(connection, build_order(id=number, customer=buyer, note_attributes=attributes))
+
+
 def test_the_end_of_the_app_erases_all_personal_data(connection, attributes):
     account = connection.account
-    send(connection, build_order(note_attributes=attributes))
-    shop = {"shop_id": 954889, "shop_domain": "harbor-lamps.myshopify.com"}
-    send(connection, shop, "shop/redact", 1)
+    set_up(connection, stores_email=True, id_prefix="de-")
+    buy_as(connection, attributes, 71, 72)
+    buy_as(connection, [], 73)
+    before = list_sales(account)
+    event = receive_envelope(
+        connection,
+        Envelope("end", "shop/redact", CONVERSION_CREATED_AT, json.dumps(SHOP)),
+        at=CONVERSION_CREATED_AT,
+    )
+    assert event.reload().state == ShopEventState.RECEIVED  # never in the request
+    assert account.shop_events.exclude(body="").count() == 4
+    parts = [each.pk for each in process_due_events(due_before=CONVERSION_CREATED_AT)]
+    assert parts == [event.pk] * 5  # events, addresses, two customers, the end
+    event = event.reload()
+    assert (event.state, event.attempts, event.due_at) == (ShopEventState.DONE, 1, None)
+    assert event.result == ["Personal data was erased, as the shop asked."]
     assert not account.shop_events.exclude(body="").exists()
-    assert not account.shop_customers.exists()
-    assert list_sales(account) == WHOLE
+    assert list(account.shop_customers.values_list("key", flat=True)) == ["73"]
+    assert "email" not in account.shop_customers.get().facts
+    assert not account.customers.exclude(customer_id="").exists()
+    assert list_sales(account) == before
+
+
+def test_an_erasure_that_fails_goes_on_where_it_was(connection, attributes, monkeypatch):
+    buy_as(connection, attributes, 71, 72)
+    send(connection, SHOP, "shop/redact", 1)
+    erased, erase_person = [], shop_customers.erase_person
+
+    def erase_once(account, **values):
+        if erased:
+            raise RuntimeError("a fault")
+        erased.append(erase_person(account, **values))
+
+    monkeypatch.setattr(shop_customers, "erase_person", erase_once)
+    due = CONVERSION_CREATED_AT + 2 * HOUR
+    *_, event = process_due_events(due_before=due)
+    assert (event.state, event.attempts) == (ShopEventState.FAILED, 1)
+    monkeypatch.undo()
+    left = [row.key for row in connection.account.shop_customers.all()]
+    assert left == ["72"]
+    process_event(event, at=due)
+    process_event(event, at=due)
+    assert event.state == ShopEventState.DONE
+    assert not connection.account.shop_customers.exists()
 
 
 def test_an_earlier_order_that_cannot_be_counted_does_not_undo_the_new_one(connection, attributes):
@@ -605,43 +660,6 @@ def test_a_request_for_data_is_listed_with_what_to_do(connection):
     ]
 
 
-def test_another_currency_is_refused_with_a_sentence(connection, attributes):
-    send(connection, build_order(note_attributes=attributes))
-    event = send(connection, build_order(1, currency="USD"), hours=1)
-    assert event.state == ShopEventState.FAILED
-    assert list_sales(connection.account) == WHOLE
-
-
-@pytest.mark.parametrize(
-    ("topic", "values"),
-    [
-        ("orders/paid", {"total_price": "-5.00"}),
-        ("orders/paid", {"total_price": "1e400"}),
-        ("orders/paid", {"total_price": False}),
-        ("orders/paid", {"line_items": [{"id": 1, "quantity": -1, "price": "5"}]}),
-        ("orders/paid", {"line_items": [build_line(1, "NaN")]}),
-        ("orders/paid", {"line_items": [build_line({"a": 1}, "5")]}),
-        ("orders/paid", {"line_items": 5}),
-        ("orders/paid", {"currency": "XXX"}),
-        ("orders/paid", {"updated_at": "0001-01-01T00:00:00+14:00"}),
-        ("orders/paid", {"customer": "Jo"}),
-        ("orders/paid", {"refunds": [{"id": 1}]}),
-        ("orders/paid", {"refunds": [build_refund(1, lines=[(1, "-5", "0")])]}),
-        ("orders/paid", {"note_attributes": [3]}),
-        ("refunds/create", {}),
-        ("customers/redact", {}),
-        ("shop/redact", {}),
-        ("shop/redact", build_redaction()),
-        ("customers/data_request", {"customer": None}),
-    ],
-)
-def test_odd_bodies_fail_with_a_sentence(topic, values, connection, attributes):
-    body = build_order(**({"note_attributes": attributes} | values))
-    event = send(connection, body, topic)
-    assert event.state == ShopEventState.FAILED
-    assert event.due_at is not None
-    assert "trace" not in event.result[0]
-    assert not connection.account.conversions.exists()
 @pytest.fixture
 def final_line(scenario, connection, attributes):
     """Of the two lines of a sale the commission of the first is approved for good."""
@@ -684,3 +702,40 @@ def test_a_final_line_is_not_refunded(connection, final_line, lines):
     assert list_sales(connection.account) == before
 
 
+def test_another_currency_is_refused_with_a_sentence(connection, attributes):
+    send(connection, build_order(note_attributes=attributes))
+    event = send(connection, build_order(1, currency="USD"), hours=1)
+    assert event.state == ShopEventState.FAILED
+    assert list_sales(connection.account) == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("topic", "values"),
+    [
+        ("orders/paid", {"total_price": "-5.00"}),
+        ("orders/paid", {"total_price": "1e400"}),
+        ("orders/paid", {"total_price": False}),
+        ("orders/paid", {"line_items": [{"id": 1, "quantity": -1, "price": "5"}]}),
+        ("orders/paid", {"line_items": [build_line(1, "NaN")]}),
+        ("orders/paid", {"line_items": [build_line({"a": 1}, "5")]}),
+        ("orders/paid", {"line_items": 5}),
+        ("orders/paid", {"currency": "XXX"}),
+        ("orders/paid", {"updated_at": "0001-01-01T00:00:00+14:00"}),
+        ("orders/paid", {"customer": "Jo"}),
+        ("orders/paid", {"refunds": [{"id": 1}]}),
+        ("orders/paid", {"refunds": [build_refund(1, lines=[(1, "-5", "0")])]}),
+        ("orders/paid", {"note_attributes": [3]}),
+        ("refunds/create", {}),
+        ("customers/redact", {}),
+        ("shop/redact", {}),
+        ("shop/redact", build_redaction()),
+        ("customers/data_request", {"customer": None}),
+    ],
+)
+def test_odd_bodies_fail_with_a_sentence(topic, values, connection, attributes):
+    body = build_order(**({"note_attributes": attributes} | values))
+    event = send(connection, body, topic)
+    assert event.state == ShopEventState.FAILED
+    assert event.due_at is not None
+    assert "trace" not in event.result[0]
+    assert not connection.account.conversions.exists()
