@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -65,6 +66,7 @@ class FormPage(FormView):
     has_button = True  # beside others at the top of the object's page
     leave_button = "Cancel"
     leads_to_list = False  # after saving, instead of to the page of the object
+    is_atomic = True  # False: the service reads a snapshot before its own transaction
 
     row: Any = None
 
@@ -121,7 +123,8 @@ class FormPage(FormView):
         return self.call_service(form, at)
 
     def perform(self, form, at: datetime) -> Any:
-        """What a valid form does, in a transaction; `respond` gets the result."""
+        """What a valid form does, in a transaction if `is_atomic`; `respond` gets the
+        result."""
         return self.save(form, at)
 
     def get_done_message(self, result) -> str:
@@ -182,7 +185,7 @@ class FormPage(FormView):
     def form_valid(self, form):
         """Call the service; show its refusal in the form."""
         try:
-            with transaction.atomic():
+            with transaction.atomic() if self.is_atomic else nullcontext():
                 conflict = self.find_conflict(form)
                 if not conflict:
                     result = self.perform(form, timezone.now())

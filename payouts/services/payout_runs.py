@@ -198,12 +198,12 @@ def create_draft(
 
 
 def remake_draft(account: Account, *, pk: int, at: datetime) -> PayoutRun:
-    """Select again what the draft pays."""
+    """Select again what the draft pays, whose basis stays."""
+    with use_snapshot():
+        lines = _list_lines(get_or_raise(account.payout_runs, PayoutRunNotFound, pk=pk), at=at)
     with transaction.atomic():
         run = _lock_draft(account, pk)
-        rows = account.payout_lines.filter(run=run)
-        lines = _list_lines(run, at=at)
-        rows.delete()
+        account.payout_lines.filter(run=run).delete()
         account.payout_lines.bulk_create(lines)
         payer = build_payer(get_payout_settings(account))
         run.update_row(created_by=get_actor().name, payer=payer)

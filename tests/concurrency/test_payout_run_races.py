@@ -6,14 +6,22 @@ draft said, or nothing. Nothing is paid twice.
 
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from uuid import uuid4
 
 import pytest
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
 
+from accounts.models.api_keys import Role
+from accounts.services.staff import create_staff_user
 from payouts.errors import PayoutRunEmpty
+from payouts.services import payout_runs
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payout_runs import create_draft
 from payouts.services.run_confirmation import confirm_run
+from tests.concurrency.server import run_simultaneously
 from tests.concurrency.worker import AT, PROCESSES
 
 pytestmark = pytest.mark.integration
@@ -47,6 +55,13 @@ def earn(scenario, amount, *, approve=True, affiliate=None):
     return commission
 
 
+def earn_elsewhere(scenario, amount):
+    try:
+        earn(scenario, amount)
+    finally:
+        connection.close()
+
+
 def draft(scenario):
     day = (AT + timedelta(days=1)).date()
     return create_draft(scenario.account, due_until=day, at=AT)
@@ -63,6 +78,31 @@ def build_confirmation(scenario, run):
 def get_balance(scenario, person):
     balances = get_payable_balances_by_slug(scenario.account)
     return balances.get(person.slug, {}).get("EUR", 0)
+
+
+def test_a_draft_is_made_again_as_of_one_moment(scenario, monkeypatch):
+    """Balances and commissions are read one after the other."""
+    earn(scenario, "20")
+    run, account = draft(scenario), scenario.account
+    load = payout_runs.load_payable_balances
+
+    def load_before_a_sale(*args, **conditions):
+        balances = load(*args, **conditions)
+        run_simultaneously(["5"], partial(earn_elsewhere, scenario))
+        return balances
+
+    owner, _ = create_staff_user(
+        account, email=f"{account.slug}@example.net", role=Role.OWNER, password=None, at=AT
+    )
+    client = Client()
+    client.force_login(owner)
+    with monkeypatch.context() as patched:
+        patched.setattr(payout_runs, "load_payable_balances", load_before_a_sale)
+        client.post(reverse("admin:payouts_payoutrun_remake", args=[run.pk]))
+
+    assert account.audit_log.filter(kind="payout_run.remade").exists()
+    lines = account.payout_lines.filter(run=run)
+    assert list(lines.values_list("amount", "commission_count")) == [(20, 1)]
 
 
 def test_several_people_confirm_once(workers, scenario):

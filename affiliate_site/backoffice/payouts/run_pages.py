@@ -100,6 +100,7 @@ class AddPayoutRunPage(FormPage):
     permission = PERMISSION
     form_class = PayoutRunForm
     service = staticmethod(create_draft)
+    is_atomic = False
     explanation = (
         "The draft lists who is paid, and everybody who is left out and why. Nothing is"
         " paid until you confirm it."
@@ -204,6 +205,7 @@ class RemakeRunPage(DraftPage):
     title = "Re-make"
     button = "Re-make draft"
     service = staticmethod(remake_draft)
+    is_atomic = False
     explanation = (
         "Selects again, by the commissions, balances and payout methods of now. What"
         " is withheld stays out."
