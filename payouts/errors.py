@@ -238,6 +238,12 @@ class DefaultCommissionType(InvalidInput):
 
 
 class LevelNotFound(NotFound):
+class NoDefaultCommissionType(InvalidInput):
+    """A program that was imported from a server which did not send a default type."""
+
+    message = "Program {program} has no default commission type: make one the default."
+
+
     """The account has no such level."""
 
     message = "Level not found"

@@ -21,6 +21,7 @@ from payouts.calculation import (
     RateSource,
     RateSourceKind,
 )
+from payouts.errors import NoDefaultCommissionType
 from payouts.models.commission_types import (
     MIN_PARENT_LEVEL,
     CommissionType,
@@ -74,12 +75,15 @@ def list_rates(
     as `default`.
 
     `group_id` is the group of the affiliate: its rate replaces that of the type, and
-    its hold that of the program.
+    its hold that of the program. Raises `NoDefaultCommissionType`.
     """
     types = commission_types_of.all(account=account, program=program, group=group_id or 0)
-    hold, group_hold = Hold(program.hold_days), types[0].group_hold
-    if group_hold is not None:
-        hold = Hold(group_hold, "group")
+    default = next((row for row in types if row.is_default), None)
+    if default is None:
+        raise NoDefaultCommissionType(program=program.title)
+    hold = Hold(program.hold_days)
+    if default.group_hold is not None:
+        hold = Hold(default.group_hold, "group")
     rates = {
         row.pk: CommissionRate(
             identifier=row.identifier,
@@ -94,14 +98,15 @@ def list_rates(
     }
     if group_id is not None:
         for row in group_rates_of.all(account=account, program=program, group=group_id):
-            rate = rates[row.commission_type_id]
+            rate = rates.get(row.commission_type_id)
+            if rate is None:
+                continue  # its type was added after the types were read
             rates[row.commission_type_id] = replace(
                 rate,
                 kind=row.kind,
                 value=row.value,
                 source=RateSource(RateSourceKind.GROUP, rate.identifier, group=row.group.public_id),
             )
-    default = next(row for row in types if row.is_default)
     by_type = {rate.identifier: rate for rate in rates.values()}
     return by_type | {DEFAULT_COMMISSION_TYPE: rates[default.pk]}
 

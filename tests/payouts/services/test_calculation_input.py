@@ -7,7 +7,9 @@ import pytest
 
 from accounts.errors import ErrorList
 from payouts.calculation import ApprovalContext, CommissionRate, RateSource, RateSourceKind
+from payouts.errors import NoDefaultCommissionType
 from payouts.models.commission_types import RateKind
+from payouts.services import calculation_input
 from payouts.services.calculation_input import (
     build_calculation_input,
     ensure_types_known,
@@ -68,6 +70,32 @@ def test_resolves_default_to_the_default_type_only(scenario):
     scenario.account.commission_types.filter(identifier="flat").update(is_default=True)
 
     assert find_rate(scenario, "default") == find_rate(scenario, None) == FLAT
+
+
+def test_a_program_may_be_imported_without_a_default_type(scenario):
+    types = scenario.account.commission_types
+    types.update(is_default=False)
+    with pytest.raises(NoDefaultCommissionType, match="has no default commission type"):
+        list_program_rates(scenario)
+    types.all().delete()
+    with pytest.raises(NoDefaultCommissionType):
+        scenario.create_conversion("10")
+
+
+def test_a_type_that_is_added_meanwhile_does_not_count_yet(scenario, monkeypatch):
+    account = scenario.account
+    group = account.affiliate_groups.create(public_id="ag_1", title="Press")
+    find_types = calculation_input.commission_types_of.all
+
+    def find_before_another(**values):
+        types = list(find_types(**values))
+        added = scenario.create_commission_type("new", 5)
+        account.group_rates.create(commission_type=added, group=group, kind="fixed", value=1)
+        return types
+
+    monkeypatch.setattr(calculation_input.commission_types_of, "all", find_before_another)
+    rates = list_rates(account, scenario.program, group_id=group.pk)
+    assert set(rates) == {"standard", "flat", "default"}
 
 
 def test_reports_every_unknown_commission_type(scenario):
