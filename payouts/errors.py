@@ -93,8 +93,9 @@ class RefundOfFinalCommission(Conflict):
     """An approved commission is final if the account uses payouts."""
 
     message = (
-        "Commission {commission} is approved for good and cannot be taken back. Lower"
-        " the amount of the sale by Correct: final commissions keep their amounts."
+        "Commission {commission} is approved for good and cannot be taken back. To"
+        " lower the amount of the sale only, choose Correct on its page: final"
+        " commissions keep their amounts."
     )
     code = "commission_approved"
 
@@ -237,13 +238,13 @@ class DefaultCommissionType(InvalidInput):
     message = "This is the program's default: make another commission type the default"
 
 
-class LevelNotFound(NotFound):
 class NoDefaultCommissionType(InvalidInput):
     """A program that was imported from a server which did not send a default type."""
 
     message = "Program {program} has no default commission type: make one the default."
 
 
+class LevelNotFound(NotFound):
     """The account has no such level."""
 
     message = "Level not found"

@@ -45,8 +45,8 @@ class LedgerAccount(TenantModel):
     """A ledger account in one currency, of the whole account or of one affiliate.
 
     Its balance is credits minus debits. It is stored for `STORED_BALANCE_TYPES` only:
-    a stored balance of `expense`, `paid` or `external` would be one row that all
-    conversions, payments or top-ups have to lock.
+    a stored balance of another type would be one row that all conversions, payments or
+    top-ups have to lock.
     """
 
     currency = models.CharField(max_length=3)
@@ -106,8 +106,8 @@ TRANSFER_SIDES = {
     TransferType.REOPENED: (LedgerAccountType.PAYABLE, LedgerAccountType.PENDING),
     TransferType.WITHDRAWN: (LedgerAccountType.PENDING, LedgerAccountType.EXPENSE),
     TransferType.FUNDED: (LedgerAccountType.FUNDING, LedgerAccountType.EXTERNAL),
-    TransferType.TAX_WITHHELD: (*(LedgerAccountType.PAYABLE, LedgerAccountType.WITHHOLDING_TAX),),
-    TransferType.TAX_RETURNED: (*(LedgerAccountType.WITHHOLDING_TAX, LedgerAccountType.PAYABLE),),
+    TransferType.TAX_WITHHELD: (LedgerAccountType.PAYABLE, LedgerAccountType.WITHHOLDING_TAX),
+    TransferType.TAX_RETURNED: (LedgerAccountType.WITHHOLDING_TAX, LedgerAccountType.PAYABLE),
 }
 # What takes back each transfer of a payment that is canceled.
 PAYMENT_REVERSALS: dict[str, TransferType] = {

@@ -203,7 +203,7 @@ def test_a_final_commission_says_what_to_do_instead(staff_client, account, scena
 
     [error] = response.context["form"].non_field_errors()
     assert error.startswith("Commission ")
-    assert "Lower the amount of the sale by Correct" in error
+    assert "choose Correct on its page" in error
 
 
 def test_refund_and_remove_each_say_when_to_use_them(staff_client, conversion):
