@@ -12,7 +12,7 @@ from django.db import models
 from django.db.models import Q
 
 from accounts.database_functions import BytesPosition
-from accounts.db_compat import BATCH_SIZE
+from accounts.db_compat import BATCH_SIZE, split_into_batches
 from accounts.models.accounts import Account, TenantModel
 from accounts.models.audit_log import AuditLogEntry
 from accounts.models.webhooks import Delivery
@@ -68,17 +68,22 @@ def erase_deliveries(
     one of the `texts`. Finished deliveries are deleted. Pending ones get a new body:
     the present state of their object, which `find_payload_row` returns.
     """
-    about = Q(event__account=account, event__subject__in=subjects)
+    about = Q(pk=None)
     for text in texts:
         about |= Q(response_body__icontains=text) | Q(error__icontains=text)
     pks = set(account.deliveries.filter(about).values_list("pk", flat=True))
+    for names in split_into_batches(sorted(subjects)):
+        named = account.deliveries.filter(event__account=account, event__subject__in=names)
+        pks.update(named.values_list("pk", flat=True))
     for searched in map(_get_json_value, ids):
         rows = account.deliveries.alias(at=BytesPosition("body", searched))
         pks.update(rows.filter(at__gt=0).values_list("pk", flat=True))
-    found = account.deliveries.filter(pk__in=pks)
-    count, _ = found.filter(due_at=None).delete()
-    for delivery in found.select_related("event", "endpoint").order_by("pk"):
-        count += _render_again(account, delivery, find_payload_row(delivery.event))
+    count = 0
+    for batch in split_into_batches(sorted(pks)):
+        found = account.deliveries.filter(pk__in=batch)
+        count += found.filter(due_at=None).delete()[0]
+        for delivery in found.select_related("event", "endpoint").order_by("pk"):
+            count += _render_again(account, delivery, find_payload_row(delivery.event))
     return count
 
 

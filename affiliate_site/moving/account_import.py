@@ -15,7 +15,7 @@ from django.db import DataError, IntegrityError, connection, transaction
 from django.utils import timezone
 
 from accounts.compiled_writes import insert_rows
-from accounts.db_compat import BATCH_SIZE, without_statement_timeout
+from accounts.db_compat import BATCH_SIZE, split_into_batches, without_statement_timeout
 from accounts.email_addresses import fold_email, list_spellings
 from accounts.errors import Conflict, DuplicateAccount, InvalidSetting, InvalidSlug
 from accounts.ids import SLUG_PATTERN
@@ -332,8 +332,7 @@ def _store(run: AccountFileImport, plan: Plan) -> None:
 def _ensure_free(table: AccountTable, column: str, values: Sequence[str]) -> None:
     """Raise `TakenByAnotherAccount` if an account of this installation has a value."""
     model = apps.get_model(table.label)
-    for start in range(0, len(values), BATCH_SIZE):
-        batch = values[start : start + BATCH_SIZE]
+    for batch in split_into_batches(values):
         found = model._base_manager.filter(**{f"{column}__in": batch}).first()
         if found is not None:
             raise TakenByAnotherAccount(

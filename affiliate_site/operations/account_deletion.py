@@ -8,7 +8,7 @@ each batch is a transaction of its own, and only rows of this account are touche
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
@@ -21,7 +21,12 @@ from django.contrib.sessions.models import Session
 from django.db import IntegrityError, connection, models, transaction
 
 from accounts.append_only import DELETED_WITH_ACCOUNT
-from accounts.db_compat import BATCH_SIZE, use_snapshot, without_statement_timeout
+from accounts.db_compat import (
+    BATCH_SIZE,
+    split_into_batches,
+    use_snapshot,
+    without_statement_timeout,
+)
 from accounts.errors import Conflict
 from accounts.models.accounts import Account, AccountDeletion
 from accounts.services.accounts import list_accounts
@@ -179,14 +184,14 @@ def _delete_rows(account: Account, on_rows: OnRows) -> Counter[str]:
         for key in _list_references_to_itself(model):
             _detach(rows, key)
         while keys := list(rows.values_list("pk", flat=True)[:READ_SIZE]):
-            for start in range(0, len(keys), BATCH_SIZE):
-                number = _delete_batch(model, keys[start : start + BATCH_SIZE])
+            for batch in split_into_batches(keys):
+                number = _delete_batch(model, batch)
                 counts[model._meta.label] += number
                 on_rows(number)
     return counts
 
 
-def _delete_batch(model: type[models.Model], keys: list[Any]) -> int:
+def _delete_batch(model: type[models.Model], keys: Sequence[Any]) -> int:
     """Delete rows by one statement: Django would first look for all that refer to them.
 
     The last rows of a table are deleted first, because they refer to earlier ones.

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from django.db import transaction
 from django.db.models import Count
 
-from accounts.db_compat import BATCH_SIZE
+from accounts.db_compat import split_into_batches
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event, record_changes
 from payouts.calculation import ApprovalContext, RateSource, RateSourceKind, calculate_exact_amount
@@ -219,8 +219,8 @@ def _get_goal(bonus: Bonus) -> tuple[str, Decimal, str]:
 
 def _delete_late_changes(account: Account, pks: Sequence[int]) -> None:
     """Delete the late changes with these ids, which were read before the periods."""
-    for first in range(0, len(pks), BATCH_SIZE):
-        account.late_changes.filter(pk__in=pks[first : first + BATCH_SIZE]).delete()
+    for batch in split_into_batches(pks):
+        account.late_changes.filter(pk__in=batch).delete()
 
 
 def preview_bonus(bonus: Bonus, *, at: datetime) -> tuple[PeriodRange, list[EarnedBonus]]:

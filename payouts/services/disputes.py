@@ -83,9 +83,11 @@ def suspend_unpaid_commissions(
         for row in own:
             row.conversion = conversion
         suspend_commissions(conversion, own, ledger=ledger, at=at)
-    pks = {row.conversion_id for row in commissions} - {row.pk for row in disputed}
-    if _filter_disputed(ledger.account, pks).exists():
-        raise ConcurrentUpdate
+    sales = {row.conversion_id for row in commissions if row.conversion_id}
+    others = sorted(sales - {row.pk for row in disputed})
+    for batch in split_into_batches(others):
+        if _filter_disputed(ledger.account, batch).exists():
+            raise ConcurrentUpdate
 
 
 def choose_disputed_status(conversion: Conversion | None, status: str, *, is_settled: bool) -> str:

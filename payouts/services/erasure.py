@@ -312,8 +312,8 @@ class _PersonTexts:
         self.account = account
         conversions = account.conversions.filter(customer__in=people.customers)
         sales = dict(conversions.values_list("pk", "external_id"))
-        former_ids = account.former_external_ids.filter(conversion__in=sales)
-        commissions = account.commissions.filter(conversion__in=sales)
+        former_ids = account.former_external_ids.filter(conversion__in=conversions)
+        commissions = account.commissions.filter(conversion__in=conversions)
         slugs = [affiliate.slug for affiliate in people.affiliates]
         customer_ids = [customer.customer_id for customer in people.customers]
         named: list[Affiliate | Prospect] = [*people.affiliates, *people.prospects]

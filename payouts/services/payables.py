@@ -1,6 +1,6 @@
 """Payables: what affiliates are owed, what of it is due, on hold or paid."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Case, Max, QuerySet, When
 from django.db.models.functions import TruncDate
 
-from accounts.db_compat import BATCH_SIZE
+from accounts.db_compat import BATCH_SIZE, split_into_batches
 from accounts.models.accounts import Account
 from payouts.models.commissions import (
     BalanceKey,
@@ -53,8 +53,7 @@ def get_amounts_due(
     """Return the amounts of the balances of these affiliates."""
     pks = sorted(set(affiliate_ids))
     amounts: dict[BalanceKey, AmountsDue] = {}
-    for start in range(0, len(pks), BATCH_SIZE):
-        batch = pks[start : start + BATCH_SIZE]
+    for batch in split_into_batches(pks):
         amounts |= _get_amounts_of_batch(account, batch, at)
     return amounts
 
@@ -105,7 +104,7 @@ def is_on_hold(commission: Commission, *, at: datetime) -> bool:
 
 
 def _get_amounts_of_batch(
-    account: Account, affiliate_ids: list[int], at: datetime
+    account: Account, affiliate_ids: Sequence[int], at: datetime
 ) -> dict[BalanceKey, AmountsDue]:
     held = {
         (affiliate_id, currency): AmountsDue(on_hold=total, held_until=until)
@@ -120,7 +119,7 @@ def _get_amounts_of_batch(
 
 
 def _add_balances(
-    account: Account, affiliate_ids: list[int], held: dict[BalanceKey, AmountsDue]
+    account: Account, affiliate_ids: Sequence[int], held: dict[BalanceKey, AmountsDue]
 ) -> dict[BalanceKey, AmountsDue]:
     """Complete what is on hold by the balances; return the amounts of all balances."""
     kinds = (LedgerAccountType.PAYABLE, LedgerAccountType.PENDING)

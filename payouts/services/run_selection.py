@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
-from accounts.db_compat import BATCH_SIZE
+from accounts.db_compat import BATCH_SIZE, split_into_batches
 from accounts.encryption import calculate_blind_index
 from accounts.models.accounts import Account
 from payouts.models.commissions import BalanceKey
@@ -207,10 +207,12 @@ def add_receivers(account: Account, lines: Sequence[PayoutLine]) -> None:
 
     Empty without a primary payout method.
     """
-    methods = account.payout_methods.filter(
-        affiliate__in={line.affiliate_id for line in lines}, is_primary=True
-    )
-    by_affiliate = {method.affiliate_id: method for method in methods}
+    methods = account.payout_methods.filter(is_primary=True)
+    by_affiliate = {
+        method.affiliate_id: method
+        for batch in split_into_batches(sorted({line.affiliate_id for line in lines}))
+        for method in methods.filter(affiliate__in=batch)
+    }
     for line in lines:
         method = by_affiliate.get(line.affiliate_id)
         line.receiver = build_receiver(line.affiliate, method) if method else {}

@@ -12,7 +12,7 @@ time zones. So a stored day without a mark is exact in its own time zone, and a 
 of the account's zone needs no lock and writes nothing here.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 
 from django.db import transaction
@@ -21,7 +21,7 @@ from django.db.models.functions import TruncDate
 
 from accounts import replica
 from accounts.days import is_closed
-from accounts.db_compat import BATCH_SIZE
+from accounts.db_compat import BATCH_SIZE, split_into_batches
 from accounts.models.accounts import Account, TenantQuerySet
 from accounts.models.row_counts import StaleDay
 from payouts.services.day_counts import CountedDay, count_days
@@ -95,7 +95,7 @@ def _store_batch(account: Account, days: Sequence[date]) -> list[CountedDay]:
         locked = _lock_stale_days(account, marks)
         current = {mark.day for mark in own_marks if mark.pk in locked}
         storable = [row for row in counted if row.day in current and row.is_storable]
-        for batch in _split(sorted(pk for pk in locked if marks[pk] in current)):
+        for batch in split_into_batches(sorted(pk for pk in locked if marks[pk] in current)):
             account.stale_days.filter(pk__in=batch).delete()
         account.daily_stats.filter(day__in=current).delete()
         account.daily_landing_page_clicks.filter(day__in=current).delete()
@@ -129,12 +129,6 @@ def _lock_stale_days(account: Account, marks: Iterable[int]) -> set[int]:
     rows = account.stale_days.select_for_update(no_key=True).order_by("pk")
     return {
         pk
-        for batch in _split(sorted(marks))
+        for batch in split_into_batches(sorted(marks))
         for pk in rows.filter(pk__in=batch).values_list("pk", flat=True)
     }
-
-
-def _split(marks: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Split a list into parts of at most `BATCH_SIZE`."""
-    for start in range(0, len(marks), BATCH_SIZE):
-        yield marks[start : start + BATCH_SIZE]

@@ -17,6 +17,7 @@ from django.db.models import F, Q, Value
 from django.db.models.functions import Left, StrIndex
 from django.utils.translation import gettext_lazy as _
 
+from accounts.db_compat import split_into_batches
 from accounts.email_addresses import fold_email
 from accounts.models.accounts import Account
 from accounts.services.erasure import rewrite_columns, update_other_values
@@ -263,7 +264,10 @@ def delete_attempts(account: Account, *, texts: Collection[str], order_ids: Coll
         if attempt.external_id in order_ids
         or any(text in attempt.external_id.casefold() for text in texts)
     ]
-    return account.conversion_attempts.filter(pk__in=pks).delete()[0]
+    return sum(
+        account.conversion_attempts.filter(pk__in=batch).delete()[0]
+        for batch in split_into_batches(pks)
+    )
 
 
 def erase_failed_page_calls(

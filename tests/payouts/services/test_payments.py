@@ -24,6 +24,7 @@ pytestmark = pytest.mark.usefixtures("shared_scenario")
 
 PAID = CONVERSION_CREATED_AT + timedelta(days=7)
 LATER = CONVERSION_CREATED_AT + timedelta(days=8)
+MAX_VALUES = 40  # of a statement
 
 
 @pytest.fixture
@@ -273,6 +274,25 @@ def test_frees_only_commissions_of_the_canceled_payment(scenario, account):
     assert (first.reload().canceled_at, second.reload().canceled_at) == (LATER, None)
     (third,) = make_payments(account, "10")
     assert list_covering_payments(commissions, first, second, third) == [2, 1, 1]
+
+
+def test_cancels_a_payment_of_more_sales_than_a_statement_has_values(
+    scenario, account, monkeypatch
+):
+    commissions = make_approved_commissions(scenario, *["1"] * (MAX_VALUES + 5))
+    (payment,) = make_payments(account, MAX_VALUES + 5)
+    monkeypatch.setattr("accounts.db_compat.MAX_VALUES", MAX_VALUES)
+    monkeypatch.setattr("accounts.db_compat.BATCH_SIZE", 10)
+    monkeypatch.setattr("accounts.db_compat.LARGE_BATCH_SIZE", 10)
+
+    def check(execute, sql, params, many, context):
+        assert len(params or ()) <= MAX_VALUES, sql
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(check):
+        cancel(account, payment)
+
+    assert {row.reload().payment_id for row in commissions} == {None}
 
 
 def test_allocates_nothing_when_a_payment_is_canceled(scenario, account):
