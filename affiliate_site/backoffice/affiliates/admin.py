@@ -20,10 +20,10 @@ from affiliate_site.backoffice.affiliates.affiliate_columns import (
     rename,
 )
 from affiliate_site.backoffice.affiliates.affiliate_detail import (
-    APPROVAL_STATUSES,
     build_affiliate_context,
     get_approval_status,
     get_full_name,
+    name_approval,
 )
 from affiliate_site.backoffice.affiliates.affiliate_pages import AFFILIATE_PAGES
 from affiliate_site.backoffice.affiliates.enrollment_pages import (
@@ -251,7 +251,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
             get_approval_status,
             name="status",
             order="approved",
-            export=(APPROVAL_STATUSES.get, "approved"),
+            export=(name_approval, "approved", "affiliate__deleted_at"),
         ),
         "applied_at",
     )

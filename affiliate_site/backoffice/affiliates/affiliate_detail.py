@@ -148,11 +148,13 @@ def get_full_name(person) -> str:
     return f"{person.firstname} {person.lastname}".strip()
 
 
-def get_approval_status(enrollment) -> str:
+def name_approval(approved, removed_at) -> str:
     """The status of an affiliate in a program; a removed affiliate earns nowhere."""
-    if enrollment.affiliate.deleted_at:
-        return "removed"
-    return APPROVAL_STATUSES[enrollment.approved]
+    return "removed" if removed_at else APPROVAL_STATUSES[approved]
+
+
+def get_approval_status(enrollment) -> str:
+    return name_approval(enrollment.approved, enrollment.affiliate.deleted_at)
 
 
 def list_pay_links(request, affiliate, balances) -> list[tuple[str, str]]:

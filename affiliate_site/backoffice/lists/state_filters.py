@@ -129,7 +129,14 @@ class ApprovalFilter(StateFilter):
         "pending": "Pending",
         "approved": "Approved",
         "disapproved": "Disapproved",
+        "removed": "Removed",
     }
+
+    def filter_rows(self, queryset):
+        """As the column of the status: removed affiliates have no other one."""
+        if self.value() == "removed":
+            return queryset.exclude(affiliate__deleted_at=None)
+        return super().filter_rows(queryset.not_deleted())
 
     def get_column_value(self):
         return {"approved": True, "disapproved": False}.get(str(self.value()))

@@ -5,6 +5,7 @@ import re
 import pytest
 from django.urls import reverse
 
+from affiliate_site.backoffice.affiliates.affiliate_detail import name_approval
 from affiliate_site.backoffice.formatters import STATUS_COLORS
 from payouts.services.conversion_updates import delete_conversion
 from tests.affiliate_site.backoffice.money_forms import page_url
@@ -97,6 +98,23 @@ def test_a_removed_affiliate_is_approved_nowhere(staff_client, account, scenario
         reverse("admin:tracking_affiliate_changelist"),
     ):
         assert list_labels(client.get(url)) == {"removed"}, url
+
+
+@pytest.mark.parametrize("approved", [None, True, False])
+def test_a_removed_affiliate_has_no_other_status(staff_client, account, scenario, approved):
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga", approved=approved)
+    mina = scenario.mina
+    mina.enrollment.update_row(approved=approved)
+    delete_affiliate(account, affiliate_id=mina.slug, at=NOW)
+    client, status = staff_client(), name_approval(approved, None)
+
+    for name, slug in ((status, odette.slug), ("removed", mina.slug)):
+        query = {"approved": name}
+        rows = client.get(reverse("admin:tracking_enrollment_changelist"), query).context["cl"]
+        assert [row.affiliate.slug for row in rows.result_list] == [slug]
+        response = client.get(reverse("admin:tracking_enrollment_export"), query)
+        line = response.getvalue().decode().splitlines()[1]
+        assert line.startswith(f'"{slug}","{scenario.program.slug}","{name}",')
 
 
 def test_the_palette(staff_client, account, scenario, parent):
