@@ -23,6 +23,7 @@ from affiliate_site.moving.tables.references import (
     remember_found,
 )
 from affiliate_site.moving.tables.rows import Row, find_duplicates, list_valid_rows
+from affiliate_site.moving.tables.words import LEAVE_OUT
 from payouts.payout_details import find_problems
 from payouts.services.imported_people import MAX_CODE_LENGTH
 from payouts.services.opening_balances import sum_opening_balances
@@ -62,7 +63,13 @@ def resolve_references(
                 row.set(column.path, text)
                 row.values[f"new_{column.type}"] = text
             else:
-                row.add_problem(column.name, f"unknown_{column.type}", text)
+                row.add_problem(column.name, get_unknown_code(column.type, answers), text)
+
+
+def get_unknown_code(type_name: str, answers: Mapping[str, str]) -> str:
+    """Return the code of a reference to nobody: it may be the answer to leave it out."""
+    is_left_out = type_name == "affiliate" and answers.get("affiliates") == LEAVE_OUT
+    return "left_out" if is_left_out else f"unknown_{type_name}"
 
 
 def check_affiliates(imports: ImportMap, rows: list[Row], answers: Mapping[str, str]) -> None:
