@@ -25,7 +25,12 @@ from affiliate_site.portal_sessions import COOKIE
 from affiliate_site.qr_codes import render_inline_svg
 from tracking.errors import CodeRequired, LinkExpired, WrongCode, WrongPassword
 from tracking.models.portal import LinkPurpose
-from tracking.services.portal_access import add_second_factor, enter_code
+from tracking.services.portal_access import (
+    add_second_factor,
+    create_proof,
+    enter_code,
+    is_proof,
+)
 from tracking.services.portal_links import get_link
 from tracking.services.second_factor import (
     get_second_factor,
@@ -85,6 +90,8 @@ def second_factor(request):
     data = None if is_start else request.POST or None
     form, status = (CodeForm if is_on else SetUpForm)(data), 200
     context = {"title": _("Second factor"), "form": form, "is_on": is_on}
+    if isinstance(form, SetUpForm) and is_proof(affiliate, request.POST.get("proof", "")):
+        form.replace_password(request.POST["proof"])
     if request.method == "POST" and form.is_valid():
         if limit := find_limit(request, affiliate, form.cleaned_data["code"]):
             form.add_error(None, limit)
@@ -94,6 +101,8 @@ def second_factor(request):
                 return switch(request, context, **form.cleaned_data)
             except (WrongCode, WrongPassword) as error:
                 form.add_error(error.path, translate_error(error))
+                if isinstance(form, SetUpForm) and isinstance(error, WrongCode) and not form.proof:
+                    form.replace_password(create_proof(affiliate))  # the password was right
     # Only the page that starts shows the secret, and asks for it again.
     is_own = is_start or (app and app.secret == request.POST.get("secret"))
     if app and is_own and not is_on and not request.viewed_by:
@@ -104,7 +113,7 @@ def second_factor(request):
     return show(request, "second_factor", context, status=status)
 
 
-def switch(request, context, *, code: str, old_password: str = ""):
+def switch(request, context, *, code: str, old_password: str = "", proof: str = ""):
     """Switch it off, or on and show the recovery codes.
 
     Raises `WrongCode` and `WrongPassword`.
@@ -117,7 +126,7 @@ def switch(request, context, *, code: str, old_password: str = ""):
     token = request.COOKIES[COOKIE]
     secret = request.POST.get("secret", "")
     codes = add_second_factor(
-        affiliate, password=old_password, secret=secret, code=code, token=token, at=at
+        affiliate, password=proof or old_password, secret=secret, code=code, token=token, at=at
     )
     forget_right_code(affiliate, code)
     return show(request, "recovery_codes", context | {"codes": codes})

@@ -148,3 +148,21 @@ def test_a_wrong_code_does_not_switch_it_on(mina, portal, scenario):
     page = mina.post(url, form).content.decode()
     assert "This code is wrong or was used already." in page
     assert not has_second_factor(scenario.mina.affiliate)
+
+
+def test_a_wrong_code_does_not_ask_for_the_password_again(mina, portal, scenario):
+    url, affiliate = f"{portal}second-factor/", scenario.mina.affiliate
+    mina.post(url, {"start": "1"})
+    secret = get_second_factor(affiliate).secret
+    form = {"code": "000000", "secret": secret}
+    for fields in ({"old_password": "wrong"}, {"proof": "made up"}):
+        page = mina.post(url, form | fields).content.decode()
+        assert "old_password" in page
+        assert 'name="proof"' not in page
+    page = mina.post(url, form | {"old_password": PASSWORD}).content.decode()
+    assert "old_password" not in page
+    (proof,) = re.findall(r'name="proof" value="([^"]*)"', page)
+    page = mina.post(url, form | {"proof": proof}).content.decode()
+    assert f'name="proof" value="{proof}"' in page
+    mina.post(url, form | {"proof": proof, "code": pyotp.TOTP(secret).now()})
+    assert has_second_factor(affiliate)
