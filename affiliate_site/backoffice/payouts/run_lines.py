@@ -169,4 +169,5 @@ def describe_rests(run) -> str:
     if not (by_currency := dict(rows.annotate(ExactSum("amount")))):
         return ""
     totals = format_totals(by_currency)
-    return f"On hold, and so not paid by this run: {totals} of these affiliates."
+    held = "Still on hold" if run.confirmed_at else "On hold"
+    return f"{held}, and so not paid by this run: {totals} of these affiliates."
