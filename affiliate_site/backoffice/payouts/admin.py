@@ -192,8 +192,8 @@ PARTS = (
         "Primary payout method today", lambda row, it: it.payout_text, name="payout_method"
     ),
 )
-ON_HOLD = Column(
-    "On hold because", lambda row: row.on_hold_reason, name="on_hold", export="on_hold_reason"
+TO_CHECK = Column(
+    "To check because", lambda row: row.on_hold_reason, name="to_check", export="on_hold_reason"
 )
 
 
@@ -392,7 +392,7 @@ class PayoutMethodAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOffic
     empty_state = (
         "No payout methods yet. Choose “Add payout method” to record how an affiliate is paid."
     )
-    columns = (AFFILIATE, "kind", "is_primary", ON_HOLD)
+    columns = (AFFILIATE, "kind", "is_primary", TO_CHECK)
     list_filter = ("kind", ReturnedFilter, AffiliateFilter)
     search_fields = ("affiliate__slug__exact",)
     search_help_text = AFFILIATE_SEARCH_HELP
@@ -411,7 +411,7 @@ class PayoutMethodAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOffic
                 "Details changed on",
                 method.details_changed_at and format_datetime(method.details_changed_at),
             ),
-            ("On hold", method.on_hold_reason),
+            ("To check because", method.on_hold_reason),
         ]
         return Details(
             headline=method.get_kind_display(),
