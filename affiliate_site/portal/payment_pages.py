@@ -39,7 +39,8 @@ from affiliate_site.portal.tables import MAX_ID, PAGE_SIZE, download_all, take_p
 from affiliate_site.portal.throttling import TOO_MANY_PDF_FILES, is_pdf_throttled
 from payouts.errors import InvalidPeriod, Unprintable
 from payouts.models.documents import DocumentKind
-from payouts.services.payout_runs import list_unanswered_payments
+from payouts.models.runs import PayoutLineState
+from payouts.services.payout_runs import find_payments_in
 from payouts.services.self_service import list_own_methods
 from payouts.services.statements import get_statement, hide_undone_payments
 from tracking.services.portal_settings import get_contact
@@ -52,9 +53,10 @@ FILE_COLUMNS = (  # of payments with their states
     Column(gettext_lazy("Amount"), lambda it: it[0].amount),
     Column(gettext_lazy("Currency"), lambda it: it[0].currency),
 )
-CANCELED, ON_ITS_WAY, PAID = "canceled", "on_its_way", "paid"
+CANCELED, RETURNED, ON_ITS_WAY, PAID = "canceled", "returned", "on_its_way", "paid"
 STATES = {
     CANCELED: gettext_lazy("Canceled, owed again"),
+    RETURNED: gettext_lazy("Came back, owed again"),
     ON_ITS_WAY: gettext_lazy("On its way"),
     PAID: gettext_lazy("Paid"),
 }
@@ -93,7 +95,7 @@ def payments(request):
 def list_payments(account, rows) -> list[dict[str, Any]]:
     """The payments as texts, with their documents."""
     pks = [row.pk for row in rows]
-    open_payments = list_unanswered_payments(account.payout_lines.all(), pks)
+    answers = find_answers(account, pks)
     documents: dict[int, list[tuple[str, str]]] = {}
     if find_weasyprint():
         for document in account.documents.filter(payment__in=pks).order_by("id"):
@@ -107,7 +109,7 @@ def list_payments(account, rows) -> list[dict[str, Any]]:
             "amount": format_money(row.amount, row.currency),
             "tax": row.tax_withheld and format_money(row.tax_withheld, row.currency),
             "net": format_money(row.net_amount, row.currency),
-            "state": (state := get_state(row, open_payments)),
+            "state": (state := get_state(row, answers)),
             "state_label": STATES[state],
             "statement_url": build_statement_url(account, row, day),
             "documents": documents.get(row.pk, ()),
@@ -116,18 +118,24 @@ def list_payments(account, rows) -> list[dict[str, Any]]:
     ]
 
 
-def get_state(payment, open_payments) -> str:
+def find_answers(account, pks) -> dict[int, str]:
+    """Which payments the bank has returned or not answered yet."""
+    states = (PayoutLineState.UNKNOWN, PayoutLineState.RETURNED)
+    return find_payments_in(account.payout_lines.all(), pks, *states)
+
+
+def get_state(payment, answers) -> str:
     """A key of `STATES`."""
+    answer = answers.get(payment.pk)
     if payment.canceled_at is not None:
-        return CANCELED
-    return ON_ITS_WAY if payment.pk in open_payments else PAID
+        return RETURNED if answer == PayoutLineState.RETURNED else CANCELED
+    return ON_ITS_WAY if answer == PayoutLineState.UNKNOWN else PAID
 
 
 def load_states(account, rows):
     """Payments with their states."""
-    pks = [row.pk for row in rows]
-    open_payments = list_unanswered_payments(account.payout_lines.all(), pks)
-    return [(row, str(STATES[get_state(row, open_payments)])) for row in rows]
+    answers = find_answers(account, [row.pk for row in rows])
+    return [(row, str(STATES[get_state(row, answers)])) for row in rows]
 
 
 def build_statement_url(account, payment, day: date) -> str:

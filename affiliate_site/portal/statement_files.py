@@ -24,7 +24,7 @@ MOVEMENTS = {
     MovementKind.REOPENED: _("Commission pending again"),
     MovementKind.REMOVED: _("Sale removed"),
     MovementKind.PAYMENT: _("Payment"),
-    MovementKind.PAYMENT_CANCELED: _("Payment canceled"),
+    MovementKind.PAYMENT_CANCELED: _("Payment canceled or returned"),
     MovementKind.TAX_WITHHELD: _("Withholding tax"),
     MovementKind.TAX_RETURNED: _("Withholding tax taken back"),
     MovementKind.OPENING_BALANCE: _("Opening balance"),

@@ -57,7 +57,7 @@ UNPAID = gettext_lazy("Payments wait until then.")
 
 class TaxDataForm(ConfirmedForm):
     kind = forms.TypedChoiceField(
-        label=gettext_lazy("You sell as"),
+        label=gettext_lazy("For taxes, you are"),
         choices=[
             (SupplierKind.BUSINESS, gettext_lazy("a business or self-employed")),
             (

@@ -32,7 +32,7 @@ class OwedMovement(TextChoices):
     APPROVED = "approved", "Approved"
     REOPENED = "reopened", "Pending again"
     PAID = "paid", "Paid"
-    PAYMENT_CANCELED = "payment_canceled", "Payments canceled"
+    PAYMENT_CANCELED = "payment_canceled", "Payments canceled or returned"
     TAX_WITHHELD = "tax_withheld", "Withholding tax"
     TAX_RETURNED = "tax_returned", "Withholding tax taken back"
     OPENING_BALANCE = "opening_balance", "Opening balances"

@@ -77,23 +77,28 @@ def test_creatives_with_the_own_link(mina, portal, scenario, monkeypatch):
 def test_payments_in_all_states(mina, account, portal, scenario, monkeypatch):
     monkeypatch.setattr(tables, "FILE_PART", 1)
     create_run(account, Paid("3"))
+    create_run(account, Paid("4"))
     for amount in ("20", "40"):
         earn(scenario, amount)
     stranger = scenario.create_enrolled_affiliate("Odette", "Lind")
     create_run(account, Paid("9", slug=stranger.slug))
     account.payout_lines.update(state="settled")
     create_run(account, Paid("5"))
-    canceled = account.payments.get(amount=3)
-    cancel_payment(account, payment_id=canceled.public_id, at=timezone.now())
+    canceled, returned = account.payments.get(amount=3), account.payments.get(amount=4)
+    for payment in (canceled, returned):
+        cancel_payment(account, payment_id=payment.public_id, at=timezone.now())
+    account.payout_lines.filter(payment=returned).update(state="returned")
     rows = read_rows(mina, f"{portal}payments/?file=payments&before=1")
     assert rows[0] == ["Day", "Payment", "State", "Amount", "Currency"]
     assert [row[2:] for row in rows[1:]] == [
         ["On its way", "5", "EUR"],
+        ["Came back, owed again", "4", "EUR"],
         ["Canceled, owed again", "3", "EUR"],
     ]
     page = get_page(mina, f"{portal}payments/")
     assert 'href="?file=payments" download' in page
     assert '<span class="state canceled">Canceled, owed again</span>' in page
+    assert '<span class="state returned">Came back, owed again</span>' in page
 
 
 @pytest.mark.parametrize("with_sales", [False, True])
