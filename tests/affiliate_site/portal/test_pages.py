@@ -306,7 +306,7 @@ def test_says_which_goal_a_bonus_is_for(mina, account, portal, scenario, period,
     text = f"Bonus: 50.00 EUR for at least 10 sales in a month.{end}"
     text = text.replace("in a month", "in all") if period == "all_time" else text
     for url in ("", "sales/"):
-        assert f"<small>{text}</small>" in get_page(mina, f"{portal}{url}")
+        assert f"<td>{text}</td>" in get_page(mina, f"{portal}{url}")
 
 
 def test_shows_no_links_of_archived_programs(mina, portal, scenario):
