@@ -32,7 +32,7 @@ class Column:
 
     Pages show `show(row)`, in lists without it the field or method of the page that
     `name` names as in `list_display`; such a method is one that the page of a row shows,
-    too. `order` is what the rows can be sorted by, `label` has the colors of labels.
+    too. `order` is what the rows can be sorted by.
 
     Files have what the page shows, or `export`: an `AmountSource`, a `SumsSource`, or a
     function of the row; of lists also a look-up, or a tuple of a function and the
@@ -49,7 +49,6 @@ class Column:
     load: Load | None = None
     select: tuple[str, ...] = ()  # relations of the row that its functions read
     order: str | None = None
-    label: Mapping[str, str] | None = None
     export: str | AmountSource | SumsSource | tuple[Any, ...] | OfRow | None = None
     is_listed: bool = True
     is_exported: bool = True

@@ -1,8 +1,9 @@
 """How values are shown on the screens of the back office."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any, Self
 
 from django.apps import apps
 from django.utils import timezone
@@ -16,63 +17,31 @@ from tracking.money import ZERO
 __all__ = ["EMPTY_VALUE", "Money", "format_money", "format_person"]  # for the pages, with all below
 
 AMOUNT_SPACE_PATTERN = re.compile(r"(?<=\d)(?<!:\d\d) (?=[A-Z]{3}\b)")
-# Colours of the status labels, by the name of the status.
-STATUS_COLORS = {
-    "pending": "warning",
-    "approved": "success",
-    "paid": "info",
-    "settled": "success",
-    "disapproved": "danger",
-    "removed": "danger",
-    "refunded": "danger",
-    "partly refunded": "warning",
-    "canceled": "danger",
-    "contested": "danger",
-    "disputed": "danger",
-    "overpaid": "danger",
-    "failing": "danger",
-    "failed": "danger",
-    "delivered": "success",
-    "active": "success",
-    "archived": "",
-    "disabled": "",
-    "lead": "",
-    "trial": "info",
-    "paying": "success",
-    "open": "info",
-    "answered": "success",
-    "closed": "",
-    "accepted": "success",
-    "confirmed": "success",
-    "rejected": "danger",
-    "expired": "warning",
-    "waiting": "warning",
-    "exported": "info",
-    "partly failed": "danger",
-    "no answer yet": "warning",
-    "refused or returned": "danger",
-    "live": "success",
-    "listen only": "info",
-    "off": "",
-    "received": "info",
-    "done": "success",
-    "no referral": "",
-    "waits for its sale": "warning",
-    "ignored": "",
-}
 
 
-def format_labels(labels: Iterable[tuple[str, str]]) -> SafeString:
-    """Coloured labels: pairs of a colour, as in `STATUS_COLORS`, and a text."""
-    return format_html_join(" ", '<span class="status-label {}">{}</span>', labels) or EMPTY_VALUE
+class Label(str):
+    """A status, or other words that pages show in a color."""
+
+    __slots__ = ("color",)
+    color: str
+
+    def __new__(cls, text: str, color: str = "") -> Self:
+        label = super().__new__(cls, text)
+        label.color = color
+        return label
 
 
-def format_status(status: str) -> SafeString:
-    """The coloured label of a status."""
-    return format_labels([(STATUS_COLORS.get(status, ""), capfirst(status))])
+def build_labels(colors: Mapping[Any, str]) -> dict[str, Label]:
+    """The labels of choices, by their values, in these colors."""
+    return {it: Label(it.label.lower(), color) for it, color in colors.items()}
 
 
-REMOVED_LABEL = format_status("removed")
+def format_labels(labels: Iterable[Label]) -> SafeString:
+    pairs = ((it.color, capfirst(it)) for it in labels)
+    return format_html_join(" ", '<span class="status-label {}">{}</span>', pairs) or EMPTY_VALUE
+
+
+REMOVED = Label("removed", "danger")
 
 
 def format_totals(totals_by_currency) -> Money:
@@ -223,12 +192,9 @@ FIELD_LABELS = {
 
 
 def set_field_labels() -> None:
-    """Set the labels of all fields, in sentence case, and names of models."""
+    """Set the labels of all fields, in sentence case."""
     for app in ("accounts", "tracking", "payouts"):
         for model in apps.get_app_config(app).get_models():
             for field in model._meta.fields:
                 label = FIELD_LABELS.get(field.name, field.verbose_name)
                 field.verbose_name = capfirst(label)
-    apps.get_model("payouts", "Bonus")._meta.verbose_name_plural = "bonuses"
-    connection = apps.get_model("tracking", "Connection")._meta
-    connection.verbose_name, connection.verbose_name_plural = "shop", "shops"

@@ -20,10 +20,7 @@ from affiliate_site.backoffice.audit_sentences import (
     render_action,
 )
 from affiliate_site.backoffice.form_pages import FormPage, TitledObject
-from affiliate_site.backoffice.formatters import (
-    STATUS_COLORS,
-    format_datetime,
-)
+from affiliate_site.backoffice.formatters import Label, format_datetime
 from affiliate_site.backoffice.theme import get_object_url
 from affiliate_site.columns import Column, Table
 from payouts.models.commissions import Commission
@@ -47,7 +44,7 @@ class Details:
     """The content of a page about one object."""
 
     headline: str
-    labels: Sequence[tuple[str, str]] = ()  # texts and colors
+    labels: Sequence[Label] = ()
     is_removed: bool = False
     alerts: Sequence[str] = ()  # what staff must not overlook
     sections: Sequence[Section] = field(default_factory=list)
@@ -163,11 +160,6 @@ def link_to_sale(commission) -> str:
     bonus."""
     conversion = commission.conversion
     return link_to(conversion, conversion.external_id) if conversion else ""
-
-
-def label_status(status: str) -> tuple[str, str]:
-    """A coloured label."""
-    return status, STATUS_COLORS.get(status, "")
 
 
 def find_neighbors(row, rows, moment: str = "created_at") -> tuple:

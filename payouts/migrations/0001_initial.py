@@ -80,6 +80,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name_plural": "bonuses",
                 "default_related_name": "bonuses",
                 "indexes": [models.Index(fields=["account", "program"], name="bonuses_by_program")],
                 "constraints": [

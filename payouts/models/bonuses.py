@@ -64,6 +64,7 @@ class Bonus(TenantModel):
 
     class Meta:
         default_related_name = "bonuses"
+        verbose_name_plural = "bonuses"
         constraints = [
             models.UniqueConstraint(fields=["account", "public_id"], name="unique_bonus_public_id"),
             models.CheckConstraint(

@@ -1560,6 +1560,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name": "shop",
                 "default_related_name": "connections",
                 "indexes": [models.Index(fields=["account", "id"], name="connections_of_account")],
                 "constraints": [

@@ -68,6 +68,7 @@ class Connection(TenantModel):
 
     class Meta:
         default_related_name = "connections"
+        verbose_name = "shop"
         constraints = [
             models.UniqueConstraint(fields=["public_id"], name="one_connection_per_public_id")
         ]

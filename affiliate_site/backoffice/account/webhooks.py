@@ -18,7 +18,7 @@ from affiliate_site.backoffice.account.webhook_pages import (
 )
 from affiliate_site.backoffice.actions import AdminAction, run_admin_action
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, action, display
-from affiliate_site.backoffice.formatters import EMPTY_VALUE
+from affiliate_site.backoffice.formatters import EMPTY_VALUE, Label
 from affiliate_site.backoffice.lists.columns import build_status_column
 from affiliate_site.backoffice.lists.filters import FormFilter
 from affiliate_site.backoffice.navigation import MenuEntry
@@ -93,18 +93,18 @@ def mask_url_name(request, names) -> list:
     return ["masked_url" if name == "url" else name for name in names]
 
 
-def get_webhook_status(webhook) -> str:
+def get_webhook_status(webhook) -> Label:
     """Whether it works."""
     if webhook.disabled_at:
-        return "disabled"
-    return "failing" if webhook.failing_since else "active"
+        return Label("disabled")
+    return Label("failing", "danger") if webhook.failing_since else Label("active", "success")
 
 
-def get_delivery_status(delivery) -> str:
+def get_delivery_status(delivery) -> Label:
     """Whether the receiver accepted it."""
     if delivery.delivered_at:
-        return "delivered"
-    return "pending" if delivery.due_at else "failed"
+        return Label("delivered", "success")
+    return Label("pending", "warning") if delivery.due_at else Label("failed", "danger")
 
 
 @admin.register(WebhookEndpoint)

@@ -84,7 +84,6 @@ from affiliate_site.backoffice.object_pages import (
     ObjectPageMixin,
     Section,
     find_neighbors,
-    label_status,
     link_to,
 )
 from affiliate_site.backoffice.payouts.document_pages import SetTaxDataPage
@@ -311,7 +310,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
         ]
         return Details(
             headline=f"{get_full_name(affiliate)} in {program.title}",
-            labels=[label_status(get_approval_status(enrollment))],
+            labels=[get_approval_status(enrollment)],
             is_removed=affiliate.deleted_at is not None,
             sections=[
                 Section("Program affiliate", facts=facts),

@@ -14,8 +14,8 @@ from affiliate_site.backoffice.affiliates.affiliate_detail import (
 )
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
-    REMOVED_LABEL,
-    STATUS_COLORS,
+    REMOVED,
+    Label,
     format_datetime,
     format_labels,
     format_totals,
@@ -79,12 +79,9 @@ def find_affiliate_facts(request, rows) -> dict[int, AffiliateFacts]:
 def label_approvals(affiliate, facts: AffiliateFacts) -> str:
     """Labels of the approval statuses, with the number of programs if several."""
     if affiliate.deleted_at:
-        return REMOVED_LABEL
+        return format_labels([REMOVED])
     return format_labels(
-        (
-            STATUS_COLORS[status],
-            f"{status.capitalize()}{f' ({n})' if n > 1 else ''}",
-        )
+        Label(f"{status}{f' ({n})' if n > 1 else ''}", status.color)
         for approved, status in APPROVAL_STATUSES.items()
         if (n := facts.approvals.count(approved))
     )

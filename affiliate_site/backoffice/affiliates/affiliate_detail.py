@@ -22,7 +22,8 @@ from affiliate_site.backoffice.dashboard.number_cards import (
     build_number_cards,
 )
 from affiliate_site.backoffice.formatters import (
-    STATUS_COLORS,
+    REMOVED,
+    Label,
     format_day,
     format_money,
     format_totals,
@@ -31,7 +32,6 @@ from affiliate_site.backoffice.formatters import (
 from affiliate_site.backoffice.links import MAX_QR_CODES, build_links
 from affiliate_site.backoffice.object_pages import (
     find_neighbors,
-    label_status,
     link_to,
     list_page_links,
 )
@@ -62,7 +62,11 @@ from tracking.services.portal_profiles import get_portal_state
 PERIOD_DAYS = 30  # of the numbers, today included
 MONTHS = 6  # of the table, the present one included
 MAX_BADGES = 3  # programs in the header
-APPROVAL_STATUSES = {True: "approved", None: "pending", False: "disapproved"}
+APPROVAL_STATUSES = {
+    True: Label("approved", "success"),
+    None: Label("pending", "warning"),
+    False: Label("disapproved", "danger"),
+}
 
 
 @dataclass(frozen=True)
@@ -70,8 +74,7 @@ class ProgramCard:
     """The affiliate in one program."""
 
     enrollment: object
-    status: str
-    variant: str
+    status: Label
     code: str
     aliases: list[str]
     coupon: str
@@ -148,12 +151,12 @@ def get_full_name(person) -> str:
     return f"{person.firstname} {person.lastname}".strip()
 
 
-def name_approval(approved, removed_at) -> str:
+def name_approval(approved, removed_at) -> Label:
     """The status of an affiliate in a program; a removed affiliate earns nowhere."""
-    return "removed" if removed_at else APPROVAL_STATUSES[approved]
+    return REMOVED if removed_at else APPROVAL_STATUSES[approved]
 
 
-def get_approval_status(enrollment) -> str:
+def get_approval_status(enrollment) -> Label:
     return name_approval(enrollment.approved, enrollment.affiliate.deleted_at)
 
 
@@ -189,21 +192,19 @@ def list_withheld(user, affiliate) -> list[tuple[str, str]]:
     ]
 
 
-def list_badges(affiliate, programs) -> list[tuple[str, str]]:
-    """Texts and colours of the labels beside the name."""
-    badges = []
-    if affiliate.deleted_at:
-        badges.append(label_status("removed"))
+def list_badges(affiliate, programs) -> list[Label]:
+    """The labels beside the name."""
+    badges = [REMOVED] if affiliate.deleted_at else []
     badges += [
-        (f"{card.enrollment.program.title}: {card.status}", card.variant)
+        Label(f"{card.enrollment.program.title}: {card.status}", card.status.color)
         for card in programs[:MAX_BADGES]
     ]
     if len(programs) > MAX_BADGES:
-        badges.append((f"{len(programs) - MAX_BADGES} more programs", ""))
+        badges.append(Label(f"{len(programs) - MAX_BADGES} more programs"))
     if not programs:
-        badges.append(("in no program", ""))
+        badges.append(Label("in no program"))
     if affiliate.group:
-        badges.append((f"group {affiliate.group.title}", "info"))
+        badges.append(Label(f"group {affiliate.group.title}", "info"))
     return badges
 
 
@@ -335,7 +336,6 @@ def list_program_cards(user, affiliate) -> list[ProgramCard]:
             ProgramCard(
                 enrollment=enrollment,
                 status=status,
-                variant=STATUS_COLORS[status],
                 code=part["code__code"] or "",
                 aliases=aliases.get(part["pk"], []),
                 coupon=part["coupon__code"] or "",

@@ -9,17 +9,17 @@ from django.utils.safestring import SafeString
 from affiliate_site.backoffice.affiliates.notes import find_authors
 from affiliate_site.backoffice.audit_sentences import describe_actor, find_names, render_action
 from affiliate_site.backoffice.formatters import (
-    REMOVED_LABEL,
+    REMOVED,
     format_datetime,
+    format_labels,
     format_money,
-    format_status,
 )
-from affiliate_site.backoffice.lists.columns import AMOUNT
+from affiliate_site.backoffice.lists.columns import AMOUNT, build_status_column
 from affiliate_site.backoffice.object_pages import RowPage
 from affiliate_site.backoffice.payouts.payout_texts import (
     find_line_states,
+    get_commission_status,
     get_payment_status,
-    get_status_text,
     load_line_states,
 )
 from affiliate_site.backoffice.theme import get_object_url
@@ -78,7 +78,7 @@ def find_earned(request, conversions) -> dict[int, str]:
     states = find_line_states(found)
     earned: dict[int, list] = {}
     for each in found:
-        status = format_status(get_status_text(each, states.get(each.pk)))
+        status = format_labels([get_commission_status(each, states.get(each.pk))])
         earned.setdefault(each.conversion_id, []).append(
             (format_money(each.amount, each.currency), status)
         )
@@ -90,7 +90,9 @@ CONVERSION_COLUMNS = (
     Column(
         "Order",
         lambda row: format_html(
-            "{}{}", link_to_order(row), format_html(" {}", REMOVED_LABEL) if row.deleted_at else ""
+            "{}{}",
+            link_to_order(row),
+            format_html(" {}", format_labels([REMOVED])) if row.deleted_at else "",
         ),
     ),
     Column("Program", lambda row: row.program.title),
@@ -101,22 +103,14 @@ COMMISSION_COLUMNS = (
     CREATED,
     Column("ID", lambda row: link_in_tab(row, row.pk)),
     AMOUNT,
-    Column(
-        "Status",
-        lambda row, state: format_status(get_status_text(row, state)),
-        load=load_line_states,
-    ),
+    build_status_column(get_commission_status, load=load_line_states),
     Column("For", lambda row: link_to_order(row.conversion) if row.conversion else row.name),
     Column("Payment", link_to_payment, load=load_line_states),
 )
 PAYMENT_COLUMNS = (
     CREATED,
     Column("ID", lambda row: link_in_tab(row, row)),
-    Column(
-        "Status",
-        lambda row, state: format_status(get_payment_status(row, state)),
-        load=load_line_states,
-    ),
+    build_status_column(get_payment_status, load=load_line_states),
     AMOUNT,
 )
 

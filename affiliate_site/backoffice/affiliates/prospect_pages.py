@@ -9,8 +9,8 @@ from affiliate_site.backoffice.affiliates.affiliate_detail import (
 from affiliate_site.backoffice.affiliates.person_forms import PersonForm
 from affiliate_site.backoffice.fields import ProgramField, RowChoiceField
 from affiliate_site.backoffice.form_pages import AddPage, FormPage, RemovePage
-from affiliate_site.backoffice.formatters import format_day
-from affiliate_site.backoffice.object_pages import find_neighbors, label_status
+from affiliate_site.backoffice.formatters import REMOVED, Label, format_day
+from affiliate_site.backoffice.object_pages import find_neighbors
 from affiliate_site.backoffice.theme import get_object_url
 from tracking.models.prospects import Prospect
 from tracking.referral_links import build_referral_link
@@ -41,13 +41,13 @@ def build_prospect_context(prospect) -> dict:
     }
 
 
-def list_badges(prospect) -> list[tuple[str, str]]:
-    """Texts and colours of the labels beside the name."""
+def list_badges(prospect) -> list[Label]:
+    """The labels beside the name."""
     if prospect.deleted_at:
-        return [label_status("removed")]
+        return [REMOVED]
     if prospect.promoted_at:
-        return [(f"affiliate since {format_day(prospect.promoted_at)}", "success")]
-    return [("no sale yet", "warning")]
+        return [Label(f"affiliate since {format_day(prospect.promoted_at)}", "success")]
+    return [Label("no sale yet", "warning")]
 
 
 class ProspectPage(FormPage):

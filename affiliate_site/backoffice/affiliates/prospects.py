@@ -10,7 +10,7 @@ from affiliate_site.backoffice.affiliates.prospect_pages import (
     build_prospect_context,
 )
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
-from affiliate_site.backoffice.formatters import REMOVED_LABEL, format_datetime
+from affiliate_site.backoffice.formatters import REMOVED, format_datetime, format_labels
 from affiliate_site.backoffice.lists.columns import DELETED_AT, PROGRAM_TITLE
 from affiliate_site.backoffice.lists.date_filters import DateFilter
 from affiliate_site.backoffice.lists.filters import GroupFilter, ProgramFilter
@@ -24,7 +24,7 @@ from tracking.models.prospects import Prospect
 def label_creation(prospect) -> str:
     """When it was created, or that it was removed."""
     if prospect.deleted_at:
-        return REMOVED_LABEL
+        return format_labels([REMOVED])
     return format_datetime(prospect.created_at)
 
 

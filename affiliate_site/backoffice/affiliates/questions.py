@@ -12,7 +12,7 @@ from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.conversions.new_conversion_page import AddConversionPage
 from affiliate_site.backoffice.fields import MULTI_LINE
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.formatters import format_datetime
+from affiliate_site.backoffice.formatters import Label, build_labels, format_datetime
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.lists.columns import AFFILIATE, build_status_column
 from affiliate_site.backoffice.lists.date_filters import DateFilter
@@ -24,7 +24,6 @@ from affiliate_site.backoffice.object_pages import (
     ObjectPageMixin,
     Section,
     build_history,
-    label_status,
     link_to,
 )
 from payouts.missing_sales import Answer
@@ -32,6 +31,14 @@ from payouts.services.missing_sales import ANSWER_TEXTS, explain_missing_sale
 from tracking.models.questions import MAX_TEXT_LENGTH, Question, QuestionState
 from tracking.services.portal_settings import build_portal_url
 from tracking.services.questions import answer_question, close_question
+
+STATUSES = build_labels(
+    {QuestionState.OPEN: "info", QuestionState.ANSWERED: "success", QuestionState.CLOSED: ""}
+)
+
+
+def get_status(question) -> Label:
+    return STATUSES[question.state]
 
 
 def link_sale(user, question) -> str:
@@ -136,7 +143,7 @@ class QuestionAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
         "order_id",
         "day",
         "text",
-        build_status_column(lambda question: question.get_state_display(), export="state"),
+        build_status_column(get_status, export="state"),
         "created_at",
         "answered_at",
     )
@@ -150,7 +157,7 @@ class QuestionAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
     def get_details(self, request, question):
         return Details(
             headline=question.order_id or f"Sale of {question.day}",
-            labels=[label_status(question.state)],
+            labels=[get_status(question)],
             sections=[
                 Section("Question", facts=list_facts(request.user, question)),
                 *(

@@ -19,8 +19,8 @@ from affiliate_site.backoffice.connections.details import (
     get_connection_details,
     get_event_details,
     get_first_sentence,
-    get_mode_text,
-    get_state_text,
+    get_mode,
+    get_state,
     link_conversion,
 )
 from affiliate_site.backoffice.connections.event_pages import ProcessAgainPage
@@ -81,7 +81,7 @@ class ConnectionAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     columns = (
         "name",
         "kind",
-        build_status_column(get_mode_text, "mode_label", export="mode"),
+        build_status_column(get_mode, "mode_label", export="mode"),
         PROGRAM_TITLE,
         Column(
             "Events in 24 hours", lambda row, it: it.today, name="events_today", load=count_events
@@ -159,7 +159,7 @@ class ShopEventAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             export="connection__name",
         ),
         "kind",
-        build_status_column(get_state_text, "state_label", export="state"),
+        build_status_column(get_state, "state_label", export="state"),
         Column("What it did", get_first_sentence, name="effect"),
         Column(
             "Conversion",

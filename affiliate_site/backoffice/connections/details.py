@@ -14,13 +14,12 @@ from affiliate_site.backoffice.connections.snippets import (
     render_copied_snippet,
 )
 from affiliate_site.backoffice.connections.steps import render_steps
-from affiliate_site.backoffice.formatters import format_datetime, format_status
+from affiliate_site.backoffice.formatters import Label, build_labels, format_datetime, format_labels
 from affiliate_site.backoffice.list_urls import build_changelist_url
 from affiliate_site.backoffice.object_pages import (
     Details,
     Section,
     build_history,
-    label_status,
     link_to,
 )
 from affiliate_site.columns import Column
@@ -45,6 +44,19 @@ from tracking.services.connections import (
 from tracking.services.inbox import describe_effect
 from tracking.services.shop_mappings import reports_claims
 
+MODES = build_labels(
+    {ConnectionMode.LISTEN: "info", ConnectionMode.LIVE: "success", ConnectionMode.OFF: ""}
+)
+EVENT_STATES = build_labels(
+    {
+        ShopEventState.RECEIVED: "info",
+        ShopEventState.DONE: "success",
+        ShopEventState.NO_REFERRAL: "",
+        ShopEventState.WAITING: "warning",
+        ShopEventState.IGNORED: "",
+        ShopEventState.FAILED: "danger",
+    }
+)
 NUMBERS_AGE = timedelta(days=30)
 LISTED_EVENTS = 10
 COUNTED_STATES = (ShopEventState.NO_REFERRAL, ShopEventState.FAILED)
@@ -76,14 +88,12 @@ COPY_BUTTON = (
 )
 
 
-def get_state_text(event: ShopEvent) -> str:
-    """The state of an event as its label says it."""
-    return str(event.get_state_display()).lower()
+def get_state(event: ShopEvent) -> Label:
+    return EVENT_STATES[event.state]
 
 
-def get_mode_text(connection: Connection) -> str:
-    """The mode of a shop as its label says it."""
-    return str(connection.get_mode_display()).lower()
+def get_mode(connection: Connection) -> Label:
+    return MODES[connection.mode]
 
 
 def list_effects(event: ShopEvent) -> list[str]:
@@ -139,7 +149,7 @@ def get_connection_details(request, connection: Connection) -> Details:
     steps = render_steps(connection, is_folded=is_set_up)
     return Details(
         headline=connection.name,
-        labels=[label_status(get_mode_text(connection))],
+        labels=[get_mode(connection)],
         alerts=list_missing(connection),
         sections=[
             Section("Address for the shop", lines=format_html("{}{}", address, steps)),
@@ -255,7 +265,7 @@ def build_events_section(events: list[ShopEvent]) -> Section:
         columns=(
             Column("Time", lambda it: link_to(it, format_datetime(it.created_at))),
             Column("Event", lambda it: it.kind),
-            Column("State", lambda it: format_status(get_state_text(it))),
+            Column("State", lambda it: format_labels([get_state(it)])),
             Column("What it did", get_first_sentence),
             Column("Conversion", link_conversion),
         ),
@@ -268,7 +278,7 @@ def get_event_details(request, event: ShopEvent) -> Details:
     body = render_body(event.body) if event.body else ""
     return Details(
         headline=event.kind,
-        labels=[label_status(get_state_text(event))],
+        labels=[get_state(event)],
         sections=[
             Section(
                 "What it did",

@@ -13,11 +13,11 @@ from django.utils import timezone
 
 from accounts.errors import DomainError
 from affiliate_site.backoffice.bulk_pages import BulkPage
-from affiliate_site.backoffice.connections.details import get_state_text
+from affiliate_site.backoffice.connections.details import EVENT_STATES, get_state
 from affiliate_site.backoffice.connections.steps import list_event_kinds
 from affiliate_site.backoffice.fields import MULTI_LINE
 from affiliate_site.backoffice.form_pages import FormPage
-from affiliate_site.backoffice.formatters import format_datetime, format_status
+from affiliate_site.backoffice.formatters import format_datetime, format_labels
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.object_pages import Section
 from affiliate_site.shops.base import WrongSignature, describe, parse_body
@@ -67,7 +67,7 @@ class ProcessAgainPage(BulkPage):
     def get_done_message(self, result):
         if self.row.attempts == 0:
             return "The event is processed in a moment. Reload the page for the result."
-        return f"The event was processed: {get_state_text(self.row)}."
+        return f"The event was processed: {get_state(self.row)}."
 
 
 class SampleForm(ServiceForm):
@@ -195,7 +195,7 @@ class PreviewPage(FormPage):
         if self.outcome is None:
             return []
         notes = list(map(describe_effect, self.outcome.effects)) or ["Nothing would change."]
-        state = format_status(self.outcome.state.label.lower())
+        state = format_labels([EVENT_STATES[self.outcome.state]])
         facts = [("State", state), *self.facts]
         return [Section("What would happen", notes=notes, facts=facts)]
 

@@ -5,15 +5,19 @@ from decimal import Decimal
 
 from django.contrib import admin
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
-from django.utils.text import capfirst
 
 from affiliate_site.backoffice.affiliates.personal_data_pages import PERSONAL_DATA_PAGES
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.conversions.conversion_details import (
+    PARTLY_REFUNDED,
+    REFUNDED,
     get_conversion_details,
 )
 from affiliate_site.backoffice.conversions.conversion_pages import CONVERSION_PAGES, EndDisputePage
-from affiliate_site.backoffice.conversions.customer_details import get_customer_details
+from affiliate_site.backoffice.conversions.customer_details import (
+    get_customer_details,
+    get_customer_status,
+)
 from affiliate_site.backoffice.conversions.customer_pages import CUSTOMER_PAGES
 from affiliate_site.backoffice.conversions.new_conversion_page import AddConversionPage
 from affiliate_site.backoffice.conversions.reviews import (
@@ -22,7 +26,8 @@ from affiliate_site.backoffice.conversions.reviews import (
 )
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
-    STATUS_COLORS,
+    REMOVED,
+    Label,
     format_labels,
 )
 from affiliate_site.backoffice.lists.columns import (
@@ -48,7 +53,7 @@ from affiliate_site.backoffice.lists.search import (
 from affiliate_site.backoffice.lists.state_filters import DeletedFilter
 from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
-from affiliate_site.backoffice.payouts.payout_texts import get_status_text
+from affiliate_site.backoffice.payouts.payout_texts import COMMISSION_STATUSES, NO_ANSWER, PAID
 from affiliate_site.backoffice.theme import NOT_REMOVED
 from affiliate_site.columns import AmountSource, Column
 from payouts.models.commissions import (
@@ -61,7 +66,7 @@ from tracking.models.conversions import Conversion
 from tracking.models.customers import Customer
 from tracking.money import ZERO
 
-REMOVED = ("removed", ("deleted_at", "removed_"), Q(deleted_at=None))
+REMOVED_ROWS = ("removed", ("deleted_at", "removed_"), Q(deleted_at=None))
 # What labels say of a commission and of a refund, as one statement reads both.
 UNANSWERED = PayoutLine.objects.filter(
     account=OuterRef("account"),
@@ -70,11 +75,11 @@ UNANSWERED = PayoutLine.objects.filter(
 )
 STATUS = Case(
     When(payment=None, then=F("status")),
-    When(Exists(UNANSWERED), then=Value("no answer yet")),
-    default=Value("paid"),
+    When(Exists(UNANSWERED), then=Value(NO_ANSWER)),
+    default=Value(PAID),
 )
-REFUNDED, PARTLY_REFUNDED = "refunded", "partly refunded"
 REFUND_STATUS = Case(When(is_full=True, then=Value(REFUNDED)), default=Value(PARTLY_REFUNDED))
+LABELS = COMMISSION_STATUSES | {it: it for it in (PAID, NO_ANSWER, REFUNDED, PARTLY_REFUNDED)}
 WITHOUT_COMMISSION = (REFUNDED, PARTLY_REFUNDED, CommissionStatus.DISAPPROVED)
 
 
@@ -92,7 +97,7 @@ def get_conversion_text(external_id: str | None, pk: int | None) -> str:
 class ConversionOutcome:
     """The statuses of the commissions and refunds of a conversion, and what it costs."""
 
-    statuses: set[str] = field(default_factory=set)
+    statuses: set[Label] = field(default_factory=set)
     commission_total: Decimal = ZERO
 
 
@@ -108,16 +113,16 @@ def find_outcomes(request, rows) -> dict[int, ConversionOutcome]:
     )
     outcomes = {row.pk: ConversionOutcome() for row in rows}
     for conversion_id, text, amount in found:
-        outcomes[conversion_id].statuses.add(text)
+        outcomes[conversion_id].statuses.add(LABELS[text])
         if text not in WITHOUT_COMMISSION:
             outcomes[conversion_id].commission_total += amount
     return outcomes
 
 
-def list_statuses(conversion, outcome: ConversionOutcome) -> list[str]:
+def list_statuses(conversion, outcome: ConversionOutcome) -> list[Label]:
     """The statuses of its commissions and its refunds; of a removed one, that."""
     if conversion.deleted_at:
-        return ["refunded" if "refunded" in outcome.statuses else "removed"]
+        return [REFUNDED if REFUNDED in outcome.statuses else REMOVED]
     return sorted(outcome.statuses)
 
 
@@ -128,7 +133,7 @@ def get_statuses_text(conversion, outcome: ConversionOutcome) -> str:
 
 def label_conversion(conversion, outcome: ConversionOutcome) -> str:
     """The statuses of its commissions, its refunds, and what to check."""
-    labels = [(STATUS_COLORS[it], capfirst(it)) for it in list_statuses(conversion, outcome)]
+    labels = list_statuses(conversion, outcome)
     if not conversion.deleted_at:
         labels += list_review_labels(conversion)
     return format_labels(dict.fromkeys(labels))
@@ -148,7 +153,7 @@ class CustomerAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
     columns = (
         "public_id",
         "customer_id",
-        build_status_column(get_status_text, order="status", export="status"),
+        build_status_column(get_customer_status, order="status", export="status"),
         AFFILIATE,
         PROGRAM_TITLE,
         "created_at",
@@ -238,7 +243,7 @@ class ConversionAdmin(
     )
     order_column = "pk"
     amount_column = "amount"
-    left_out_of_sums = (REMOVED,)
+    left_out_of_sums = (REMOVED_ROWS,)
     search_help_text = "Search by order ID, conversion ID, customer or affiliate"
     extra_lookups = (
         "affiliate_id",

@@ -11,16 +11,17 @@ from django.utils.html import format_html, format_html_join
 from accounts.exact_json import format_decimal
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.formatters import (
+    REMOVED,
     describe_recurring,
+    format_labels,
     format_money,
-    format_status,
 )
 from affiliate_site.backoffice.object_pages import (
     Posting,
     Section,
     link_to,
 )
-from affiliate_site.backoffice.payouts.payout_texts import LineStates
+from affiliate_site.backoffice.payouts.payout_texts import COMMISSION_STATUSES, LineStates
 from affiliate_site.columns import Column
 from payouts.calculation import InitialStatusReason, RateSource
 from payouts.explanation import explain_initial_status, translate_reason
@@ -172,8 +173,8 @@ def describe_product(commission: dict[str, Any]) -> str:
 
 def format_commission_status(commission, state: PayoutLineState | None) -> str:
     """The status, with the payment that pays the commission."""
-    status = "removed" if commission.deleted_at else commission.status
-    label = format_status(status)
+    status = REMOVED if commission.deleted_at else COMMISSION_STATUSES[commission.status]
+    label = format_labels([status])
     if commission.deleted_at or commission.payment is None:
         return label
     text = "{} in {}: no answer yet" if state == PayoutLineState.UNKNOWN else "{} paid by {}"

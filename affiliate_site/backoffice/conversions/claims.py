@@ -10,8 +10,8 @@ from django.utils.html import format_html, format_html_join
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin, display
 from affiliate_site.backoffice.bulk_pages import AFFILIATE_COLUMN, BulkPage, build_actions
 from affiliate_site.backoffice.conversions.conversion_details import (
-    describe_claim_outcome,
-    label_claim_outcome,
+    get_claim_outcome,
+    show_claim_outcome,
 )
 from affiliate_site.backoffice.conversions.customer_details import LINK_TEMPLATE
 from affiliate_site.backoffice.formatters import (
@@ -93,7 +93,7 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
         Column(name="conversion_link", select=("conversion",)),
         AFFILIATE,
         Column(name="formatted_amount", export=AmountSource()),
-        Column(name="outcome", export=describe_claim_outcome),
+        Column(name="outcome", export=get_claim_outcome),
         "visitor",
         "created_at",
     )
@@ -147,7 +147,7 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
 
     @display(description="Outcome")
     def outcome(self, claim):
-        return label_claim_outcome(claim)
+        return show_claim_outcome(claim)
 
     @display(description="Clicked")
     def clicked_at(self, claim):
@@ -175,7 +175,7 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
                     link_to(other.affiliate, format_person(other.affiliate)),
                     format_money(other.amount, other.currency),
                     format_datetime(other.created_at),
-                    label_claim_outcome(other),
+                    show_claim_outcome(other),
                 )
                 for other in others
             ),

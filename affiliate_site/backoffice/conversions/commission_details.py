@@ -20,6 +20,8 @@ from affiliate_site.backoffice.conversions.conversion_details import (
 )
 from affiliate_site.backoffice.conversions.reviews import list_review_labels
 from affiliate_site.backoffice.formatters import (
+    REMOVED,
+    Label,
     format_datetime,
     format_labels,
     format_money,
@@ -28,15 +30,15 @@ from affiliate_site.backoffice.object_pages import (
     Details,
     Section,
     build_history,
-    label_status,
     link_to,
     link_to_sale,
 )
 from affiliate_site.backoffice.payouts.payout_texts import (
+    COMMISSION_STATUSES,
     LineStates,
     find_line_states,
     format_payment_method,
-    get_status_text,
+    get_commission_status,
 )
 from payouts.explanation import explain_due, explain_initial_status
 from payouts.models.bonuses import GoalType
@@ -57,7 +59,7 @@ COVERED_NOTE = (
     " it. The balance has the sum."
 )
 
-GOAL_MISSED_TEXT = "Bonus goal no longer met"
+GOAL_MISSED = Label("Bonus goal no longer met", "danger")
 
 
 def get_commission_details(request, commission: Commission) -> Details:
@@ -65,9 +67,9 @@ def get_commission_details(request, commission: Commission) -> Details:
     explained = explain_commission(commission)
     line_states = find_line_states([commission])
     state = line_states.get(commission.pk)
-    statuses = [commission.status, get_status_text(commission, state)]
+    statuses = [COMMISSION_STATUSES[commission.status], get_commission_status(commission, state)]
     if commission.deleted_at:
-        statuses = ["removed"]
+        statuses = [REMOVED]
     transfers = list(list_payment_transfers(commission))
     states = find_line_states([row.payment for row in transfers if row.payment])
     payments = [
@@ -76,7 +78,7 @@ def get_commission_details(request, commission: Commission) -> Details:
     conversion = commission.conversion
     return Details(
         headline=format_money(commission.amount, commission.currency),
-        labels=[label_status(each) for each in dict.fromkeys(statuses)],
+        labels=list(dict.fromkeys(statuses)),
         is_removed=commission.deleted_at is not None,
         sections=[
             Section(

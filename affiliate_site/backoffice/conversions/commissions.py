@@ -11,9 +11,9 @@ from django.utils.html import format_html
 
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.bulk_pages import build_actions
-from affiliate_site.backoffice.conversions.admin import REMOVED, get_conversion_text
+from affiliate_site.backoffice.conversions.admin import REMOVED_ROWS, get_conversion_text
 from affiliate_site.backoffice.conversions.commission_details import (
-    GOAL_MISSED_TEXT,
+    GOAL_MISSED,
     get_commission_details,
 )
 from affiliate_site.backoffice.conversions.commission_pages import EditCommissionPage
@@ -53,7 +53,7 @@ from affiliate_site.backoffice.lists.state_filters import (
 )
 from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
-from affiliate_site.backoffice.payouts.payout_texts import get_status_text, load_line_states
+from affiliate_site.backoffice.payouts.payout_texts import get_commission_status, load_line_states
 from affiliate_site.backoffice.theme import NOT_REMOVED, TO_CHECK
 from affiliate_site.columns import Column
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
@@ -105,7 +105,7 @@ def label_commission(commission) -> str:
     """What may be wrong with the conversion or bonus, for staff who approve many."""
     conversion = commission.conversion
     if commission.goal_missed_at is not None:
-        return format_labels([("danger", GOAL_MISSED_TEXT)])
+        return format_labels([GOAL_MISSED])
     return format_labels(list_review_labels(conversion) if conversion else ())
 
 
@@ -138,7 +138,7 @@ class CommissionAdmin(
         PERSON,
         AMOUNT,
         build_status_column(
-            get_status_text,
+            get_commission_status,
             name="shown_status",
             load=load_line_states,
             order="status",
@@ -212,7 +212,7 @@ class CommissionAdmin(
     search_help_text = "Search by order ID, commission ID or affiliate"
     amount_column = "amount"
     left_out_of_sums = (
-        REMOVED,
+        REMOVED_ROWS,
         ("disapproved", "status", ~Q(status=CommissionStatus.DISAPPROVED)),
     )
     ordering = ("-created_at", "-id")

@@ -14,22 +14,26 @@ from affiliate_site.backoffice.conversions.calculation_section import (
     list_reasons,
 )
 from affiliate_site.backoffice.formatters import (
-    STATUS_COLORS,
+    REMOVED,
+    Label,
     format_datetime,
     format_key_values,
     format_labels,
     format_money,
-    format_status,
 )
 from affiliate_site.backoffice.list_urls import build_changelist_url
 from affiliate_site.backoffice.object_pages import (
     Details,
     Section,
     build_history,
-    label_status,
     link_to,
 )
-from affiliate_site.backoffice.payouts.payout_texts import find_line_states, get_paid_text
+from affiliate_site.backoffice.payouts.payout_texts import (
+    CANCELED,
+    COMMISSION_STATUSES,
+    find_line_states,
+    get_paid_status,
+)
 from affiliate_site.columns import Column, list_places
 from payouts.explanation import (
     DISPUTE_TEXT,
@@ -44,6 +48,8 @@ from tracking.claims import (
 )
 from tracking.money import ZERO
 
+REFUNDED, PARTLY_REFUNDED = Label("refunded", "danger"), Label("partly refunded", "warning")
+CONTESTED, DISPUTED = Label("contested", "danger"), Label("disputed", "danger")
 PARAMETER_NAMES = {
     "customer": "Customer",
     "coupon": "Coupon",
@@ -70,20 +76,18 @@ def get_conversion_details(request, conversion) -> Details:
     )
     states = find_line_states(commissions)
     by_id = {commission.pk: commission for commission in commissions}
-    labels = [label_status(each.status) for each in commissions if not each.deleted_at]
-    labels += [
-        label_status(get_paid_text(states.get(it.pk))) for it in commissions if it.payment_id
-    ]
+    labels = [COMMISSION_STATUSES[it.status] for it in commissions if not it.deleted_at]
+    labels += [get_paid_status(states.get(it.pk)) for it in commissions if it.payment_id]
     refunds = list(conversion.account.refunds.filter(conversion=conversion))
     if conversion.deleted_at:
         is_refunded = any(refund.is_full for refund in refunds)
-        labels = [label_status("refunded" if is_refunded else "removed")]
+        labels = [REFUNDED if is_refunded else REMOVED]
     elif not all(refund.canceled_at for refund in refunds):
-        labels.append(label_status("partly refunded"))
+        labels.append(PARTLY_REFUNDED)
     if conversion.is_contested and not conversion.deleted_at:
-        labels.append(label_status("contested"))
+        labels.append(CONTESTED)
     if conversion.disputed_at and not conversion.deleted_at:
-        labels.append(label_status("disputed"))
+        labels.append(DISPUTED)
     return Details(
         headline=format_money(conversion.amount, conversion.currency),
         labels=list(dict.fromkeys(labels)),
@@ -243,7 +247,7 @@ def list_claim_sections(conversion) -> list[Section]:
         Column("Affiliate", lambda it: link_to(it.affiliate)),
         Column("Amount", lambda it: format_money(it.amount, it.currency), is_amount=True),
         Column("Reported", lambda it: format_datetime(it.created_at)),
-        Column("Outcome", label_claim_outcome),
+        Column("Outcome", show_claim_outcome),
     )
     return [Section("Claims of this order", columns=columns, rows=rows)] if rows else []
 
@@ -258,7 +262,7 @@ def list_refund_sections(request, refunds, commissions) -> list[Section]:
         Column(
             "Amount",
             lambda it: (
-                format_status("canceled")
+                format_labels([CANCELED])
                 if it.canceled_at
                 else format_money(it.amount, it.currency)
             ),
@@ -296,16 +300,14 @@ def name_line(commission) -> str:
     return ": ".join(filter(None, (commission.name, commission.comment)))
 
 
-def describe_claim_outcome(claim) -> str:
+def get_claim_outcome(claim) -> Label:
     """What became of a claim."""
     if claim.confirmed_at:
-        return "confirmed"
+        return Label("confirmed", "success")
     if claim.decided_at:
-        return "rejected"
-    return "waiting, reported first" if claim.is_original else "waiting"
+        return Label("rejected", "danger")
+    return Label("waiting, reported first" if claim.is_original else "waiting", "warning")
 
 
-def label_claim_outcome(claim) -> str:
-    """What became of a claim, as a coloured label."""
-    outcome = describe_claim_outcome(claim)
-    return format_labels([(STATUS_COLORS[outcome.split(",")[0]], capfirst(outcome))])
+def show_claim_outcome(claim) -> str:
+    return format_labels([get_claim_outcome(claim)])

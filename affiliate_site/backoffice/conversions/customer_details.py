@@ -10,6 +10,9 @@ from django.utils.html import format_html, format_html_join
 from affiliate_site.backoffice.audit_sentences import find_names, render_action
 from affiliate_site.backoffice.conversions.conversion_details import format_warnings
 from affiliate_site.backoffice.formatters import (
+    REMOVED,
+    Label,
+    build_labels,
     format_datetime,
     format_key_values,
     format_money,
@@ -18,18 +21,26 @@ from affiliate_site.backoffice.list_urls import build_changelist_url
 from affiliate_site.backoffice.object_pages import (
     Details,
     Section,
-    label_status,
     link_to,
 )
 from affiliate_site.backoffice.payouts.payout_texts import (
     find_line_states,
     get_payment_status,
-    get_status_text,
 )
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.runs import PayoutLineState
 from payouts.services.explanation import list_allocations, list_histories
+from tracking.models.customers import CustomerStatus
 
+STATUSES = build_labels(
+    {
+        CustomerStatus.NEW: "",
+        CustomerStatus.TRIAL: "info",
+        CustomerStatus.LEAD: "",
+        CustomerStatus.PAYING: "success",
+        CustomerStatus.CANCELED: "danger",
+    }
+)
 MAX_CONVERSIONS = 100  # per page, the newest
 LINK_TEMPLATE = '<a class="text-primary-600 dark:text-primary-500" href="{}">{}</a>'
 
@@ -193,12 +204,16 @@ def render_older_conversions_notice(customer) -> str:
     return format_html("{}: {}", text, format_html(LINK_TEMPLATE, url, "show all"))
 
 
+def get_customer_status(customer) -> Label:
+    return REMOVED if customer.deleted_at else STATUSES[customer.status]
+
+
 def get_customer_details(request, customer) -> Details:
     """Facts, and everything that happened."""
     meta_data = customer.meta_data
     return Details(
         headline=customer.customer_id or customer.public_id,
-        labels=[label_status(get_status_text(customer))],
+        labels=[get_customer_status(customer)],
         is_removed=customer.deleted_at is not None,
         sections=[
             Section(

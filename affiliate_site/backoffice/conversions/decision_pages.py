@@ -8,7 +8,7 @@ from django.utils.text import capfirst
 from affiliate_site.backoffice.actions import MAX_ROWS
 from affiliate_site.backoffice.bulk_pages import BulkColumns, BulkPage
 from affiliate_site.backoffice.conversions.admin import add_answers
-from affiliate_site.backoffice.conversions.commission_details import GOAL_MISSED_TEXT
+from affiliate_site.backoffice.conversions.commission_details import GOAL_MISSED
 from affiliate_site.backoffice.conversions.commission_pages import CommissionFormPage
 from affiliate_site.backoffice.conversions.conversion_details import (
     build_claims_url,
@@ -19,13 +19,14 @@ from affiliate_site.backoffice.conversions.new_conversion_page import (
 )
 from affiliate_site.backoffice.fields import MULTI_LINE
 from affiliate_site.backoffice.formatters import (
+    Label,
+    format_labels,
     format_money,
-    format_status,
     keep_amounts_together,
 )
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.payouts.due_texts import describe_due
-from affiliate_site.backoffice.payouts.payout_texts import get_status_text
+from affiliate_site.backoffice.payouts.payout_texts import get_commission_status
 from payouts.errors import DisputedSale
 from payouts.explanation import explain_initial_status
 from payouts.models.commissions import CommissionStatus, is_finalized
@@ -41,10 +42,10 @@ from payouts.services.payables import is_on_hold
 from payouts.services.previews import preview_status
 
 
-def get_answered_status(row) -> str:
+def get_answered_status(row) -> Label:
     """The status of a row of `add_answers`."""
     is_unanswered = row.payment_id is not None and row.is_unanswered
-    return get_status_text(row, PayoutLineState.UNKNOWN if is_unanswered else None)
+    return get_commission_status(row, PayoutLineState.UNKNOWN if is_unanswered else None)
 
 
 def describe_contest(conversion) -> str:
@@ -74,7 +75,7 @@ def describe_reason(commission) -> str:
         parts.append(f"by {TRACKING_SOURCE_TEXTS.get(source, source)}")
         parts.append(format_warnings(conversion.warnings))
     if commission.goal_missed_at is not None:
-        parts.append(GOAL_MISSED_TEXT)
+        parts.append(GOAL_MISSED)
     return "; ".join(filter(None, parts))
 
 
@@ -93,7 +94,7 @@ class BulkCommissionPage(BulkPage, CommissionFormPage):
         ("Affiliate", lambda row: row.affiliate),
         ("Sale", describe_sale),
         ("Why", lambda row: capfirst(describe_reason(row))),
-        ("Status", lambda row: format_status(get_answered_status(row))),
+        ("Status", lambda row: format_labels([get_answered_status(row)])),
     )
     bulk_relations: tuple[str, ...] = ("conversion", "affiliate")
 

@@ -3,6 +3,7 @@
 from django.db.models import QuerySet
 
 from accounts.tenant_admin import filter_for_user, get_user
+from affiliate_site.backoffice.formatters import Label
 from affiliate_site.backoffice.lists.state_filters import StateFilter
 from payouts.models.commissions import Commission
 from tracking.claims import (
@@ -24,16 +25,17 @@ WARNING_LABELS = {
     FORMER_CUSTOMER_ID: "Former customer ID",
 }
 ODD_OPTION = "Odd option"
-REPORTED_BY_PAGE = "Reported by a page"
+REPORTED_BY_PAGE = Label("Reported by a page", "warning")
 
 
-def list_review_labels(conversion) -> list[tuple[str, str]]:
-    """Colours and texts of labels for what staff should check before they approve."""
+def list_review_labels(conversion) -> list[Label]:
+    """What staff should check before they approve."""
     labels = [
-        ("danger", WARNING_LABELS.get(warning, ODD_OPTION)) for warning in conversion.warnings or ()
+        Label(WARNING_LABELS.get(warning, ODD_OPTION), "danger")
+        for warning in conversion.warnings or ()
     ]
     if conversion.claim_status == ClaimStatus.OPEN:
-        labels.insert(0, ("warning", REPORTED_BY_PAGE))
+        labels.insert(0, REPORTED_BY_PAGE)
     return list(dict.fromkeys(labels))
 
 

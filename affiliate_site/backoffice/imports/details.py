@@ -12,6 +12,7 @@ from django.utils.text import capfirst
 
 from affiliate_site.backoffice.audit_sentences import describe_actor, find_names
 from affiliate_site.backoffice.formatters import (
+    Label,
     format_datetime,
     format_money,
     format_person,
@@ -85,7 +86,7 @@ def get_import_details(request, table_import: TableImport) -> Details:
         lines.append(format_html("{}{}", link, BEFORE_SALES.get(table_import.kind, "")))
     return Details(
         table_import.file_name,
-        labels=[("undone", "warning")] if is_undone else [],
+        labels=[Label("undone", "warning")] if is_undone else [],
         sections=[
             Section(
                 "Import",

@@ -4,8 +4,9 @@ from typing import Any
 
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
-    STATUS_COLORS,
+    Label,
     format_affiliate,
+    format_labels,
     format_money,
 )
 from affiliate_site.columns import AmountSource, Column, OfRow
@@ -47,5 +48,20 @@ TAX_WITHHELD = Column("Withholding tax", export="tax_withheld", is_listed=False)
 DELETED_AT = Column(name="deleted_at", is_listed=False)
 
 
-def build_status_column(show: OfRow, name="status_label", **options: Any) -> Column:
-    return Column("Status", show, name=name, label=STATUS_COLORS, **options)
+def build_status_column(get_label: OfRow, name="status_label", **options: Any) -> Column:
+    """A column that shows a `Label` of a row, and exports its text."""
+
+    def show(*of_row: Any) -> str:
+        return format_labels([get_label(*of_row)])
+
+    return Column("Status", show, name=name, **{"export": get_label} | options)
+
+
+ARCHIVED, ACTIVE = Label("archived"), Label("active", "success")
+
+
+def get_archive_label(row: Any) -> Label:
+    return ARCHIVED if row.archived_at else ACTIVE
+
+
+ARCHIVE_STATUS = build_status_column(get_archive_label, is_exported=False)

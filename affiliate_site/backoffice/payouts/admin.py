@@ -20,6 +20,7 @@ from affiliate_site.backoffice.base import PreparedChangeList, ReadOnlyBackOffic
 from affiliate_site.backoffice.bulk_pages import build_actions
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
+    Label,
     format_affiliate,
     format_datetime,
     format_money,
@@ -55,7 +56,6 @@ from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
     Section,
-    label_status,
     link_to,
 )
 from affiliate_site.backoffice.payouts.balance_detail import get_balance_details
@@ -415,6 +415,6 @@ class PayoutMethodAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOffic
         ]
         return Details(
             headline=method.get_kind_display(),
-            labels=[label_status("primary")] if method.is_primary else [],
+            labels=[Label("primary")] if method.is_primary else [],
             sections=[Section("Payout method", facts=facts)],
         )

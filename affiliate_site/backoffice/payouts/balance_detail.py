@@ -9,6 +9,7 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.formatters import (
+    Label,
     format_affiliate,
     format_datetime,
     format_money,
@@ -17,7 +18,6 @@ from affiliate_site.backoffice.list_urls import build_changelist_url
 from affiliate_site.backoffice.object_pages import (
     Details,
     Section,
-    label_status,
     link_to,
     link_to_sale,
 )
@@ -62,7 +62,7 @@ def get_balance_details(request, ledger_account) -> Details:
     withheld = find_withheld_texts(request.user, [ledger_account]).get(ledger_account.pk)
     return Details(
         headline=format_money(balance, ledger_account.currency),
-        labels=[label_status("overpaid")] if balance < 0 else [],
+        labels=[Label("overpaid", "danger")] if balance < 0 else [],
         alerts=[
             *([capfirst(withheld)] if withheld else []),
             *(

@@ -12,7 +12,7 @@ from django.utils.html import format_html, format_html_join
 
 from accounts.countries import get_country_name
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
-from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_money
+from affiliate_site.backoffice.formatters import EMPTY_VALUE, Label, format_money
 from affiliate_site.backoffice.lists.columns import PERSON, TAX_WITHHELD, build_status_column
 from affiliate_site.backoffice.lists.filters import AffiliateFilter, CurrencyFilter
 from affiliate_site.backoffice.lists.search import (
@@ -25,7 +25,6 @@ from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
     Section,
-    label_status,
     link_to,
 )
 from affiliate_site.backoffice.payouts.document_pages import (
@@ -47,6 +46,10 @@ from affiliate_site.http_errors import error_response
 from affiliate_site.pdf import find_weasyprint
 from payouts.errors import Unprintable
 from payouts.models.documents import Document, DocumentKind, TaxRule
+
+
+def get_kind(document) -> Label:
+    return Label(document.get_kind_display().lower())
 
 
 def build_amount_column(name: str, title: str) -> Column:
@@ -85,9 +88,7 @@ class DocumentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
     )
     columns = (
         "label",
-        build_status_column(
-            lambda row: row.get_kind_display().lower(), name="kind_label", export="kind"
-        ),
+        build_status_column(get_kind, name="kind_label", export="kind"),
         replace(PERSON, order=None),
         "issued_on",
         build_amount_column("net", "Net"),
@@ -120,7 +121,7 @@ class DocumentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
     def get_details(self, request, document):
         return Details(
             headline=format_money(document.total, document.currency),
-            labels=[label_status(document.get_kind_display().lower())],
+            labels=[get_kind(document)],
             is_removed=document.kind == DocumentKind.CORRECTION,
             sections=[
                 Section(get_title(document), facts=list_document_facts(document)),

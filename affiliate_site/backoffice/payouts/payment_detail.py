@@ -14,11 +14,11 @@ from affiliate_site.backoffice.object_pages import (
     Details,
     Section,
     build_history,
-    label_status,
     link_to,
     link_to_sale,
 )
 from affiliate_site.backoffice.payouts.payout_texts import (
+    SETTLED,
     describe_withholding,
     find_line_states,
     format_payment_method,
@@ -33,8 +33,6 @@ from payouts.services.payables import (
     get_payment_balance,
 )
 from payouts.services.payout_settings import get_payout_settings
-
-SETTLED = PayoutLineState.SETTLED
 
 
 def get_payment_details(request, payment) -> Details:
@@ -54,8 +52,8 @@ def get_payment_details(request, payment) -> Details:
     return Details(
         headline=format_money(payment.amount, payment.currency),
         labels=[
-            label_status(get_payment_status(payment, state)),
-            *([label_status("settled")] if line and line.state == SETTLED else []),
+            get_payment_status(payment, state),
+            *([SETTLED] if line and line.state == PayoutLineState.SETTLED else []),
         ],
         is_removed=is_canceled,
         sections=[
@@ -152,7 +150,7 @@ def explain_no_mail(payment, line: PayoutLine | None) -> str:
         return "no payout run made this payment"
     if payment.canceled_at:
         return "the payment came back, or was canceled"
-    if line.state != SETTLED:
+    if line.state != PayoutLineState.SETTLED:
         return "it is sent when the payment has arrived"
     if not payment.affiliate.email:
         return "the affiliate has no e-mail address"

@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from accounts.countries import get_country_name
 from affiliate_site.backoffice.actions import MAX_LISTED_ROWS
-from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.formatters import REMOVED, Label, build_labels, format_money
 from affiliate_site.backoffice.payouts.due_texts import find_amounts_due
-from payouts.models.commissions import Commission
+from payouts.models.commissions import Commission, CommissionStatus
 from payouts.models.payments import (
     Payment,
     PayoutMethod,
@@ -28,6 +28,28 @@ from payouts.services.payout_runs import find_payments_in
 
 LineStates = dict[int, PayoutLineState]  # by the primary keys of rows
 NO_PAYOUT_METHOD = "no payout method"
+COMMISSION_STATUSES = build_labels(
+    {
+        CommissionStatus.PENDING: "warning",
+        CommissionStatus.APPROVED: "success",
+        CommissionStatus.DISAPPROVED: "danger",
+    }
+)
+LINE_STATUSES = build_labels(
+    {
+        PayoutLineState.INCLUDED: "",
+        PayoutLineState.LEFT_OUT: "",
+        PayoutLineState.TAKEN_OUT: "",
+        PayoutLineState.UNKNOWN: "warning",
+        PayoutLineState.SETTLED: "success",
+        PayoutLineState.RETURNED: "danger",
+        PayoutLineState.CANCELED: "danger",
+    }
+)
+NO_ANSWER = LINE_STATUSES[PayoutLineState.UNKNOWN]
+SETTLED = LINE_STATUSES[PayoutLineState.SETTLED]
+CANCELED = LINE_STATUSES[PayoutLineState.CANCELED]
+PAID = Label("paid", "info")
 QUERY_BATCH_SIZE = 1000  # affiliates of one query, a number that all databases accept
 
 
@@ -174,24 +196,27 @@ def load_line_states(request, rows: Sequence[Commission | Payment]) -> LineState
     return find_line_states(rows)
 
 
-def get_status_text(row, state: PayoutLineState | None = None) -> str:
-    """The status that a label shows: `removed` comes before all others, and what the bank
-    says of its payment before the status of a commission."""
-    if row.deleted_at:
-        return "removed"
-    return get_paid_text(state) if getattr(row, "payment_id", None) else row.status
+def get_commission_status(commission, state: PayoutLineState | None = None) -> Label:
+    """`removed` comes before all others, and what the bank says of its payment before
+    the status of a commission."""
+    if commission.deleted_at:
+        return REMOVED
+    if commission.payment_id:
+        return get_paid_status(state)
+    return COMMISSION_STATUSES[commission.status]
 
 
-def get_payment_status(payment, state: PayoutLineState | None) -> str:
+def get_payment_status(payment, state: PayoutLineState | None) -> Label:
     """The status of a payment, as of what it pays."""
     if payment.canceled_at:
-        return "refused or returned" if state == PayoutLineState.RETURNED else "canceled"
-    return get_paid_text(state)
+        is_returned = state == PayoutLineState.RETURNED
+        return LINE_STATUSES[PayoutLineState.RETURNED] if is_returned else CANCELED
+    return get_paid_status(state)
 
 
-def get_paid_text(state: PayoutLineState | None) -> str:
+def get_paid_status(state: PayoutLineState | None) -> Label:
     """No money is called paid before the bank has answered."""
-    return "no answer yet" if state == PayoutLineState.UNKNOWN else "paid"
+    return NO_ANSWER if state == PayoutLineState.UNKNOWN else PAID
 
 
 def describe_withholding(row) -> str:

@@ -11,6 +11,8 @@ from django.utils.text import capfirst
 
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
+    Label,
+    build_labels,
     format_affiliate,
     format_datetime,
     format_money,
@@ -21,11 +23,10 @@ from affiliate_site.backoffice.object_pages import (
     Details,
     Section,
     build_history,
-    label_status,
     link_to,
 )
 from affiliate_site.backoffice.payouts.payout_file_pages import list_file_sections
-from affiliate_site.backoffice.payouts.payout_texts import describe_withholding
+from affiliate_site.backoffice.payouts.payout_texts import LINE_STATUSES, describe_withholding
 from affiliate_site.backoffice.payouts.run_lines import LINKED_AFFILIATE, build_lines_section
 from affiliate_site.backoffice.payouts.run_pages import (
     METHOD_CHOICES,
@@ -44,7 +45,6 @@ from affiliate_site.columns import Column
 from payouts.models.runs import (
     LeftOutReason,
     PayoutLine,
-    PayoutLineState,
     PayoutRunState,
 )
 from payouts.services.payout_limits import get_minimums
@@ -56,6 +56,17 @@ from payouts.services.payout_runs import (
 from tracking.amounts import ExactSum
 from tracking.money import ZERO
 
+STATUSES = build_labels(
+    {
+        PayoutRunState.DRAFT: "",
+        PayoutRunState.CONFIRMED: "success",
+        PayoutRunState.EXPORTED: "info",
+        PayoutRunState.SETTLED: "success",
+        PayoutRunState.PARTLY_FAILED: "danger",
+        PayoutRunState.DISCARDED: "",
+    }
+)
+FAILED = Label("failed", "danger")
 MAX_LEFT_OUT = 10  # of each reason
 
 
@@ -64,7 +75,7 @@ def get_run_details(request, run) -> Details:
     state, totals = PayoutRunState(run.state), get_paid_totals(run)
     return Details(
         headline=describe_paid_totals(totals),
-        labels=[label_status(describe_state(run, totals))],
+        labels=[get_status(run, totals)],
         is_removed=state == PayoutRunState.DISCARDED,
         alerts=[
             *list_failures(run),
@@ -81,11 +92,11 @@ def get_run_details(request, run) -> Details:
     )
 
 
-def describe_state(run, totals: PaidTotals) -> str:
+def get_status(run, totals: PaidTotals) -> Label:
     """`partly failed`; `failed` if all of it came back."""
     if run.state == PayoutRunState.PARTLY_FAILED and not any(totals.paid.values()):
-        return "failed"
-    return PayoutRunState(run.state).label.lower()
+        return FAILED
+    return STATUSES[run.state]
 
 
 def describe_paid_totals(totals: PaidTotals) -> str:
@@ -223,10 +234,9 @@ def link_to_put_back(line) -> str:
 
 def get_line_details(line) -> Details:
     """One affiliate and currency of a run."""
-    state = PayoutLineState(line.state).label.lower()
     return Details(
         headline=format_money(line.amount, line.currency),
-        labels=[label_status(state)],
+        labels=[LINE_STATUSES[line.state]],
         sections=[
             Section(
                 "Line",

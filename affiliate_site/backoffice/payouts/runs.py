@@ -29,12 +29,13 @@ from affiliate_site.backoffice.navigation import MenuEntry, SubList
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.payouts.payout_file_pages import DownloadFilesPage
 from affiliate_site.backoffice.payouts.payout_result_pages import ImportResultsPage
+from affiliate_site.backoffice.payouts.payout_texts import LINE_STATUSES
 from affiliate_site.backoffice.payouts.run_detail import (
     describe_paid_totals,
-    describe_state,
     format_due_until,
     get_line_details,
     get_run_details,
+    get_status,
 )
 from affiliate_site.backoffice.payouts.run_pages import (
     LINE_PAGES,
@@ -83,7 +84,7 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     )
     columns = (
         "public_id",
-        build_status_column(lambda run, it: describe_state(run, it.totals), load=sum_lines),
+        build_status_column(lambda run, it: get_status(run, it.totals), load=sum_lines),
         Column("Due until", format_due_until),
         Column(
             "Payments",
@@ -154,7 +155,7 @@ class PayoutLineAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
         AMOUNT,
         TAX_WITHHELD,
         "method",
-        build_status_column(lambda line: line.get_state_display().lower()),
+        build_status_column(lambda line: LINE_STATUSES[line.state]),
         Column(
             "Left out",
             lambda line: line.get_reason_display() or EMPTY_VALUE,

@@ -20,7 +20,7 @@ from affiliate_site.backoffice.formatters import (
     format_money,
 )
 from affiliate_site.backoffice.list_urls import build_changelist_url
-from affiliate_site.backoffice.lists.columns import build_status_column
+from affiliate_site.backoffice.lists.columns import ARCHIVE_STATUS
 from affiliate_site.backoffice.lists.filters import CurrencyFilter
 from affiliate_site.backoffice.lists.state_filters import ArchivedFilter
 from affiliate_site.backoffice.navigation import MenuEntry, SubList
@@ -82,10 +82,7 @@ class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         Column(name="slug", is_listed=False),
         "title",
         Column(name="slug", is_exported=False),
-        build_status_column(
-            lambda program: "archived" if program.archived_at else "active",
-            is_exported=False,
-        ),
+        ARCHIVE_STATUS,
         "currency",
         Column(
             "Rules",

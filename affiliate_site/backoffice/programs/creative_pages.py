@@ -12,14 +12,13 @@ from affiliate_site.backoffice.fields import MULTI_LINE, ProgramField
 from affiliate_site.backoffice.form_pages import AddPage, ArchivePage, UnarchivePage
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.forms import ServiceForm
-from affiliate_site.backoffice.lists.columns import PROGRAM_TITLE, build_status_column
+from affiliate_site.backoffice.lists.columns import ARCHIVE_STATUS, PROGRAM_TITLE, get_archive_label
 from affiliate_site.backoffice.lists.state_filters import ArchivedFilter
 from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
     Section,
-    label_status,
 )
 from affiliate_site.columns import Column
 from tracking.models.creatives import Creative
@@ -128,9 +127,7 @@ class CreativeAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         PROGRAM_TITLE,
         "kind",
         Column("Size", lambda row: format_size(row)),
-        build_status_column(
-            lambda row: "archived" if row.archived_at else "active", is_exported=False
-        ),
+        ARCHIVE_STATUS,
         Column(name="archived_at", is_listed=False),
     )
     list_filter = ("kind", ArchivedFilter)
@@ -141,7 +138,6 @@ class CreativeAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     title_field = "title"
 
     def get_details(self, request, row):
-        state = "archived" if row.archived_at else "active"
         facts = (
             ("Program", row.program.title),
             ("Size", format_size(row)),
@@ -149,7 +145,7 @@ class CreativeAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             ("Content", render(row, height=240)),
         )
         sections = [Section("Creative", facts=facts)]
-        return Details(row.title, labels=[label_status(state)], sections=sections)
+        return Details(row.title, labels=[get_archive_label(row)], sections=sections)
 
 
 def format_size(creative: Creative) -> str:

@@ -16,7 +16,8 @@ from accounts.services.webhooks import create_postback_endpoint, create_webhook
 from affiliate_site.backoffice import actions
 from affiliate_site.backoffice.actions import MAX_ROWS
 from affiliate_site.backoffice.conversions.decision_pages import ApproveCommissionPage
-from affiliate_site.backoffice.formatters import format_status
+from affiliate_site.backoffice.formatters import format_labels
+from affiliate_site.backoffice.payouts.payout_texts import COMMISSION_STATUSES, PAID
 from payouts.services.conversion_updates import update_commission
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
@@ -143,9 +144,9 @@ def test_confirmation_lists_rows_with_reasons_and_balances(
     assert listing[first.pk][1:] == [
         f"{first.conversion_id}: 200.00\u00a0EUR",
         "The program requires manual approval; by coupon",
-        format_status("pending"),
+        format_labels([COMMISSION_STATUSES["pending"]]),
     ]
-    assert listing[third.pk][-1] == format_status("paid")
+    assert listing[third.pk][-1] == format_labels([PAID])
     page = " ".join(response.content.decode().split())
     assert "Balance due of minakessler becomes negative: -12.50 EUR." in page
     assert account.commissions.get(pk=third.pk).payment is not None

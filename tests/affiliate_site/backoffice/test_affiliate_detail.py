@@ -10,7 +10,8 @@ from django.utils import timezone
 from django.utils.html import escape, strip_tags
 
 from accounts.models.api_keys import Role
-from affiliate_site.backoffice.formatters import format_status
+from affiliate_site.backoffice.formatters import format_labels
+from affiliate_site.backoffice.payouts.payout_texts import COMMISSION_STATUSES
 from payouts.services.opening_balances import post_opening_balance
 from payouts.services.payout_methods import set_payout_method
 from tests.affiliate_site.backoffice.form_values import get_version
@@ -64,7 +65,7 @@ def test_shows_who_it_is_and_what_it_earns(account, staff_client, scenario, mina
         assert [row.affiliate for row in rows] == [mina], card.title
         assert f'href="{escape(card.url)}"' in page
     assert "Clicks by day" in page
-    assert context["badges"] == [
+    assert [(it, it.color) for it in context["badges"]] == [
         ("Harbor Lamp Partners: approved", "success"),
         ("group Top affiliates", "info"),
     ]
@@ -177,7 +178,7 @@ def test_each_tab_shows_its_rows(account, staff_client, scenario, mina):
         pages[tab] = client.get(page_url(mina), {"tab": tab}).content.decode()
 
     assert "order-1" in pages["conversions"]
-    assert f"20.00 EUR {format_status('pending')}" in pages["conversions"]
+    assert f"20.00 EUR {format_labels([COMMISSION_STATUSES['pending']])}" in pages["conversions"]
     commission = scenario.get_commission(conversion)
     url = reverse("admin:payouts_commission_change", args=[commission.pk])
     assert url in pages["commissions"]
@@ -316,7 +317,7 @@ def test_removed_affiliates_can_only_be_exported_and_erased(account, staff_clien
     context = staff_client().get(page_url(mina)).context
 
     assert set(context["page_urls"]) == {"export_person", "erase_person"}
-    assert context["badges"][0][1] == "danger"
+    assert context["badges"][0].color == "danger"
     assert not any(card.urls for card in context["programs"])
 
 

@@ -95,7 +95,7 @@ def test_explains_a_negative_balance(staff_client, account, commissions, pay):
 
     details, (sums, unpaid, payments), _ = open_balance(staff_client(), account)
 
-    assert details.labels == [("overpaid", "danger")]
+    assert details.labels == ["overpaid"]
     assert sums == [
         ["Approved commissions, not paid", "0.00 EUR"],
         ["Paid beyond that", "-20.00 EUR"],

@@ -127,7 +127,7 @@ def test_confirms_a_claim_on_its_page(staff_client, account, scenario, contested
     page = client.get(reverse("admin:tracking_conversion_change", args=[contested.pk])).context[
         "details"
     ]
-    assert list(page.labels) == [("pending", "warning")]
+    assert list(page.labels) == ["pending"]
     sections = {section.title: section for section in page.sections}
     reporter = dict(sections["Sale"].facts)["Reported by"]
     assert reporter.startswith("a page, confirmed by manager@")

@@ -131,10 +131,7 @@ def test_says_that_a_commission_is_paid_and_what_moves_in_the_end(
         }
     ]
     page = client.get(page_url(conversion, "change"))
-    assert list(page.context["details"].labels) == [
-        ("approved", "success"),
-        ("paid", "info"),
-    ]
+    assert list(page.context["details"].labels) == ["approved", "paid"]
     assert "Approved</span> paid by <a" in page.content.decode()
 
 

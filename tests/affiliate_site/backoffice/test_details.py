@@ -68,7 +68,7 @@ def test_shows_attribution_calculation_and_history(
     details, sections, page = get_details(client, conversion)
 
     assert details.headline == "100.92 EUR"
-    assert list(details.labels) == [("approved", "success")]
+    assert [(it, it.color) for it in details.labels] == [("approved", "success")]
     facts = dict(sections["Sale"].facts)
     assert facts["Order ID"] == "order-1"
     assert "User agent" not in page  # empty values are left out
@@ -157,7 +157,7 @@ def test_shows_corrections_and_removals(staff_client, scenario, account, convers
     for row in (conversion, commission):
         details, _, _ = get_details(client, row)
         assert details.is_removed
-        assert list(details.labels) == [("removed", "danger")]
+        assert list(details.labels) == ["removed"]
 
 
 def test_a_payment_shows_what_it_pays_and_a_commission_what_pays_it(
@@ -192,7 +192,7 @@ def test_a_payment_shows_what_it_pays_and_a_commission_what_pays_it(
 
     details, sections, page = get_details(client, commission)
     assert dict(sections["Payment"].facts)["Paid to"] == text
-    assert ("paid", "info") in details.labels
+    assert "paid" in details.labels
     assert payment.public_id in page
     scenario.disapprove(commission, at=LATER)
     _, sections, _ = get_details(client, payment)
@@ -308,7 +308,7 @@ def test_says_whether_the_goal_of_a_bonus_is_met(staff_client, account, scenario
     assert goal.startswith("Conversions: 2; reached with 2 conversions of 300.00 EUR")
     assert goal.endswith(": no longer met since 2026-04-03 00:00 UTC") == is_missed
     assert ("; now 1 conversion of 200.00 EUR" in goal) == is_missed
-    assert details.labels[0][0] == ("pending" if is_missed else "approved")
+    assert details.labels[0] == ("pending" if is_missed else "approved")
     found = client.get(
         reverse("admin:payouts_commission_changelist"),
         {"goal_missed_at__isnull": "False"},
@@ -431,7 +431,7 @@ def test_shows_an_affiliate_in_a_program(staff_client, account, scenario):
     details, sections, page = get_details(client, enrollment)
 
     assert details.headline == "Mina Kessler in Harbor Lamp Partners"
-    assert list(details.labels) == [("approved", "success")]
+    assert [(it, it.color) for it in details.labels] == [("approved", "success")]
     facts = dict(sections["Program affiliate"].facts)
     assert page_url(scenario.mina.affiliate, "change") in facts["Affiliate"]
     assert page_url(scenario.program, "change") in facts["Program"]

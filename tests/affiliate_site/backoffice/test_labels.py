@@ -6,9 +6,19 @@ import pytest
 from django.contrib import admin
 from django.urls import reverse
 
+from affiliate_site.backoffice.affiliates.questions import STATUSES as QUESTION_STATUSES
+from affiliate_site.backoffice.connections.details import EVENT_STATES, MODES
+from affiliate_site.backoffice.conversions.customer_details import STATUSES as CUSTOMER_STATUSES
 from affiliate_site.backoffice.formatters import FIELD_LABELS
 from affiliate_site.backoffice.lists.columns import as_column
 from affiliate_site.backoffice.lists.exports import list_cells
+from affiliate_site.backoffice.payouts.payout_texts import COMMISSION_STATUSES, LINE_STATUSES
+from affiliate_site.backoffice.payouts.run_detail import STATUSES as RUN_STATUSES
+from payouts.models.commissions import CommissionStatus
+from payouts.models.runs import PayoutLineState, PayoutRunState
+from tracking.models.customers import CustomerStatus
+from tracking.models.questions import QuestionState
+from tracking.models.shops import ConnectionMode, ShopEventState
 
 pytestmark = pytest.mark.engine_independent  # texts
 
@@ -58,6 +68,22 @@ def test_names_the_fields_of_a_page(staff_client, scenario):
 
     for label in ("Order ID", "IP address"):
         assert label in page
+
+
+@pytest.mark.parametrize(
+    ("labels", "choices"),
+    [
+        (COMMISSION_STATUSES, CommissionStatus),
+        (LINE_STATUSES, PayoutLineState),
+        (RUN_STATUSES, PayoutRunState),
+        (CUSTOMER_STATUSES, CustomerStatus),
+        (QUESTION_STATUSES, QuestionState),
+        (MODES, ConnectionMode),
+        (EVENT_STATES, ShopEventState),
+    ],
+)
+def test_each_status_has_a_label(labels, choices):
+    assert set(labels) == set(choices)
 
 
 def test_labels_name_fields_that_exist():
