@@ -137,6 +137,11 @@ class WebhookEndpoint(TenantModel):
     def __str__(self) -> str:
         return self.public_id
 
+    @property
+    def needs_sender(self) -> bool:
+        """Whether something of it may have to be sent, now or later."""
+        return self.disabled_at is None
+
     def subscribes_to(self, kind: str) -> bool:
         """Return whether the endpoint receives events of this kind."""
         return not self.events or kind in self.events
@@ -222,3 +227,8 @@ class Delivery(QueuedRow):
 
     def __str__(self) -> str:
         return self.message_id
+
+    @property
+    def needs_sender(self) -> bool:
+        """Whether it is to be sent, now or later."""
+        return self.due_at is not None

@@ -57,17 +57,13 @@ def mask_url(url: str) -> str:
 class SenderNoteMixin:
     """Says above lists, and rows that wait, that nothing is sent: no worker runs."""
 
-    def is_waiting(self, row) -> bool:
-        """Whether something of this row is to be sent, now or later."""
-        raise NotImplementedError
-
     def changelist_view(self, request, extra_context=None):
         note = {"list_note": describe_stopped_sender(timezone.now())}
         return super().changelist_view(request, note | (extra_context or {}))  # type: ignore[misc]
 
     def render_change_form(self, request, context, *args, **kwargs):
         note = describe_stopped_sender(timezone.now())
-        if note and self.is_waiting(context["original"]):
+        if note and context["original"].needs_sender:
             messages.warning(request, note)
         return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[misc]
 
@@ -138,9 +134,6 @@ class WebhookEndpointAdmin(
     row_pages = WEBHOOK_PAGES
     actions = ("rotate_selected", "disable_selected", "enable_selected")
     manage_permission = "accounts.change_webhookendpoint"
-
-    def is_waiting(self, webhook):
-        return webhook.disabled_at is None
 
     @display(description="Events")
     def subscribed_events(self, webhook):
@@ -221,9 +214,6 @@ class DeliveryAdmin(SenderNoteMixin, MaskedUrlMixin, ReadOnlyBackOfficeAdmin):
         if delivery is not None:
             delivery.url = build_url(delivery)
         return delivery
-
-    def is_waiting(self, delivery):
-        return delivery.due_at is not None
 
     @display(description="Event", ordering="event")
     def event_name(self, delivery):
