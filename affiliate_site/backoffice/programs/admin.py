@@ -12,7 +12,6 @@ from django.utils.text import capfirst
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.dashboard.context import list_top_affiliates
 from affiliate_site.backoffice.dashboard.number_cards import build_number_cards
-from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import (
     describe_hold_days,
     describe_recurring,
@@ -128,10 +127,6 @@ class RateAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """A rate of a program; the program's page lists them."""
 
     ordering = ("id",)
-    row_pages: tuple[type[FormPage], ...] = (
-        rate_pages.EditRatePage,
-        rate_pages.RemoveRatePage,
-    )
 
     def get_object_title(self, row):
         return capfirst(rate_pages.describe(row))
@@ -145,6 +140,7 @@ class CommissionTypeAdmin(RateAdmin):
     sub_list = SubList(Program)
     empty_state = "No commission types yet. A program has its first one from the beginning."
     columns = ("identifier", "title", "program", "kind", "value", "is_default")
+    row_pages = (rate_pages.EditCommissionTypePage, rate_pages.RemoveCommissionTypePage)
 
 
 @admin.register(GroupRate)
@@ -152,6 +148,7 @@ class GroupRateAdmin(RateAdmin):
     sub_list = SubList(Program)
     empty_state = "No group rates yet. Set one on the page of a program to pay a group otherwise."
     columns = ("group", "commission_type", "kind", "value")
+    row_pages = (rate_pages.EditGroupRatePage, rate_pages.RemoveGroupRatePage)
 
 
 @admin.register(Level)
@@ -159,6 +156,7 @@ class LevelAdmin(RateAdmin):
     sub_list = SubList(Program)
     empty_state = "No levels yet. Add them on the page of a program to pay parents, too."
     columns = ("level", "title", "program", "kind", "value")
+    row_pages = (rate_pages.EditLevelPage, rate_pages.RemoveLevelPage)
 
 
 @admin.register(Bonus)

@@ -1,9 +1,6 @@
 """Pages of a program's commission types, levels, group rates and bonuses."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 from django.utils import timezone
 from django.utils.functional import cached_property
@@ -17,7 +14,6 @@ from affiliate_site.backoffice.form_pages import (
     RemovePage,
 )
 from affiliate_site.backoffice.formatters import count_noun, format_money, format_person
-from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.money_pages import MoneyFormPage
 from affiliate_site.backoffice.programs.rate_forms import (
     BonusForm,
@@ -196,48 +192,6 @@ def update_group_rate(account, *, pk: int, changes, at):
     )
 
 
-@dataclass(frozen=True)
-class RateDeclaration:
-    """What staff can change of one kind of rate, by which services, and what changes
-    and removals mean."""
-
-    form: type[ServiceForm]
-    update: Callable[..., Any]
-    remove: Callable[..., None]
-    removal: str
-    change: str = FROM_NOW_ON
-
-
-RATES: dict[type, RateDeclaration] = {
-    CommissionType: RateDeclaration(
-        CommissionTypeForm,
-        programs.update_commission_type,
-        programs.delete_commission_type,
-        "Calls that still name this commission type will be refused. Its group rates"
-        " are removed with it; commissions that exist stay as they are.",
-    ),
-    GroupRate: RateDeclaration(
-        RateForm,
-        update_group_rate,
-        programs.delete_group_rate,
-        "The group earns the rate of the commission type again, from now on.",
-    ),
-    Level: RateDeclaration(
-        LevelForm,
-        programs.update_level,
-        programs.delete_level,
-        "Parents of this level earn nothing from sales from now on.",
-    ),
-    Bonus: RateDeclaration(
-        BonusForm,
-        bonus_rules.update_bonus,
-        bonus_rules.end_bonus,
-        "It is not granted for the present period, nor for later ones.",
-        "Counts for bonuses that are granted from now on.",
-    ),
-}
-
-
 def format_commission_rate(row, currency: str) -> str:
     """`7.5 %` or `12.00 EUR`."""
     if row.kind == RateKind.FIXED:
@@ -268,11 +222,12 @@ def describe_reach(row) -> str:
 
 
 class EditRatePage(RatePage, EditPage):
-    """Change a rate as `RATES` declares it."""
+    """Change a rate; the service takes `changes`."""
+
+    explanation = FROM_NOW_ON
 
     def get_explanation(self):
-        change = RATES[type(self.row)].change
-        return " ".join(filter(None, [change, describe_reach(self.row)]))
+        return " ".join(filter(None, [self.explanation, describe_reach(self.row)]))
 
     def get_done_message(self, result):
         before, after = format_rate(self.row), format_rate(result)
@@ -281,45 +236,68 @@ class EditRatePage(RatePage, EditPage):
         scope = "" if isinstance(result, Bonus) else ", for sales from now on"
         return f"{capfirst(describe(result))} was saved: {before} → {after}{scope}."
 
-    def get_form_class(self):
-        return RATES[type(self.row)].form
-
     def get_unlocked_initial(self, row):
         return {
             name: value.normalize() if isinstance(value, Decimal) else value
             for name, value in super().get_unlocked_initial(row).items()
         }
 
-    def save(self, form, at):
-        update = RATES[type(self.row)].update
-        return update(self.account, pk=self.row.pk, changes=form.values, at=at)
+    def get_values(self, form):
+        return {"changes": form.values}
+
+
+class EditCommissionTypePage(EditRatePage):
+    form_class = CommissionTypeForm
+    service = staticmethod(programs.update_commission_type)
+
+
+class EditGroupRatePage(EditRatePage):
+    form_class = RateForm
+    service = staticmethod(update_group_rate)
+
+
+class EditLevelPage(EditRatePage):
+    form_class = LevelForm
+    service = staticmethod(programs.update_level)
 
 
 class EditBonusPage(BonusPage, EditRatePage):
-    """Change a bonus."""
+    explanation = "Counts for bonuses that are granted from now on."
+    service = staticmethod(bonus_rules.update_bonus)
 
 
 class RemoveRatePage(RatePage, RemovePage):
-    """Remove a rate as `RATES` declares it."""
-
     button = "Remove"
     done_message = "{rate} was removed."
 
+
+class RemoveCommissionTypePage(RemoveRatePage):
+    explanation = (
+        "Calls that still name this commission type will be refused. Its group rates"
+        " are removed with it; commissions that exist stay as they are."
+    )
+    service = staticmethod(programs.delete_commission_type)
+
     @classmethod
     def is_offered(cls, row):
-        is_default = isinstance(row, CommissionType) and row.is_default
-        return super().is_offered(row) and not is_default
+        return super().is_offered(row) and not row.is_default
 
-    def get_explanation(self):
-        return RATES[type(self.row)].removal
 
-    def save(self, form, at):
-        RATES[type(self.row)].remove(self.account, pk=self.row.pk, at=at)
+class RemoveGroupRatePage(RemoveRatePage):
+    explanation = "The group earns the rate of the commission type again, from now on."
+    service = staticmethod(programs.delete_group_rate)
+
+
+class RemoveLevelPage(RemoveRatePage):
+    explanation = "Parents of this level earn nothing from sales from now on."
+    service = staticmethod(programs.delete_level)
 
 
 class EndBonusPage(RemoveRatePage):
     name = "end"
     title = button = "End bonus"
+    explanation = "It is not granted for the present period, nor for later ones."
+    service = staticmethod(bonus_rules.end_bonus)
     done_message = "{rate} was ended."
 
 
