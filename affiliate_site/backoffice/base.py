@@ -1,6 +1,7 @@
 """Base classes of the pages of the back office, with the theme (Unfold)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -37,7 +38,7 @@ from affiliate_site.backoffice.lists.long_lists import (
 )
 from affiliate_site.backoffice.lists.saved_views import SavedViewsMixin
 from affiliate_site.backoffice.lists.xlsx_exports import export_xlsx
-from affiliate_site.backoffice.navigation import MenuEntry, SubList
+from affiliate_site.backoffice.navigation import ListAction, MenuEntry, SubList
 from affiliate_site.columns import Column, load_columns
 
 __all__ = [
@@ -172,6 +173,8 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     menu: tuple[MenuEntry, ...] = ()  # of the sidebar; the first one leads to the list
     sub_list: SubList | None = None  # in place of an entry
     tabs: dict[str, str] = {}  # titles and filters
+    list_actions: tuple[ListAction, ...] = ()
+    reports: tuple[Any, ...] = ()  # `ReportPage`s of what the list shows
     import_kind = ""  # of a table whose rows the list would show
     add_title = ""  # of the button that adds a row, by default “Add …”
     manage_permission = ""  # for actions with `permissions=["manage"]`

@@ -20,12 +20,16 @@ from django.utils.text import capfirst
 from accounts.email_addresses import fold_email
 from affiliate_site.backoffice.formatters import format_money, format_person
 from affiliate_site.backoffice.lists.search import PK_PATTERN
-from affiliate_site.backoffice.navigation import list_navigation
-from affiliate_site.backoffice.payouts.report_pages import REPORT_TITLES
+from affiliate_site.backoffice.navigation import (
+    get_model_name,
+    iterate_model_admins,
+    list_navigation,
+)
 from affiliate_site.backoffice.theme import (
     get_object_url,
     reverse_changelist,
 )
+from affiliate_site.roles import get_permission_name
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
 from tracking.models.affiliates import Affiliate
@@ -63,60 +67,15 @@ class SearchField:
 
     model: type[Model]
     column: str
-    icon: str
     excludes_deleted: bool = False
     normalize: Callable[[str], str] = str
 
 
 SEARCH_FIELDS = (
-    SearchField(Customer, "customer_id", "person", excludes_deleted=True),
-    SearchField(Customer, "public_id", "person"),
-    SearchField(Customer, "email_folded", "person", normalize=fold_email),
-    SearchField(Payment, "public_id", "payments"),
-)
-
-
-@dataclass(frozen=True)
-class ListAction:
-    """What staff do on a list: its name, the list with its filter, the permission."""
-
-    title: str
-    model_name: str
-    query: str
-    permission: str
-
-
-LIST_ACTIONS = (
-    ListAction(
-        "Approve commissions",
-        "payouts_commission",
-        "?status__exact=pending&deleted_at__isnull=True",
-        "payouts.change_commission",
-    ),
-    ListAction(
-        "Approve affiliates",
-        "tracking_enrollment",
-        "?approved=pending",
-        "tracking.change_enrollment",
-    ),
-    ListAction(
-        "Pay affiliates",
-        "payouts_ledgeraccount",
-        "?balance__gt=0",
-        "payouts.add_payment",
-    ),
-    ListAction(
-        "Import payout results",
-        "payouts_payoutrun",
-        "",
-        "payouts.add_payment",
-    ),
-    ListAction(
-        "Decide contested claims",
-        "tracking_conversionclaim",
-        "?decided_at__isnull=True",
-        "tracking.change_conversionclaim",
-    ),
+    SearchField(Customer, "customer_id", excludes_deleted=True),
+    SearchField(Customer, "public_id"),
+    SearchField(Customer, "email_folded", normalize=fold_email),
+    SearchField(Payment, "public_id"),
 )
 
 
@@ -163,16 +122,17 @@ def list_pages(request, term: str) -> list[SearchResult]:
 def iterate_actions(request) -> Iterator[SearchResult]:
     """What the user may do."""
     user = request.user
-    for list_action in LIST_ACTIONS:
-        if user.has_perm(list_action.permission):
-            url = reverse_changelist(list_action.model_name) + list_action.query
-            yield SearchResult(list_action.title, "Action", url, "bolt")
-    for model, model_admin in admin.site._registry.items():  # noqa: SLF001 - no other way
-        opts = model._meta
-        if model_admin.has_add_permission(request):
-            url = reverse(f"admin:{opts.app_label}_{opts.model_name}_add")
-            title = getattr(model_admin, "add_title", "")
-            title = title or f"Add {opts.verbose_name}"
+    found = [(it, page) for _, page in iterate_model_admins() for it in page.list_actions]
+    for list_action, page in sorted(found, key=lambda each: each[0].place):
+        default = get_permission_name("change", page.model)
+        if user.has_perm(list_action.permission or default):
+            url = reverse_changelist(get_model_name(page.model))
+            query = f"?{list_action.query}" if list_action.query else ""
+            yield SearchResult(list_action.title, "Action", f"{url}{query}", "bolt")
+    for name, page in iterate_model_admins():
+        if page.has_add_permission(request):
+            url = reverse(f"admin:{name}_add")
+            title = page.add_title or f"Add {page.opts.verbose_name}"
             yield SearchResult(title, "Action", url, "add", synonyms="create new")
 
 
@@ -184,10 +144,11 @@ def iterate_pages(request) -> Iterator[SearchResult]:
                 title, url, icon = item["title"], item["link"], item["icon"]
                 synonyms = item.get("synonyms", "")
                 yield SearchResult(title, "Page", url, icon, synonyms=synonyms)
-    if request.user.account_id and request.user.has_perm("payouts.view_transfer"):
-        for name, title in REPORT_TITLES.items():
-            url = reverse(f"admin:{name}")
-            yield SearchResult(title, "Report", url, "summarize", synonyms="reports")
+    for _, page in iterate_model_admins() if request.user.account_id else ():
+        if page.reports and page.has_view_permission(request):
+            for report in page.reports:
+                url = reverse(f"admin:{report.name}")
+                yield SearchResult(report.title, "Report", url, "summarize", synonyms="reports")
 
 
 def list_results(request, search_field: SearchField, term: str) -> list[SearchResult]:
@@ -209,8 +170,14 @@ def build_result(row, search_field: SearchField, term: str) -> SearchResult:
         title=title if title == term else f"{term} ({title})",
         description=describe_row(row),
         link=get_object_url(row),
-        icon=search_field.icon,
+        icon=get_icon(row),
     )
+
+
+def get_icon(row) -> str:
+    """That of its list in the sidebar."""
+    page: Any = admin.site.get_model_admin(type(row))
+    return page.menu[0].icon
 
 
 def describe_row(row, name: str = "") -> str:
@@ -253,7 +220,7 @@ def search_programs(request, term: str) -> Iterator[SearchResult]:
     rows = model_admin.get_queryset(request).filter(found)
     for row in rows.order_by("title", "pk")[:MAX_ROWS]:
         title = f"{row.title} ({row.slug})"
-        yield SearchResult(title, "Program", get_object_url(row), "campaign")
+        yield SearchResult(title, "Program", get_object_url(row), get_icon(row))
 
 
 def search_by_ids(request, term: str, orders: list[int]) -> Iterator[SearchResult]:
@@ -263,9 +230,8 @@ def search_by_ids(request, term: str, orders: list[int]) -> Iterator[SearchResul
     yield from list_conversions(request, orders[:MAX_ROWS])
     if not PK_PATTERN.fullmatch(term):
         return
-    models: list[tuple[Any, str]]
-    models = [(Conversion, "shopping_cart"), (Commission, "percent")]
-    for model, icon in models:
+    models: tuple[Any, ...] = (Conversion, Commission)
+    for model in models:
         model_admin = admin.site.get_model_admin(model)
         if not model_admin.has_view_permission(request):
             continue
@@ -274,7 +240,7 @@ def search_by_ids(request, term: str, orders: list[int]) -> Iterator[SearchResul
             title = f"{capfirst(model._meta.verbose_name)} {row}"
             order_id = getattr(row, "external_id", None)
             description = describe_row(row, f"Order {order_id}" if order_id else "")
-            yield SearchResult(title, description, get_object_url(row), icon)
+            yield SearchResult(title, description, get_object_url(row), get_icon(row))
 
 
 def search_affiliates(request, term: str) -> Iterator[SearchResult]:
@@ -292,7 +258,7 @@ def search_affiliates(request, term: str) -> Iterator[SearchResult]:
             title=format_person(row),
             description=", ".join([describe_row(row), *filter(None, details)]),
             link=get_object_url(row),
-            icon="group",
+            icon=get_icon(row),
         )
     if len(pks) > MAX_ROWS:
         yield link_to_list(Affiliate, term)
@@ -317,5 +283,5 @@ def list_conversions(request, pks: list[int]) -> Iterator[SearchResult]:
             title=row.external_id,
             description=describe_row(row, f"Conversion {row.pk}"),
             link=get_object_url(row),
-            icon="shopping_cart",
+            icon=get_icon(row),
         )

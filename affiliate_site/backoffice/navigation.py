@@ -42,6 +42,16 @@ class SubList:
     tab: str = ""  # the title of its tab, beside that of the other list
 
 
+@dataclass(frozen=True)
+class ListAction:
+    """What staff do on the list that declares it, as the command palette finds it."""
+
+    place: int  # among all of them
+    title: str
+    query: str = ""  # the filters that it leads to
+    permission: str = ""  # by default to change what the list shows
+
+
 def list_navigation(request) -> list[dict]:
     """The groups of the sidebar."""
     items = [*iterate_list_items(request), *iterate_settings_items()]

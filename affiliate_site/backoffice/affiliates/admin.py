@@ -78,7 +78,7 @@ from affiliate_site.backoffice.lists.state_filters import (
     ApprovalFilter,
     DeletedFilter,
 )
-from affiliate_site.backoffice.navigation import MenuEntry
+from affiliate_site.backoffice.navigation import ListAction, MenuEntry
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
@@ -236,6 +236,7 @@ class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeA
         "Approved": "approved=approved",
         "Disapproved": "approved=disapproved",
     }
+    list_actions = (ListAction(20, "Approve affiliates", "approved=pending"),)
     empty_state = (
         "No program affiliates yet. Choose “Add program affiliate” to add an affiliate"
         " to a program: it gets a link and can have a coupon."

@@ -27,7 +27,7 @@ from affiliate_site.backoffice.lists.filters import AffiliateFilter, CurrencyFil
 from affiliate_site.backoffice.lists.search import OrderSearchMixin
 from affiliate_site.backoffice.lists.state_filters import DecidedFilter
 from affiliate_site.backoffice.money_pages import MoneyFormPage
-from affiliate_site.backoffice.navigation import MenuEntry
+from affiliate_site.backoffice.navigation import ListAction, MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
 from affiliate_site.columns import AmountSource, Column
 from payouts.explanation import list_skipped_parents
@@ -85,6 +85,7 @@ class ConversionClaimAdmin(ObjectPageMixin, OrderSearchMixin, ReadOnlyBackOffice
     """Conversions that two visitors claim: each claim, and an action to decide."""
 
     menu = (MenuEntry("Tracking", 40, "gavel"),)
+    list_actions = (ListAction(50, "Decide contested claims", "decided_at__isnull=True"),)
     empty_state = (
         "No contested claims. One appears here when two visitors report the same order ID."
     )

@@ -51,7 +51,7 @@ from affiliate_site.backoffice.lists.state_filters import (
     OnHoldFilter,
     PaidFilter,
 )
-from affiliate_site.backoffice.navigation import MenuEntry
+from affiliate_site.backoffice.navigation import ListAction, MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.payouts.payout_texts import get_commission_status, load_line_states
 from affiliate_site.backoffice.theme import NOT_REMOVED, TO_CHECK
@@ -132,6 +132,9 @@ class CommissionAdmin(
         "Approved": f"status__exact=approved&{NOT_REMOVED}",
         "Disapproved": f"status__exact=disapproved&{NOT_REMOVED}",
     }
+    list_actions = (
+        ListAction(10, "Approve commissions", "status__exact=pending&deleted_at__isnull=True"),
+    )
     empty_state = "No commissions yet. They are created with the first conversion of an affiliate."
     columns = (
         Column("ID", lambda row: row.pk, name="commission_id", export="pk"),

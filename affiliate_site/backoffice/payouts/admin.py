@@ -51,7 +51,7 @@ from affiliate_site.backoffice.lists.state_filters import (
     ReturnedFilter,
     WithheldFilter,
 )
-from affiliate_site.backoffice.navigation import MenuEntry
+from affiliate_site.backoffice.navigation import ListAction, MenuEntry
 from affiliate_site.backoffice.object_pages import (
     Details,
     ObjectPageMixin,
@@ -223,6 +223,7 @@ class BalanceAdmin(
     """The balance due to each affiliate, per currency; actions pay it."""
 
     menu = (MenuEntry("Payouts", 10, "account_balance"),)
+    list_actions = (ListAction(30, "Pay affiliates", "balance__gt=0", "payouts.add_payment"),)
     empty_state = (
         "No balances due. Approve a commission to add its amount to the balance of the affiliate."
     )

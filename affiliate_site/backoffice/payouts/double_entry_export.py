@@ -16,11 +16,9 @@ from affiliate_site.backoffice.lists.exports import (
     iterate_chunks_of_ids,
 )
 from affiliate_site.backoffice.payouts.report_pages import (
-    REPORT_TITLES,
     PeriodForm,
+    ReportPage,
     build_period_form,
-    get_books_account,
-    render_report,
 )
 from affiliate_site.cells import iterate_csv
 from affiliate_site.downloads import stream_file
@@ -67,23 +65,24 @@ class ExportForm(PeriodForm):
     )
 
 
-def double_entry_view(model_admin, request):
+class DoubleEntryPage(ReportPage):
     """The form of the export, and the file."""
-    account = get_books_account(request)
-    form = build_period_form(request, account, ExportForm)
-    if form.is_valid():
-        return export_entries(account, **form.cleaned_data)
-    return render_report(
-        model_admin,
-        request,
-        REPORT_TITLES["double_entry"],
-        form,
-        button="Download",
-        note=(
-            "All ledger entries of these days as CSV, one line for the debit and one"
-            f" for the credit. Days of {account.time_zone}."
-        ),
+
+    name = "double_entry"
+    title = "Double-entry export"
+    button = "Download"
+    note = (
+        "All ledger entries of these days as CSV, one line for the debit and one"
+        " for the credit. Days of {}."
     )
+
+    def build_form(self):
+        return build_period_form(self.request, self.account, ExportForm)
+
+    def respond(self, form):
+        if form.is_valid():
+            return export_entries(self.account, **form.cleaned_data)
+        return super().respond(form)
 
 
 def export_entries(account: Account, start, end, columns) -> StreamingHttpResponse:

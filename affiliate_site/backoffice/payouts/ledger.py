@@ -1,7 +1,5 @@
 """The page of the ledger, and the check that staff can start."""
 
-from functools import partial
-
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import OperationalError
@@ -27,26 +25,20 @@ from affiliate_site.backoffice.lists.filters import (
 )
 from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
-from affiliate_site.backoffice.payouts.double_entry_export import double_entry_view
+from affiliate_site.backoffice.payouts.double_entry_export import DoubleEntryPage
 from affiliate_site.backoffice.payouts.payment_pages import (
     TakeBackOpeningBalancePage,
 )
 from affiliate_site.backoffice.payouts.report_pages import (
-    REPORT_TITLES,
-    closing_view,
-    trial_balance_view,
+    ClosingPage,
+    TrialBalancePage,
 )
 from affiliate_site.columns import AmountSource, Column
 from payouts.models.ledger import Transfer, TransferType
 from payouts.services.reconciliation import MAX_CHECKED_TRANSFERS, check_account
 
 NUMBERS_NOTE = "No entry is ever changed or deleted; IDs may skip numbers."
-
-REPORT_VIEWS = {
-    "trial_balance": trial_balance_view,
-    "closing": closing_view,
-    "double_entry": double_entry_view,
-}
+REPORTS = (TrialBalancePage, ClosingPage, DoubleEntryPage)
 
 
 def name_ledger_account(kind: str, affiliate) -> str:
@@ -118,10 +110,11 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             "summarize",
             "Reports",
             synonyms="reports",
-            url_names=tuple(REPORT_TITLES),
+            url_names=tuple(it.name for it in REPORTS),
         ),
     )
     list_title = "Ledger"
+    reports = REPORTS
     empty_state = "No ledger entries yet. The first commission creates the first entry."
     columns = (
         "id",
@@ -177,9 +170,7 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             {
                 "list_note": f"{format_ledger_note(account)} {NUMBERS_NOTE}",
                 "list_button": ("Check now", reverse("admin:check_ledger")),
-                "list_links": [
-                    (title, reverse(f"admin:{name}")) for name, title in REPORT_TITLES.items()
-                ],
+                "list_links": [(it.title, reverse(f"admin:{it.name}")) for it in REPORTS],
             }
             if account
             else {}
@@ -193,11 +184,11 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             path("check/", view, name="check_ledger"),
             *(
                 path(
-                    f"{name.replace('_', '-')}/",
-                    self.admin_site.admin_view(partial(report_view, self)),
-                    name=name,
+                    f"{report.name.replace('_', '-')}/",
+                    self.admin_site.admin_view(report.as_view(model_admin=self)),
+                    name=report.name,
                 )
-                for name, report_view in REPORT_VIEWS.items()
+                for report in REPORTS
             ),
             *super().get_urls(),
         ]

@@ -8,9 +8,9 @@ from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
+from django.views import View
 
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.formatters import format_money, format_person
@@ -29,11 +29,6 @@ from payouts.services.bookkeeping import (
 from payouts.services.statements import FIRST_DAY, LAST_DAY, StatementLine, get_statement
 from tracking.money import ZERO
 
-REPORT_TITLES = {  # of bookkeeping, by the names of their URLs
-    "trial_balance": "Trial balance",
-    "closing": "Closing of a period",
-    "double_entry": "Double-entry export",
-}
 CLOSING_TITLES = ("Pending", LEDGER_ACCOUNT_NAMES["payable"], "Together")
 EXPLAINED = "Equal to the ledger: the movements lead to the balances at the end."
 COUNTED_BY = (
@@ -90,14 +85,6 @@ def build_period_form(request, account, form_class=PeriodForm):
     return form
 
 
-def get_books_account(request):
-    """The account of the user, who has to be somebody that may see its ledger."""
-    account = request.user.account
-    if account is None or not request.user.has_perm("payouts.view_transfer"):
-        raise PermissionDenied
-    return account
-
-
 class LinkedStatement(StatementFile):
     """The statement on a page, with links to its sales and payments."""
 
@@ -140,20 +127,54 @@ def statement_view(model_admin, request, object_id: int):
     )
 
 
-def trial_balance_view(model_admin, request):
+class ReportPage(View):
+    """A page of bookkeeping: a form for days, and what it shows of them."""
+
+    model_admin: Any = None
+    name = ""  # of its URL
+    title = ""
+    note = ""  # with the zone of the account for `{}`
+    button = ""
+
+    def get(self, request):
+        self.account = request.user.account
+        if self.account is None or not self.model_admin.has_view_permission(request):
+            raise PermissionDenied
+        return self.respond(self.build_form())
+
+    def build_form(self) -> forms.Form:
+        return build_period_form(self.request, self.account)
+
+    def build_sections(self, **days: Any) -> list[Section]:
+        return []
+
+    def respond(self, form):
+        days = read_days(form)
+        return render_report(
+            self.model_admin,
+            self.request,
+            self.title,
+            form,
+            sections=self.build_sections(**days) if days else [],
+            note=self.note.format(self.account.time_zone),
+            button=self.button,
+            reports=self.model_admin.reports,
+        )
+
+
+class TrialBalancePage(ReportPage):
     """What each kind of ledger account has at the end of a day, by default today."""
-    account = get_books_account(request)
-    form = UntilForm(request.GET or None, initial={"end": timezone.localdate()})
-    days = read_days(form)
-    sums = get_trial_balance(account, end=days["end"]) if days else {}
-    return render_report(
-        model_admin,
-        request,
-        REPORT_TITLES["trial_balance"],
-        form,
-        sections=[build_trial_section(*item) for item in sums.items()],
-        note=(f"Credits minus debits of all ledger entries. Days of {account.time_zone}."),
-    )
+
+    name = "trial_balance"
+    title = "Trial balance"
+    note = "Credits minus debits of all ledger entries. Days of {}."
+
+    def build_form(self):
+        return UntilForm(self.request.GET or None, initial={"end": timezone.localdate()})
+
+    def build_sections(self, **days):
+        sums = get_trial_balance(self.account, **days)
+        return [build_trial_section(*item) for item in sums.items()]
 
 
 def build_trial_section(currency: str, sums) -> Section:
@@ -174,20 +195,16 @@ def build_trial_section(currency: str, sums) -> Section:
     )
 
 
-def closing_view(model_admin, request):
+class ClosingPage(ReportPage):
     """What all affiliates had before and after a period, and what changed it."""
-    account = get_books_account(request)
-    form = build_period_form(request, account)
-    days = read_days(form)
-    closings = get_period_closings(account, **days) if days else {}
-    return render_report(
-        model_admin,
-        request,
-        REPORT_TITLES["closing"],
-        form,
-        sections=[build_closing_section(*item) for item in closings.items()],
-        note=(f"What is owed to all affiliates. Days of {account.time_zone}. {COUNTED_BY}"),
-    )
+
+    name = "closing"
+    title = "Closing of a period"
+    note = f"What is owed to all affiliates. Days of {{}}. {COUNTED_BY}"
+
+    def build_sections(self, **days):
+        closings = get_period_closings(self.account, **days)
+        return [build_closing_section(*item) for item in closings.items()]
 
 
 def build_closing_section(currency: str, closing: PeriodClosing) -> Section:
@@ -210,18 +227,11 @@ def build_closing_section(currency: str, closing: PeriodClosing) -> Section:
 
 
 def render_report(model_admin, request, title: str, form, **context):
-    """A page with a form for the days, and tables; those of bookkeeping link to each
-    other."""
-    is_bookkeeping = title in REPORT_TITLES.values()
+    """A page with a form for the days, and tables."""
     context |= {
         **model_admin.admin_site.each_context(request),
         "opts": model_admin.opts,
         "title": title,
         "form": form,
-        "reports": [
-            (text, reverse(f"admin:{name}"))
-            for name, text in REPORT_TITLES.items()
-            if is_bookkeeping
-        ],
     }
     return TemplateResponse(request, "admin/report.html", context)

@@ -25,7 +25,7 @@ from affiliate_site.backoffice.lists.search import (
     AFFILIATE_SEARCH_HELP,
     AffiliateSearchMixin,
 )
-from affiliate_site.backoffice.navigation import MenuEntry, SubList
+from affiliate_site.backoffice.navigation import ListAction, MenuEntry, SubList
 from affiliate_site.backoffice.object_pages import ObjectPageMixin
 from affiliate_site.backoffice.payouts.payout_file_pages import DownloadFilesPage
 from affiliate_site.backoffice.payouts.payout_result_pages import ImportResultsPage
@@ -79,6 +79,7 @@ def sum_lines(request, runs) -> dict[int, RunLines]:
 @admin.register(PayoutRun)
 class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     menu = (MenuEntry("Payouts", 20, "event_repeat"),)
+    list_actions = (ListAction(40, "Import payout results", permission="payouts.add_payment"),)
     empty_state = (
         "No payout runs yet. Choose “Add payout run” to draft the payments of all that is due."
     )
