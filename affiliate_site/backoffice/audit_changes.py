@@ -11,15 +11,15 @@ from django.utils.safestring import SafeString
 from accounts.tenant_admin import filter_for_user
 from affiliate_site.backoffice.formatters import FIELD_LABELS, format_money
 from payouts.models.commission_types import CommissionType
-from tracking.models.affiliates import AffiliateGroup
+from tracking.models.affiliates import ADDRESS_COLUMNS, AffiliateGroup
 from tracking.models.programs import Program
 
 # What staff call a column; one name for several columns, "" for a hidden column.
 FIELD_NAMES = (
     FIELD_LABELS
     | {"payout": "payment status", "email_folded": "", "company_description": "company"}
-    | dict.fromkeys(("address_two", "postal_code", "city", "state"), "address")
-    | {"country": "address", "mails_payments": "mail to paid affiliates"}
+    | dict.fromkeys(ADDRESS_COLUMNS, "address")
+    | {"mails_payments": "mail to paid affiliates"}
     | {"iban": "IBAN", "bic": "BIC", "recipient": "recipient ID"}
     | {"vat_id": "VAT ID", "click_days": "days that clicks are kept"}
     | {"is_contested": "contest", "is_amount_claimed": "claimed amount"}

@@ -14,9 +14,7 @@ from affiliate_site.api.person_serializers import (
 )
 from affiliate_site.portal.confirmations import ConfirmedForm
 from affiliate_site.portal.forms import EmailField, LineField
-from tracking.models.affiliates import ADDRESS_COLUMNS
-
-PARTS_OF_ADDRESS = _("An address has a street, a postal code, a city and a country.")
+from tracking.models.affiliates import ADDRESS_COLUMNS, ADDRESS_PARTS, PARTS_OF_ADDRESS
 
 
 class TextField(LineField):
@@ -32,26 +30,13 @@ class ProfileForm(forms.Form):
     firstname = TextField(label=_("First name"), required=True, autocomplete="given-name")
     lastname = TextField(label=_("Last name"), required=True, autocomplete="family-name")
     company_name = TextField(label=_("Company"), autocomplete="organization")
-    address = TextField(
-        label=_("Street and number"),
-        help_text=PARTS_OF_ADDRESS,
-        autocomplete="address-line1",
-    )
-    address_two = TextField(label=_("Address line 2"), autocomplete="address-line2")
-    postal_code = TextField(label=_("Postal code"), autocomplete="postal-code")
-    city = TextField(label=_("City"), autocomplete="address-level2")
-    state = TextField(label=_("State or region"), autocomplete="address-level1")
-    country = forms.ChoiceField(
-        label=_("Country"),
-        required=False,
-        choices=list_countries,
-        widget=forms.Select({"autocomplete": "country"}),
-    )
 
     def __init__(self, *args, affiliate, **kwargs):
         self.affiliate = affiliate
-        present = {name: getattr(affiliate, name) or "" for name in self.base_fields}
+        names = (*self.base_fields, *ADDRESS_COLUMNS)
+        present = {name: getattr(affiliate, name) or "" for name in names}
         super().__init__(*args, **kwargs | {"initial": present})
+        self.fields |= build_address_fields()
 
     def clean(self) -> dict[str, Any]:
         """Validate what changed as the API does; `changes` are the columns."""
@@ -83,13 +68,29 @@ class ProfileForm(forms.Form):
         """Show an error of the API next to its field."""
         if message == MISSING_PARAMETER:  # in the words of forms
             message = str(
-                PARTS_OF_ADDRESS  # of fields that can be empty without an address
+                _(PARTS_OF_ADDRESS)  # of fields that can be empty without an address
                 if property_path.startswith("address.")
                 else forms.Field.default_error_messages["required"]
             )
         path = property_path.removesuffix(".code").replace("company.", "company_")
         name = path.removeprefix("address.") if "." in path else path
         self.add_error(name if name in self.fields else None, message)
+
+
+def build_address_fields() -> dict[str, forms.Field]:
+    fields: dict[str, forms.Field] = {
+        name: TextField(label=_(part.label), autocomplete=part.autocomplete)
+        for name, part in ADDRESS_PARTS.items()
+    }
+    fields["address"].help_text = _(PARTS_OF_ADDRESS)
+    country = ADDRESS_PARTS["country"]
+    fields["country"] = forms.ChoiceField(
+        label=_(country.label),
+        required=False,
+        choices=list_countries,
+        widget=forms.Select({"autocomplete": country.autocomplete}),
+    )
+    return fields
 
 
 class EmailChangeForm(ConfirmedForm):

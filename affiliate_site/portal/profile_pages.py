@@ -5,7 +5,6 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from accounts.countries import get_country_name
 from affiliate_site.portal.access import (
     build_url,
     portal_page,
@@ -71,16 +70,10 @@ def profile(request):
 def list_details(request):
     """What is known of the affiliate: labels and texts."""
     affiliate = request.affiliate
-    place = filter(None, (affiliate.postal_code, affiliate.city))
-    country = get_country_name(affiliate.country)
-    address = (
-        *(affiliate.address, affiliate.address_two),
-        *(" ".join(place), affiliate.state, country),
-    )
     details = (
         (_("Name"), f"{affiliate.firstname} {affiliate.lastname}"),
         (_("Company"), affiliate.company_name),
-        (_("Address"), ", ".join(filter(None, address))),
+        (_("Address"), ", ".join(affiliate.address_lines)),
         (_("E-mail address"), affiliate.email or _("none")),
         (_("ID"), affiliate.slug),
     )

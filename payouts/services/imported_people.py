@@ -18,7 +18,7 @@ from accounts.url_safety import read_parameters
 from payouts.models.payments import PayoutMethod
 from payouts.services.payout_methods import set_payout_method
 from tracking.meta_data import mend_meta_data
-from tracking.models.affiliates import Affiliate, AffiliateGroup
+from tracking.models.affiliates import ADDRESS_TEXTS, Affiliate, AffiliateGroup
 from tracking.models.customers import (
     INITIAL_CUSTOMER_STATUSES,
     Customer,
@@ -49,10 +49,9 @@ from tracking.services.search import update_suffixes
 NO_PASSWORD = "!"  # noqa: S105 - affiliates set one by the portal
 MAX_SLUG_NUMBER = 1000
 MAX_CODE_LENGTH = 64
-ADDRESS_COLUMNS = ("address", "address_two", "postal_code", "city", "state")
 PERSON_COLUMNS = {
     "company": {"company_name": "name", "company_description": "description"},
-    "address": {name: name for name in ("address", "address_two", "postal_code", "city", "state")},
+    "address": {name: name for name in ADDRESS_TEXTS},
 }
 
 Body = dict[str, Any]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
+from accounts.countries import get_country_name
 from accounts.email_addresses import fold_email
 from accounts.ids import generate_public_id
 from accounts.models.accounts import (
@@ -19,7 +21,30 @@ from accounts.models.accounts import (
 )
 from tracking.search import MAX_SUFFIX_LENGTH
 
-ADDRESS_COLUMNS = ("address", "address_two", "postal_code", "city", "state", "country")
+
+class AddressPart(NamedTuple):
+    """A column of an address, as forms of staff and affiliates and imported tables have it."""
+
+    label: str  # of forms; translated in the portal
+    autocomplete: str  # what HTML calls it
+    table_label: str
+    synonyms: tuple[str, ...] = ()  # in headers of tables
+
+
+ADDRESS_PARTS = {
+    "address": AddressPart(_("Street and number"), "address-line1", "Address", ("street",)),
+    "address_two": AddressPart(_("Address line 2"), "address-line2", "Address, second line"),
+    "postal_code": AddressPart(
+        *(_("Postal code"), "postal-code", "Postal code", ("zip", "zip code", "postcode"))
+    ),
+    "city": AddressPart(_("City"), "address-level2", "City"),
+    "state": AddressPart(_("State or region"), "address-level1", "State", ("region",)),
+    "country": AddressPart(_("Country"), "country", "Country", ("country code",)),
+}
+PARTS_OF_ADDRESS = _("An address has a street, a postal code, a city and a country.")
+ADDRESS_COLUMNS = tuple(ADDRESS_PARTS)
+ADDRESS_TEXTS = tuple(name for name in ADDRESS_COLUMNS if name != "country")
+ADDRESS_LINES = (("address",), ("address_two",), ("postal_code", "city"), ("state",), ("country",))
 
 
 class PersonQuerySet(TenantQuerySet[TenantRow]):
@@ -60,6 +85,14 @@ class Person(TenantModel):
 
     class Meta:
         abstract = True
+
+    @property
+    def address_lines(self) -> list[str]:
+        """The lines of the address, without empty ones; the country by its name."""
+        values = {name: getattr(self, name) or "" for name in ADDRESS_TEXTS}
+        values["country"] = get_country_name(self.country)
+        lines = (" ".join(filter(None, map(values.get, names))) for names in ADDRESS_LINES)
+        return list(filter(None, lines))
 
 
 class AffiliateGroupQuerySet(TenantQuerySet["AffiliateGroup"]):

@@ -244,7 +244,7 @@ def list_details(person) -> list[tuple[str, str]]:
     details = [
         ("Company", person.company_name),
         ("About the company", person.company_description),
-        ("Address", format_address(person)),
+        ("Address", "\n".join(person.address_lines)),
         *custom_fields,
         *person.meta_data.items(),
         ("Created", format_day(person.created_at)),
@@ -256,14 +256,6 @@ def list_details(person) -> list[tuple[str, str]]:
         for title, value in details
         if value
     ]
-
-
-def format_address(person) -> str:
-    """The lines of a postal address; empty without one."""
-    city = f"{person.postal_code or ''} {person.city or ''}".strip()
-    country = get_country_name(person.country)
-    lines = (person.address, person.address_two, city, person.state, country)
-    return "\n".join(line for line in lines if line)
 
 
 def build_payout_context(user, affiliate) -> dict:

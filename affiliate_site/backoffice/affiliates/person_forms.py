@@ -12,11 +12,18 @@ from affiliate_site.api.person_serializers import (
 )
 from affiliate_site.backoffice.fields import MULTI_LINE, NO_CHOICE_TEXT, MetaDataField
 from affiliate_site.backoffice.forms import PATH_SEPARATOR, FieldSets, ServiceForm
-from tracking.models.affiliates import ADDRESS_COLUMNS, CustomField, FieldType
+from tracking.models.affiliates import (
+    ADDRESS_COLUMNS,
+    ADDRESS_PARTS,
+    PARTS_OF_ADDRESS,
+    CustomField,
+    FieldType,
+)
 
 NO_CHOICE = ("", NO_CHOICE_TEXT)
 COMPANY_COLUMNS = ("name", "description")
 CUSTOM_FIELD_PREFIX = f"custom_fields{PATH_SEPARATOR}"
+ADDRESS_FIELDS = {name: f"address{PATH_SEPARATOR}{name}" for name in ADDRESS_COLUMNS}
 CHECKED_VALUES = ("true", "1", "yes", "on")  # what clients send for a checkbox
 
 
@@ -34,46 +41,28 @@ class PersonForm(ServiceForm):
     company__description = forms.CharField(
         label="About the company", required=False, widget=MULTI_LINE({"rows": 2})
     )
-    address__address = forms.CharField(
-        label="Street and number",
-        required=False,
-        help_text="An address has a street, a postal code, a city and a country.",
-    )
-    address__address_two = forms.CharField(label="Address line 2", required=False)
-    address__postal_code = forms.CharField(label="Postal code", required=False)
-    address__city = forms.CharField(label="City", required=False)
-    address__state = forms.CharField(label="State or region", required=False)
-    address__country = forms.ChoiceField(
-        label="Country", required=False, choices=lambda: list_countries(NO_CHOICE_TEXT)
-    )
     meta_data = MetaDataField()
 
     first_fields: tuple = (("firstname", "lastname"), "email")
 
     def build_fields(self):
-        """One form field for each custom field of the account."""
+        """Those of the address, and one for each custom field of the account."""
         self.custom_fields = {
             f"{CUSTOM_FIELD_PREFIX}{definition.slug}": definition
             for definition in self.account.field_definitions.in_definition_order()
         }
-        return {
+        return build_address_fields() | {
             name: build_custom_field(definition, self.initial.get(name))
             for name, definition in self.custom_fields.items()
         }
 
     def get_fieldsets(self):
+        names = tuple(ADDRESS_FIELDS.values())
         fieldsets: FieldSets = (
             (None, self.first_fields),
             ("Custom fields", tuple(self.custom_fields)),
             ("Company", ("company__name", "company__description")),
-            (
-                "Address",
-                (
-                    ("address__address", "address__address_two"),
-                    ("address__postal_code", "address__city"),
-                    ("address__state", "address__country"),
-                ),
-            ),
+            ("Address", tuple(names[i : i + 2] for i in range(0, len(names), 2))),
             ("Your own data", ("meta_data",)),
         )
         return [(title, {"fields": fields}) for title, fields in fieldsets if fields]
@@ -144,6 +133,20 @@ def get_person_values(person) -> dict:
         value = person.custom_fields.get(definition.slug)
         values[f"{CUSTOM_FIELD_PREFIX}{definition.slug}"] = parse_custom_value(definition, value)
     return values
+
+
+def build_address_fields() -> dict[str, forms.Field]:
+    fields: dict[str, forms.Field] = {
+        ADDRESS_FIELDS[name]: forms.CharField(label=part.label, required=False)
+        for name, part in ADDRESS_PARTS.items()
+    }
+    fields[ADDRESS_FIELDS["address"]].help_text = PARTS_OF_ADDRESS
+    fields[ADDRESS_FIELDS["country"]] = forms.ChoiceField(
+        label=ADDRESS_PARTS["country"].label,
+        required=False,
+        choices=lambda: list_countries(NO_CHOICE_TEXT),
+    )
+    return fields
 
 
 def parse_custom_value(definition: CustomField, value) -> str | list[str] | bool:

@@ -6,7 +6,9 @@ A row becomes a body as the API 1.6 shows it, which the importing services store
 from dataclasses import dataclass, field, replace
 
 from payouts.payout_details import DETAIL_NAMES
+from tracking.models.affiliates import ADDRESS_PARTS
 
+COUNTRY = ADDRESS_PARTS["country"]
 DETAIL_COLUMNS = tuple(dict.fromkeys(n for names in DETAIL_NAMES.values() for n in names))
 DETAIL_LABELS = {"iban": "IBAN", "bic": "BIC"}
 DETAIL_SYNONYMS = {
@@ -138,17 +140,14 @@ AFFILIATES = TableKind(
             synonyms=("name", "affiliate name"),
         ),
         ImportColumn("company", "Company", "company.name", synonyms=("company name",)),
-        ImportColumn("address", "Address", "address.address", synonyms=("street",)),
-        ImportColumn("address_two", "Address, second line", "address.address_two"),
-        ImportColumn(
-            *("postal_code", "Postal code", "address.postal_code"),
-            synonyms=("zip", "zip code", "postcode"),
+        *(
+            ImportColumn(name, part.table_label, f"address.{name}", synonyms=part.synonyms)
+            for name, part in ADDRESS_PARTS.items()
+            if name != "country"
         ),
-        ImportColumn("city", "City", "address.city"),
-        ImportColumn("state", "State", "address.state", synonyms=("region",)),
         ImportColumn(
-            *("country", "Country", "address.country.code", "country"),
-            synonyms=("country code",),
+            *("country", COUNTRY.table_label, "address.country.code", "country"),
+            synonyms=COUNTRY.synonyms,
             example="HU",
         ),
         ImportColumn(

@@ -8,6 +8,7 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.apps import apps
@@ -35,6 +36,7 @@ from tests.payout_scenario import Paid, create_run
 from tests.program_scenario import ProgramScenario
 from tests.record_of_processing import list_recorded_columns
 from tests.stored_texts import find_marked_columns
+from tracking.models.affiliates import ADDRESS_COLUMNS
 from tracking.services.affiliates import get_affiliate
 from tracking.services.custom_fields import create_custom_field
 from tracking.services.failed_page_calls import record_failed_page_call
@@ -47,14 +49,7 @@ from tracking.services.postbacks import create_postback
 MARK = "zzperson"
 EMAIL = f"{MARK}@notes.example.org"
 IP = "203.0.113.77"
-ADDRESS = {
-    "address": MARK,
-    "address_two": MARK,
-    "postal_code": MARK,
-    "city": MARK,
-    "state": MARK,
-    "country": {"code": "SI"},
-}
+ADDRESS: dict[str, Any] = dict.fromkeys(ADDRESS_COLUMNS, MARK) | {"country": {"code": "SI"}}
 PERSON = {
     "firstname": MARK,
     "lastname": MARK,
