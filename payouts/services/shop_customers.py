@@ -9,7 +9,7 @@ from django.db.models.functions import Concat
 from accounts.db_compat import BATCH_SIZE
 from accounts.errors import DomainError
 from accounts.models.accounts import Account
-from accounts.services.erasure import change_rows
+from accounts.services.erasure import rewrite_columns
 from payouts.services.erasure import erase_person
 from payouts.shop_facts import (
     CustomerFacts,
@@ -359,7 +359,7 @@ def _forget_addresses(customers: QuerySet[ShopCustomer]) -> None:
     def forget(customer: ShopCustomer) -> None:
         customer.facts.pop("email", None)
 
-    change_rows(customers, forget, ["facts"])
+    rewrite_columns(customers, forget, ["facts"])
 
 
 def _erase_people(connection: Connection, key: str, *, at: datetime) -> None:
