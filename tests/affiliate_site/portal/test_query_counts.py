@@ -29,9 +29,13 @@ MANY = 15  # of each row
 
 
 @pytest.fixture
-def busy(scenario, portal, account):
-    """Nils, with many rows of everything that his pages show."""
-    at = timezone.now()
+def busy(scenario, portal, account, time_machine):
+    """Nils, with many rows of everything that his pages show.
+
+    At noon: until an hour after midnight, yesterday is counted again by each page.
+    """
+    at = timezone.now().replace(hour=12)
+    time_machine.move_to(at)
     changes = {
         "is_open": True,
         "terms": "Be kind.",
