@@ -21,6 +21,8 @@ RETRY_SECONDS = 2
 TIMEOUT_SECONDS = 60
 TOO_MANY_REQUESTS, SERVER_ERRORS = 429, range(500, 600)
 NOT_FOUND = 404
+FORBIDDEN = httpx.codes.FORBIDDEN
+LISTS_OF_SOME_PLANS = ("/levels/", "/bonuses/")
 
 Row = dict[str, Any]
 
@@ -121,7 +123,8 @@ class SourceServer:
 
     def _fetch(self, path: str, query: Row) -> tuple[Any, httpx.Headers]:
         status, headers, body = self._receive(path, query)
-        if status == NOT_FOUND:
+        is_outside_plan = status == FORBIDDEN and path.endswith(LISTS_OF_SOME_PLANS)
+        if status == NOT_FOUND or is_outside_plan:
             return None, headers
         if status == TOO_MANY_REQUESTS:
             raise SourceLimits(find_pause(headers))

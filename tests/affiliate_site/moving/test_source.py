@@ -134,6 +134,13 @@ def test_reads_no_gigabyte(monkeypatch):
         source.get("x/")
 
 
+@pytest.mark.parametrize("name", ["levels", "bonuses"])
+def test_reads_nothing_of_what_the_plan_of_the_source_lacks(name):
+    source = build_source(lambda _: httpx.Response(403))
+    assert list(source.list_rows(f"programs/spring/{name}/")) == []
+    assert source.unstable == {f"programs/spring/{name}/"}
+
+
 @pytest.mark.parametrize("status", [401, 403])
 def test_names_the_answer_to_a_wrong_key(status):
     source = build_source(lambda _: httpx.Response(status))
