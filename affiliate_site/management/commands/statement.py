@@ -5,6 +5,7 @@ from django.core.management.base import CommandError
 from accounts.commands import AccountCommand, parse_day
 from accounts.exact_json import serialize_exact_json
 from accounts.lookups import get_or_raise
+from affiliate_site.env import open_private_file
 from affiliate_site.statement_files import StatementFile
 from payouts.services.statements import get_statement
 from tracking.errors import AffiliateNotFound
@@ -41,7 +42,9 @@ class Command(AccountCommand):
             metavar="FORMAT",
             help="json (the default), csv, xlsx or pdf",
         )
-        parser.add_argument("--output", metavar="FILE", type=Path)
+        parser.add_argument(
+            "--output", metavar="FILE", type=Path, help="write a file that only you can read"
+        )
 
     def run_for_account(self, account, *, at, **options):
         file_format, output = options["file_format"], options["output"]
@@ -57,7 +60,8 @@ class Command(AccountCommand):
         content = text if file_format == "json" else file.render(file_format)
         if output:
             try:
-                output.write_bytes(content)
+                with open(output, "wb", opener=open_private_file) as stream:
+                    stream.write(content)
             except OSError as error:
                 raise CommandError(f"{output}: {error.strerror}") from error
         shown = output or content.decode("utf-8-sig").replace("\r\n", "\n")

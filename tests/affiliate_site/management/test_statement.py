@@ -87,6 +87,7 @@ def test_writes_csv_without_formulas(payment, tmp_path):
 
     run_command("statement", *ARGUMENTS, "--format", "csv", "--output", str(file))
 
+    assert file.stat().st_mode & 0o777 == 0o600
     expected = CSV.format(payment=payment.public_id)
     assert file.read_bytes().decode() == f"\ufeff{expected}"  # as spreadsheets expect
     printed = run_command("statement", *ARGUMENTS, "--format", "csv")
