@@ -30,7 +30,7 @@ from accounts.services.command_runs import (
 )
 from accounts.services.deliveries import count_pending_deliveries, has_enabled_endpoints
 from accounts.services.notifications import can_send_mail
-from accounts.services.queues import count_waiting_rows
+from accounts.services.queues import count_waiting_rows, find_last_error
 from affiliate_site.operations.account_deletion import check_deletions
 from affiliate_site.operations.database_checks import (
     MAX_NIGHTLY_AGE,
@@ -58,6 +58,8 @@ from affiliate_site.operations.health import (
 )
 from payouts.services.encryption import has_values_to_rotate
 from tracking.models.mails import Mail
+from tracking.models.shops import ShopEvent
+from tracking.services.mails import NO_CONNECTION
 from tracking.services.portal_settings import (
     list_portals_with_host,
     validate_portal_host,
@@ -252,20 +254,26 @@ def check_portal_hosts(_at: datetime) -> Finding:
 
 
 def check_webhook_worker(at: datetime) -> Finding:
-    """A worker must run if there are webhooks, postbacks or mails to send."""
-    mails = count_waiting_rows(Mail)
-    if not mails and not has_enabled_endpoints():
-        return Finding(OK, "no webhook is enabled, so no worker is needed")
+    """A worker must run if there are webhooks, postbacks or mails to send, or events of
+    shops to process."""
+    mails, events = count_waiting_rows(Mail), count_waiting_rows(ShopEvent)
+    if not mails and not events and not has_enabled_endpoints():
+        return Finding(OK, "no webhook is enabled and nothing waits, so no worker is needed")
     alive_at = get_command_runs().get(WORKER_NAME)
     if is_worker_alive(alive_at, at=at):
         if mails and not can_send_mail():
             return Finding(WARNING, f"mails wait for a mail server: {mails}", "set EMAIL_URL")
+        error = find_last_error(Mail, begins=NO_CONNECTION)
+        if error:
+            detail = f"mails wait for the mail server: {mails}; {error}"
+            return Finding(WARNING, detail, "check EMAIL_URL and the mail server")
         return Finding(OK, f"alive at {alive_at:%Y-%m-%d %H:%M} UTC")
-    last = f"not since {alive_at:%Y-%m-%d %H:%M} UTC" if alive_at else "never"
+    last = f"has run since {alive_at:%Y-%m-%d %H:%M} UTC" if alive_at else "has ever run"
     return Finding(
         FAILURE,
-        f"a worker ran {last}; {count_pending_deliveries()} deliveries wait, and mails: {mails}",
-        "run manage.py deliver_webhooks as a service",
+        f"no worker {last}; {count_pending_deliveries()} deliveries wait,"
+        f" and mails: {mails}, events of shops: {events}",
+        "start affiliate-site-webhooks, which runs manage.py deliver_webhooks",
     )
 
 
@@ -278,7 +286,7 @@ def check_nightly(name: str) -> Callable[[datetime], Finding]:
         ran_at = get_command_runs().get(name)
         if ran_at and at - ran_at <= MAX_NIGHTLY_AGE:
             return Finding(OK, f"succeeded at {ran_at:%Y-%m-%d %H:%M} UTC")
-        advice = f"run manage.py {NIGHTLY_COMMANDS[name]} every night"
+        advice = f"run manage.py {NIGHTLY_COMMANDS[name]} every night: deploy/nightly does"
         if ran_at:
             detail = f"overdue, last success at {ran_at:%Y-%m-%d %H:%M} UTC"
             return Finding(FAILURE, detail, advice)

@@ -22,7 +22,7 @@ from accounts.email_addresses import (
     has_other_spellings,
 )
 from tracking.models.mails import Mail
-from tracking.services.mails import MailResult, write_in_one_line
+from tracking.services.mails import NO_CONNECTION, MailResult, write_in_one_line
 
 TEMPORARY = REFUSED = range(400, 500)  # by SMTP; by HTTP
 INLINER = CSSInliner(load_remote_stylesheets=False)
@@ -55,7 +55,7 @@ def send_mail(mail: Mail) -> MailResult:
         try:
             connection.open()
         except (OSError, SMTPException) as error:
-            return MailResult(f"no connection: {describe(error)}", can_retry=True)
+            return MailResult(f"{NO_CONNECTION}: {describe(error)}", can_retry=True)
         connection.send_messages([message])
     except SMTPRecipientsRefused as error:
         return read_smtp_error(*next(iter(error.recipients.values())))

@@ -48,6 +48,7 @@ SECRET_MAILS = (PORTAL_LINK_MAIL, APPLICATION_MAIL)  # until their links are use
 ERASURE_MAIL = "erasure"  # to an address of which nothing is left when it was sent
 MAIL_RETENTION = timedelta(days=90)
 MAX_SUBJECT_LENGTH = MAX_ERROR_LENGTH = 255
+NO_CONNECTION = "no connection"  # an error before the address is sent, so it names nobody
 OUTCOME_UNKNOWN = "it is being sent, or the worker has stopped: it may have arrived"
 MAX_PLACEHOLDERS = 50  # filled in a text: each can repeat a long name
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")

@@ -15,6 +15,7 @@ from affiliate_site.operations.health import NotReady, check_migrations
 from affiliate_site.webhooks.worker import DeliveryWorker
 from tracking.models.mails import Mail
 from tracking.models.shops import ShopEvent
+from tracking.services.mails import NO_CONNECTION
 
 log = structlog.get_logger(__name__)
 
@@ -75,11 +76,13 @@ class Command(JsonCommand):
         self.write_event("delivery", text, outcome=outcome, id=delivery.pk)
 
     def report_mail(self, mail, result):
-        """Report a mail without its text, address and error, which may name it."""
+        """Report a mail without its text and address, which an error may name, too."""
         self.quiet_since = timezone.now()
         outcome = "failed" if result.error else "sent"
         self.mail_counts[f"mails_{outcome}"] += 1
         text = f"{outcome} mail {mail.pk} {mail} of {mail.account}"
+        if result.error.startswith(NO_CONNECTION):
+            text += f": {result.error}"
         if mail.due_at:
             text += f", next attempt {mail.due_at:%Y-%m-%d %H:%M} UTC"
         self.write_event("mail", text, outcome=outcome, id=mail.pk)

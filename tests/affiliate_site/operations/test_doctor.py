@@ -41,6 +41,8 @@ from tests.command_line import (
 )
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory
+from tracking.services.connections import create_connection
+from tracking.services.inbox import Envelope, store_event
 from tracking.services.mails import queue_mail
 
 Disk = namedtuple("Disk", "total used free")
@@ -403,6 +405,16 @@ def test_wants_a_worker_only_if_there_are_webhooks(account):
     assert get_status("webhook_worker", NOW + timedelta(minutes=2)) == "failure"
 
 
+def test_wants_a_worker_if_events_of_shops_wait(account, no_runs):
+    WebhookEndpoint.objects.update(disabled_at=NOW)
+    shop = create_connection(account, kind="stripe", at=NOW)
+    store_event(shop, Envelope("evt_1", "customer.created", NOW, "{}"), at=NOW)
+
+    assert get_finding("webhook_worker", NOW).detail == (
+        "no worker has ever run; 0 deliveries wait, and mails: 0, events of shops: 1"
+    )
+
+
 def test_wants_a_worker_and_a_mail_server_if_mail_waits(account, settings):
     WebhookEndpoint.objects.update(disabled_at=NOW)
     record_command_run("deliver_webhooks", at=NOW - timedelta(days=1))
@@ -410,9 +422,14 @@ def test_wants_a_worker_and_a_mail_server_if_mail_waits(account, settings):
     queue_mail(affiliate, kind="payment", about="pa_1", subject="x", text="y", at=NOW)
     finding = get_finding("webhook_worker", NOW)
     assert finding.status == "failure"
-    assert finding.detail.endswith(" deliveries wait, and mails: 1")
+    assert finding.detail.startswith("no worker has run since ")
+    assert finding.detail.endswith(" deliveries wait, and mails: 1, events of shops: 0")
     record_command_run("deliver_webhooks", at=NOW)
     assert get_status("webhook_worker", NOW) == "ok"
+    account.mails.update(error="no connection: ConnectionRefusedError")
+    assert get_finding("webhook_worker", NOW).detail == (
+        "mails wait for the mail server: 1; no connection: ConnectionRefusedError"
+    )
     settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
     assert get_finding("webhook_worker", NOW).detail == ("mails wait for a mail server: 1")
 

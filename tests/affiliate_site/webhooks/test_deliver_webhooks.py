@@ -153,6 +153,16 @@ def test_sends_mail_and_prints_neither_address_nor_error(scenario, mailoutbox, m
     assert output.startswith(f"failed mail {mail.pk} payment/pa_3 of harbor, next attempt")
     assert "mails_failed: 1\nmails_waiting: 1" in output
 
+    def refuse(self):
+        raise ConnectionRefusedError("[Errno 111] Connection refused")
+
+    scenario.account.mails.update(due_at=now)
+    monkeypatch.setattr(locmem.EmailBackend, "open", refuse)
+    assert (
+        f"failed mail {mail.pk} payment/pa_3 of harbor: no connection: ConnectionRefusedError"
+        " [Errno 111] Connection refused, next attempt"
+    ) in run_command("deliver_webhooks", "--once")
+
 
 def test_looks_up_who_asked_for_a_link_and_mails_it(scenario, mailoutbox):
     account, now = scenario.account, timezone.now()
