@@ -108,8 +108,14 @@ def read(function: Callable[[str], Result]) -> Result:
     try:
         return function(REPLICA)
     except FAILURES as error:
-        replica.open(type(error).__name__, seconds=FAILED_SECONDS)
+        replica.open(describe(error), seconds=FAILED_SECONDS)
         return function(DEFAULT_DB_ALIAS)
+
+
+def describe(error: Exception) -> str:
+    """Return the kind of an error with its first line; others may quote a statement."""
+    first_line, _, _ = str(error).partition("\n")
+    return f"{type(error).__name__}: {first_line}"
 
 
 def can_read_replica() -> bool:
@@ -129,7 +135,7 @@ def can_read_replica() -> bool:
             is_current = has_replayed(database, position)
     except FAILURES as error:
         database.close()
-        replica.open(type(error).__name__, seconds=FAILED_SECONDS)
+        replica.open(describe(error), seconds=FAILED_SECONDS)
         return False
     if not is_current:
         replica.open("behind", seconds=BEHIND_SECONDS)

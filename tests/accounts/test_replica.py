@@ -96,7 +96,7 @@ def test_waits_for_a_replica_that_is_just_behind(databases):
     ("answers", "reason", "closed"),
     [
         ([False] * len(replica.WAIT_SECONDS), "behind", 0),
-        ([OperationalError("gone")], "OperationalError", 1),
+        ([OperationalError("gone\nLINE 1: SELECT")], "OperationalError: gone", 1),
     ],
 )
 def test_leaves_out_a_replica_and_logs_once(databases, monkeypatch, answers, reason, closed):
