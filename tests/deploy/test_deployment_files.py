@@ -1,6 +1,7 @@
 """The files of deploy/ are complete and accepted by the programs that read them."""
 
 import io
+import os
 import re
 import runpy
 import shlex
@@ -119,6 +120,20 @@ def test_units_name_files_that_exist():
         relative = Path(command).relative_to(INSTALLED_AT)
         # The first part of the virtual environment is made by the installation.
         assert relative.parts[0] == ".venv" or (ROOT / relative).is_file(), path
+
+
+def test_nightly_goes_on_and_names_each_command_that_fails():
+    environment = {"PYTHON": "false", "DATABASE_URL": "x", "PATH": os.defpath}
+    done = subprocess.run(  # noqa: S603 - our own script
+        [str(DEPLOY / "nightly")], env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "failed: manage.py prune",
+        "failed: manage.py grant_bonuses",
+        "failed: manage.py check_ledger --note",
+    ]
 
 
 def test_docker_compose_accepts_the_file():
