@@ -97,7 +97,7 @@ def on_starting(server):
         server.log.error("Startup refused: %s", done.stderr.strip())
     for check in checks:
         if check["status"] == "failure":
-            server.log.error("Startup refused: %(name)s: %(detail)s. %(advice)s", check)
+            server.log.error("Startup refused: %(name)s: %(detail)s -> %(advice)s", check)
         elif check["name"] == "database":
             server.log.info("Database: %(detail)s", check)
     if done.returncode:

@@ -278,7 +278,7 @@ class PersonNotFound(NotFound):
     """The account has no affiliate, prospect or customer with this ID or address."""
 
     message = (
-        "Account '{account}' has no affiliate, prospect or customer with the ID or"
+        "Account '{account}' has no affiliate, prospect or customer (cu_…) with the ID or"
         " e-mail address '{person}'; an erased affiliate is found by the ID that"
         " erase_person printed"
     )

@@ -105,7 +105,7 @@ def test_renders_the_reference_before_the_workers_start(monkeypatch):
 @pytest.mark.parametrize(
     ("variables", "code", "expected"),
     [
-        ({}, 1, "migrations: unapplied migrations. run manage.py migrate"),
+        ({}, 1, "migrations: unapplied migrations -> run manage.py migrate"),
         ({"PGBOUNCER": "perhaps"}, 78, "PGBOUNCER must be on or off, not 'perhaps'"),
     ],
     ids=["not migrated", "odd variable"],

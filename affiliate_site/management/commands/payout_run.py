@@ -83,7 +83,13 @@ class Command(AccountCommand):
             help="also if a file with others of these payments was made before, which"
             " nobody must have handed in: both together pay twice",
         )
-        parser.add_argument("--output", type=Path, default=Path(), metavar="DIR")
+        parser.add_argument(
+            "--output",
+            type=Path,
+            default=Path(),
+            metavar="DIR",
+            help="the folder of the files, by default the current one",
+        )
 
     def run_for_account(self, account, *, at, **options):
         ensure_fitting(options)
@@ -241,7 +247,8 @@ def describe(result, *, is_dry_run: bool) -> str:
         for line in result["left_out"]
     ]
     texts += [
-        f"{file['path']}: {file['lines']} lines, {file['control_sum']} {file['currency']}"
+        f"{file['path']}: {file['lines']} lines, {format_decimal(file['control_sum'])}"
+        f" {file['currency']}"
         for file in result["files"]
     ]
     texts += [

@@ -123,6 +123,6 @@ def _render_summary(report: ReconciliationReport) -> str:
 
 def _render_digest(report: DigestReport) -> str:
     if report.head is None:
-        return "no digest yet: --note stores one of all rows older than an hour"
+        return "no digest yet: --note stores the first when there are rows older than an hour"
     until = f"{report.head.sealed_until:%Y-%m-%d %H:%M:%S} UTC"
     return f"digest {report.head.digest} of the rows before {until}"
