@@ -58,10 +58,3 @@ def list_accounts_with_due_rows(model: type[QueuedRow], *, due_before: datetime)
 def count_waiting_rows(model: type[QueuedRow]) -> int:
     """Count the rows of all accounts that are due now or later."""
     return model.objects.across_accounts().filter(due_at__isnull=False).count()
-
-
-def find_last_error(model: type[QueuedRow], *, begins: str) -> str | None:
-    """Return the error of the newest waiting row of all accounts that begins like this."""
-    waiting = model.objects.across_accounts().filter(due_at__isnull=False)
-    errors = waiting.filter(error__startswith=begins).order_by("-pk")
-    return errors.values_list("error", flat=True).first()

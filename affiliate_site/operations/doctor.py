@@ -30,7 +30,7 @@ from accounts.services.command_runs import (
 )
 from accounts.services.deliveries import count_pending_deliveries, has_enabled_endpoints
 from accounts.services.notifications import can_send_mail
-from accounts.services.queues import count_waiting_rows, find_last_error
+from accounts.services.queues import count_waiting_rows
 from affiliate_site.operations.account_deletion import check_deletions
 from affiliate_site.operations.database_checks import (
     MAX_NIGHTLY_AGE,
@@ -59,7 +59,7 @@ from affiliate_site.operations.health import (
 from payouts.services.encryption import has_values_to_rotate
 from tracking.models.mails import Mail
 from tracking.models.shops import ShopEvent
-from tracking.services.mails import NO_CONNECTION
+from tracking.services.mails import find_connection_error
 from tracking.services.portal_settings import (
     list_portals_with_host,
     validate_portal_host,
@@ -263,7 +263,7 @@ def check_webhook_worker(at: datetime) -> Finding:
     if is_worker_alive(alive_at, at=at):
         if mails and not can_send_mail():
             return Finding(WARNING, f"mails wait for a mail server: {mails}", "set EMAIL_URL")
-        error = find_last_error(Mail, begins=NO_CONNECTION)
+        error = find_connection_error()
         if error:
             detail = f"mails wait for the mail server: {mails}; {error}"
             return Finding(WARNING, detail, "check EMAIL_URL and the mail server")

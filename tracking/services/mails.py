@@ -221,6 +221,13 @@ def record_mail_result(mail: Mail, result: MailResult, *, at: datetime) -> None:
     )
 
 
+def find_connection_error() -> str | None:
+    """Return why the newest mail that waits could not reach the mail server."""
+    waiting = Mail.objects.across_accounts().filter(due_at__isnull=False)
+    errors = waiting.filter(error__startswith=NO_CONNECTION).order_by("-pk")
+    return errors.values_list("error", flat=True).first()
+
+
 def delete_expired_mails(account: Account, *, at: datetime, dry_run: bool) -> int:
     """Delete mails that are older than `MAIL_RETENTION`, sent or not."""
     expired = account.mails.filter(created_at__lte=at - MAIL_RETENTION)
