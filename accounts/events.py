@@ -133,6 +133,7 @@ EVENT_SENTENCES = {
     "staff.activated": "reactivated staff user {user_id}",
     "staff.created": "created staff user {user_id}",
     "staff.deactivated": "deactivated staff user {user_id}",
+    "staff.email_changed": "changed the e-mail address of {user_id}",
     "staff.password_changed": "changed the own password of {user_id}",
     "staff.password_reset": "reset the password of {user_id}",
     "staff.role_changed": "changed the role of {user_id}",

@@ -186,6 +186,24 @@ def update_role(account: Account, *, email: str, role: str, by: User | None, at:
     return user
 
 
+def update_email(account: Account, *, email: str, new_email: str, at: datetime) -> User:
+    """Change the address by which a staff user signs in; password and sessions stay."""
+    new_email = fold_email(new_email.strip())
+    validate_email_address(new_email)
+    try:
+        with transaction.atomic():
+            user = lock_user(get_staff_user(account, email))
+            if user.email != new_email:
+                account.staff.filter(pk=user.pk).update(email=new_email)
+                user.email = new_email
+                log_event(account, "staff.email_changed", account, at=at, user_id=user.log_id)
+    except IntegrityError:
+        if account.staff.filter(email=new_email).exists():
+            raise DuplicateStaffUser(email=new_email) from None
+        raise
+    return user
+
+
 def deactivate_staff_user(account: Account, *, email: str, by: User | None, at: datetime) -> User:
     """Deactivate a staff user: their sessions end and their password is removed."""
     with transaction.atomic():

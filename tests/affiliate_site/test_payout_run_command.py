@@ -304,7 +304,7 @@ def test_prints_lines_of_text(scenario, today):
 
     run, payment = scenario.account.payout_runs.get(), scenario.account.payments.get()
     assert text.splitlines() == [
-        f"{run}: confirmed, 1 payments, 20 EUR",
+        f"{run}: confirmed, 1 payment, 20 EUR",
         f"minakessler: 20 EUR paypal {payment}",
-        "left out: odettevarga: 3 EUR no_method",
+        "left out: odettevarga: 3 EUR, no payout method",
     ]

@@ -43,7 +43,8 @@ DOCUMENTED = {
     "process_inbox": "[--once]",
     "create_staff": "ACCOUNT EMAIL --role ROLE [--password-stdin]",
     "set_staff": (
-        "ACCOUNT EMAIL [--role ROLE | --deactivate | --activate | --remove-second-factor]"
+        "ACCOUNT EMAIL [--role ROLE | --email EMAIL | --deactivate | --activate"
+        " | --remove-second-factor]"
     ),
     "list_staff": "ACCOUNT",
     "list_audit_log": "ACCOUNT [--kind KIND] [--limit N]",

@@ -11,6 +11,7 @@ from accounts.services.staff import (
     deactivate_staff_user,
     get_staff_user,
     remove_second_factor,
+    update_email,
     update_role,
 )
 
@@ -23,6 +24,7 @@ class Command(AccountCommand):
         super().add_arguments(parser)
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--role", choices=Role.values)
+        what.add_argument("--email", dest="new_email", help="the address of future sign-ins")
         what.add_argument("--deactivate", action="store_true", help="ends all sessions")
         what.add_argument("--activate", action="store_true", help="prints a new password")
         what.add_argument(
@@ -38,6 +40,10 @@ class Command(AccountCommand):
         if role := options["role"]:
             update_role(account, email=email, role=role, by=None, at=at)
             text = f"{email} has the role {role}"
+        elif new_email := options["new_email"]:
+            old_email = email
+            email = update_email(account, email=email, new_email=new_email, at=at).email
+            text = f"{old_email} signs in as {email}"
         elif options["deactivate"]:
             deactivate_staff_user(account, email=email, by=None, at=at)
             text = f"{email} can no longer sign in"

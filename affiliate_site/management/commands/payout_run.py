@@ -233,7 +233,8 @@ def describe(result, *, is_dry_run: bool) -> str:
     if result["lines"]:
         name = result["run"] or "Dry run"
         state = PayoutRunState(result["state"]).label.lower()
-        texts = [f"{name}: {state}, {len(result['lines'])} payments, {totals}"]
+        number = len(result["lines"])
+        texts = [f"{name}: {state}, {number} payment{'s' * (number != 1)}, {totals}"]
     else:
         texts = ["Nobody to pay: no run was made."]
     texts += [
@@ -243,7 +244,7 @@ def describe(result, *, is_dry_run: bool) -> str:
     ]
     texts += [
         f"left out: {line['affiliate']}: {format_decimal(line['amount'])}"
-        f" {line['currency']} {line['reason']} {line.get('why', '')}".rstrip()
+        f" {line['currency']}, {LeftOutReason(line['reason']).label} {line.get('why', '')}".rstrip()
         for line in result["left_out"]
     ]
     texts += [

@@ -46,6 +46,20 @@ def test_changes_a_role_but_never_that_of_the_last_owner(account, staff):
     assert account.audit_log.filter(kind="staff.role_changed").count() == 1
 
 
+def test_changes_an_address(account, staff):
+    new = "Ada@Harbor.example.org"
+
+    text = run_command("set_staff", "harbor", OTHER, "--email", new)
+
+    assert text == f"{OTHER} signs in as {new.lower()}\n"
+    user = account.staff.get(email=new.lower())
+    assert (user.pk, user.check_password("lamps-at-sea-7")) == (staff[OTHER].pk, True)
+    assert account.audit_log.get(kind="staff.email_changed").details == {"user_id": user.log_id}
+    assert OWNER in run_failing_command("set_staff", "harbor", new, "--email", OWNER)
+    assert "name@example.org" in run_failing_command("set_staff", "harbor", OWNER, "--email", "ada")
+    assert OTHER in run_failing_command("set_staff", "harbor", OTHER, "--email", "x@harbor.example")
+
+
 def test_ends_and_restores_the_access_of_a_user(account, staff):
     run_command("set_staff", "harbor", OTHER, "--deactivate")
     user = account.staff.get(email=OTHER)
