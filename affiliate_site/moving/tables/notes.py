@@ -126,7 +126,8 @@ def describe_paid(account: Account, new: list[Row]) -> list[str]:
     days = sorted(day for *_, day in groups)
     when = f"on {days[0]}" if days[0] == days[-1] else f"from {days[0]} to {days[-1]}"
     return [
-        f"Sales that are paid: {len(paid):,}, by {len(groups):,} payments {when}. No"
+        f"Sales that are paid: {len(paid):,}, by {len(groups):,}"
+        f" payment{'s' * (len(groups) != 1)} {when}. No"
         " mail is sent and no document is issued for them."
     ]
 

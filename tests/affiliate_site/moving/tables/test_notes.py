@@ -52,7 +52,7 @@ def test_unpaid_sales_of_affiliates_with_balances(scenario, sell):
     account = scenario.account
     store(account, "opening_balances", BALANCE)
     assert sell(status="paid").preview().notes == [
-        "Sales that are paid: 1, by 1 payments on 2026-03-06. No mail is sent and no"
+        "Sales that are paid: 1, by 1 payment on 2026-03-06. No mail is sent and no"
         " document is issued for them."
     ]
     assert sell(status="disapproved").preview().notes == []
