@@ -4,7 +4,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 from payouts.models.documents import SupplierKind
-from payouts.services.payout_files import PayoutResult, ResultState
+from payouts.services.payout_answers import PayoutResult, ResultState
 from payouts.services.payout_results import apply_payout_results
 from payouts.services.payout_settings import update_payout_settings
 from payouts.services.tax_data import set_tax_data, set_tax_rule

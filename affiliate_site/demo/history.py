@@ -37,7 +37,8 @@ from payouts.services.commissions import approve_commission, disapprove_commissi
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import PaymentOrder, create_payments
-from payouts.services.payout_files import PayoutResult, ResultState, list_paid_lines
+from payouts.services.payout_answers import PayoutResult, ResultState
+from payouts.services.payout_files import list_paid_lines
 from payouts.services.payout_limits import set_minimum
 from payouts.services.payout_methods import set_payout_method
 from payouts.services.payout_results import apply_payout_results

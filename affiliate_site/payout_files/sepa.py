@@ -17,11 +17,7 @@ from text_unidecode import unidecode
 
 from payouts.errors import InvalidPayoutFile, PayerIncomplete
 from payouts.models.runs import PayoutLine, PayoutRun
-from payouts.services.payout_files import (
-    SEPA_CURRENCY,
-    format_bank_reference,
-    is_sepa_line,
-)
+from payouts.services.payout_files import SEPA_CURRENCY, format_bank_reference, is_sepa_line
 from payouts.services.payout_settings import get_payer
 
 SCHEMA = "pain.001.001.09"

@@ -23,7 +23,7 @@ from payouts.services.documents import issue_documents
 from payouts.services.ledger import open_ledger_session
 from payouts.services.mails import queue_payment_mails
 from payouts.services.payments import cancel_payment
-from payouts.services.payout_files import (
+from payouts.services.payout_answers import (
     IS_DUPLICATE,
     NOT_ARRIVED,
     STRENGTHS,

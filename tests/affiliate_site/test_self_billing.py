@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from affiliate_site.portal_sessions import COOKIE
 from payouts.services.ledger import get_payable_balances_by_slug
-from payouts.services.payout_files import ResultState
+from payouts.services.payout_answers import ResultState
 from tests.affiliate_site.backoffice.conftest import staff_client
 from tests.affiliate_site.backoffice.money_forms import (
     list_messages,

@@ -9,7 +9,7 @@ from payouts.services.commissions import approve_commission, disapprove_commissi
 from payouts.services.corrections import release_commission
 from payouts.services.documents import issue_documents
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
-from payouts.services.payout_files import PayoutResult, ResultState
+from payouts.services.payout_answers import PayoutResult, ResultState
 from payouts.services.payout_limits import remove_minimum, set_minimum
 from payouts.services.payout_results import apply_payout_results
 from payouts.services.payout_runs import take_out

@@ -27,7 +27,12 @@ from affiliate_site.payout_files.results.reading import (
 from affiliate_site.payout_files.writing import WITHOUT_FILES
 from payouts.errors import InvalidResultsFile
 from payouts.services.documents import list_unbilled
-from payouts.services.payout_files import AppliedResults, Booking, PayoutResult, ResultState
+from payouts.services.payout_answers import (
+    AppliedResults,
+    Booking,
+    PayoutResult,
+    ResultState,
+)
 from payouts.services.payout_results import apply_payout_results
 
 MAX_BYTES = settings.FORM_MAX_SIZE - 100_000  # the rest of the form

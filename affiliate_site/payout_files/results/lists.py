@@ -11,7 +11,12 @@ from io import TextIOWrapper
 from affiliate_site.payout_files.results.bounds import BoundedFile, read_amount
 from affiliate_site.payout_files.results.xml_messages import parse_bank_day
 from payouts.errors import InvalidResultsFile
-from payouts.services.payout_files import PayoutResult, ResultState, find_duplicate, find_payment_id
+from payouts.services.payout_answers import (
+    PayoutResult,
+    ResultState,
+    find_duplicate,
+    find_payment_id,
+)
 from tracking.money import get_exponent
 
 SEPARATORS = ",;\t"

@@ -7,7 +7,7 @@ from affiliate_site.payout_files.results.bounds import MAX_TEXT_LENGTH
 from affiliate_site.payout_files.results.lists import LISTS, read_list
 from affiliate_site.payout_files.results.xml_messages import XML_FORMATS, read_xml
 from payouts.errors import InvalidResultsFile
-from payouts.services.payout_files import PayoutResult
+from payouts.services.payout_answers import PayoutResult
 
 AUTO = "auto"
 RESULT_FORMATS = (AUTO, *XML_FORMATS, *LISTS)

@@ -20,7 +20,7 @@ from affiliate_site.payout_files.results.bounds import (
     read_amount,
 )
 from payouts.errors import InvalidResultsFile
-from payouts.services.payout_files import (
+from payouts.services.payout_answers import (
     NOT_ARRIVED,
     Booking,
     PayoutResult,

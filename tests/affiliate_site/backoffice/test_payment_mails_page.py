@@ -9,7 +9,7 @@ from django.utils import timezone
 from affiliate_site.backoffice.payouts.payment_mails_page import NO_MAIL_SERVER
 from payouts.services.mails import DEFAULT_TEXTS, EXAMPLE
 from payouts.services.payments import cancel_payment
-from payouts.services.payout_files import PayoutResult, ResultState
+from payouts.services.payout_answers import PayoutResult, ResultState
 from payouts.services.payout_results import apply_payout_results
 from payouts.services.payout_settings import get_payout_settings
 from tests.affiliate_site.backoffice.forms import get_form

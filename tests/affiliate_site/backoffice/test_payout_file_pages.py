@@ -12,7 +12,7 @@ from django.utils.html import strip_tags
 
 from affiliate_site.backoffice.payouts import payer_settings_page, payout_result_pages
 from payouts.services.payments import cancel_payment
-from payouts.services.payout_files import Booking, PayoutResult, ResultState
+from payouts.services.payout_answers import Booking, PayoutResult, ResultState
 from payouts.services.payout_settings import build_payer, get_payout_settings
 from tests.affiliate_site.backoffice.form_values import get_version
 from tests.affiliate_site.backoffice.money_forms import (

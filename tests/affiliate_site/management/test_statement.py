@@ -6,7 +6,7 @@ from zipfile import ZipFile
 import pytest
 
 from affiliate_site import statement_files
-from payouts.services.payout_files import PayoutResult, ResultState
+from payouts.services.payout_answers import PayoutResult, ResultState
 from payouts.services.payout_results import apply_payout_results
 from tests.command_line import (
     is_usage_error,

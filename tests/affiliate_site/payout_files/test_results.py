@@ -11,7 +11,7 @@ from affiliate_site.payout_files.results.reading import (
     read_results,
 )
 from payouts.errors import InvalidResultsFile
-from payouts.services.payout_files import Booking, PayoutResult
+from payouts.services.payout_answers import Booking, PayoutResult
 
 PA1, PA2, PA3 = (f"pa_{number:016d}" for number in (1, 2, 3))
 BANK1, BANK2, BANK3 = (name.replace("_", "-") for name in (PA1, PA2, PA3))

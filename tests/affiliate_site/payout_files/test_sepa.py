@@ -15,7 +15,7 @@ from affiliate_site.payout_files.sepa import (
     write_receiver_name,
 )
 from payouts.errors import PayerIncomplete
-from payouts.services.payout_files import find_payment_id
+from payouts.services.payout_answers import find_payment_id
 from tests.payout_scenario import BANK, Paid, build_run
 
 MESSAGE_ID = "pr-AAAABBBBCCCCDDDD"

@@ -20,7 +20,7 @@ from affiliate_site import env
 from affiliate_site.operations import health
 from affiliate_site.webhooks.worker import DeliveryWorker
 from payouts.services.mails import update_payment_mails
-from payouts.services.payout_files import PayoutResult, ResultState
+from payouts.services.payout_answers import PayoutResult, ResultState
 from payouts.services.payout_results import apply_payout_results
 from tests.command_line import (
     PROCESS_SECONDS,

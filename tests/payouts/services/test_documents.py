@@ -19,7 +19,7 @@ from payouts.services.documents import (
     list_unbilled,
 )
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
-from payouts.services.payout_files import PayoutResult, ResultState
+from payouts.services.payout_answers import PayoutResult, ResultState
 from payouts.services.payout_results import apply_payout_results
 from payouts.services.payout_settings import update_payout_settings
 from payouts.services.tax_data import (

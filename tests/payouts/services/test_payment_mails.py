@@ -14,7 +14,7 @@ from payouts.services.mails import (
     write_mail,
 )
 from payouts.services.payments import cancel_payment
-from payouts.services.payout_files import PayoutResult, ResultState
+from payouts.services.payout_answers import PayoutResult, ResultState
 from payouts.services.payout_results import apply_payout_results
 from payouts.services.payout_settings import get_payout_settings
 from payouts.services.statements import get_statement, sum_statements

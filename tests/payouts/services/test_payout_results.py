@@ -12,11 +12,13 @@ from payouts.errors import ReceiverErased, ResultsOfOtherRun
 from payouts.services import payout_results
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
-from payouts.services.payout_files import (
+from payouts.services.payout_answers import (
     Booking,
     PayoutResult,
     ResultState,
     find_payment_id,
+)
+from payouts.services.payout_files import (
     get_payout_run,
     is_sepa_line,
     list_paid_lines,

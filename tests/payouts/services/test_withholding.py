@@ -15,7 +15,7 @@ from payouts.services.documents import calculate_withholding
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.ledger_invariants import LedgerInvariants
 from payouts.services.payments import PaymentOrder, cancel_payment, create_payments
-from payouts.services.payout_files import PayoutResult, ResultState
+from payouts.services.payout_answers import PayoutResult, ResultState
 from payouts.services.payout_results import apply_payout_results
 from payouts.services.payout_runs import create_draft, list_withheld_taxes, remake_draft
 from payouts.services.run_confirmation import confirm_run, describe_changes
