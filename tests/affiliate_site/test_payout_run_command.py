@@ -306,5 +306,5 @@ def test_prints_lines_of_text(scenario, today):
     assert text.splitlines() == [
         f"{run}: confirmed, 1 payment, 20 EUR",
         f"minakessler: 20 EUR paypal {payment}",
-        "left out: odettevarga: 3 EUR, no payout method",
+        "left out: odettevarga: 3 EUR, no payout method.",
     ]

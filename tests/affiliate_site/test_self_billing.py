@@ -58,7 +58,7 @@ def test_from_the_tax_data_to_the_return(account, scenario, portal, set_up_passw
     assert "Other EU countries" in rules
     today = f"{account.get_day(timezone.now())}"
     text = run_command("payout_run", account.slug, "--until", today)
-    assert "document_incomplete The affiliate has no tax data. " in text
+    assert "document incomplete. The affiliate has no tax data. " in text
     balances = reverse("admin:payouts_ledgeraccount_changelist")
     balance = page_url(account.ledger_accounts.get(kind="payable"), "change")
     assert "not paid by runs: document incomplete" in get_page(finance, balances)

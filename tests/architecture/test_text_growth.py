@@ -207,7 +207,9 @@ def test_functions_grow_as_their_text(function):
 
 @pytest.mark.parametrize("kind", MESSAGES)
 def test_answers_of_banks_grow_as_their_text(kind):
-    once, twice = (
-        measure(read_results, write_message(kind, size), times=5) for size in (100_000, 200_000)
+    once, twice = (write_message(kind, size) for size in (100_000, 200_000))
+    assert any(  # what else runs may disturb one comparison, but not each
+        measure(read_results, twice, times=5)
+        < max(FLOOR_SECONDS, MAX_RATIO * measure(read_results, once, times=5))
+        for _ in range(3)
     )
-    assert twice < FLOOR_SECONDS or twice < MAX_RATIO * once

@@ -244,7 +244,7 @@ def describe(result, *, is_dry_run: bool) -> str:
     ]
     texts += [
         f"left out: {line['affiliate']}: {format_decimal(line['amount'])}"
-        f" {line['currency']}, {LeftOutReason(line['reason']).label} {line.get('why', '')}".rstrip()
+        f" {line['currency']}, {LeftOutReason(line['reason']).label}. {line.get('why', '')}".rstrip()
         for line in result["left_out"]
     ]
     texts += [
