@@ -243,8 +243,8 @@ def describe(result, *, is_dry_run: bool) -> str:
         for line in result["lines"]
     ]
     texts += [
-        f"left out: {line['affiliate']}: {format_decimal(line['amount'])}"
-        f" {line['currency']}, {LeftOutReason(line['reason']).label}. {line.get('why', '')}".rstrip()
+        f"left out: {line['affiliate']}: {format_decimal(line['amount'])} {line['currency']},"
+        f" {LeftOutReason(line['reason']).label}. {line.get('why', '')}".rstrip()
         for line in result["left_out"]
     ]
     texts += [
