@@ -190,17 +190,14 @@ def plan_default_files(run: PayoutRun) -> list[PlannedFile]:
 
 
 def list_other_files(run: PayoutRun, planned: Iterable[PlannedFile]) -> list[PayoutFile]:
-    """Return the files that were made of some of the payments of these and of other ones.
+    """Return the files that were made and are not as planned now: a payment was canceled.
 
-    A bank, PayPal or Wise that gets an earlier file and one of these pays them twice.
+    A bank, PayPal or Wise that gets an earlier file and one of these pays twice.
     """
-    made = list(run.account.payout_files.filter(run=run, format__in=FILES_OF_METHODS))
-    payments = [(it.format, {str(line.payment) for line in it.lines}) for it in planned]
+    now = {(it.format, frozenset(str(line.payment) for line in it.lines)) for it in planned}
+    made = run.account.payout_files.filter(run=run, format__in=FILES_OF_METHODS)
     return [
-        file
-        for file in sorted(made, key=lambda it: it.pk)
-        for format_name, paid in payments
-        if file.format == format_name and paid != set(file.payments) and paid & set(file.payments)
+        file for file in made.order_by("id") if (file.format, frozenset(file.payments)) not in now
     ]
 
 

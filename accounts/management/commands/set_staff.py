@@ -40,7 +40,7 @@ class Command(AccountCommand):
         if role := options["role"]:
             update_role(account, email=email, role=role, by=None, at=at)
             text = f"{email} has the role {role}"
-        elif new_email := options["new_email"]:
+        elif (new_email := options["new_email"]) is not None:
             old_email = email
             email = update_email(account, email=email, new_email=new_email, at=at).email
             text = f"{old_email} signs in as {email}"

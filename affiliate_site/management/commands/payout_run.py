@@ -178,8 +178,9 @@ def ensure_fitting(options):
 
 
 def ensure_only_files(run, planned):
-    """Refuse to make a second file for payments that an earlier one pays with others."""
-    if others := list_other_files(run, planned):
+    """Refuse to make a second file of a format for payments that an earlier one pays."""
+    formats = {it.format for it in planned}
+    if others := [it for it in list_other_files(run, planned) if it.format in formats]:
         made = "; ".join(
             f"{file.format}, {file.created_at:%Y-%m-%d %H:%M} UTC, {len(file.payments)} payments,"
             f" {format_decimal(file.control_sum)} {file.currency}"

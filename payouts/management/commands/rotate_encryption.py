@@ -8,8 +8,10 @@ from payouts.services.encryption import count_encrypted_values, rotate_encryptio
 
 
 class Command(JsonCommand):
-    help = "Encrypt all encrypted columns by the first of ENCRYPTION_KEYS, after all processes"
-    help += " were restarted with it (docs/operations.md, section 5)."
+    help = (
+        "Encrypt all encrypted columns by the first of ENCRYPTION_KEYS, after all processes"
+        " were restarted with it (docs/operations.md, section 5)."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)

@@ -56,7 +56,9 @@ def test_changes_an_address(account, staff):
     assert (user.pk, user.check_password("lamps-at-sea-7")) == (staff[OTHER].pk, True)
     assert account.audit_log.get(kind="staff.email_changed").details == {"user_id": user.log_id}
     assert OWNER in run_failing_command("set_staff", "harbor", new, "--email", OWNER)
-    assert "name@example.org" in run_failing_command("set_staff", "harbor", OWNER, "--email", "ada")
+    for invalid in ("ada", ""):
+        error = run_failing_command("set_staff", "harbor", OWNER, "--email", invalid)
+        assert "name@example.org" in error
     assert OTHER in run_failing_command("set_staff", "harbor", OTHER, "--email", "x@harbor.example")
 
 
