@@ -47,7 +47,7 @@ def test_imports_the_good_rows_of_a_table_and_undoes_it(walk):
         walk.find_field("3 April 2026 (day/month/year)").check()
         walk.find_field("Leave their rows out").check()
         text = walk.press("Check the rows")
-        assert "No affiliate has the ID, e-mail address or code nobody" in text
+        assert "nobody is left out, as you have answered." in text
         text = walk.press("Import the 1 good row, leave out 1")
     assert "The rows were imported: 1 new, 1 left out." in text
     assert walk.account.transfers.filter(kind="opening_balance").count() == 1
