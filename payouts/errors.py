@@ -40,6 +40,38 @@ class InvalidPeriod(InvalidInput):
     property_path = "end"
 
 
+class UnknownReportWord(InvalidInput):
+    """A report is asked for a field, column or order that does not exist."""
+
+    message = "{kind} of a report: '{word}' is none of: {words}"
+
+    def __init__(self, **params: str) -> None:
+        super().__init__(path=params["kind"], **params)
+
+
+class UnknownReportValue(InvalidInput):
+    """A report is filtered by an object that the account does not have."""
+
+    message = "There is no {field} '{value}'"
+    property_path = "filter"
+
+
+class PeriodTooLong(InvalidInput):
+    """The days of a report are in the wrong order, or too many."""
+
+    message = "Enter a first and a last day in this order, of at most {days} days."
+    property_path = "date_to"
+
+
+class ReportTooLarge(InvalidInput):
+    """A report would have more groups than a process can hold."""
+
+    message = (
+        "More than {groups} rows: take fewer days, weeks or months in place of days, or a filter."
+    )
+    property_path = "rows"
+
+
 class SubAmountNotEditable(InvalidInput):
     """Only regular commissions have a sub-amount that can change."""
 

@@ -95,10 +95,7 @@ class Totals:
     @property
     def conversion_rate(self) -> Decimal | None:
         """Conversions per hundred clicks; None without clicks."""
-        if not self.clicks:
-            return None
-        rate = Decimal(100) * self.conversions / self.clicks
-        return rate.quantize(Decimal("0.1"))
+        return calculate_share(self.conversions, self.clicks)
 
     @property
     def commissions(self) -> Sums:
@@ -109,9 +106,9 @@ class Totals:
     def cost_ratios(self) -> Sums:
         """Commissions per hundred of the revenue in each currency that has one."""
         return {
-            currency: (100 * amount / self.revenue[currency]).quantize(Decimal("0.1"))
+            currency: ratio
             for currency, amount in self.commissions.items()
-            if self.revenue.get(currency)
+            if (ratio := calculate_share(amount, self.revenue.get(currency, ZERO))) is not None
         }
 
 
@@ -123,6 +120,11 @@ class AffiliateTotals:
     conversions: int = 0
     revenue: Amounts = field(default_factory=Amounts)
     earned: Amounts = field(default_factory=Amounts)  # pending or approved
+
+
+def calculate_share(part: Decimal | int, whole: Decimal | int) -> Decimal | None:
+    """Return how many per hundred a part is, with one decimal; None of nothing."""
+    return (Decimal(100) * part / whole).quantize(Decimal("0.1")) if whole else None
 
 
 def add_totals(totals: Iterable[Totals]) -> Totals:

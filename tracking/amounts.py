@@ -93,11 +93,17 @@ class ExactSum(Aggregate):
     def as_sqlite(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
     ) -> Any:
-        high = f"SUM(%(expressions)s / {SUM_SPLIT_BASE})"
-        low = f"SUM(%(expressions)s %%%% {SUM_SPLIT_BASE})"
-        template = f"({high} || ' ' || {low})"
-        sql, values = self.as_sql(compiler, connection, template=template)
-        return sql, [*values, *values]
+        templates = (
+            f"SUM(%(expressions)s / {SUM_SPLIT_BASE})",
+            f"SUM(%(expressions)s %%%% {SUM_SPLIT_BASE})",
+        )
+        parts = []
+        for template in templates:
+            part = self.copy()
+            part.template = template
+            parts.append(part.as_sql(compiler, connection))
+        (high, values), (low, same_values) = parts
+        return f"({high} || ' ' || {low})", [*values, *same_values]
 
     def get_db_converters(self, connection: BaseDatabaseWrapper) -> list[Any]:
         return [_convert_sum]

@@ -233,12 +233,20 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
         return str(capfirst(str(self.opts.verbose_name_plural)))
 
     def get_urls(self):
-        """Add the exports."""
+        """Add the exports, and the reports."""
         name = f"{self.opts.app_label}_{self.opts.model_name}_export"
         csv_view, xlsx_view = map(self.admin_site.admin_view, (self.export_csv, self.export_xlsx))
         return [
             path("export/", csv_view, name=name),
             path("export/xlsx/", xlsx_view, name=f"{name}_xlsx"),
+            *(
+                path(
+                    f"{report.name.replace('_', '-')}/",
+                    self.admin_site.admin_view(report.as_view(model_admin=self)),
+                    name=report.name,
+                )
+                for report in self.reports
+            ),
             *super().get_urls(),
         ]
 

@@ -64,6 +64,21 @@ class TextBefore(models.Func):
         return sql, [*values, *values, *mark, *mark]
 
 
+class TextAfter(models.Func):
+    """`TextAfter(text, separator)`: what is behind a separator that the text has once."""
+
+    function = "SPLIT_PART"
+    template = "%(function)s(%(expressions)s, 2)"
+    output_field = models.TextField()
+
+    def as_sqlite(  # type: ignore[override]
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
+    ) -> tuple[str, list[Any]]:
+        (text, values), (separator, mark) = map(compiler.compile, self.source_expressions)
+        sql = f"SUBSTR({text}, INSTR({text}, {separator}) + LENGTH({separator}))"
+        return sql, [*values, *values, *mark, *mark]
+
+
 # The functions below group rows of one model (`Rows`) by `keys`: the program, or the
 # day and the program. They return a queryset of tuples (`Groups`): the keys of a group,
 # then its counts and sums.

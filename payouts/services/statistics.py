@@ -121,7 +121,7 @@ class Statistics:
 
     def top_pages(self, days: Sequence[date], most: int) -> list[tuple[str, int]]:
         """Return the `most` landing pages with the most clicks, and their clicks."""
-        rows = self._stored(self.account.daily_landing_page_clicks.all(), days)
+        rows = self.select_stored(self.account.daily_landing_page_clicks.all(), days)
         pages = Counter(dict(rows.values_list("landing_page").annotate(Sum("clicks"))))
         for counted in self._counted(days):
             for row in counted.landing_page_clicks:
@@ -138,7 +138,7 @@ class Statistics:
         program: int | None,
     ) -> Iterator[Any]:
         """Yield tuples of the columns `by` and the sums `of`; keys may be repeated."""
-        rows = self._stored(self.account.daily_stats.all(), days)
+        rows = self.select_stored(self.account.daily_stats.all(), days)
         if affiliates is not None:
             rows = rows.filter(affiliate__in=affiliates)
         if program is not None:
@@ -151,7 +151,7 @@ class Statistics:
                 if is_of_affiliates and program in (None, row.program_id):
                     yield tuple(getattr(row, name) for name in (*by, *of))
 
-    def _stored(self, rows: QuerySet[Any], days: Sequence[date]) -> QuerySet[Any]:
+    def select_stored(self, rows: QuerySet[Any], days: Sequence[date]) -> QuerySet[Any]:
         """Return the rows of these days, which may have a gap, except the `counted`
         days, which another reader may have stored meanwhile."""
         stored = set(days) - {counted.day for counted in self.counted}

@@ -84,6 +84,10 @@ DOCUMENTED = {
     # read-only without --note
     "check_ledger": "[ACCOUNT | --expect DIGEST] [--note]",
     "explain": "ACCOUNT CONVERSION [--verify]",
+    "report": (
+        "ACCOUNT --rows FIELDS --columns NAMES --from DAY --to DAY [--filter PAIR]"
+        " [--compare PERIOD] [--sort NAME] [--format FORMAT] [--output FILE]"
+    ),
     "statement": ("ACCOUNT AFFILIATE --from DAY --to DAY [--format FORMAT] [--output FILE]"),
     # Data and maintenance
     "load_demo": "[--scale N]",

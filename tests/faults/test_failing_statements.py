@@ -107,6 +107,7 @@ OTHER_COMMANDS = {
     "explain": "reads",
     "import_payout_results": "tests/payouts/services/test_payout_results.py",
     "rotate_encryption": "commits each batch: tests/payouts/services/test_encryption",
+    "report": "reads, and stores days of statistics",
     "statement": "reads",
     "payer": "the service of a form",
     "payout_minimums": "the services of forms",

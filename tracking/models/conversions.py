@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, ClassVar, Self
 
 from django.db import models
@@ -48,6 +49,8 @@ class Conversion(DailyCountedRow):
     )
     click = models.ForeignKey(Click, models.PROTECT, null=True, related_name="+", db_index=False)
     amount = AmountField()
+    # Before it was changed; null: it never was.
+    first_amount: Any = AmountField(null=True)  # type: ignore[misc]
     currency = models.CharField(max_length=3)
     tracking_source = models.CharField(max_length=16)
     meta_data = models.JSONField(default=dict)
@@ -131,6 +134,22 @@ class Conversion(DailyCountedRow):
 
     def __str__(self) -> str:
         return str(self.pk)
+
+    def update_row(
+        self,
+        *,
+        expected: dict[str, Any] | None = None,
+        at: datetime | None = None,
+        **values: Any,
+    ) -> bool:
+        """Update the row, and keep the amount that it had before the first change.
+
+        A claim that becomes a sale has its currency from there, too: that changes none.
+        """
+        is_changed = values.get("amount", self.amount) != self.amount
+        if is_changed and "currency" not in values and self.first_amount is None:
+            values["first_amount"] = self.amount
+        return super().update_row(expected=expected, at=at, **values)
 
 
 class ConversionClaim(TenantModel):

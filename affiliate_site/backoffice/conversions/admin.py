@@ -20,6 +20,7 @@ from affiliate_site.backoffice.conversions.customer_details import (
 )
 from affiliate_site.backoffice.conversions.customer_pages import CUSTOMER_PAGES
 from affiliate_site.backoffice.conversions.new_conversion_page import AddConversionPage
+from affiliate_site.backoffice.conversions.partner_reports import PartnerReportPage
 from affiliate_site.backoffice.conversions.reviews import (
     ReviewFilter,
     list_review_labels,
@@ -184,7 +185,15 @@ class ConversionAdmin(
 ):
     """Conversions, with an explanation of attribution and commissions."""
 
-    menu = (MenuEntry("Tracking", 30, "shopping_cart"),)
+    menu = (
+        MenuEntry("Tracking", 30, "shopping_cart"),
+        MenuEntry(
+            *("Tracking", 5, "bar_chart", PartnerReportPage.title),
+            synonyms="statistics performance ranking",
+            url_names=(PartnerReportPage.name,),
+        ),
+    )
+    reports = (PartnerReportPage,)
     tabs = {"All": "", "To check": f"to_check=yes&{NOT_REMOVED}"}
     empty_state = (
         'No conversions yet. Your shop records one with tap("conversion", "ORDER",'

@@ -108,7 +108,7 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             "Payouts",
             70,
             "summarize",
-            "Reports",
+            "Bookkeeping",
             synonyms="reports",
             url_names=tuple(it.name for it in REPORTS),
         ),
@@ -178,18 +178,10 @@ class TransferAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         return super().changelist_view(request, context | (extra_context or {}))
 
     def get_urls(self):
-        """Add the check of the ledger, and the pages of bookkeeping."""
+        """Add the check of the ledger."""
         view = require_POST(self.admin_site.admin_view(self.check_view))
         return [
             path("check/", view, name="check_ledger"),
-            *(
-                path(
-                    f"{report.name.replace('_', '-')}/",
-                    self.admin_site.admin_view(report.as_view(model_admin=self)),
-                    name=report.name,
-                )
-                for report in REPORTS
-            ),
             *super().get_urls(),
         ]
 

@@ -135,7 +135,7 @@ def test_reports_lead_to_each_other_and_have_a_place_in_the_sidebar(staff_client
             for item in group["items"]
             if item["active"] and item["has_permission"]
         ]
-        assert sidebar == ["Reports"]
+        assert sidebar == ["Bookkeeping"]
         page = response.content.decode()
         links = page.partition('aria-label="Reports">')[2].partition("</nav>")[0]
         assert [

@@ -1,0 +1,201 @@
+"""The page that builds reports: its address holds the whole report."""
+
+from datetime import date, timedelta
+from functools import partial
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+from django.utils import timezone
+
+from accounts.errors import DomainError
+from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime, format_money
+from affiliate_site.backoffice.object_pages import Section
+from affiliate_site.backoffice.payouts.report_pages import (
+    PeriodForm,
+    ReportPage,
+    render_report,
+)
+from affiliate_site.columns import Column
+from affiliate_site.downloads import send_file
+from affiliate_site.reports import COMPARED, FORMATS, ReportFile
+from payouts.report_columns import COLUMNS, ReportColumn, Unit
+from payouts.services.reports import FIELDS, Report, ReportQuery, ReportRow, build_report
+from payouts.statistics import Period
+
+NONE = "(none)"
+SHOWN_ROWS = 500
+PERIOD_TEXTS = {"month": "{:%Y-%m}", "quarter": "{:%Y} Q{quarter}", "week": "week of {:%Y-%m-%d}"}
+COUNTED_ONCE = "Clicks and new customers have no currency: each line has all of them."
+ERROR_FIELDS = {"filter": "affiliate", "filters": "affiliate", "date_to": "end"}
+# What a manager asks most: a title, rows, columns, and what it is compared with.
+READY_REPORTS = (
+    ("Best affiliates", "affiliate", "revenue conversions commissions clicks", "previous"),
+    ("By month", "month", "clicks conversions revenue commissions cost_ratio", ""),
+    ("Cost of programs", "program", "revenue commissions cost_ratio epc", "previous"),
+    ("Cost of groups", "group", "revenue commissions cost_ratio epc", "previous"),
+    ("Refunds", "affiliate", "refund_rate refunds disputes conversions revenue", ""),
+    ("Landing pages", "landing_page", "revenue conversions clicks conversion_rate", ""),
+    ("Referrers", "referrer_host", "revenue conversions clicks conversion_rate", ""),
+    ("Sub-IDs", "sub_id", "revenue conversions clicks conversion_rate", ""),
+    ("Coupons", "coupon", "revenue conversions average_order commissions", ""),
+)
+
+
+class ReportForm(PeriodForm):
+    """What a report has; its fields are parts of the address."""
+
+    rows = forms.ChoiceField(label="Rows", choices=[(it.name, it.title) for it in FIELDS.values()])
+    then = forms.ChoiceField(
+        label="Then by",
+        required=False,
+        choices=[("", "-"), *((it.name, it.title) for it in FIELDS.values())],
+    )
+    compare = forms.ChoiceField(
+        label="Beside",
+        required=False,
+        choices=[("", "-"), *((name, f"the {text}") for name, text in COMPARED.items())],
+    )
+    sort = forms.ChoiceField(
+        label="Order",
+        required=False,
+        choices=[
+            ("", "by the first column"),
+            *((f"-{it.name}", f"{it.title}, most first") for it in COLUMNS.values()),
+            *((it.name, f"{it.title}, least first") for it in COLUMNS.values()),
+        ],
+    )
+    program = forms.ChoiceField(label="Only program", required=False)
+    group = forms.ChoiceField(label="Only group", required=False)
+    affiliate = forms.CharField(
+        label="Only affiliate",
+        required=False,
+        max_length=64,
+        widget=forms.TextInput({"placeholder": "ID"}),
+    )
+    columns = forms.MultipleChoiceField(
+        label="Columns",
+        choices=[(it.name, it.title) for it in COLUMNS.values()],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    field_order = ("start", "end", "rows", "then", "compare", "sort")
+
+
+class PartnerReportPage(ReportPage):
+    """A report of the days, rows and columns that were chosen; also as a file."""
+
+    name = "report"
+    title = "Reports"
+    note = (
+        "Sales count on their day, with the amounts and states of today; commissions are"
+        " pending and approved ones. Days of {}."
+    )
+
+    def build_form(self):
+        """The form with what the address holds, at first the first of `READY_REPORTS`."""
+        end = self.account.get_day(timezone.now()).replace(day=1) - timedelta(days=1)
+        self.last_month = Period(end.replace(day=1), end)
+        form = ReportForm(self.request.GET or build_query(self.last_month, *READY_REPORTS[0][1:]))
+        for name, rows, key in (
+            ("program", self.account.programs.order_by("title"), "slug"),
+            ("group", self.account.affiliate_groups.order_by("title"), "public_id"),
+        ):
+            field: Any = form.fields[name]
+            field.choices = [("", "-"), *rows.values_list(key, "title")]
+        return form
+
+    def respond(self, form):
+        report = self.build_report(form) if form.is_valid() else None
+        file_format = self.request.GET.get("format")
+        if report and file_format in FORMATS:
+            file = ReportFile(report)
+            return send_file(file.render(file_format), f"{file}.{file_format}")
+        days = report.query.period if report else self.last_month
+        files = [(it.upper(), f"?{form.data.urlencode()}&format={it}") for it in FORMATS]
+        return render_report(
+            self.model_admin,
+            self.request,
+            self.title,
+            form,
+            note=self.note.format(self.account.time_zone),
+            sections=build_sections(report) if report else [],
+            files=files if report else [],
+            links=[
+                (title, f"?{build_query(days, *parts).urlencode()}")
+                for title, *parts in READY_REPORTS
+            ],
+            empty_text="Nothing in these days.",
+        )
+
+    def build_report(self, form) -> Report | None:
+        """The report; None if it cannot be built, which the form says then."""
+        values = form.cleaned_data
+        try:
+            query = ReportQuery(
+                [values["rows"], *filter(None, [values["then"]])],
+                values["columns"],
+                Period(values["start"], values["end"]),
+                {it: values[it] for it in ("program", "group", "affiliate") if values[it]},
+                values["sort"],
+                values["compare"],
+            )
+            return build_report(self.account, query, at=timezone.now())
+        except DomainError as error:
+            form.add_error(ERROR_FIELDS.get(error.path or "", error.path), error.text)
+        return None
+
+
+def build_query(days: Period, rows: str, columns: str, compare: str) -> QueryDict:
+    """The address of a report."""
+    query = QueryDict(mutable=True)
+    query["start"], query["end"] = f"{days.first}", f"{days.last}"
+    query["rows"], query["compare"] = rows, compare
+    query.setlist("columns", columns.split())
+    return query
+
+
+def build_sections(report: Report) -> list[Section]:
+    """The rows and the totals; none if there are no rows."""
+    shown = report.rows[:SHOWN_ROWS]
+    notes = [report.limited] if report.limited else []
+    if len(report.rows) > len(shown):
+        notes.append(f"The first {SHOWN_ROWS} of {len(report.rows):,} rows: files have more.")
+    if report.before:
+        notes.append(f"“Before” is {report.before.first} to {report.before.last}.")
+    columns = [
+        Column(
+            f"{column.title}{', before' if is_before else ''}",
+            partial(show_value, column, is_before=is_before),
+            is_amount=True,
+        )
+        for column in map(COLUMNS.__getitem__, report.query.columns)
+        for is_before in ((False, True) if report.before else (False,))
+    ]
+    keys = [Column(FIELDS[name].title, partial(show_key, name)) for name in report.query.rows]
+    total = Column(keys[0].title, lambda row: f"All in {row.currency}")
+    return [
+        Section(title, columns=[*first, *columns], rows=rows, notes=notes)
+        for title, first, rows, notes in (
+            ("Rows", keys, shown, notes),
+            ("Totals", [total], report.totals, [COUNTED_ONCE] if len(report.totals) > 1 else []),
+        )
+        if shown
+    ]
+
+
+def show_key(name: str, row: ReportRow) -> Any:
+    value = row.keys[name]
+    if isinstance(value, date):
+        return PERIOD_TEXTS.get(name, "{:%Y-%m-%d}").format(value, quarter=(value.month + 2) // 3)
+    return row.names.get(name) or value or NONE
+
+
+def show_value(column: ReportColumn, row: ReportRow, *, is_before: bool) -> Any:
+    value = (row.before if is_before else row.values)[column.name]  # type: ignore[index]
+    if value is None:
+        return EMPTY_VALUE
+    if column.unit is Unit.AMOUNT:
+        return format_money(value, row.currency)
+    if column.unit is Unit.SHARE:
+        return f"{value} %"
+    return format_datetime(value) if column.unit is Unit.MOMENT else f"{value:,}"

@@ -1,0 +1,113 @@
+from argparse import ArgumentTypeError
+from pathlib import Path
+
+from django.core.management.base import CommandError
+
+from accounts.commands import AccountCommand, parse_day
+from accounts.exact_json import serialize_exact_json
+from affiliate_site.env import open_private_file
+from affiliate_site.reports import FORMATS, ReportFile, serialize_report
+from payouts.report_columns import COLUMNS
+from payouts.services.reports import COMPARISONS, FIELDS, ReportQuery, build_report
+from payouts.statistics import Period
+
+BINARY_FORMATS = ("xlsx",)
+
+
+def parse_names(text: str) -> list[str]:
+    """Parse names with commas between them."""
+    return [name.strip() for name in text.split(",")]
+
+
+def parse_filter(text: str) -> tuple[str, str]:
+    """Parse `program=harbor`."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ArgumentTypeError(f"{text!r} is not a filter like program=harbor")
+    return name, value
+
+
+class Command(AccountCommand):
+    help = "Print or write what affiliates brought and cost in a period."
+    json_help = (
+        "rows (a key per row field, the name of objects beside, currency, a key per"
+        " column), totals by currency, from, to, limited"
+    )
+
+    def add_arguments(self, parser):
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--rows",
+            metavar="FIELD[,FIELD]",
+            type=parse_names,
+            required=True,
+            help=f"one or two of {', '.join(FIELDS)}",
+        )
+        parser.add_argument(
+            "--columns",
+            metavar="NAME[,NAME]",
+            type=parse_names,
+            required=True,
+            help=f"some of {', '.join(COLUMNS)}",
+        )
+        for name, dest, text in (
+            ("--from", "first", "the first day, YYYY-MM-DD, in the account's zone"),
+            ("--to", "last", "the last day"),
+        ):
+            parser.add_argument(
+                name, dest=dest, metavar="DAY", type=parse_day, required=True, help=text
+            )
+        parser.add_argument(
+            "--filter",
+            dest="filters",
+            metavar="FIELD=VALUE",
+            type=parse_filter,
+            action="append",
+            default=[],
+            help="only these, by the ID of an object; an empty value: those without (repeatable)",
+        )
+        parser.add_argument(
+            "--compare",
+            choices=[*COMPARISONS],
+            default="",
+            help="also the columns of the period before, or of the same days a year before",
+        )
+        parser.add_argument(
+            "--sort", metavar="[-]NAME", default="", help="-revenue: the largest first"
+        )
+        parser.add_argument(
+            "--format",
+            dest="file_format",
+            choices=["json", *FORMATS],
+            default="json",
+            metavar="FORMAT",
+            help="json (the default), csv or xlsx",
+        )
+        parser.add_argument(
+            "--output", metavar="FILE", type=Path, help="write a file that only you can read"
+        )
+
+    def run_for_account(self, account, *, at, **options):
+        file_format, output = options["file_format"], options["output"]
+        if file_format in BINARY_FORMATS and output is None:
+            raise CommandError(f"{file_format.upper()} needs --output FILE.")
+        query = ReportQuery(
+            options["rows"],
+            options["columns"],
+            Period(options["first"], options["last"]),
+            dict(options["filters"]),
+            options["sort"],
+            options["compare"],
+        )
+        report = build_report(account, query, at=at)
+        result = serialize_report(report)
+        text = serialize_exact_json(result)
+        content = text if file_format == "json" else ReportFile(report).render(file_format)
+        if output:
+            try:
+                with open(output, "wb", opener=open_private_file) as stream:
+                    stream.write(content)
+            except OSError as error:
+                raise CommandError(f"{output}: {error.strerror}") from error
+        shown = output or content.decode("utf-8-sig").replace("\r\n", "\n")
+        self.write_result(f"{shown}".rstrip("\n"), **result)

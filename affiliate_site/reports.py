@@ -1,0 +1,74 @@
+"""Reports as JSON and as files, one line for each row and currency."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from affiliate_site.cells import render_csv
+from affiliate_site.columns import Column
+from affiliate_site.workbooks import render_workbook
+from payouts.report_columns import COLUMNS, Unit
+from payouts.services.reports import FIELDS, Report, ReportRow
+
+FORMATS = ("csv", "xlsx")
+UNIT_MARKS = {Unit.SHARE: " (%)", Unit.MOMENT: " (UTC)"}
+COMPARED = {"previous": "period before", "year": "year before"}
+
+
+def serialize_report(report: Report) -> dict[str, Any]:
+    """The report as JSON: an amount is a number, a share is per hundred."""
+    return {
+        "rows": [_serialize_row(row) for row in report.rows],
+        "totals": [_serialize_row(row) for row in report.totals],
+        "from": report.query.period.first,
+        "to": report.query.period.last,
+        "limited": report.limited,
+    }
+
+
+def _serialize_row(row: ReportRow) -> dict[str, Any]:
+    before = row.before or {}
+    return {
+        **row.keys,
+        **{f"{name}_name": text for name, text in row.names.items()},
+        "currency": row.currency,
+        **row.values,
+        **{f"{name}_before": value for name, value in before.items()},
+    }
+
+
+class ReportFile:
+    """The rows of a report as a file, with the names of objects and their IDs."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+
+    def __str__(self) -> str:
+        query = self.report.query
+        return f"report-{'-'.join(query.rows)}-{query.period.first}-to-{query.period.last}"
+
+    def list_titles(self) -> Iterator[str]:
+        query = self.report.query
+        for name in query.rows:
+            field = FIELDS[name]
+            yield from (field.title, f"{field.title}: ID") if field.objects else (field.title,)
+        yield "Currency"
+        for suffix in ("", *([f", {COMPARED[query.compare]}"] if query.compare else [])):
+            for name in query.columns:
+                column = COLUMNS[name]
+                yield f"{column.title}{suffix}{UNIT_MARKS.get(column.unit, '')}"
+
+    def list_cells(self, row: ReportRow) -> Iterator[Any]:
+        for name, value in row.keys.items():
+            if FIELDS[name].objects:
+                yield row.names.get(name)
+            yield value
+        yield row.currency
+        yield from row.values.values()
+        yield from (row.before or {}).values()
+
+    def render(self, file_format: str) -> bytes:
+        titles = [*self.list_titles()]
+        lines = (self.list_cells(row) for row in self.report.rows)
+        if file_format == "xlsx":
+            return render_workbook("Report", [*map(Column, titles)], map(list, lines))
+        return render_csv([titles, *map(list, lines)]).encode()

@@ -1,0 +1,124 @@
+"""The columns of reports, and what each is calculated from. Does not import Django.
+
+A report adds up sums of each group of rows, and calculates its columns from them. Two
+sums are no column: what sales were first (`sold`), and what is left of that (`kept`).
+Shares are per hundred, as on the dashboard.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+from payouts.statistics import calculate_share
+from tracking.money import get_exponent
+
+COUNTS = ("clicks", "customers")  # whatever the currency
+MOMENTS: dict[str, Callable[..., datetime]] = {"first_sale": min, "last_sale": max}
+EARNED = ("commissions_pending", "commissions_approved")
+MAX_DECIMALS = 4
+
+Sums = dict[str, Any]  # by name; a name that is missing has nothing to add up
+
+
+class Unit(StrEnum):
+    """What the numbers of a column are."""
+
+    NUMBER = "number"
+    AMOUNT = "amount"
+    SHARE = "share"
+    MOMENT = "moment"
+
+
+@dataclass(frozen=True)
+class ReportColumn:
+    """A column of a report.
+
+    `calculate` takes the `sums` it names, in their order, and the currency; by default
+    the column is its only sum.
+    """
+
+    name: str
+    title: str
+    sums: tuple[str, ...]
+    unit: Unit = Unit.NUMBER
+    calculate: Callable[..., Any] | None = None
+    help_text: str = ""
+
+    def get_value(self, sums: Mapping[str, Any], currency: str) -> Any:
+        """Return the value; None if there is none, such as a share of nothing."""
+        zero: Any = {Unit.NUMBER: 0, Unit.MOMENT: None}.get(self.unit, Decimal(0))
+        values = [sums.get(name, zero) for name in self.sums]
+        return self.calculate(*values, currency) if self.calculate else values[0]
+
+
+def add_sums(sums: Sums, others: Mapping[str, Any]) -> None:
+    """Add other sums to some; None adds nothing."""
+    for name, value in others.items():
+        if value is None:
+            continue
+        if name not in sums:
+            sums[name] = value
+        elif name in MOMENTS:
+            sums[name] = MOMENTS[name](sums[name], value)
+        else:
+            sums[name] += value
+
+
+def _divide(amount: Decimal, number: int, decimals: int) -> Decimal | None:
+    return (amount / number).quantize(Decimal(1).scaleb(-decimals)) if number else None
+
+
+def list_columns() -> Iterable[ReportColumn]:
+    """Yield all columns, in the order in which pages offer them."""
+    amount, share, moment = Unit.AMOUNT, Unit.SHARE, Unit.MOMENT
+    yield ReportColumn("clicks", "Clicks", ("clicks",))
+    yield ReportColumn("customers", "New customers", ("customers",))
+    yield ReportColumn("conversions", "Conversions", ("conversions",))
+    yield ReportColumn(
+        *("conversion_rate", "Conversion rate", ("conversions", "clicks"), share),
+        lambda conversions, clicks, _: calculate_share(conversions, clicks),
+        "Conversions per hundred clicks.",
+    )
+    yield ReportColumn("revenue", "Revenue", ("revenue",), amount)
+    yield ReportColumn(
+        *("average_order", "Average order", ("revenue", "conversions"), amount),
+        lambda revenue, number, currency: _divide(revenue, number, get_exponent(currency)),
+        "Revenue by conversion.",
+    )
+    yield ReportColumn(
+        *("commissions", "Commissions", EARNED, amount),
+        lambda pending, approved, _: pending + approved,
+        "Pending and approved ones.",
+    )
+    for name in ("pending", "approved", "disapproved"):
+        title = f"Commissions, {name}"
+        yield ReportColumn(f"commissions_{name}", title, (f"commissions_{name}",), amount)
+    yield ReportColumn(
+        *("cost_ratio", "Cost ratio", (*EARNED, "revenue"), share),
+        lambda pending, approved, revenue, _: calculate_share(pending + approved, revenue),
+        "Commissions per hundred of revenue.",
+    )
+    yield ReportColumn(
+        *("epc", "Earnings per click", (*EARNED, "clicks"), amount),
+        lambda pending, approved, clicks, _: _divide(pending + approved, clicks, MAX_DECIMALS),
+        "Commissions by click.",
+    )
+    yield ReportColumn(
+        *("refunds", "Refunds", ("sold", "kept"), amount),
+        lambda sold, kept, _: sold - kept,
+        "What was refunded, removed or lowered since of sales of the period.",
+    )
+    yield ReportColumn(
+        *("refund_rate", "Refund rate", ("sold", "kept"), share),
+        lambda sold, kept, _: calculate_share(sold - kept, sold),
+        "Refunds per hundred of what these sales were first.",
+    )
+    yield ReportColumn("disputes", "Open disputes", ("disputes",))
+    yield ReportColumn("first_sale", "First sale", ("first_sale",), moment)
+    yield ReportColumn("last_sale", "Last sale", ("last_sale",), moment)
+
+
+COLUMNS = {column.name: column for column in list_columns()}

@@ -1,0 +1,558 @@
+"""Reports: what an account did in a period, by up to two fields.
+
+Days that are over are read from the daily statistics if these know the fields and all
+sums that the columns need; other days, and all other reports, are read from the rows.
+Columns are in `payouts/report_columns.py`.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from django.db.models import (
+    Case,
+    Count,
+    DateField,
+    F,
+    Max,
+    Min,
+    OuterRef,
+    Q,
+    Subquery,
+    Sum,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.functions import (
+    Coalesce,
+    Least,
+    Lower,
+    Replace,
+    Trunc,
+    TruncDate,
+)
+
+from accounts.database_functions import JsonTextAtKey
+from accounts.days import A_DAY, start_of_day
+from accounts.models.accounts import Account
+from payouts.errors import (
+    PeriodTooLong,
+    ReportTooLarge,
+    UnknownReportValue,
+    UnknownReportWord,
+)
+from payouts.models.commissions import CommissionStatus
+from payouts.report_columns import COLUMNS, COUNTS, ReportColumn, Sums, add_sums
+from payouts.services.day_counts import TextAfter, TextBefore, cut_query, find_program_of_commission
+from payouts.services.statistics import load_statistics
+from payouts.statistics import Period
+from tracking.amounts import ExactSum
+from tracking.attribution import COUPON
+
+MAX_FIELDS = 2
+MAX_DAYS = 5 * 366
+MAX_GROUPS = 100_000  # that one statement may return
+MAX_ROWS = 10_000  # of a report
+
+
+class Fact(NamedTuple):
+    """A kind of rows that reports count, and the paths from it to sale and click."""
+
+    rows: str  # the manager of the account
+    moment: str = "created_at"
+    click: str | None = None
+    sale: str | None = None
+
+
+CLICKS = Fact("clicks", click="")
+REMOVED_CLICKS = Fact("pruned_click_counts", "quarter", click="")
+CUSTOMERS = Fact("customers", click="click__")
+SALES = Fact("conversions", click="click__", sale="")
+COMMISSIONS = Fact("commissions", click="conversion__click__", sale="conversion__")
+STORED_DAYS = Fact("daily_stats", "day")
+
+
+class Reading(NamedTuple):
+    """The sums of one statement."""
+
+    fact: Fact
+    sums: Mapping[str, Any]
+    condition: Q = Q()
+
+
+FIRST_AMOUNT = Coalesce("first_amount", "amount")
+NOT_REMOVED = Q(deleted_at=None)
+READINGS = (
+    Reading(CLICKS, {"clicks": Count("*")}),
+    Reading(REMOVED_CLICKS, {"clicks": Sum("clicks")}),
+    Reading(CUSTOMERS, {"customers": Count("*")}, NOT_REMOVED),
+    Reading(
+        SALES,
+        {
+            "conversions": Count("*"),
+            "revenue": ExactSum("amount"),
+            "first_sale": Min("created_at"),
+            "last_sale": Max("created_at"),
+        },
+        NOT_REMOVED,
+    ),
+    Reading(
+        SALES,
+        {
+            "sold": ExactSum(FIRST_AMOUNT),
+            "kept": ExactSum(Least(FIRST_AMOUNT, "amount"), filter=NOT_REMOVED),
+            "disputes": Count("disputed_at"),
+        },
+    ),
+    Reading(
+        COMMISSIONS,
+        {
+            f"commissions_{status}": ExactSum("amount", filter=Q(status=status))
+            for status in CommissionStatus.values
+        },
+        NOT_REMOVED,
+    ),
+)
+STORED_SUMS = {
+    **{name: Sum(name) for name in (*COUNTS, "conversions")},
+    "revenue": ExactSum("revenue"),
+    **{name: ExactSum(name) for name in READINGS[-1].sums},
+}
+
+
+@dataclass(frozen=True)
+class ReportField:
+    """What the rows of a report are by.
+
+    `get_expression` returns that of a fact, or None if the fact has nothing to do with
+    it: then columns that need its sums are empty. The value of an object is its primary
+    key; `objects` names the manager, the column of its API ID and that of its name.
+    """
+
+    name: str
+    title: str
+    get_expression: Callable[[Account, Fact], Any]
+    objects: tuple[str, str, str] | None = None
+    is_stored: bool = False  # daily statistics know it
+    is_time: bool = False
+
+    def find_value(self, account: Account, text: str) -> Any:
+        """Return the value that a filter names; None for what has none."""
+        if not text:
+            return None
+        if self.objects is None:
+            return text
+        manager, column, _ = self.objects
+        rows = getattr(account, manager).filter(**{column: text})
+        pk = rows.values_list("pk", flat=True).first()
+        if pk is None:
+            raise UnknownReportValue(field=self.name, value=text)
+        return pk
+
+    def load_objects(self, account: Account, values: set[Any]) -> dict[Any, tuple[str, str]]:
+        """Return API ID and name by value, for a field of objects."""
+        if self.objects is None:
+            return {}
+        manager, *columns = self.objects
+        rows = getattr(account, manager).filter(pk__in=values - {None})
+        names = ["firstname", "lastname"] if manager == "affiliates" else columns[1:]
+        found = rows.values_list("pk", columns[0], *names)
+        return {pk: (text, " ".join(parts).strip()) for pk, text, *parts in found}
+
+
+def _get_time(unit: str) -> Callable[[Account, Fact], Any]:
+    def get_expression(account: Account, fact: Fact) -> Any:
+        day = F("day") if fact is STORED_DAYS else TruncDate(fact.moment, tzinfo=account.zone)
+        return Trunc(day, unit, output_field=DateField())
+
+    return get_expression
+
+
+def _get_program(account: Account, fact: Fact) -> Any:
+    return find_program_of_commission(account) if fact is COMMISSIONS else F("program")
+
+
+def _of_own_click(fact: Fact, get_text: Callable[[str], Any]) -> Any:
+    """What the click of a row has; of a sale only if its affiliate earned it: another
+    one's coupon may have beaten the link."""
+    if fact.click is None:
+        return None
+    text = get_text(fact.click)
+    own = Q(**{f"{fact.click}affiliate": F("affiliate")})
+    return Case(When(own, then=text)) if fact.click else text
+
+
+def _get_referrer_host(_: Account, fact: Fact) -> Any:
+    if fact is REMOVED_CLICKS:
+        return F("referrer_host")
+
+    def get_host(prefix: str) -> Any:
+        url = F(f"{prefix}referrer")
+        scheme = Value("://")
+        has_scheme = {f"{prefix}referrer__contains": "://"}
+        after = When(**has_scheme, then=TextAfter(url, scheme))
+        host: Any = Case(after, default=url, output_field=TextField())
+        for mark in "?#:":
+            host = Replace(host, Value(mark), Value("/"))
+        return Lower(TextBefore(host, Value("/")))
+
+    return _of_own_click(fact, get_host)
+
+
+def _get_landing_page(_: Account, fact: Fact) -> Any:
+    return _of_own_click(fact, lambda prefix: cut_query(F(f"{prefix}landing_page")))
+
+
+def _get_coupon(account: Account, fact: Fact) -> Any:
+    """The code that the affiliate has now in the program of a sale that it brought."""
+    if fact.sale is None:
+        return None
+    codes = account.coupons.filter(
+        enrollment__affiliate=OuterRef(f"{fact.sale}affiliate"),
+        enrollment__program=OuterRef(f"{fact.sale}program"),
+    )
+    is_by_coupon = {f"{fact.sale}tracking_source": COUPON}
+    return Case(When(**is_by_coupon, then=Subquery(codes.values("code")[:1])))
+
+
+def _get_country(_: Account, fact: Fact) -> Any:
+    return None if fact.sale is None else JsonTextAtKey(f"{fact.sale}meta_data", "country")
+
+
+FIELDS = {
+    it.name: it
+    for it in (
+        *(
+            ReportField(unit, unit.capitalize(), _get_time(unit), is_stored=True, is_time=True)
+            for unit in ("day", "week", "month", "quarter")
+        ),
+        ReportField(
+            *("program", "Program", _get_program, ("programs", "slug", "title")), is_stored=True
+        ),
+        ReportField(
+            *("affiliate", "Affiliate", lambda *_: F("affiliate")),
+            objects=("affiliates", "slug", "lastname"),
+            is_stored=True,
+        ),
+        ReportField(
+            *("group", "Group", lambda *_: F("affiliate__group")),
+            objects=("affiliate_groups", "public_id", "title"),
+            is_stored=True,
+        ),
+        ReportField("coupon", "Coupon", _get_coupon),
+        ReportField("landing_page", "Landing page", _get_landing_page),
+        ReportField("referrer_host", "Referrer", _get_referrer_host),
+        ReportField(
+            *("sub_id", "Sub-ID"),
+            lambda _, fact: _of_own_click(fact, lambda prefix: F(f"{prefix}sub_id")),
+        ),
+        ReportField("country", "Country", _get_country),
+    )
+}
+
+
+@dataclass(frozen=True)
+class ReportQuery:
+    """What is asked for: names of `FIELDS` and `COLUMNS`, days, and how rows are sorted.
+
+    `filters` are texts by names of fields, of objects their API IDs; an empty one finds
+    what has none. `sort` names a field or column, with a minus for the largest first;
+    empty: by time, else by the first column, the largest first.
+    """
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    period: Period
+    filters: Mapping[str, str] = field(default_factory=dict)
+    sort: str = ""
+    compare: str = ""  # one of `COMPARISONS`
+
+    def __post_init__(self) -> None:
+        for kind, names, known in (
+            ("rows", self.rows, FIELDS),
+            ("columns", self.columns, COLUMNS),
+            ("filters", self.filters, [it.name for it in FIELDS.values() if not it.is_time]),
+            ("sort", [self.sort.removeprefix("-")] if self.sort else [], self.names),
+            ("compare", [self.compare] if self.compare else [], COMPARISONS),
+        ):
+            for name in names:
+                if name not in known:
+                    raise UnknownReportWord(kind=kind, word=name, words=", ".join(known))
+        if not 1 <= len(self.rows) <= MAX_FIELDS or len({*self.rows}) < len(self.rows):
+            raise UnknownReportWord(
+                kind="rows", word=",".join(self.rows), words="one or two different ones"
+            )
+        if not self.columns:
+            raise UnknownReportWord(kind="columns", word="", words=", ".join(COLUMNS))
+        if self.compare and self.times:
+            raise UnknownReportWord(
+                kind="compare", word=self.compare, words=f"none with rows by {self.times[0]}"
+            )
+        if not 0 <= (self.period.last - self.period.first).days < MAX_DAYS:
+            raise PeriodTooLong(days=MAX_DAYS)
+
+    @property
+    def names(self) -> list[str]:
+        """The fields and columns."""
+        return [*self.rows, *self.columns]
+
+    @property
+    def times(self) -> list[str]:
+        """The fields that are parts of the period."""
+        return [name for name in self.rows if FIELDS[name].is_time]
+
+
+def _get_year_before(period: Period) -> Period:
+    def move(day: date) -> date:
+        try:
+            return day.replace(year=day.year - 1)
+        except ValueError:  # 29 February
+            return day.replace(year=day.year - 1, day=28)
+
+    return Period(move(period.first), move(period.last))
+
+
+COMPARISONS: dict[str, Callable[[Period], Period]] = {
+    "previous": lambda period: period.comparable,
+    "year": _get_year_before,
+}
+
+
+@dataclass(frozen=True)
+class ReportRow:
+    """A row: its values by field (IDs of objects), their names, and its columns.
+
+    `before` has the columns in the period that the report is compared with.
+    """
+
+    keys: Mapping[str, Any]
+    names: Mapping[str, str]
+    currency: str
+    values: Mapping[str, Any]
+    before: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """The rows of a report, its totals by currency, and `limited`: what it leaves out."""
+
+    query: ReportQuery
+    rows: list[ReportRow]
+    totals: list[ReportRow]
+    before: Period | None
+    limited: str | None
+
+
+class _Group:
+    """The sums of a row: those of all currencies, and those of each."""
+
+    def __init__(self) -> None:
+        self.counts: Sums = {}
+        self.programs: set[int] = set()  # of what is counted
+        self.by_currency: dict[str, Sums] = defaultdict(dict)
+
+    def add(self, program: int | None, currency: str, sums: Mapping[str, Any]) -> None:
+        if currency:
+            of_currency = {name: it for name, it in sums.items() if name not in COUNTS}
+            add_sums(self.by_currency[currency], of_currency)
+        else:
+            add_sums(self.counts, sums)
+            self.programs |= {program} if program else set()
+
+
+_Groups = dict[tuple[Any, ...], _Group]
+
+
+def build_report(account: Account, query: ReportQuery, *, at: datetime) -> Report:
+    """Read and calculate a report.
+
+    Raises `UnknownReportValue` for a filter that names no object, `ReportTooLarge` for
+    one with too many groups.
+    """
+    filters = {name: FIELDS[name].find_value(account, text) for name, text in query.filters.items()}
+    groups = _read_groups(account, query, query.period, filters, at=at)
+    before, earlier = None, {}
+    if query.compare:
+        before = COMPARISONS[query.compare](query.period)
+        earlier = _read_groups(account, query, before, filters, at=at)
+    columns = _list_known(account, query)
+    keys = {*groups, *earlier}
+    objects = [
+        FIELDS[name].load_objects(account, {key[place] for key in keys})
+        for place, name in enumerate(query.rows)
+    ]
+    currencies = dict(account.programs.values_list("pk", "currency"))
+    rows = []
+    for key in keys:
+        now, then = groups.get(key, _Group()), earlier.get(key, _Group())
+        programs = [currencies[it] for it in sorted(now.programs | then.programs)]
+        found = {*now.by_currency, *then.by_currency} or {*programs[:1]}
+        shown = {
+            name: it.get(value) for name, it, value in zip(query.rows, objects, key, strict=True)
+        }
+        rows += [
+            ReportRow(
+                {
+                    name: pair[0] if (pair := shown[name]) else value
+                    for name, value in zip(query.rows, key, strict=True)
+                },
+                {name: pair[1] for name, pair in shown.items() if pair},
+                currency,
+                _calculate(columns, now, currency),
+                _calculate(columns, then, currency) if before else None,
+            )
+            for currency in sorted(found)
+        ]
+    limited = None
+    _sort(rows, query)
+    if len(rows) > MAX_ROWS:
+        limited = (
+            f"{len(rows):,} rows: these are the first {MAX_ROWS:,}, the totals are of all."
+            " Take fewer days, a filter, or one field."
+        )
+    totals = _build_totals(columns, groups, earlier if before else None)
+    return Report(query, rows[:MAX_ROWS], totals, before, limited)
+
+
+def _list_known(account: Account, query: ReportQuery) -> list[ReportColumn]:
+    """Return the columns; of those of facts that a field has nothing to do with, one
+    without a value."""
+    names = (*query.rows, *query.filters)
+    known = {
+        name
+        for reading in READINGS
+        for name in reading.sums
+        if all(FIELDS[it].get_expression(account, reading.fact) is not None for it in names)
+    }
+    columns = [COLUMNS[name] for name in query.columns]
+    return [
+        it if known.issuperset(it.sums) else replace(it, calculate=lambda *_: None)
+        for it in columns
+    ]
+
+
+def _build_totals(
+    columns: Sequence[ReportColumn], groups: _Groups, earlier: _Groups | None
+) -> list[ReportRow]:
+    now, then = _add_up(groups), _add_up(earlier or {})
+    return [
+        ReportRow(
+            *({}, {}, currency, _calculate(columns, now, currency)),
+            _calculate(columns, then, currency) if earlier is not None else None,
+        )
+        for currency in sorted({*now.by_currency, *then.by_currency})
+    ]
+
+
+def _add_up(groups: _Groups) -> _Group:
+    total = _Group()
+    for group in groups.values():
+        add_sums(total.counts, group.counts)
+        for currency, sums in group.by_currency.items():
+            add_sums(total.by_currency[currency], sums)
+    return total
+
+
+def _calculate(columns: Sequence[ReportColumn], group: _Group, currency: str) -> dict[str, Any]:
+    sums = group.counts | group.by_currency.get(currency, {})
+    return {column.name: column.get_value(sums, currency) for column in columns}
+
+
+def _sort(rows: list[ReportRow], query: ReportQuery) -> None:
+    """By the texts of the rows first, what has none last: equal ones keep this order."""
+
+    def get_texts(row: ReportRow) -> list[Any]:
+        texts = [row.names.get(name) or row.keys[name] for name in query.rows]
+        return [*((not it, f"{it}".casefold()) for it in texts), row.currency]
+
+    rows.sort(key=get_texts)
+    by = query.sort or (query.times or [f"-{query.columns[0]}"])[0]
+    name = by.removeprefix("-")
+    if name in query.columns:
+        known = [row for row in rows if row.values[name] is not None]
+        known.sort(key=lambda row: row.values[name], reverse=by != name)
+        rows[:] = [*known, *(row for row in rows if row.values[name] is None)]
+    else:
+        place = query.rows.index(name)
+        rows.sort(key=lambda row: get_texts(row)[place], reverse=by != name)
+
+
+def _read_groups(
+    account: Account,
+    query: ReportQuery,
+    period: Period,
+    filters: Mapping[str, Any],
+    *,
+    at: datetime,
+) -> _Groups:
+    """Read the sums that the columns need, by the values of the fields."""
+    needed = {name for column in query.columns for name in COLUMNS[column].sums}
+    groups: _Groups = defaultdict(_Group)
+    periods = [period]
+    names = {*query.rows, *filters}
+    if all(FIELDS[name].is_stored for name in names) and needed <= STORED_SUMS.keys():
+        statistics = load_statistics(account, period.days, at=at, kinds=())
+        rows = statistics.select_stored(account.daily_stats.all(), period.days)
+        reading = Reading(STORED_DAYS, {name: STORED_SUMS[name] for name in sorted(needed)})
+        _read(account, query, rows, reading, filters, groups)
+        periods = _list_runs([counted.day for counted in statistics.counted])
+    for reading in READINGS:
+        sums = {name: reading.sums[name] for name in sorted(needed & reading.sums.keys())}
+        for each in periods if sums else ():
+            fact = reading.fact
+            rows = getattr(account, fact.rows).filter(
+                reading.condition,
+                **{f"{fact.moment}__gte": start_of_day(each.first, account.zone)},
+                **{f"{fact.moment}__lt": start_of_day(each.last + A_DAY, account.zone)},
+            )
+            _read(account, query, rows, reading._replace(sums=sums), filters, groups)
+    return groups
+
+
+def _list_runs(days: Sequence[date]) -> list[Period]:
+    """Return the periods that consecutive days make."""
+    runs = groupby(enumerate(sorted(days)), lambda pair: pair[1] - A_DAY * pair[0])
+    found = [[day for _, day in pairs] for _, pairs in runs]
+    return [Period(run[0], run[-1]) for run in found]
+
+
+def _read(
+    account: Account,
+    query: ReportQuery,
+    rows: Any,
+    reading: Reading,
+    filters: Mapping[str, Any],
+    groups: _Groups,
+) -> None:
+    """Add the sums of one statement to the groups."""
+    fact = reading.fact
+    by = {name: FIELDS[name].get_expression(account, fact) for name in (*query.rows, *filters)}
+    if any(expression is None for expression in by.values()):
+        return
+    keys = {f"by_{name}": by[name] for name in query.rows}
+    for name, value in filters.items():
+        rows = rows.alias(**{f"of_{name}": by[name]}).filter(**{f"of_{name}": value})
+    has_currency = fact in (SALES, COMMISSIONS, STORED_DAYS)
+    others = {"by_currency": F("currency") if has_currency else Value("")}
+    others["program_of_row"] = F("program") if fact is not COMMISSIONS else Value(0)
+    sums = {f"sum_{name}": expression for name, expression in reading.sums.items()}
+    found = rows.order_by().annotate(**keys, **others).values_list(*keys, *others)
+    for values in _limit(found.annotate(**sums)):
+        *key, currency, program = values[: len(keys) + len(others)]
+        numbers = values[len(keys) + len(others) :]
+        # Rows of stored days may have nothing in the columns that are asked for.
+        if any(number or isinstance(number, Decimal) for number in numbers):
+            named = dict(zip(reading.sums, numbers, strict=True))
+            groups[tuple(key)].add(program, currency, named)
+
+
+def _limit(rows: Any) -> Iterator[Any]:
+    found = list(rows[: MAX_GROUPS + 1])
+    if len(found) > MAX_GROUPS:
+        raise ReportTooLarge(groups=f"{MAX_GROUPS:,}")
+    yield from found

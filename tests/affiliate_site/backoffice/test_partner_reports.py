@@ -1,0 +1,170 @@
+"""The page that builds reports."""
+
+import csv
+import re
+from html import unescape
+from io import BytesIO
+
+import openpyxl
+import pytest
+import time_machine
+from django.urls import reverse
+from django.utils.html import strip_tags
+
+from payouts.services import reports
+from tests.factories.accounts import AccountFactory
+from tests.program_scenario import CONVERSION_CREATED_AT as AT
+from tests.program_scenario import ProgramScenario
+
+REPORT = reverse("admin:report")
+TABLE, ROW = (re.compile(f"<{it}[ >].*?</{it}>", re.DOTALL) for it in ("table", "tr"))
+CELL = re.compile("<t[hd][ >].*?</t[hd]>", re.DOTALL)
+LINK = re.compile('href="([^"]*)">([^<]*)<')
+MARCH = {"start": "2026-03-01", "end": "2026-03-31"}
+BEST = MARCH | {"rows": "affiliate", "columns": ["revenue", "clicks", "cost_ratio"]}
+
+
+@pytest.fixture
+def sales(scenario):
+    scenario.create_click()
+    scenario.create_conversion("1200.5")
+    scenario.create_conversion("30", affiliate=scenario.create_enrolled_affiliate("Ada", "Lund"))
+    return scenario
+
+
+def read_tables(client, query):
+    """The texts of the cells of each table of the page, by row."""
+    response = client.get(REPORT, query)
+    assert response.status_code == 200
+    page = response.content.decode()
+    return [
+        [
+            [" ".join(unescape(strip_tags(cell)).split()) for cell in CELL.findall(row)]
+            for row in ROW.findall(table)
+        ]
+        for table in TABLE.findall(page)
+    ]
+
+
+def list_links(page, label):
+    """The texts and addresses of the links in an element with this text before it."""
+    part = page.partition(label)[2].partition("</nav>")[0].partition("</p>")[0]
+    return {text: unescape(url) for url, text in LINK.findall(part)}
+
+
+def test_shows_rows_and_totals_to_viewers(staff_client, sales):
+    rows, totals = read_tables(staff_client("viewer"), BEST)
+
+    titles = ["Revenue", "Clicks", "Cost ratio"]
+    assert rows == [
+        ["Affiliate", *titles],
+        ["Mina Kessler", "1,200.50 EUR", "1", "10.0 %"],
+        ["Ada Lund", "30.00 EUR", "0", "10.0 %"],
+    ]
+    assert totals == [["Affiliate", *titles], ["All in EUR", "1,230.50 EUR", "1", "10.0 %"]]
+
+
+def test_begins_with_the_best_affiliates_of_the_last_month(staff_client, sales):
+    with time_machine.travel(AT.replace(month=4), tick=False):
+        client = staff_client()
+        rows, _ = read_tables(client, {})
+        page = client.get(REPORT).content.decode()
+
+    assert rows[0] == [
+        "Affiliate",
+        *("Revenue", "Revenue, before", "Conversions", "Conversions, before"),
+        *("Commissions", "Commissions, before", "Clicks", "Clicks, before"),
+    ]
+    assert rows[1][:3] == ["Mina Kessler", "1,200.50 EUR", "0.00 EUR"]
+    assert "“Before” is 2026-02-01 to 2026-02-28." in page
+
+
+def test_each_ready_report_opens_for_the_days_that_are_chosen(staff_client, sales):
+    client = staff_client("viewer")
+    page = client.get(REPORT, BEST).content.decode()
+
+    links = list_links(page, "Ready reports")
+
+    assert len(links) == 9
+    for title, url in links.items():
+        assert "start=2026-03-01&end=2026-03-31" in url
+        text = client.get(REPORT + url).content.decode()
+        assert "Select a valid choice" not in text
+        assert "All in EUR" in text, title
+
+
+def test_downloads_what_the_page_shows(staff_client, sales):
+    client = staff_client()
+    links = list_links(client.get(REPORT, BEST).content.decode(), "Download:")
+
+    lines, book = (client.get(REPORT + links[name]) for name in ("CSV", "XLSX"))
+
+    assert [*csv.reader(lines.content.decode("utf-8-sig").splitlines())] == [
+        ["Affiliate", "Affiliate: ID", "Currency", "Revenue", "Clicks", "Cost ratio (%)"],
+        ["Mina Kessler", "minakessler", "EUR", "1200.5", "1", "10"],
+        ["Ada Lund", "adalund", "EUR", "30", "0", "10"],
+    ]
+    name = "report-affiliate-2026-03-01-to-2026-03-31"
+    assert lines["Content-Disposition"] == f'attachment; filename="{name}.csv"'
+    sheet = openpyxl.load_workbook(BytesIO(book.content)).active
+    assert [*sheet.values][1] == ("Mina Kessler", "minakessler", "EUR", 1200.5, 1, 10)
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ("month", "2026-03"),
+        ("quarter", "2026 Q1"),
+        ("week", "week of 2026-03-02"),
+        ("day", "2026-03-04"),
+        ("group", "(none)"),
+    ],
+)
+def test_names_periods_and_what_has_no_value(staff_client, sales, rows, text):
+    table, _ = read_tables(staff_client(), BEST | {"rows": rows, "columns": ["revenue"]})
+    assert table[1] == [text, "1,230.50 EUR"]
+
+
+def test_filters_and_two_rows(staff_client, sales):
+    query = BEST | {"rows": "program", "then": "affiliate", "affiliate": "adalund"}
+    rows, _ = read_tables(staff_client(), query)
+    assert rows[1][:3] == ["Harbor Lamp Partners", "Ada Lund", "30.00 EUR"]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ({"end": "2026-02-01"}, "before the first one"),
+        ({"start": "1990-01-01"}, "at most 1830 days"),
+        ({"rows": "moon"}, "moon is not one of the available choices"),
+        ({"columns": []}, "This field is required"),
+        ({"affiliate": "nobody"}, "There is no affiliate &#x27;nobody&#x27;"),
+        ({"then": "affiliate"}, "one or two different ones"),
+        ({"sort": "-epc"}, "is none of: affiliate, revenue"),
+        ({"rows": "day", "compare": "year"}, "none with rows by day"),
+    ],
+)
+def test_says_what_is_wrong(staff_client, sales, query, text):
+    response = staff_client().get(REPORT, BEST | query)
+    assert response.status_code == 200
+    assert text in response.content.decode()
+    assert "All in EUR" not in response.content.decode()
+
+
+def test_a_report_with_nothing_says_so(staff_client, sales):
+    query = BEST | {"start": "2025-01-01", "end": "2025-01-31"}
+    assert "Nothing in these days." in staff_client().get(REPORT, query).content.decode()
+
+
+def test_shows_one_account_only(staff_client, sales):
+    other = ProgramScenario(AccountFactory(), slug="elsewhere", prefix="other-", email=None)
+    other.create_conversion("77777")
+    client = staff_client()
+    for rows in reports.FIELDS:
+        page = client.get(REPORT, BEST | {"rows": rows}).content.decode()
+        assert "77,777" not in page
+        assert "elsewhere" not in page
+
+
+def test_operators_have_no_report(admin_client):
+    assert admin_client.get(REPORT).status_code == 403

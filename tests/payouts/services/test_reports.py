@@ -1,0 +1,322 @@
+"""Reports: fields of clicks, filters, comparisons, refunds, and what is refused.
+
+`tests/properties/test_reports.py` compares the numbers with a count of all rows.
+"""
+
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pytest
+
+from payouts.errors import (
+    PeriodTooLong,
+    ReportTooLarge,
+    UnknownReportValue,
+    UnknownReportWord,
+)
+from payouts.services import reports
+from payouts.services.refunds import refund_conversion
+from payouts.services.reports import MAX_DAYS, ReportQuery, build_report
+from payouts.services.statistics import load_statistics
+from payouts.statistics import Period
+from tests.factories.accounts import AccountFactory
+from tests.program_scenario import CONVERSION_CREATED_AT as AT
+from tests.program_scenario import ProgramScenario
+from tracking.attribution import TrackingParameters
+from tracking.services.click_retention import delete_expired_clicks
+
+pytestmark = pytest.mark.usefixtures("shared_scenario")
+
+MARCH = Period(date(2026, 3, 1), date(2026, 3, 31))
+DAY = timedelta(days=1)
+LATER = AT + 10 * DAY
+
+
+def build(account, rows, columns, period=MARCH, **options):
+    query = ReportQuery(rows.split(), columns.split(), period, **options)
+    return build_report(account, query, at=LATER)
+
+
+def list_values(report):
+    """The keys of each row as a text or None, its currency and its values."""
+    return [(*row.keys.values(), row.currency, *row.values.values()) for row in report.rows]
+
+
+@pytest.fixture
+def odette(scenario):
+    return scenario.create_enrolled_affiliate("Odette", "Varga")
+
+
+def sell_by_click(scenario, amount, affiliate=None, coupon=None, **visit):
+    """A click, and a sale of it; with a coupon, another affiliate earns it."""
+    click = scenario.create_click(affiliate, at=AT, **visit)
+    parameters = TrackingParameters(click_id=str(click.public_id), coupon=coupon)
+    return scenario.create_conversion(amount, parameters=parameters)
+
+
+def test_sales_count_for_the_page_and_referrer_of_their_click(scenario, odette):
+    visit = {
+        "landing_page": "https://shop.example.net/lamp?sub_id=blog#x",
+        "referrer": "https://News.example.org:8080/today?q=https://other.example",
+    }
+    sell_by_click(scenario, "50", **visit)
+    sell_by_click(scenario, "7", coupon=odette.coupon, **visit)
+    scenario.create_click(at=AT)
+    account = scenario.account
+
+    pages, hosts, names = (
+        build(account, name, "revenue clicks commissions")
+        for name in ("landing_page", "referrer_host", "sub_id")
+    )
+
+    # Odette's coupon has beaten the link: it is no sale of the page.
+    beaten = (None, "EUR", Decimal(7), 1, Decimal("0.7"))
+    page = ("https://shop.example.net/lamp", "EUR", Decimal(50), 2, Decimal(5))
+    assert list_values(pages) == [page, beaten]
+    assert list_values(hosts) == [("news.example.org", *page[1:]), beaten]
+    assert list_values(names) == [("blog", *page[1:]), beaten]
+
+
+def test_clicks_that_are_only_counted_stay_in_reports(scenario):
+    account = scenario.account
+    scenario.create_click(landing_page="https://a.example/x?y", referrer="https://b.example/")
+    before = [
+        list_values(build(account, name, "clicks"))
+        for name in ("landing_page", "referrer_host", "day", "program")
+    ]
+
+    account.clicks.update(dedup_key="of a page")
+    assert delete_expired_clicks(account, at=AT + 4000 * DAY, dry_run=False) == 1
+
+    after = [
+        list_values(build(account, name, "clicks"))
+        for name in ("landing_page", "referrer_host", "day", "program")
+    ]
+    assert after == before
+    assert [row[-1] for rows in after for row in rows] == [1] * 4
+
+
+def test_a_coupon_has_its_sales_and_no_clicks(scenario, odette):
+    scenario.create_click(at=AT)
+    scenario.create_conversion("20")
+    sell_by_click(scenario, "5", affiliate=odette)
+
+    found = list_values(build(scenario.account, "coupon", "revenue clicks epc"))
+
+    assert found == [
+        (scenario.mina.coupon, "EUR", Decimal(20), None, None),
+        (None, "EUR", Decimal(5), None, None),
+    ]
+
+
+def test_countries_are_those_that_sales_name(scenario):
+    scenario.create_conversion("20", meta_data={"country": "DE"})
+    scenario.create_conversion("5")
+
+    found = list_values(build(scenario.account, "country month", "conversions"))
+
+    assert found == [("DE", date(2026, 3, 1), "EUR", 1), (None, date(2026, 3, 1), "EUR", 1)]
+
+
+def test_refunds_are_of_the_sales_of_the_period(scenario, odette):
+    lowered, refunded, removed, raised = (
+        scenario.create_conversion(amount) for amount in ("100", "40", "60", "10")
+    )
+    scenario.change_amount(lowered, "70")
+    scenario.change_amount(lowered, "80")
+    refund_conversion(
+        scenario.account, conversion_id=refunded.pk, reason="", at=LATER, amount=Decimal(15)
+    )
+    scenario.delete(removed, at=LATER)
+    scenario.change_amount(raised, "30")
+
+    [row] = build(scenario.account, "affiliate", "revenue refunds refund_rate").rows
+
+    assert row.values == {
+        "revenue": Decimal(135),  # 80, 25 and 30
+        "refunds": Decimal(95),  # 20, 15 and 60
+        "refund_rate": Decimal("45.2"),  # of 100, 40, 60 and 10
+    }
+
+
+def test_objects_have_their_ids_and_names(scenario, odette):
+    group = scenario.account.affiliate_groups.create(public_id="ag_gold", title="Gold")
+    odette.affiliate.update_row(group=group)
+    scenario.create_conversion("5", affiliate=odette)
+
+    first = build(scenario.account, "group affiliate", "conversions").rows[0]
+
+    assert first.keys == {"group": "ag_gold", "affiliate": "odettevarga"}
+    assert first.names == {"group": "Gold", "affiliate": "Odette Varga"}
+
+
+def test_filters_limit_all_columns(scenario, odette):
+    other = ProgramScenario(scenario.account, slug="dollars", currency="USD", email=None)
+    group = scenario.account.affiliate_groups.create(public_id="ag_gold", title="Gold")
+    odette.affiliate.update_row(group=group)
+    other.enroll(odette.affiliate)
+    for each in (None, odette):
+        scenario.create_click(each, at=AT)
+        scenario.create_conversion("20", affiliate=each)
+    account, columns = scenario.account, "clicks conversions revenue"
+
+    of_odette = ("harbor-lamp-partners", "EUR", 1, 1, Decimal(20))
+    for filters in ({"affiliate": "odettevarga"}, {"group": "ag_gold"}):
+        report = build(account, "program", columns, filters=filters)
+        assert list_values(report) == [of_odette]
+    [row] = build(account, "affiliate", columns, filters={"group": ""}).rows
+    assert row.keys == {"affiliate": "minakessler"}
+    assert not build(account, "affiliate", columns, filters={"program": "dollars"}).rows
+
+
+def test_a_group_without_sales_has_the_currency_of_its_program(scenario):
+    dollars = ProgramScenario(scenario.account, slug="dollars", currency="USD", email=None)
+    ada = dollars.create_enrolled_affiliate("Ada", "Lund")
+    dollars.create_click(ada, at=AT)
+
+    report = build(scenario.account, "affiliate", "clicks revenue")
+
+    assert list_values(report) == [(ada.slug, "USD", 1, Decimal(0))]
+    assert not report.totals  # no currency has anything
+
+
+def test_clicks_count_once_in_totals_of_several_currencies(scenario):
+    scenario.create_click(at=AT)
+    for currency in ("EUR", "USD"):
+        scenario.create_conversion("20", currency=currency)
+
+    report = build(scenario.account, "affiliate", "clicks conversions epc")
+
+    assert [row.values["clicks"] for row in report.rows] == [1, 1]
+    assert [(row.currency, *row.values.values()) for row in report.totals] == [
+        ("EUR", 1, 1, Decimal(2)),
+        ("USD", 1, 1, Decimal(2)),
+    ]
+
+
+def test_compares_with_the_period_before_and_the_year_before(scenario, odette):
+    scenario.create_conversion("20", at=AT)
+    scenario.create_conversion("5", affiliate=odette, at=AT - 28 * DAY)
+    scenario.create_conversion("3", affiliate=odette, at=AT - 365 * DAY)
+
+    before = build(scenario.account, "affiliate", "revenue", compare="previous")
+    year = build(scenario.account, "affiliate", "revenue", compare="year")
+
+    assert before.before == Period(date(2026, 2, 1), date(2026, 2, 28))
+    assert [(row.keys["affiliate"], row.values, row.before) for row in before.rows] == [
+        ("minakessler", {"revenue": Decimal(20)}, {"revenue": Decimal(0)}),
+        ("odettevarga", {"revenue": Decimal(0)}, {"revenue": Decimal(5)}),
+    ]
+    assert [row.before for row in before.totals] == [{"revenue": Decimal(5)}]
+    assert year.before == Period(date(2025, 3, 1), date(2025, 3, 31))
+    assert [row.before["revenue"] for row in year.rows] == [0, 3]
+
+
+def test_a_year_before_29_february_is_the_28th(scenario):
+    leap_day = Period(date(2028, 2, 29), date(2028, 2, 29))
+    report = build(scenario.account, "program", "clicks", leap_day, compare="year")
+    assert report.before == Period(date(2027, 2, 28), date(2027, 2, 28))
+
+
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        ("", ["ada", "mina", "odette"]),
+        ("-revenue", ["ada", "mina", "odette"]),
+        ("revenue", ["odette", "mina", "ada"]),
+        ("affiliate", ["ada", "mina", "odette"]),
+        ("-affiliate", ["odette", "mina", "ada"]),
+    ],
+)
+def test_sorts_by_a_column_or_a_field(scenario, odette, sort, order):
+    ada = scenario.create_enrolled_affiliate("Ada", "Lund")
+    for amount, affiliate in (("9", ada), ("7", None), ("5", odette)):
+        scenario.create_conversion(amount, affiliate=affiliate)
+
+    report = build(scenario.account, "affiliate", "revenue", sort=sort)
+
+    names = [row.names["affiliate"].split()[0].casefold() for row in report.rows]
+    assert names == order
+
+
+def test_days_begin_in_the_zone_of_the_account(scenario):
+    account = scenario.account
+    account.time_zone = "Asia/Tokyo"
+    account.save()
+    scenario.create_conversion("5", at=AT.replace(hour=16))  # the next day there
+
+    for columns in ("conversions", "conversions refunds"):  # of stored days and of rows
+        [row] = build(account, "day", columns).rows
+        assert row.keys == {"day": AT.date() + DAY}
+
+
+def test_days_that_are_over_are_read_from_the_statistics(scenario, django_assert_max_num_queries):
+    for days in range(5):
+        scenario.create_conversion("5", at=AT + days * DAY)
+    load_statistics(scenario.account, MARCH.days, at=LATER)
+    scenario.create_conversion("5", at=LATER)
+
+    with django_assert_max_num_queries(12) as queries:
+        [row] = build(scenario.account, "month", "conversions revenue").rows
+
+    assert row.values == {"conversions": 6, "revenue": Decimal(30)}
+    of_sales = [it for it in queries if 'SUM("tracking_conversion"' in it["sql"]]
+    assert len(of_sales) <= 1  # those of today
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"rows": "planet"}, UnknownReportWord, "rows of a report: 'planet' is none of: day,"),
+        ({"columns": "x"}, UnknownReportWord, "columns of a report: 'x' is none of: clicks,"),
+        ({"rows": ""}, UnknownReportWord, "one or two different ones"),
+        ({"rows": "day day"}, UnknownReportWord, "one or two different ones"),
+        ({"rows": "day group program"}, UnknownReportWord, "one or two different ones"),
+        ({"columns": ""}, UnknownReportWord, "columns of a report"),
+        ({"filters": {"day": "x"}}, UnknownReportWord, "filters of a report: 'day'"),
+        ({"sort": "-revenue"}, UnknownReportWord, "is none of: affiliate, clicks"),
+        ({"compare": "week"}, UnknownReportWord, "none of: previous, year"),
+        ({"rows": "day", "compare": "year"}, UnknownReportWord, "none with rows by day"),
+        ({"filters": {"program": "moon"}}, UnknownReportValue, "There is no program 'moon'"),
+        (
+            {"period": Period(MARCH.last, MARCH.first)},
+            PeriodTooLong,
+            "Enter a first and a last day in this order, of at most 1830 days.",
+        ),
+        (
+            {"period": Period(MARCH.first, MARCH.first + MAX_DAYS * DAY)},
+            PeriodTooLong,
+            "at most 1830 days",
+        ),
+    ],
+)
+def test_refuses_what_is_unknown_and_says_what_there_is(scenario, options, error, text):
+    options = {"rows": "affiliate", "columns": "clicks"} | options
+    with pytest.raises(error) as caught:
+        build(scenario.account, **options)
+    assert text in caught.value.text
+
+
+def test_finds_no_object_of_another_account(scenario):
+    other = ProgramScenario(AccountFactory(), slug="elsewhere", prefix="other-", email=None)
+    for field, value in (("program", other.program.slug), ("affiliate", other.mina.slug)):
+        with pytest.raises(UnknownReportValue):
+            build(scenario.account, "day", "clicks", filters={field: value})
+
+
+def test_a_long_report_says_what_it_leaves_out(scenario, odette, monkeypatch):
+    for affiliate in (None, odette):
+        scenario.create_conversion("5", affiliate=affiliate)
+    monkeypatch.setattr(reports, "MAX_ROWS", 1)
+
+    report = build(scenario.account, "affiliate", "revenue")
+
+    assert len(report.rows) == 1
+    assert report.totals[0].values == {"revenue": Decimal(10)}
+    assert report.limited == (
+        "2 rows: these are the first 1, the totals are of all. Take fewer days, a filter,"
+        " or one field."
+    )
+    monkeypatch.setattr(reports, "MAX_GROUPS", 1)
+    with pytest.raises(ReportTooLarge):
+        build(scenario.account, "affiliate", "refunds")

@@ -1,0 +1,135 @@
+"""Reports of a random history are what a count of all rows in Python says, whether they
+come from stored days or from rows."""
+
+from collections import defaultdict
+from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
+from itertools import combinations
+
+import pytest
+import time_machine
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+
+from payouts.report_columns import COLUMNS
+from payouts.services.bonuses import grant_bonuses
+from payouts.services.reports import FIELDS, ReportQuery, build_report
+from payouts.statistics import Period
+from tests.properties.test_same_numbers import AT, NOW, WHOLE, History, steps
+
+pytestmark = pytest.mark.integration
+
+# Without them stored days suffice; with them rows are read.
+OF_ROWS = ("refunds", "disputes", "refund_rate", "first_sale", "last_sale")
+BY = ("month", "program", "affiliate", "group")
+ZERO = Decimal(0)
+EARNED = ("pending", "approved")
+
+
+def get_program(row):
+    if hasattr(row, "rate_kind"):
+        return row.conversion.program if row.conversion else row.bonus.program
+    return row.program
+
+
+def get_key(row, names):
+    found = {
+        "month": row.created_at.date().replace(day=1),
+        "day": row.created_at.date(),
+        "program": get_program(row).slug,
+        "affiliate": row.affiliate.slug,
+        "group": row.affiliate.group and row.affiliate.group.public_id,
+    }
+    return tuple(found[name] for name in names)
+
+
+def count_rows(account, names):
+    """The base columns of each group and currency, counted one row at a time."""
+    amounts = defaultdict(lambda: defaultdict(Decimal))
+    counts, programs = defaultdict(lambda: defaultdict(int)), defaultdict(set)
+    for name, rows in (("clicks", account.clicks), ("customers", account.customers)):
+        for row in rows.all():
+            key = get_key(row, names)
+            counts[key][name] += 1
+            programs[key].add(row.program)
+    for sale in account.conversions.all():
+        found = amounts[get_key(sale, names), sale.currency]
+        first = sale.amount if sale.first_amount is None else sale.first_amount
+        left = ZERO if sale.deleted_at else sale.amount
+        found["refunds"] += max(first - left, ZERO)
+        found["sold"] += first
+        if not sale.deleted_at:
+            found["conversions"] += 1
+            found["revenue"] += sale.amount
+    for row in account.commissions.not_deleted():
+        found = amounts[get_key(row, names), row.currency]
+        found[f"commissions_{row.status}"] += row.amount
+    for key in counts.keys() - {key for key, _ in amounts}:
+        currency = min(programs[key], key=lambda it: it.pk).currency
+        amounts[key, currency] = defaultdict(Decimal)
+    return {
+        (key, currency): sums
+        | counts[key]
+        | {"commissions": sum(sums[f"commissions_{it}"] for it in EARNED)}
+        for (key, currency), sums in amounts.items()
+    }
+
+
+def read_report(account, query, columns):
+    """The columns by group and currency, without rows in which nothing is."""
+    report = build_report(account, replace(query, columns=columns), at=NOW)
+    rows = {(tuple(row.keys.values()), row.currency): row.values for row in report.rows}
+    assert len(rows) == len(report.rows)
+    for total in report.totals:
+        for name in {"revenue", "conversions"} & set(columns):
+            of_currency = [it for it in report.rows if it.currency == total.currency]
+            assert total.values[name] == sum(it.values[name] for it in of_currency)
+    return rows
+
+
+def compare(account, names):
+    query = ReportQuery(names, ["clicks"], Period(WHOLE.first - timedelta(days=9), WHOLE.last))
+    counted = count_rows(account, names)
+    of_rows = read_report(account, query, [*COLUMNS])
+    assert {*of_rows} == {*counted}
+    stored = [name for name in COLUMNS if name not in OF_ROWS]
+    of_days = read_report(account, query, stored)
+    for place, sums in counted.items():
+        values = of_rows[place]
+        bases = {name: sums[name] for name in COLUMNS if name in sums}
+        assert {name: values[name] for name in bases} == bases, place
+        # A group whose sales were all removed has nothing in stored days.
+        if place in of_days:
+            assert of_days[place] == {name: values[name] for name in stored}, place
+        else:
+            assert not any(values[name] for name in ("revenue", "commissions", "conversions"))
+        if sums["sold"]:
+            rate = 100 * sums["refunds"] / sums["sold"]
+            assert values["refund_rate"] == rate.quantize(Decimal("0.1"))
+
+
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(steps)
+def test_reports_are_a_full_count(db, steps):
+    with time_machine.travel(NOW, tick=False), transaction.atomic():
+        history = History()
+        account = history.account
+        group = account.affiliate_groups.create(public_id="ag_gold", title="Gold")
+        history.people[0][1].affiliate.update_row(group=group)
+        for name, *arguments in steps:
+            getattr(history, name)(*arguments)
+        grant_bonuses(account, at=NOW)
+        for names in [("day",), *((it,) for it in BY), *combinations(BY, 2)]:
+            compare(account, names)
+        transaction.set_rollback(True)
+
+
+def test_all_fields_that_days_store_are_compared():
+    stored = {name for name, field in FIELDS.items() if field.is_stored}
+    assert stored == {*BY, "day", "week", "quarter"}
+    assert isinstance(AT.date(), date)
