@@ -1,4 +1,4 @@
-"""Registers the pages of the back office by importing them, and labels their fields."""
+"""Registers the pages of the back office by importing them."""
 
 # ruff: noqa: F401 - importing them registers the pages
 import affiliate_site.backoffice.account.access
@@ -22,6 +22,3 @@ import affiliate_site.backoffice.payouts.ledger
 import affiliate_site.backoffice.payouts.runs
 import affiliate_site.backoffice.programs.admin
 import affiliate_site.backoffice.programs.creative_pages
-from affiliate_site.backoffice.formatters import set_field_labels
-
-set_field_labels()

@@ -78,7 +78,10 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "libraries": {"portal_formats": "affiliate_site.portal.formats"},
+            "libraries": {
+                "list_cells": "affiliate_site.backoffice.lists.cells",
+                "portal_formats": "affiliate_site.portal.formats",
+            },
         },
     }
 ]

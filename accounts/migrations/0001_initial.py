@@ -97,9 +97,9 @@ class Migration(migrations.Migration):
                 ("password", models.CharField(max_length=128, verbose_name="password")),
                 (
                     "last_login",
-                    models.DateTimeField(blank=True, null=True, verbose_name="last login"),
+                    models.DateTimeField(blank=True, null=True, verbose_name="last sign-in"),
                 ),
-                ("email", models.EmailField(max_length=254)),
+                ("email", models.EmailField(max_length=254, verbose_name="e-mail")),
                 (
                     "log_id",
                     models.CharField(
@@ -120,7 +120,7 @@ class Migration(migrations.Migration):
                         max_length=16,
                     ),
                 ),
-                ("is_active", models.BooleanField(default=True)),
+                ("is_active", models.BooleanField(default=True, verbose_name="active")),
                 ("is_superuser", models.BooleanField(default=False)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("password_reset_at", models.DateTimeField(null=True)),
@@ -228,8 +228,8 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("last_used_at", models.DateTimeField(null=True)),
-                ("revoked_at", models.DateTimeField(null=True)),
+                ("last_used_at", models.DateTimeField(null=True, verbose_name="last used")),
+                ("revoked_at", models.DateTimeField(null=True, verbose_name="revoked")),
                 (
                     "account",
                     models.ForeignKey(
@@ -264,7 +264,7 @@ class Migration(migrations.Migration):
                 ("subject", models.CharField(max_length=255)),
                 ("details", models.JSONField(default=dict)),
                 ("actor", models.CharField(max_length=255)),
-                ("trace_id", models.CharField(blank=True, max_length=32)),
+                ("trace_id", models.CharField(blank=True, max_length=32, verbose_name="trace ID")),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "account",
@@ -370,7 +370,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("digest", models.CharField(max_length=64)),
-                ("email", models.EmailField(max_length=254)),
+                ("email", models.EmailField(max_length=254, verbose_name="e-mail")),
                 (
                     "role",
                     models.CharField(
@@ -386,7 +386,7 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("expires_at", models.DateTimeField()),
                 ("accepted_at", models.DateTimeField(null=True)),
-                ("revoked_at", models.DateTimeField(null=True)),
+                ("revoked_at", models.DateTimeField(null=True, verbose_name="revoked")),
                 (
                     "account",
                     models.ForeignKey(
@@ -524,7 +524,7 @@ class Migration(migrations.Migration):
                 ("secret", models.CharField(max_length=64)),
                 ("prefix", models.CharField(max_length=12)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("revoked_at", models.DateTimeField(null=True)),
+                ("revoked_at", models.DateTimeField(null=True, verbose_name="revoked")),
                 (
                     "account",
                     models.ForeignKey(
@@ -591,9 +591,12 @@ class Migration(migrations.Migration):
                 ("old_secret", models.CharField(blank=True, max_length=64)),
                 ("old_secret_until", models.DateTimeField(null=True)),
                 ("failing_since", models.DateTimeField(null=True)),
-                ("backoff_until", models.DateTimeField(null=True)),
-                ("disabled_at", models.DateTimeField(null=True)),
-                ("disabled_because", models.CharField(blank=True, max_length=255)),
+                ("backoff_until", models.DateTimeField(null=True, verbose_name="paused until")),
+                ("disabled_at", models.DateTimeField(null=True, verbose_name="disabled")),
+                (
+                    "disabled_because",
+                    models.CharField(blank=True, max_length=255, verbose_name="reason"),
+                ),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "account",
@@ -627,14 +630,14 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("due_at", models.DateTimeField(null=True)),
+                ("due_at", models.DateTimeField(null=True, verbose_name="next attempt")),
                 ("attempts", models.PositiveSmallIntegerField(default=0)),
                 ("message_id", models.CharField(max_length=32, verbose_name="message ID")),
                 ("url", models.TextField(blank=True, verbose_name="URL")),
                 ("body", models.BinaryField()),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("attempted_at", models.DateTimeField(null=True)),
-                ("delivered_at", models.DateTimeField(null=True)),
+                ("attempted_at", models.DateTimeField(null=True, verbose_name="last attempt")),
+                ("delivered_at", models.DateTimeField(null=True, verbose_name="delivered")),
                 ("status", models.PositiveSmallIntegerField(null=True)),
                 ("response_body", models.TextField(blank=True)),
                 ("error", models.CharField(blank=True, max_length=255)),
@@ -662,6 +665,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="accounts.webhookendpoint",
+                        verbose_name="webhook",
                     ),
                 ),
             ],

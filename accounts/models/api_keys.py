@@ -35,8 +35,8 @@ class ApiKey(TenantModel):
     name = models.CharField(max_length=255, blank=True)
     role = models.CharField(max_length=16, choices=API_KEY_ROLES, default=Role.VIEWER)
     created_at = models.DateTimeField(default=timezone.now)
-    last_used_at = models.DateTimeField(null=True)
-    revoked_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField("last used", null=True)
+    revoked_at = models.DateTimeField("revoked", null=True)
 
     class Meta:
         default_related_name = "api_keys"
@@ -99,7 +99,7 @@ class SigningSecret(TenantModel):
     secret = models.CharField(max_length=64)
     prefix = models.CharField(max_length=12)
     created_at = models.DateTimeField(default=timezone.now)
-    revoked_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField("revoked", null=True)
 
     class Meta:
         default_related_name = "signing_secrets"

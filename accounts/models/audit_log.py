@@ -19,7 +19,7 @@ class AuditLogEntry(TenantModel):
     subject = models.CharField(max_length=255)
     details = models.JSONField(default=dict)
     actor = models.CharField(max_length=255)
-    trace_id = models.CharField(max_length=32, blank=True)
+    trace_id = models.CharField("trace ID", max_length=32, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -13,7 +13,7 @@ class QueuedRow(TenantModel):
     `due_at` is the time of the next attempt; null if there is none.
     """
 
-    due_at = models.DateTimeField(null=True)
+    due_at = models.DateTimeField("next attempt", null=True)
     attempts = models.PositiveSmallIntegerField(default=0)
 
     objects: ClassVar = TenantQuerySet.as_manager()

@@ -53,12 +53,13 @@ class User(AbstractBaseUser):
     account = models.ForeignKey(
         Account, models.PROTECT, null=True, related_name="staff", db_index=False
     )
-    email = models.EmailField(max_length=MAX_EMAIL_LENGTH)  # lower case
+    email = models.EmailField("e-mail", max_length=MAX_EMAIL_LENGTH)  # lower case
     # The name in the audit log, which has no addresses. An account that moves keeps it.
     log_id = models.CharField(max_length=32, default=partial(generate_public_id, "us"))
     role = models.CharField(max_length=16, choices=Role, default=Role.OWNER)
-    is_active = models.BooleanField(default=True)
+    is_active = models.BooleanField("active", default=True)
     is_superuser = models.BooleanField(default=False)
+    last_login = models.DateTimeField("last sign-in", blank=True, null=True)
     created_at = models.DateTimeField(default=timezone.now)
     # Set when another user resets the password, until the user changes it.
     password_reset_at = models.DateTimeField(null=True)
@@ -135,13 +136,13 @@ class Invitation(TenantModel):
     not_exported = "one-time links"
 
     digest = models.CharField(max_length=64)
-    email = models.EmailField(max_length=MAX_EMAIL_LENGTH)  # lower case
+    email = models.EmailField("e-mail", max_length=MAX_EMAIL_LENGTH)  # lower case
     role = models.CharField(max_length=16, choices=Role)
     invited_by = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True)
-    revoked_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField("revoked", null=True)
 
     class Meta:
         default_related_name = "invitations"

@@ -116,9 +116,9 @@ class WebhookEndpoint(TenantModel):
     old_secret = models.CharField(max_length=64, blank=True)
     old_secret_until = models.DateTimeField(null=True)
     failing_since = models.DateTimeField(null=True)  # no success since then
-    backoff_until = models.DateTimeField(null=True)  # pause after a failure
-    disabled_at = models.DateTimeField(null=True)
-    disabled_because = models.CharField(max_length=255, blank=True)
+    backoff_until = models.DateTimeField("paused until", null=True)  # pause after a failure
+    disabled_at = models.DateTimeField("disabled", null=True)
+    disabled_because = models.CharField("reason", max_length=255, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     objects: ClassVar = WebhookEndpointQuerySet.as_manager()
@@ -189,7 +189,9 @@ class Delivery(QueuedRow):
     claims a delivery by moving `due_at` to the end of its lease.
     """
 
-    endpoint = models.ForeignKey(WebhookEndpoint, models.PROTECT, related_name="+", db_index=False)
+    endpoint = models.ForeignKey(
+        WebhookEndpoint, models.PROTECT, related_name="+", db_index=False, verbose_name="webhook"
+    )
     event = models.ForeignKey(AuditLogEntry, models.PROTECT, related_name="+", db_index=False)
     # The `webhook-id` of Standard Webhooks: the same for all endpoints.
     message_id = models.CharField("message ID", max_length=32)
@@ -197,8 +199,8 @@ class Delivery(QueuedRow):
     url = models.TextField("URL", blank=True)
     body = models.BinaryField()  # what is sent; of a postback, values of its macros
     created_at = models.DateTimeField(default=timezone.now)
-    attempted_at = models.DateTimeField(null=True)
-    delivered_at = models.DateTimeField(null=True)
+    attempted_at = models.DateTimeField("last attempt", null=True)
+    delivered_at = models.DateTimeField("delivered", null=True)
     status = models.PositiveSmallIntegerField(null=True)
     response_body = models.TextField(blank=True)  # the first 2 KiB
     error = models.CharField(max_length=255, blank=True)  # of the last attempt

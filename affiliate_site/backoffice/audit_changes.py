@@ -4,24 +4,31 @@ import re
 from decimal import Decimal
 from typing import Any
 
+from django.apps import apps
 from django.db.models import Q
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from accounts.tenant_admin import filter_for_user
-from affiliate_site.backoffice.formatters import FIELD_LABELS, format_money
+from affiliate_site.backoffice.formatters import format_money
 from payouts.models.commission_types import CommissionType
 from tracking.models.affiliates import ADDRESS_COLUMNS, AffiliateGroup
 from tracking.models.programs import Program
 
 # What staff call a column; one name for several columns, "" for a hidden column.
 FIELD_NAMES = (
-    FIELD_LABELS
+    {
+        field.name: str(field.verbose_name)
+        for app in ("accounts", "tracking", "payouts")
+        for model in apps.get_app_config(app).get_models()
+        for field in model._meta.fields
+        if field.verbose_name != field.name.replace("_", " ")
+    }
     | {"payout": "payment status", "email_folded": "", "company_description": "company"}
     | dict.fromkeys(ADDRESS_COLUMNS, "address")
     | {"mails_payments": "mail to paid affiliates"}
     | {"iban": "IBAN", "bic": "BIC", "recipient": "recipient ID"}
-    | {"vat_id": "VAT ID", "click_days": "days that clicks are kept"}
+    | {"click_days": "days that clicks are kept"}
     | {"is_contested": "contest", "is_amount_claimed": "claimed amount"}
     | {"aliases": "further codes", "locked_at": "lock", "host": "own host"}
     # Of the portal.

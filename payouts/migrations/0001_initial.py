@@ -115,7 +115,7 @@ class Migration(migrations.Migration):
                 ("is_default", models.BooleanField(default=False)),
                 (
                     "mlm",
-                    models.BooleanField(db_default=True, default=True, verbose_name="multi-level"),
+                    models.BooleanField(db_default=True, default=True, verbose_name="pays parents"),
                 ),
                 (
                     "account",
@@ -535,7 +535,7 @@ class Migration(migrations.Migration):
                 ("tax_withheld", tracking.amounts.AmountField(null=True)),
                 ("currency", models.CharField(max_length=3)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("canceled_at", models.DateTimeField(null=True)),
+                ("canceled_at", models.DateTimeField(null=True, verbose_name="canceled")),
                 ("cancel_reason", models.CharField(db_default="", default="", max_length=500)),
                 (
                     "payout_kind",
@@ -710,7 +710,10 @@ class Migration(migrations.Migration):
                 ("commission_type", models.CharField(max_length=64)),
                 ("name", models.CharField(max_length=255)),
                 ("currency", models.CharField(max_length=3)),
-                ("sub_amount", tracking.amounts.AmountField(null=True)),
+                (
+                    "sub_amount",
+                    tracking.amounts.AmountField(null=True, verbose_name="line item amount"),
+                ),
                 ("amount", tracking.amounts.AmountField()),
                 (
                     "rate_kind",
@@ -734,7 +737,7 @@ class Migration(migrations.Migration):
                 ("comment", models.CharField(max_length=1000, null=True)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("finalized_at", models.DateTimeField(null=True)),
-                ("deleted_at", models.DateTimeField(null=True)),
+                ("deleted_at", models.DateTimeField(null=True, verbose_name="removed")),
                 ("period_start", models.DateField(null=True)),
                 ("goal_missed_at", models.DateTimeField(null=True)),
                 ("due_at", models.DateTimeField(null=True)),
@@ -938,7 +941,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("details", accounts.encryption.EncryptedJSONField(default=dict)),
-                ("is_primary", models.BooleanField(default=False)),
+                ("is_primary", models.BooleanField(default=False, verbose_name="primary")),
                 ("details_changed_at", models.DateTimeField(null=True)),
                 ("on_hold_reason", models.CharField(db_default="", default="", max_length=500)),
                 ("blind_index", models.CharField(max_length=64, null=True)),
@@ -1060,7 +1063,7 @@ class Migration(migrations.Migration):
                 ("created_by", models.CharField(max_length=255)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("confirmed_by", models.CharField(blank=True, max_length=255)),
-                ("confirmed_at", models.DateTimeField(null=True)),
+                ("confirmed_at", models.DateTimeField(null=True, verbose_name="confirmed")),
                 ("exported_at", models.DateTimeField(null=True)),
                 ("payer", accounts.encryption.EncryptedJSONField(default=dict)),
                 (
@@ -1558,6 +1561,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="payouts.transfer",
+                        verbose_name="reverses",
                     ),
                 ),
             ],

@@ -42,7 +42,7 @@ class CommissionType(TenantModel):
     kind = models.CharField(max_length=16, choices=RateKind)
     value = AmountField()
     is_default = models.BooleanField(default=False)
-    mlm = models.BooleanField("multi-level", default=True, db_default=True)
+    mlm = models.BooleanField("pays parents", default=True, db_default=True)
 
     objects: ClassVar = CommissionTypeQuerySet.as_manager()
 

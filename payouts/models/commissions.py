@@ -93,7 +93,7 @@ class Commission(DailyCountedRow):
     commission_type = models.CharField(max_length=64)
     name = models.CharField(max_length=255)
     currency = models.CharField(max_length=3)
-    sub_amount = AmountField(null=True)  # type: ignore[misc]
+    sub_amount = AmountField("line item amount", null=True)  # type: ignore[misc]
     amount = AmountField()
     rate_kind = models.CharField(max_length=16, choices=RateKind)
     rate = AmountField()
@@ -104,7 +104,7 @@ class Commission(DailyCountedRow):
     )
     created_at = models.DateTimeField(default=timezone.now)
     finalized_at = models.DateTimeField(null=True)
-    deleted_at = models.DateTimeField(null=True)
+    deleted_at = models.DateTimeField("removed", null=True)
     base_commission = models.ForeignKey(
         "self", models.PROTECT, null=True, related_name="+", db_index=False
     )

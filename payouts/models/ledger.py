@@ -151,7 +151,7 @@ class Transfer(TenantModel):
         Payment, models.PROTECT, null=True, related_name="+", db_index=False
     )
     reversal_of = models.ForeignKey(
-        "self", models.PROTECT, null=True, related_name="+", db_index=False
+        "self", models.PROTECT, null=True, related_name="+", db_index=False, verbose_name="reverses"
     )
     # Who caused it, as in the audit log; null in rows from before the column.
     actor = models.CharField(max_length=255, null=True)  # noqa: DJ001

@@ -49,7 +49,7 @@ class Payment(DailyCountedRow):
     tax_withheld = AmountField(null=True)  # type: ignore[misc]
     currency = models.CharField(max_length=3)
     created_at = models.DateTimeField(default=timezone.now)
-    canceled_at = models.DateTimeField(null=True)
+    canceled_at = models.DateTimeField("canceled", null=True)
     # Why staff canceled it; the API has no such field.
     cancel_reason = models.CharField(max_length=500, default="", db_default="")
     # The primary payout method at that time, "" without one. Null: an earlier version,
@@ -105,7 +105,7 @@ class PayoutMethod(TenantModel):
     )
     kind = models.CharField(max_length=16, choices=PayoutMethodKind)
     details = EncryptedJSONField(default=dict)
-    is_primary = models.BooleanField(default=False)
+    is_primary = models.BooleanField("primary", default=False)
     # When the details changed; null: before the column.
     details_changed_at = models.DateTimeField(null=True)
     # Why payout runs leave it out until staff have looked at it: the bank returned it.

@@ -131,7 +131,7 @@ class PayoutRun(TenantModel):
     created_by = models.CharField(max_length=255)
     created_at = models.DateTimeField(default=timezone.now)
     confirmed_by = models.CharField(max_length=255, blank=True)
-    confirmed_at = models.DateTimeField(null=True)
+    confirmed_at = models.DateTimeField("confirmed", null=True)
     exported_at = models.DateTimeField(null=True)
     # The payer of the confirmation, so that files are the same each time.
     payer = EncryptedJSONField(default=dict)

@@ -32,7 +32,10 @@ class Migration(migrations.Migration):
                 ),
                 ("public_id", models.CharField(max_length=32, verbose_name="ID")),
                 ("title", models.CharField(max_length=255)),
-                ("hold_days", models.PositiveSmallIntegerField(null=True)),
+                (
+                    "hold_days",
+                    models.PositiveSmallIntegerField(null=True, verbose_name="days on hold"),
+                ),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "account",
@@ -66,22 +69,30 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("firstname", models.CharField(max_length=255)),
-                ("lastname", models.CharField(max_length=255)),
-                ("email", models.CharField(max_length=254, null=True)),
+                ("firstname", models.CharField(max_length=255, verbose_name="first name")),
+                ("lastname", models.CharField(max_length=255, verbose_name="last name")),
+                ("email", models.CharField(max_length=254, null=True, verbose_name="e-mail")),
                 ("email_folded", models.CharField(max_length=762, null=True)),
-                ("company_name", models.CharField(max_length=255, null=True)),
+                (
+                    "company_name",
+                    models.CharField(max_length=255, null=True, verbose_name="company"),
+                ),
                 ("company_description", models.CharField(max_length=1000, null=True)),
                 ("address", models.CharField(max_length=255, null=True)),
-                ("address_two", models.CharField(max_length=255, null=True)),
+                (
+                    "address_two",
+                    models.CharField(
+                        max_length=255, null=True, verbose_name="address, second line"
+                    ),
+                ),
                 ("postal_code", models.CharField(max_length=255, null=True)),
                 ("city", models.CharField(max_length=255, null=True)),
                 ("state", models.CharField(max_length=255, null=True)),
                 ("country", models.CharField(max_length=2, null=True)),
-                ("meta_data", models.JSONField(default=dict)),
+                ("meta_data", models.JSONField(default=dict, verbose_name="metadata")),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("promoted_at", models.DateTimeField(null=True)),
-                ("deleted_at", models.DateTimeField(null=True)),
+                ("promoted_at", models.DateTimeField(null=True, verbose_name="became affiliate")),
+                ("deleted_at", models.DateTimeField(null=True, verbose_name="removed")),
                 ("slug", models.CharField(max_length=64, verbose_name="ID")),
                 (
                     "log_id",
@@ -95,7 +106,10 @@ class Migration(migrations.Migration):
                     "custom_fields",
                     models.JSONField(db_default=models.Value({}, models.JSONField()), default=dict),
                 ),
-                ("promotion_method", models.CharField(max_length=16, null=True)),
+                (
+                    "promotion_method",
+                    models.CharField(max_length=16, null=True, verbose_name="became affiliate by"),
+                ),
                 ("language", models.CharField(max_length=8, null=True)),
                 ("bounced_email", models.CharField(max_length=762, null=True)),
                 ("notices", models.JSONField(null=True)),
@@ -170,10 +184,13 @@ class Migration(migrations.Migration):
                 ),
                 ("referrer", models.CharField(max_length=2048, null=True)),
                 ("landing_page", models.CharField(max_length=2048, null=True)),
-                ("user_agent", models.CharField(max_length=1000, null=True)),
-                ("ip", models.GenericIPAddressField(null=True)),
+                (
+                    "user_agent",
+                    models.CharField(max_length=1000, null=True, verbose_name="browser"),
+                ),
+                ("ip", models.GenericIPAddressField(null=True, verbose_name="IP address")),
                 ("sub_id", models.CharField(max_length=64, null=True)),
-                ("meta_data", models.JSONField(default=dict)),
+                ("meta_data", models.JSONField(default=dict, verbose_name="metadata")),
                 ("dedup_key", models.CharField(max_length=64, null=True)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
@@ -281,7 +298,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("public_id", models.CharField(max_length=32, verbose_name="ID")),
-                ("customer_id", models.CharField(max_length=255)),
+                ("customer_id", models.CharField(max_length=255, verbose_name="customer ID")),
                 (
                     "status",
                     models.CharField(
@@ -308,15 +325,21 @@ class Migration(migrations.Migration):
                         max_length=16,
                     ),
                 ),
-                ("is_confirmed", models.BooleanField(db_default=True, default=True)),
+                (
+                    "is_confirmed",
+                    models.BooleanField(db_default=True, default=True, verbose_name="confirmed"),
+                ),
                 ("is_contested", models.BooleanField(db_default=False, default=False)),
-                ("meta_data", models.JSONField(default=dict)),
+                ("meta_data", models.JSONField(default=dict, verbose_name="metadata")),
                 ("email_folded", models.CharField(max_length=765, null=True)),
                 ("warnings", models.JSONField(null=True)),
-                ("user_agent", models.CharField(max_length=1000, null=True)),
-                ("ip", models.GenericIPAddressField(null=True)),
+                (
+                    "user_agent",
+                    models.CharField(max_length=1000, null=True, verbose_name="browser"),
+                ),
+                ("ip", models.GenericIPAddressField(null=True, verbose_name="IP address")),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("deleted_at", models.DateTimeField(null=True)),
+                ("deleted_at", models.DateTimeField(null=True, verbose_name="removed")),
                 (
                     "account",
                     models.ForeignKey(
@@ -392,14 +415,20 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("external_id", models.CharField(max_length=255, null=True)),
+                (
+                    "external_id",
+                    models.CharField(max_length=255, null=True, verbose_name="order ID"),
+                ),
                 ("amount", tracking.amounts.AmountField()),
                 ("currency", models.CharField(max_length=3)),
-                ("tracking_source", models.CharField(max_length=16)),
-                ("meta_data", models.JSONField(default=dict)),
+                ("tracking_source", models.CharField(max_length=16, verbose_name="attributed by")),
+                ("meta_data", models.JSONField(default=dict, verbose_name="metadata")),
                 ("warnings", models.JSONField(null=True)),
-                ("user_agent", models.CharField(max_length=1000, null=True)),
-                ("ip", models.GenericIPAddressField(null=True)),
+                (
+                    "user_agent",
+                    models.CharField(max_length=1000, null=True, verbose_name="browser"),
+                ),
+                ("ip", models.GenericIPAddressField(null=True, verbose_name="IP address")),
                 (
                     "claim_status",
                     models.CharField(
@@ -412,7 +441,7 @@ class Migration(migrations.Migration):
                 ("is_contested", models.BooleanField(db_default=False, default=False)),
                 ("disputed_at", models.DateTimeField(null=True)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("deleted_at", models.DateTimeField(null=True)),
+                ("deleted_at", models.DateTimeField(null=True, verbose_name="removed")),
                 (
                     "account",
                     models.ForeignKey(
@@ -617,10 +646,13 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("approved", models.BooleanField(null=True)),
+                ("approved", models.BooleanField(null=True, verbose_name="approval")),
                 ("promoted_by_claim", models.BooleanField(db_default=False, default=False)),
                 ("code_chosen_at", models.DateTimeField(null=True)),
-                ("applied_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "applied_at",
+                    models.DateTimeField(default=django.utils.timezone.now, verbose_name="applied"),
+                ),
                 (
                     "account",
                     models.ForeignKey(
@@ -721,8 +753,8 @@ class Migration(migrations.Migration):
                 ("reason", models.CharField(max_length=64)),
                 ("page", models.CharField(blank=True, max_length=255)),
                 ("count", models.PositiveIntegerField()),
-                ("first_at", models.DateTimeField()),
-                ("last_at", models.DateTimeField()),
+                ("first_at", models.DateTimeField(verbose_name="first")),
+                ("last_at", models.DateTimeField(verbose_name="last")),
                 ("last_order_id", models.CharField(blank=True, db_default="", max_length=255)),
                 ("last_amount", models.CharField(blank=True, db_default="", max_length=255)),
                 (
@@ -877,7 +909,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("due_at", models.DateTimeField(null=True)),
+                ("due_at", models.DateTimeField(null=True, verbose_name="next attempt")),
                 ("attempts", models.PositiveSmallIntegerField(default=0)),
                 ("kind", models.CharField(max_length=32)),
                 ("about", models.CharField(max_length=64)),
@@ -1225,7 +1257,12 @@ class Migration(migrations.Migration):
                 ("slug", models.CharField(max_length=64, verbose_name="ID")),
                 ("title", models.CharField(max_length=255)),
                 ("currency", models.CharField(max_length=3)),
-                ("cookie_time", models.PositiveSmallIntegerField(default=45)),
+                (
+                    "cookie_time",
+                    models.PositiveSmallIntegerField(
+                        default=45, verbose_name="cookie lifetime in days"
+                    ),
+                ),
                 ("landing_page", models.CharField(blank=True, max_length=2048)),
                 ("shop_hosts", models.JSONField(null=True)),
                 ("link_parameters", models.JSONField(null=True)),
@@ -1233,18 +1270,54 @@ class Migration(migrations.Migration):
                     "program_group",
                     models.CharField(blank=True, db_column="group_label", max_length=255),
                 ),
-                ("auto_approve_affiliates", models.BooleanField(default=False)),
-                ("auto_approve_commissions", models.BooleanField(default=False)),
+                (
+                    "auto_approve_affiliates",
+                    models.BooleanField(
+                        default=False, verbose_name="approve affiliates automatically"
+                    ),
+                ),
+                (
+                    "auto_approve_commissions",
+                    models.BooleanField(
+                        default=False, verbose_name="approve commissions automatically"
+                    ),
+                ),
                 (
                     "auto_approve_browser_sales",
-                    models.BooleanField(db_default=False, default=False),
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        verbose_name="approve sales reported by pages like others",
+                    ),
                 ),
-                ("trust_browser_customers", models.BooleanField(db_default=False, default=False)),
-                ("hold_days", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                (
+                    "trust_browser_customers",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        verbose_name="trust customers named by pages",
+                    ),
+                ),
+                (
+                    "hold_days",
+                    models.PositiveSmallIntegerField(
+                        db_default=0, default=0, verbose_name="days on hold"
+                    ),
+                ),
                 ("recurring", models.BooleanField(default=True)),
-                ("recurring_cap", models.PositiveIntegerField(null=True)),
-                ("recurring_period_days", models.PositiveIntegerField(null=True)),
-                ("archived_at", models.DateTimeField(null=True)),
+                (
+                    "recurring_cap",
+                    models.PositiveIntegerField(
+                        null=True, verbose_name="rewarded conversions per customer"
+                    ),
+                ),
+                (
+                    "recurring_period_days",
+                    models.PositiveIntegerField(
+                        null=True, verbose_name="rewarded days per customer"
+                    ),
+                ),
+                ("archived_at", models.DateTimeField(null=True, verbose_name="archived")),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "account",
@@ -1363,7 +1436,7 @@ class Migration(migrations.Migration):
                 ("width", models.PositiveIntegerField(null=True)),
                 ("height", models.PositiveIntegerField(null=True)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("archived_at", models.DateTimeField(null=True)),
+                ("archived_at", models.DateTimeField(null=True, verbose_name="archived")),
                 (
                     "account",
                     models.ForeignKey(
@@ -1410,14 +1483,17 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("tracking_id", models.CharField(max_length=255, null=True)),
+                (
+                    "tracking_id",
+                    models.CharField(max_length=255, null=True, verbose_name="tracking ID"),
+                ),
                 ("amount", tracking.amounts.AmountField()),
                 ("currency", models.CharField(max_length=3)),
                 ("line_items", models.JSONField(default=list)),
                 ("attribution", models.JSONField(default=dict)),
-                ("is_original", models.BooleanField(default=False)),
-                ("confirmed_at", models.DateTimeField(null=True)),
-                ("decided_at", models.DateTimeField(null=True)),
+                ("is_original", models.BooleanField(default=False, verbose_name="reported first")),
+                ("confirmed_at", models.DateTimeField(null=True, verbose_name="confirmed")),
+                ("decided_at", models.DateTimeField(null=True, verbose_name="decided")),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "account",
@@ -1534,7 +1610,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("secrets", accounts.encryption.EncryptedJSONField(default=list)),
-                ("source_key", accounts.encryption.EncryptedTextField(blank=True)),
+                (
+                    "source_key",
+                    accounts.encryption.EncryptedTextField(
+                        blank=True, verbose_name="key for catching up"
+                    ),
+                ),
                 ("settings", models.JSONField(default=dict)),
                 ("caught_up_until", models.DateTimeField(null=True)),
                 ("refused_count", models.SmallIntegerField(db_default=0, default=0)),
@@ -1631,22 +1712,30 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("firstname", models.CharField(max_length=255)),
-                ("lastname", models.CharField(max_length=255)),
-                ("email", models.CharField(max_length=254, null=True)),
+                ("firstname", models.CharField(max_length=255, verbose_name="first name")),
+                ("lastname", models.CharField(max_length=255, verbose_name="last name")),
+                ("email", models.CharField(max_length=254, null=True, verbose_name="e-mail")),
                 ("email_folded", models.CharField(max_length=762, null=True)),
-                ("company_name", models.CharField(max_length=255, null=True)),
+                (
+                    "company_name",
+                    models.CharField(max_length=255, null=True, verbose_name="company"),
+                ),
                 ("company_description", models.CharField(max_length=1000, null=True)),
                 ("address", models.CharField(max_length=255, null=True)),
-                ("address_two", models.CharField(max_length=255, null=True)),
+                (
+                    "address_two",
+                    models.CharField(
+                        max_length=255, null=True, verbose_name="address, second line"
+                    ),
+                ),
                 ("postal_code", models.CharField(max_length=255, null=True)),
                 ("city", models.CharField(max_length=255, null=True)),
                 ("state", models.CharField(max_length=255, null=True)),
                 ("country", models.CharField(max_length=2, null=True)),
-                ("meta_data", models.JSONField(default=dict)),
+                ("meta_data", models.JSONField(default=dict, verbose_name="metadata")),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("promoted_at", models.DateTimeField(null=True)),
-                ("deleted_at", models.DateTimeField(null=True)),
+                ("promoted_at", models.DateTimeField(null=True, verbose_name="became affiliate")),
+                ("deleted_at", models.DateTimeField(null=True, verbose_name="removed")),
                 ("public_id", models.CharField(max_length=32, verbose_name="ID")),
                 ("custom_fields", models.JSONField(default=dict)),
                 (
@@ -1654,6 +1743,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[("api", "API"), ("form", "Form"), ("import", "Import")],
                         max_length=16,
+                        verbose_name="sign-up source",
                     ),
                 ),
                 (
@@ -1666,6 +1756,7 @@ class Migration(migrations.Migration):
                         ],
                         max_length=16,
                         null=True,
+                        verbose_name="became affiliate by",
                     ),
                 ),
                 (
@@ -1810,7 +1901,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("public_id", models.CharField(max_length=32, verbose_name="ID")),
-                ("order_id", models.CharField(blank=True, max_length=255)),
+                ("order_id", models.CharField(blank=True, max_length=255, verbose_name="order ID")),
                 ("day", models.DateField()),
                 ("answer_given", models.CharField(blank=True, max_length=32)),
                 ("text", models.CharField(blank=True, max_length=2000)),
@@ -2235,7 +2326,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("due_at", models.DateTimeField(null=True)),
+                ("due_at", models.DateTimeField(null=True, verbose_name="next attempt")),
                 ("attempts", models.PositiveSmallIntegerField(default=0)),
                 ("key", models.CharField(max_length=255, verbose_name="ID")),
                 ("kind", models.CharField(max_length=255)),
@@ -2275,6 +2366,7 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="events",
                         to="tracking.connection",
+                        verbose_name="shop",
                     ),
                 ),
                 (

@@ -65,23 +65,23 @@ class Person(TenantModel):
     `promoted_at` is set on a promoted prospect and on the affiliate created from it.
     """
 
-    firstname = models.CharField(max_length=255)
-    lastname = models.CharField(max_length=255)
-    email = models.CharField(max_length=254, null=True)  # noqa: DJ001 - not given
+    firstname = models.CharField("first name", max_length=255)
+    lastname = models.CharField("last name", max_length=255)
+    email = models.CharField("e-mail", max_length=254, null=True)  # noqa: DJ001 - not given
     # Case-folded in Python: the databases differ outside ASCII.
     email_folded = models.CharField(max_length=762, null=True)  # noqa: DJ001
-    company_name = models.CharField(max_length=255, null=True)  # noqa: DJ001
+    company_name = models.CharField("company", max_length=255, null=True)  # noqa: DJ001
     company_description = models.CharField(max_length=1000, null=True)  # noqa: DJ001
     address = models.CharField(max_length=255, null=True)  # noqa: DJ001
-    address_two = models.CharField(max_length=255, null=True)  # noqa: DJ001
+    address_two = models.CharField("address, second line", max_length=255, null=True)  # noqa: DJ001
     postal_code = models.CharField(max_length=255, null=True)  # noqa: DJ001
     city = models.CharField(max_length=255, null=True)  # noqa: DJ001
     state = models.CharField(max_length=255, null=True)  # noqa: DJ001
     country = models.CharField(max_length=2, null=True)  # noqa: DJ001
-    meta_data = models.JSONField(default=dict)
+    meta_data = models.JSONField("metadata", default=dict)
     created_at = models.DateTimeField(default=timezone.now)
-    promoted_at = models.DateTimeField(null=True)
-    deleted_at = models.DateTimeField(null=True)
+    promoted_at = models.DateTimeField("became affiliate", null=True)
+    deleted_at = models.DateTimeField("removed", null=True)
 
     class Meta:
         abstract = True
@@ -111,7 +111,7 @@ class AffiliateGroup(TenantModel):
 
     public_id = models.CharField("ID", max_length=32)
     title = models.CharField(max_length=255)
-    hold_days = models.PositiveSmallIntegerField(null=True)  # null: as the program
+    hold_days = models.PositiveSmallIntegerField("days on hold", null=True)  # null: as the program
     created_at = models.DateTimeField(default=timezone.now)
 
     objects: ClassVar = AffiliateGroupQuerySet.as_manager()
@@ -149,7 +149,7 @@ class Affiliate(Person):
         related_name="members",
         db_index=False,
     )
-    promotion_method = models.CharField(max_length=16, null=True)  # noqa: DJ001
+    promotion_method = models.CharField("became affiliate by", max_length=16, null=True)  # noqa: DJ001
     language = models.CharField(max_length=8, null=True)  # noqa: DJ001
     # The e-mail address, folded, to which mail could not be delivered.
     bounced_email = models.CharField(max_length=762, null=True)  # noqa: DJ001

@@ -79,11 +79,11 @@ class Click(CountedRow):
     )
     referrer = models.CharField(max_length=2048, null=True)  # noqa: DJ001 - unknown
     landing_page = models.CharField(max_length=2048, null=True)  # noqa: DJ001
-    user_agent = models.CharField(max_length=1000, null=True)  # noqa: DJ001
-    ip = models.GenericIPAddressField(null=True)
+    user_agent = models.CharField("browser", max_length=1000, null=True)  # noqa: DJ001
+    ip = models.GenericIPAddressField("IP address", null=True)
     # Of the landing page: where the affiliate placed the link, in words of its own.
     sub_id = models.CharField(max_length=64, null=True)  # noqa: DJ001 - none
-    meta_data = models.JSONField(default=dict)
+    meta_data = models.JSONField("metadata", default=dict)
     # Of browser clicks: a hash of link, address, user agent and minute.
     dedup_key = models.CharField(max_length=64, null=True)  # noqa: DJ001
     created_at = models.DateTimeField(default=timezone.now)
@@ -207,8 +207,8 @@ class FailedPageCall(TenantModel):
     reason = models.CharField(max_length=64)  # a stable code
     page = models.CharField(max_length=255, blank=True)  # without query; "": unknown
     count = models.PositiveIntegerField()
-    first_at = models.DateTimeField()
-    last_at = models.DateTimeField()
+    first_at = models.DateTimeField("first")
+    last_at = models.DateTimeField("last")
     # Of the last call whose amount was refused, as the page sent them.
     last_order_id = models.CharField(max_length=255, blank=True, db_default="")
     last_amount = models.CharField(max_length=255, blank=True, db_default="")

@@ -35,7 +35,7 @@ class Conversion(DailyCountedRow):
     counted_through = ("commissions__status",)
     removed_by = "deleted_at"
 
-    external_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - none sent
+    external_id = models.CharField("order ID", max_length=255, null=True)  # noqa: DJ001 - none sent
     program = models.ForeignKey(Program, models.PROTECT, related_name="conversions", db_index=False)
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="conversions", db_index=False
@@ -52,11 +52,11 @@ class Conversion(DailyCountedRow):
     # Before it was changed; null: it never was.
     first_amount: Any = AmountField(null=True)  # type: ignore[misc]
     currency = models.CharField(max_length=3)
-    tracking_source = models.CharField(max_length=16)
-    meta_data = models.JSONField(default=dict)
+    tracking_source = models.CharField("attributed by", max_length=16)
+    meta_data = models.JSONField("metadata", default=dict)
     warnings = models.JSONField(null=True)
-    user_agent = models.CharField(max_length=1000, null=True)  # noqa: DJ001 - unknown
-    ip = models.GenericIPAddressField(null=True)
+    user_agent = models.CharField("browser", max_length=1000, null=True)  # noqa: DJ001 - unknown
+    ip = models.GenericIPAddressField("IP address", null=True)
     # Null for a fact (docs/tracking-trust.md).
     claim_status = models.CharField(  # noqa: DJ001 - null: no claim
         max_length=16,
@@ -70,7 +70,7 @@ class Conversion(DailyCountedRow):
     # Since when its shop has an open dispute about it; null: there is none.
     disputed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
-    deleted_at = models.DateTimeField(null=True)
+    deleted_at = models.DateTimeField("removed", null=True)
 
     objects: ClassVar = ConversionQuerySet.as_manager()
     # All its commissions, if they were just stored and are of its affiliate.
@@ -162,7 +162,7 @@ class ConversionClaim(TenantModel):
     conversion = models.ForeignKey(
         Conversion, models.PROTECT, related_name="claims", db_index=False
     )
-    tracking_id = models.CharField(max_length=255, null=True)  # noqa: DJ001 - coupon
+    tracking_id = models.CharField("tracking ID", max_length=255, null=True)  # noqa: DJ001 - coupon
     program = models.ForeignKey(Program, models.PROTECT, related_name="+", db_index=False)
     affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
     click = models.ForeignKey(Click, models.PROTECT, null=True, related_name="+", db_index=False)
@@ -170,10 +170,10 @@ class ConversionClaim(TenantModel):
     currency = models.CharField(max_length=3)
     line_items = models.JSONField(default=list)
     attribution = models.JSONField(default=dict)
-    is_original = models.BooleanField(default=False)
-    confirmed_at = models.DateTimeField(null=True)
+    is_original = models.BooleanField("reported first", default=False)
+    confirmed_at = models.DateTimeField("confirmed", null=True)
     # When the contest ended: a claim was confirmed, or the conversion deleted.
-    decided_at = models.DateTimeField(null=True)
+    decided_at = models.DateTimeField("decided", null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -30,7 +30,7 @@ class Creative(TenantModel):
     width = models.PositiveIntegerField(null=True)  # pixels
     height = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
-    archived_at = models.DateTimeField(null=True)
+    archived_at = models.DateTimeField("archived", null=True)
 
     class Meta:
         default_related_name = "creatives"

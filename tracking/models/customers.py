@@ -53,7 +53,7 @@ class Customer(DailyCountedRow):
     removed_by = "deleted_at"
 
     public_id = models.CharField("ID", max_length=32)
-    customer_id = models.CharField(max_length=255)
+    customer_id = models.CharField("customer ID", max_length=255)
     program = models.ForeignKey(Program, models.PROTECT, related_name="customers", db_index=False)
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="customers", db_index=False
@@ -62,17 +62,17 @@ class Customer(DailyCountedRow):
     status = models.CharField(max_length=16, choices=CustomerStatus)
     initial_status = models.CharField(max_length=16, choices=CustomerStatus)
     # False: only a page has named it so far (docs/tracking-trust.md).
-    is_confirmed = models.BooleanField(default=True, db_default=True)
+    is_confirmed = models.BooleanField("confirmed", default=True, db_default=True)
     # Pages named it for several affiliates, and nobody has confirmed it yet.
     is_contested = models.BooleanField(default=False, db_default=False)
-    meta_data = models.JSONField(default=dict)
+    meta_data = models.JSONField("metadata", default=dict)
     # The address in the meta data, case-folded (`Account.customer_email_keys`).
     email_folded = models.CharField(max_length=765, null=True)  # noqa: DJ001
     warnings = models.JSONField(null=True)
-    user_agent = models.CharField(max_length=1000, null=True)  # noqa: DJ001 - unknown
-    ip = models.GenericIPAddressField(null=True)
+    user_agent = models.CharField("browser", max_length=1000, null=True)  # noqa: DJ001 - unknown
+    ip = models.GenericIPAddressField("IP address", null=True)
     created_at = models.DateTimeField(default=timezone.now)
-    deleted_at = models.DateTimeField(null=True)
+    deleted_at = models.DateTimeField("removed", null=True)
 
     objects: ClassVar = CustomerQuerySet.as_manager()
 

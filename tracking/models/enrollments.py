@@ -67,12 +67,12 @@ class Enrollment(TenantModel):
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, related_name="enrollments", db_index=False
     )
-    approved = models.BooleanField(null=True)
+    approved = models.BooleanField("approval", null=True)
     # Created for a prospect by a page's claim: eligible like the prospect was, and
     # approved by the first fact.
     promoted_by_claim = models.BooleanField(default=False, db_default=False)
     code_chosen_at = models.DateTimeField(null=True)  # by the affiliate, once
-    applied_at = models.DateTimeField(default=timezone.now)
+    applied_at = models.DateTimeField("applied", default=timezone.now)
 
     objects: ClassVar = EnrollmentQuerySet.as_manager()
 

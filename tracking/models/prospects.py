@@ -51,12 +51,12 @@ class Prospect(Person):
         AffiliateGroup, models.PROTECT, null=True, related_name="+", db_index=False
     )
     custom_fields = models.JSONField(default=dict)
-    signup_source = models.CharField(max_length=16, choices=SignupSource)
+    signup_source = models.CharField("sign-up source", max_length=16, choices=SignupSource)
     affiliate = models.ForeignKey(
         Affiliate, models.PROTECT, null=True, related_name="+", db_index=False
     )
     promotion_method = models.CharField(  # noqa: DJ001
-        max_length=16, choices=PromotionMethod, null=True
+        "became affiliate by", max_length=16, choices=PromotionMethod, null=True
     )
 
     objects: ClassVar = ProspectQuerySet.as_manager()

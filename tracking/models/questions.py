@@ -43,7 +43,7 @@ class Question(TenantModel):
 
     public_id = models.CharField("ID", max_length=32)
     affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
-    order_id = models.CharField(max_length=255, blank=True)
+    order_id = models.CharField("order ID", max_length=255, blank=True)
     day = models.DateField()
     answer_given = models.CharField(max_length=32, blank=True)
     text = models.CharField(max_length=MAX_TEXT_LENGTH, blank=True)

@@ -59,7 +59,8 @@ class Connection(TenantModel):
     )
     mode = models.CharField(max_length=16, choices=ConnectionMode, default=ConnectionMode.LISTEN)
     secrets = EncryptedJSONField(default=list)
-    source_key = EncryptedTextField(blank=True)  # reads what was missed from the shop
+    # Reads what was missed from the shop.
+    source_key = EncryptedTextField("key for catching up", blank=True)
     settings = models.JSONField(default=dict)
     caught_up_until = models.DateTimeField(null=True)
     refused_count = models.SmallIntegerField(default=0, db_default=0)
@@ -267,7 +268,7 @@ class ShopEvent(QueuedRow):
     """
 
     connection = models.ForeignKey(
-        Connection, models.PROTECT, related_name="events", db_index=False
+        Connection, models.PROTECT, related_name="events", db_index=False, verbose_name="shop"
     )
     key = models.CharField("ID", max_length=MAX_KEY_LENGTH)  # of the shop
     kind = models.CharField(max_length=MAX_KEY_LENGTH)
