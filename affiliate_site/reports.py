@@ -29,7 +29,7 @@ def _serialize_row(row: ReportRow) -> dict[str, Any]:
     before = row.before or {}
     return {
         **row.keys,
-        **{f"{name}_name": text for name, text in row.names.items()},
+        **{f"{name}_name": it.name for name, it in row.objects.items()},
         "currency": row.currency,
         **row.values,
         **{f"{name}_before": value for name, value in before.items()},
@@ -60,7 +60,7 @@ class ReportFile:
     def list_cells(self, row: ReportRow) -> Iterator[Any]:
         for name, value in row.keys.items():
             if FIELDS[name].objects:
-                yield row.names.get(name)
+                yield row.objects[name].name if name in row.objects else None
             yield value
         yield row.currency
         yield from row.values.values()

@@ -125,6 +125,14 @@ STORED_SUMS = {
 }
 
 
+class ReportObject(NamedTuple):
+    """What a row is about: its primary key, API ID and name."""
+
+    pk: int
+    id: str
+    name: str
+
+
 @dataclass(frozen=True)
 class ReportField:
     """What the rows of a report are by.
@@ -154,15 +162,15 @@ class ReportField:
             raise UnknownReportValue(field=self.name, value=text)
         return pk
 
-    def load_objects(self, account: Account, values: set[Any]) -> dict[Any, tuple[str, str]]:
-        """Return API ID and name by value, for a field of objects."""
+    def load_objects(self, account: Account, values: set[Any]) -> dict[Any, ReportObject]:
+        """Return the objects of these values; none for a field that has none."""
         if self.objects is None:
             return {}
         manager, *columns = self.objects
         rows = getattr(account, manager).filter(pk__in=values - {None})
         names = ["firstname", "lastname"] if manager == "affiliates" else columns[1:]
         found = rows.values_list("pk", columns[0], *names)
-        return {pk: (text, " ".join(parts).strip()) for pk, text, *parts in found}
+        return {pk: ReportObject(pk, text, " ".join(parts).strip()) for pk, text, *parts in found}
 
 
 def _get_time(unit: str) -> Callable[[Account, Fact], Any]:
@@ -325,13 +333,13 @@ COMPARISONS: dict[str, Callable[[Period], Period]] = {
 
 @dataclass(frozen=True)
 class ReportRow:
-    """A row: its values by field (IDs of objects), their names, and its columns.
+    """A row: its values by field (IDs of objects), objects by field, and its columns.
 
     `before` has the columns in the period that the report is compared with.
     """
 
     keys: Mapping[str, Any]
-    names: Mapping[str, str]
+    objects: Mapping[str, "ReportObject"]
     currency: str
     values: Mapping[str, Any]
     before: Mapping[str, Any] | None = None
@@ -392,16 +400,16 @@ def build_report(account: Account, query: ReportQuery, *, at: datetime) -> Repor
         now, then = groups.get(key, _Group()), earlier.get(key, _Group())
         programs = [currencies[it] for it in sorted(now.programs | then.programs)]
         found = {*now.by_currency, *then.by_currency} or {*programs[:1]}
-        shown = {
-            name: it.get(value) for name, it, value in zip(query.rows, objects, key, strict=True)
+        found_objects = {
+            name: known[value]
+            for name, known, value in zip(query.rows, objects, key, strict=True)
+            if value in known
         }
+        ids = {name: it.id for name, it in found_objects.items()}
         rows += [
             ReportRow(
-                {
-                    name: pair[0] if (pair := shown[name]) else value
-                    for name, value in zip(query.rows, key, strict=True)
-                },
-                {name: pair[1] for name, pair in shown.items() if pair},
+                dict(zip(query.rows, key, strict=True)) | ids,
+                found_objects,
                 currency,
                 _calculate(columns, now, currency),
                 _calculate(columns, then, currency) if before else None,
@@ -467,7 +475,7 @@ def _sort(rows: list[ReportRow], query: ReportQuery) -> None:
     """By the texts of the rows first, what has none last: equal ones keep this order."""
 
     def get_texts(row: ReportRow) -> list[Any]:
-        texts = [row.names.get(name) or row.keys[name] for name in query.rows]
+        texts = [getattr(row.objects.get(it), "name", "") or row.keys[it] for it in query.rows]
         return [*((not it, f"{it}".casefold()) for it in texts), row.currency]
 
     rows.sort(key=get_texts)

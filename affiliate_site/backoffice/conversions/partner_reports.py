@@ -6,11 +6,13 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 
 from accounts.errors import DomainError
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime, format_money
-from affiliate_site.backoffice.object_pages import Section
+from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, Section
 from affiliate_site.backoffice.payouts.report_pages import (
     PeriodForm,
     ReportPage,
@@ -25,6 +27,7 @@ from payouts.statistics import Period
 
 NONE = "(none)"
 SHOWN_ROWS = 500
+MODELS = {"group": "affiliategroup"}
 PERIOD_TEXTS = {"month": "{:%Y-%m}", "quarter": "{:%Y} Q{quarter}", "week": "week of {:%Y-%m-%d}"}
 COUNTED_ONCE = "Clicks and new customers have no currency: each line has all of them."
 ERROR_FIELDS = {"filter": "affiliate", "filters": "affiliate", "date_to": "end"}
@@ -187,7 +190,11 @@ def show_key(name: str, row: ReportRow) -> Any:
     value = row.keys[name]
     if isinstance(value, date):
         return PERIOD_TEXTS.get(name, "{:%Y-%m-%d}").format(value, quarter=(value.month + 2) // 3)
-    return row.names.get(name) or value or NONE
+    if name in row.objects:
+        found = row.objects[name]
+        url = reverse(f"admin:tracking_{MODELS.get(name, name)}_change", args=[found.pk])
+        return format_html(LINK_TEMPLATE, url, found.name or value)
+    return value or NONE
 
 
 def show_value(column: ReportColumn, row: ReportRow, *, is_before: bool) -> Any:

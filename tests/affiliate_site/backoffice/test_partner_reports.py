@@ -64,6 +64,18 @@ def test_shows_rows_and_totals_to_viewers(staff_client, sales):
     assert totals == [["Affiliate", *titles], ["All in EUR", "1,230.50 EUR", "1", "10.0 %"]]
 
 
+@pytest.mark.parametrize("rows", ["affiliate", "program", "group"])
+def test_rows_lead_to_their_objects(staff_client, sales, rows):
+    group = sales.account.affiliate_groups.create(public_id="ag_gold", title="Gold")
+    sales.mina.affiliate.update_row(group=group)
+    client = staff_client("viewer")
+    page = client.get(REPORT, BEST | {"rows": rows}).content.decode()
+
+    [url] = re.findall('href="([^"]*)"', ROW.findall(page)[1])
+
+    assert client.get(url).status_code == 200
+
+
 def test_begins_with_the_best_affiliates_of_the_last_month(staff_client, sales):
     with time_machine.travel(AT.replace(month=4), tick=False):
         client = staff_client()

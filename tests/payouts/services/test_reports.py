@@ -147,7 +147,10 @@ def test_objects_have_their_ids_and_names(scenario, odette):
     first = build(scenario.account, "group affiliate", "conversions").rows[0]
 
     assert first.keys == {"group": "ag_gold", "affiliate": "odettevarga"}
-    assert first.names == {"group": "Gold", "affiliate": "Odette Varga"}
+    assert {it: first.objects[it].name for it in first.objects} == {
+        "group": "Gold",
+        "affiliate": "Odette Varga",
+    }
 
 
 def test_filters_limit_all_columns(scenario, odette):
@@ -235,7 +238,7 @@ def test_sorts_by_a_column_or_a_field(scenario, odette, sort, order):
 
     report = build(scenario.account, "affiliate", "revenue", sort=sort)
 
-    names = [row.names["affiliate"].split()[0].casefold() for row in report.rows]
+    names = [row.objects["affiliate"].name.split()[0].casefold() for row in report.rows]
     assert names == order
 
 
