@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.countries import list_countries
 from affiliate_site import http_errors
+from affiliate_site.payout_detail_fields import DETAIL_TEXTS, DetailField
 from affiliate_site.portal.access import build_url, portal_page
 from affiliate_site.portal.confirmations import (
     ConfirmedForm,
@@ -64,14 +65,9 @@ NEEDED: dict[str, Any] = {
 RARE_DETAILS = ("bic", "account_number", "routing_number", "bank_name", "country")
 
 
-class DetailField(forms.CharField):
-    """A text of a payout method; which of them are needed depends on the others."""
-
+class OwnDetailField(DetailField):
     is_optional = False  # as far as the page says it
-
-    def __init__(self, **kwargs):
-        widget = forms.TextInput({"autocomplete": "off"})
-        super().__init__(required=False, max_length=255, widget=widget, **kwargs)
+    widget = forms.TextInput({"autocomplete": "off"})
 
 
 class CountryField(forms.ChoiceField):
@@ -81,31 +77,19 @@ class CountryField(forms.ChoiceField):
 
 
 class PayoutMethodForm(ConfirmedForm):
-    email = DetailField(label=gettext_lazy("E-mail address of the account"))
-    recipient = DetailField(
-        label=gettext_lazy("Recipient ID"),
-        help_text=gettext_lazy("Instead of the address."),
+    email = OwnDetailField("email")
+    recipient = OwnDetailField("recipient")
+    account_holder = OwnDetailField(
+        "account_holder", help_text=gettext_lazy("If it is somebody else than you.")
     )
-    account_holder = DetailField(
-        label=gettext_lazy("Account holder"),
-        help_text=gettext_lazy("If it is somebody else than you."),
+    iban = OwnDetailField("iban")
+    bic = OwnDetailField("bic")
+    account_number = OwnDetailField(
+        "account_number", help_text=gettext_lazy("Only of an account without IBAN.")
     )
-    iban = DetailField(label="IBAN")
-    bic = DetailField(label="BIC", help_text=gettext_lazy("Within SEPA the IBAN is enough."))
-    account_number = DetailField(
-        label=gettext_lazy("Account number"),
-        help_text=gettext_lazy("Only of an account without IBAN."),
-    )
-    routing_number = DetailField(
-        label=gettext_lazy("Routing number"),
-        help_text=gettext_lazy("Or sort code, ABA number, bank code."),
-    )
-    bank_name = DetailField(label=gettext_lazy("Name of the bank"))
-    country = CountryField(
-        label=gettext_lazy("Country of the bank"),
-        required=False,
-        choices=list_countries,
-    )
+    routing_number = OwnDetailField("routing_number")
+    bank_name = OwnDetailField("bank_name")
+    country = CountryField(choices=list_countries, required=False, **DETAIL_TEXTS["country"])
     is_primary = forms.BooleanField(
         label=gettext_lazy("Pay me by this method"), required=False, initial=True
     )

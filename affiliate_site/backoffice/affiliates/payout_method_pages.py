@@ -18,6 +18,7 @@ from affiliate_site.backoffice.formatters import format_person
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.payouts.payout_texts import can_see_accounts
 from affiliate_site.backoffice.theme import get_object_url
+from affiliate_site.payout_detail_fields import DETAIL_TEXTS, DetailField
 from payouts.models.payments import PayoutMethod, PayoutMethodKind
 from payouts.payout_details import (
     DETAIL_NAMES,
@@ -33,16 +34,7 @@ from payouts.services.payout_methods import (
 
 # The fields of details whose names another form has, too; "" are problems of no detail.
 FIELD_NAMES = {"country": "bank_country", "email": "payout_email", "": "details"}
-
-
-class OptionalField(forms.CharField):
-    """A text as long as the API takes one."""
-
-    def __init__(self, **kwargs):
-        super().__init__(required=False, max_length=255, **kwargs)
-
-
-FIELD_WIDGETS[OptionalField] = FIELD_WIDGETS[forms.CharField]
+FIELD_WIDGETS[DetailField] = FIELD_WIDGETS[forms.CharField]
 
 
 def warn_of_shared_accounts(methods: Sequence[PayoutMethod]) -> list[str]:
@@ -68,25 +60,21 @@ class PayoutMethodForm(ServiceForm):
     serializer_class = PayoutMethodInputSerializer
 
     kind = forms.ChoiceField(label="Method", choices=PayoutMethodKind.choices)
-    payout_email = OptionalField(label="E-mail address of the account")
-    recipient = OptionalField(label="Recipient ID", help_text="Instead of the address.")
-    account_holder = OptionalField(
-        label="Account holder",
-        help_text="If it is somebody else than the affiliate.",
+    payout_email = DetailField("email")
+    recipient = DetailField("recipient")
+    account_holder = DetailField(
+        "account_holder", help_text="If it is somebody else than the affiliate."
     )
-    iban = OptionalField(label="IBAN")
-    bic = OptionalField(label="BIC", help_text="Within SEPA the IBAN is enough.")
-    account_number = OptionalField(label="Account number", help_text="Of an account without IBAN.")
-    routing_number = OptionalField(
-        label="Routing number",
-        help_text="Or sort code, ABA number, bank code.",
-    )
-    bank_name = OptionalField(label="Name of the bank")
+    iban = DetailField("iban")
+    bic = DetailField("bic")
+    account_number = DetailField("account_number", help_text="Of an account without IBAN.")
+    routing_number = DetailField("routing_number")
+    bank_name = DetailField("bank_name")
     bank_country = forms.ChoiceField(
-        label="Country of the bank",
-        required=False,
         choices=lambda: list_countries(NO_CHOICE_TEXT),
+        required=False,
         help_text="Of an account without IBAN.",
+        **DETAIL_TEXTS["country"],
     )
     details = KeyValueField(
         label="Further details",
