@@ -62,6 +62,30 @@ from tracking.services.shop_erasure import (
 )
 
 ERASED_ID_PATTERN = re.compile(r"erased-([1-9][0-9]{0,17})", re.ASCII)
+ERASE_AGAIN_PERIOD = timedelta(days=2)
+MIN_TEXT_LENGTH = 3  # of what is searched in texts
+
+# Subjects of the audit log → rows of the account, and the column of their name.
+SUBJECT_ROWS = {
+    "affiliate": ("affiliates", "log_id"),
+    "prospect": ("prospects", "public_id"),
+    "customer": ("customers", "public_id"),
+    "conversion": ("conversions", "pk"),
+    "commission": ("commissions", "pk"),
+    "payment": ("payments", "public_id"),
+}
+ENROLLMENT_EVENTS = (  # their subject is the affiliate
+    "affiliate.added_to_program",
+    "affiliate.approved",
+    "affiliate.disapproved",
+)
+Row = TypeVar("Row", Affiliate, Prospect, Customer)
+
+ERASED_EVENTS = {
+    Affiliate: "affiliate.erased",
+    Prospect: "affiliate_prospect.erased",
+    Customer: "customer.erased",
+}
 
 
 @dataclass(frozen=True)
@@ -113,32 +137,6 @@ def find_people(account: Account, identifier: str) -> People:
     if not any(people):
         raise PersonNotFound(account=account.slug, person=identifier)
     return people
-
-
-ERASE_AGAIN_PERIOD = timedelta(days=2)
-MIN_TEXT_LENGTH = 3  # of what is searched in texts
-
-# Subjects of the audit log → rows of the account, and the column of their name.
-SUBJECT_ROWS = {
-    "affiliate": ("affiliates", "log_id"),
-    "prospect": ("prospects", "public_id"),
-    "customer": ("customers", "public_id"),
-    "conversion": ("conversions", "pk"),
-    "commission": ("commissions", "pk"),
-    "payment": ("payments", "public_id"),
-}
-ENROLLMENT_EVENTS = (  # their subject is the affiliate
-    "affiliate.added_to_program",
-    "affiliate.approved",
-    "affiliate.disapproved",
-)
-Row = TypeVar("Row", Affiliate, Prospect, Customer)
-
-ERASED_EVENTS = {
-    Affiliate: "affiliate.erased",
-    Prospect: "affiliate_prospect.erased",
-    Customer: "customer.erased",
-}
 
 
 @dataclass(frozen=True)

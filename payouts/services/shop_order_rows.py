@@ -43,6 +43,12 @@ from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
 from tracking.services.attribution import attribute
 from tracking.services.shop_erasure import list_reference_names
 
+CONFIRMED = (
+    "The sale is confirmed, and the address of this shop has a secret only: what it"
+    " reports is a claim, which changes nothing. If it is right, change the sale by"
+    " hand."
+)
+
 
 def get_or_create_order(
     connection: Connection, references: Sequence[str], *, at: datetime
@@ -118,13 +124,6 @@ def describe_sale(connection: Connection, order: ShopOrder, sale: Sale) -> str:
         and get_time(each) < get_time(sale)
     ]
     return f"{sale['label']}, renewal {len(earlier) + 1}"
-
-
-CONFIRMED = (
-    "The sale is confirmed, and the address of this shop has a secret only: what it"
-    " reports is a claim, which changes nothing. If it is right, change the sale by"
-    " hand."
-)
 
 
 def forget_claimed_sale(order: ShopOrder) -> None:

@@ -31,6 +31,10 @@ from tracking.models.conversions import Conversion
 from tracking.models.shops import ShopOrder
 from tracking.money import ZERO
 
+WAITS_FOR_END = "Its commissions wait for the end of the dispute."
+DISPUTE_ENDED = "The dispute is over: its commissions are approved again."
+NOT_COVERED = "The payout balance does not cover all of them: approve the rest later."
+
 
 def apply_target(
     order: ShopOrder,
@@ -189,11 +193,6 @@ def record_refunds(
         text = f"{format_decimal(restored)} {currency}"
         log_event(account, "conversion.refund_canceled", conversion, at=at, restored=text)
     return refunded, restored
-
-
-WAITS_FOR_END = "Its commissions wait for the end of the dispute."
-DISPUTE_ENDED = "The dispute is over: its commissions are approved again."
-NOT_COVERED = "The payout balance does not cover all of them: approve the rest later."
 
 
 def apply_disputes(

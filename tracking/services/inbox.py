@@ -25,6 +25,18 @@ from tracking.models.shops import (
 from tracking.services.shop_mappings import reports_claims
 
 MAX_NAMED_CODES, MAX_CODE_LENGTH = 5, 60
+RETRY_DELAYS = (
+    timedelta(minutes=1),
+    timedelta(minutes=10),
+    timedelta(hours=1),
+    timedelta(hours=6),
+    timedelta(hours=24),
+)
+LEASE = timedelta(minutes=5)  # of a worker that processes events
+MAX_CLAIMED_EVENTS = 10  # by a worker at once, of one account
+MAX_WAIT = timedelta(days=1)  # of a refund for its sale; then it is listed as failed
+EVENT_RETENTION = timedelta(days=30)
+SALE_NEVER_CAME = "Its sale did not arrive within a day."
 
 
 class UnknownCodes(TypedDict):
@@ -63,20 +75,6 @@ def describe_effect(effect: Effect) -> str:
 def forget_codes(effect: Effect) -> str:
     """Return the sentence without the codes."""
     return effect if isinstance(effect, str) else ShopOrderReason.NO_REFERRAL.label
-
-
-RETRY_DELAYS = (
-    timedelta(minutes=1),
-    timedelta(minutes=10),
-    timedelta(hours=1),
-    timedelta(hours=6),
-    timedelta(hours=24),
-)
-LEASE = timedelta(minutes=5)  # of a worker that processes events
-MAX_CLAIMED_EVENTS = 10  # by a worker at once, of one account
-MAX_WAIT = timedelta(days=1)  # of a refund for its sale; then it is listed as failed
-EVENT_RETENTION = timedelta(days=30)
-SALE_NEVER_CAME = "Its sale did not arrive within a day."
 
 
 @dataclass(frozen=True)
