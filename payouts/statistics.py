@@ -66,6 +66,12 @@ def get_last_days(days: int, today: date) -> Period:
     return Period(today - A_DAY * (days - 1), today)
 
 
+def get_last_month(today: date) -> Period:
+    """The whole calendar month before that of `today`."""
+    last = today.replace(day=1) - A_DAY
+    return Period(last.replace(day=1), last)
+
+
 class Amounts(dict[str, Decimal]):
     """Amounts per currency, to which others are added."""
 

@@ -11,7 +11,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.days import A_DAY
 from affiliate_site import http_errors
 from affiliate_site.columns import Column
 from affiliate_site.document_files import render_document
@@ -43,6 +42,7 @@ from payouts.models.runs import PayoutLineState
 from payouts.services.payout_runs import find_payments_in
 from payouts.services.self_service import list_own_methods
 from payouts.services.statements import get_statement, hide_undone_payments
+from payouts.statistics import get_last_month
 from tracking.services.portal_settings import get_contact
 
 STATEMENT_DAYS = 90
@@ -140,7 +140,7 @@ def load_states(account, rows):
 
 def build_statement_url(account, payment, day: date) -> str:
     """The statement of a payment: from the month before to its day, as in the mail."""
-    start = (day.replace(day=1) - A_DAY).replace(day=1)
+    start = get_last_month(day).first
     query = urlencode({"start": start, "end": day, "payment": payment.public_id})
     return f"{build_url(account, 'statement')}?{query}"
 

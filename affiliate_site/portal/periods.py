@@ -8,10 +8,9 @@ from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
-from accounts.days import A_DAY
 from accounts.written_days import get_locale
 from affiliate_site.portal.formats import day as format_day
-from payouts.statistics import Period, get_last_days
+from payouts.statistics import Period, get_last_days, get_last_month
 
 MAX_DAYS = 366
 MAX_SINGLE_DAYS = 62  # parts of one day that a page shows
@@ -100,8 +99,7 @@ def get_named_period(name: str, today: date) -> Period:
     if name == "this_month":
         return Period(first, today)
     if name == "last_month":
-        last = first - A_DAY
-        return Period(last.replace(day=1), last)
+        return get_last_month(today)
     if name == "12_months":
         year, month = (first.year - 1, first.month + 1)
         return Period(date(year + (month > 12), (month - 1) % 12 + 1, 1), today)

@@ -8,7 +8,6 @@ from django.utils import timezone
 from django.utils.formats import date_format
 
 from accounts.countries import get_country_name
-from accounts.days import A_DAY
 from affiliate_site.backoffice.affiliates.affiliate_tabs import MAX_PROGRAMS, TAB_CONTEXTS, TABS
 from affiliate_site.backoffice.affiliates.payout_method_pages import (
     ReleasePayoutMethodPage,
@@ -55,7 +54,7 @@ from payouts.services.payables import (
 )
 from payouts.services.payout_methods import find_obstacle, list_equal_methods
 from payouts.services.statistics import load_statistics
-from payouts.statistics import Period, add_totals, get_last_days
+from payouts.statistics import Period, add_totals, get_last_days, get_last_month
 from tracking.models.enrollments import LINK_COLUMNS
 from tracking.services.portal_profiles import get_portal_state
 
@@ -212,8 +211,7 @@ def list_months(today: date) -> list[Period]:
     """The present calendar month up to today, and those before, the newest first."""
     months = [Period(today.replace(day=1), today)]
     while len(months) < MONTHS:
-        last = months[-1].first - A_DAY
-        months.append(Period(last.replace(day=1), last))
+        months.append(get_last_month(months[-1].first))
     return months
 
 

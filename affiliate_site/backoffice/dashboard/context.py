@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.days import A_DAY
 from affiliate_site.backoffice.dashboard.cards import (
     BAD,
     CONVERSION_RATE,
@@ -51,6 +50,7 @@ from payouts.statistics import (
     Totals,
     add_totals,
     get_last_days,
+    get_last_month,
     rank_by_count,
 )
 
@@ -176,12 +176,6 @@ def list_presets(period: Period, today: date) -> list[tuple[str, str, bool]]:
     ):
         presets.append((text, f"?from={month.first}&to={month.last}", month))
     return [(text, url, preset == period) for text, url, preset in presets]
-
-
-def get_last_month(today: date) -> Period:
-    """The whole calendar month before that of `today`."""
-    last = today.replace(day=1) - A_DAY
-    return Period(last.replace(day=1), last)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Pages that only read: the statement of an affiliate, and those of bookkeeping."""
 
-from datetime import timedelta
 from operator import itemgetter
 from typing import Any
 
@@ -27,6 +26,7 @@ from payouts.services.bookkeeping import (
     get_trial_balance,
 )
 from payouts.services.statements import FIRST_DAY, LAST_DAY, StatementLine, get_statement
+from payouts.statistics import get_last_month
 from tracking.money import ZERO
 
 CLOSING_TITLES = ("Pending", LEDGER_ACCOUNT_NAMES["payable"], "Together")
@@ -79,9 +79,9 @@ def read_days(form) -> dict[str, Any]:
 
 def build_period_form(request, account, form_class=PeriodForm):
     """A form for days, which begins with the last month."""
-    end = account.get_day(timezone.now()).replace(day=1) - timedelta(days=1)
+    month = get_last_month(account.get_day(timezone.now()))
     form = form_class(request.GET if "start" in request.GET else None)
-    form.initial = {"start": end.replace(day=1), "end": end}
+    form.initial = {"start": month.first, "end": month.last}
     return form
 
 

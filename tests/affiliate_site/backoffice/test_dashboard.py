@@ -20,9 +20,9 @@ from affiliate_site.backoffice.dashboard.cards import (
     build_card,
     build_cost_ratio_card,
 )
-from affiliate_site.backoffice.dashboard.context import get_last_month, parse_period
+from affiliate_site.backoffice.dashboard.context import parse_period
 from payouts.models.runs import PayoutRunState
-from payouts.statistics import Amounts, Period, Totals
+from payouts.statistics import Amounts, Period, Totals, get_last_month
 from tests.command_line import run_command
 from tests.program_scenario import ProgramScenario
 from tracking.models.shops import ConnectionKind, ConnectionMode
