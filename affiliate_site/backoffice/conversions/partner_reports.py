@@ -1,6 +1,6 @@
 """The page that builds reports: its address holds the whole report."""
 
-from datetime import date, timedelta
+from datetime import date
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from affiliate_site.downloads import send_file
 from affiliate_site.reports import COMPARED, FORMATS, ReportFile
 from payouts.report_columns import COLUMNS, ReportColumn, Unit
 from payouts.services.reports import FIELDS, Report, ReportQuery, ReportRow, build_report
-from payouts.statistics import Period
+from payouts.statistics import Period, get_last_month
 
 NONE = "(none)"
 SHOWN_ROWS = 500
@@ -96,8 +96,7 @@ class PartnerReportPage(ReportPage):
 
     def build_form(self):
         """The form with what the address holds, at first the first of `READY_REPORTS`."""
-        end = self.account.get_day(timezone.now()).replace(day=1) - timedelta(days=1)
-        self.last_month = Period(end.replace(day=1), end)
+        self.last_month = get_last_month(self.account.get_day(timezone.now()))
         form = ReportForm(self.request.GET or build_query(self.last_month, *READY_REPORTS[0][1:]))
         for name, rows, key in (
             ("program", self.account.programs.order_by("title"), "slug"),
