@@ -43,7 +43,7 @@ class InvalidPeriod(InvalidInput):
 class UnknownReportWord(InvalidInput):
     """A report is asked for a field, column or order that does not exist."""
 
-    message = "{kind} of a report: '{word}' is none of: {words}"
+    message = "{kind} of a report: '{word}'; possible: {words}"
 
     def __init__(self, **params: str) -> None:
         super().__init__(path=params["kind"], **params)

@@ -191,7 +191,7 @@ def _of_own_click(fact: Fact, get_text: Callable[[str], Any]) -> Any:
     if fact.click is None:
         return None
     text = get_text(fact.click)
-    own = Q(**{f"{fact.click}affiliate": F("affiliate")})
+    own = Q(**{f"{fact.click}affiliate": F(f"{fact.sale or ''}affiliate")})
     return Case(When(own, then=text)) if fact.click else text
 
 
@@ -293,7 +293,7 @@ class ReportQuery:
                     raise UnknownReportWord(kind=kind, word=name, words=", ".join(known))
         if not 1 <= len(self.rows) <= MAX_FIELDS or len({*self.rows}) < len(self.rows):
             raise UnknownReportWord(
-                kind="rows", word=",".join(self.rows), words="one or two different ones"
+                kind="rows", word=",".join(self.rows), words="one or two different fields"
             )
         if not self.columns:
             raise UnknownReportWord(kind="columns", word="", words=", ".join(COLUMNS))
@@ -423,7 +423,9 @@ def build_report(account: Account, query: ReportQuery, *, at: datetime) -> Repor
             f"{len(rows):,} rows: these are the first {MAX_ROWS:,}, the totals are of all."
             " Take fewer days, a filter, or one field."
         )
-    totals = _build_totals(columns, groups, earlier if before else None)
+    totals = _build_totals(
+        columns, {row.currency for row in rows}, groups, earlier if before else None
+    )
     return Report(query, rows[:MAX_ROWS], totals, before, limited)
 
 
@@ -445,7 +447,10 @@ def _list_known(account: Account, query: ReportQuery) -> list[ReportColumn]:
 
 
 def _build_totals(
-    columns: Sequence[ReportColumn], groups: _Groups, earlier: _Groups | None
+    columns: Sequence[ReportColumn],
+    currencies: set[str],
+    groups: _Groups,
+    earlier: _Groups | None,
 ) -> list[ReportRow]:
     now, then = _add_up(groups), _add_up(earlier or {})
     return [
@@ -453,7 +458,7 @@ def _build_totals(
             *({}, {}, currency, _calculate(columns, now, currency)),
             _calculate(columns, then, currency) if earlier is not None else None,
         )
-        for currency in sorted({*now.by_currency, *then.by_currency})
+        for currency in sorted(currencies)
     ]
 
 

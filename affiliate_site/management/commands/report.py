@@ -34,6 +34,14 @@ class Command(AccountCommand):
         " column), totals by currency, from, to, limited"
     )
 
+    def run_from_argv(self, argv):
+        """Take `--sort -revenue`, of which the parser would take the value as an option."""
+        argv = list(argv)
+        if "--sort" in argv[:-1]:
+            place = argv.index("--sort")
+            argv[place : place + 2] = [f"--sort={argv[place + 1]}"]
+        super().run_from_argv(argv)
+
     def add_arguments(self, parser):
         super().add_arguments(parser)
         parser.add_argument(

@@ -151,8 +151,8 @@ def test_filters_and_two_rows(staff_client, sales):
         ({"rows": "moon"}, "moon is not one of the available choices"),
         ({"columns": []}, "This field is required"),
         ({"affiliate": "nobody"}, "There is no affiliate &#x27;nobody&#x27;"),
-        ({"then": "affiliate"}, "one or two different ones"),
-        ({"sort": "-epc"}, "is none of: affiliate, revenue"),
+        ({"then": "affiliate"}, "one or two different fields"),
+        ({"sort": "-epc"}, "possible: affiliate, revenue"),
         ({"rows": "day", "compare": "year"}, "none with rows by day"),
     ],
 )

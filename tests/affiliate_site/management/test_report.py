@@ -8,6 +8,7 @@ from io import BytesIO
 import openpyxl
 import pytest
 
+from affiliate_site.management.commands.report import Command
 from tests.command_line import (
     is_usage_error,
     run_command,
@@ -52,8 +53,9 @@ def test_prints_rows_and_totals(sales):
 def test_filters_and_sorts(sales):
     odette = sales.create_enrolled_affiliate("Odette", "Varga")
     sales.create_conversion("7", affiliate=odette)
-    by_revenue = run_json_command("report", *ARGUMENTS, "--sort", "revenue")
-    assert [row["revenue"] for row in by_revenue["rows"]] == [7, 20.5, 20.5]
+    for sort, expected in (("revenue", [7, 20.5, 20.5]), ("-revenue", [20.5, 20.5, 7])):
+        rows = run_json_command("report", *ARGUMENTS, f"--sort={sort}")["rows"]
+        assert [row["revenue"] for row in rows] == expected
     filters = ("--filter", "affiliate=odettevarga", "--filter", "group=")
     [row] = run_json_command("report", *ARGUMENTS, *filters)["rows"]
     assert (row["affiliate"], row["revenue"]) == ("odettevarga", 7)
@@ -81,7 +83,7 @@ def test_writes_files_of_numbers(sales, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--rows", "moon"], "rows of a report: 'moon' is none of: day, week"),
+        (["--rows", "moon"], "rows of a report: 'moon'; possible: day, week"),
         (["--filter", "program=moon"], "There is no program 'moon'"),
         (["--format", "xlsx"], "XLSX needs --output FILE."),
         (["--output", "/nowhere/x"], "/nowhere/x: No such file or directory"),
@@ -90,6 +92,16 @@ def test_writes_files_of_numbers(sales, tmp_path):
 )
 def test_says_what_to_change(scenario, arguments, text):
     assert text in run_failing_command("report", *ARGUMENTS, *arguments)
+
+
+def test_takes_a_value_with_a_minus_after_a_space(monkeypatch):
+    """Of `--sort -revenue` the parser would take the value as an option."""
+    taken = {}
+    monkeypatch.setattr(Command, "execute", lambda _, *args, **options: taken.update(options))
+
+    Command().run_from_argv(["manage.py", "report", *ARGUMENTS, "--sort", "-revenue"])
+
+    assert taken["sort"] == "-revenue"
 
 
 def test_a_filter_has_a_field_and_a_value(scenario):

@@ -77,6 +77,16 @@ def test_sales_count_for_the_page_and_referrer_of_their_click(scenario, odette):
     assert list_values(names) == [("blog", *page[1:]), beaten]
 
 
+def test_commissions_of_levels_count_for_the_page_of_the_sale(scenario, odette):
+    scenario.create_level(2, "5")
+    scenario.add_child(scenario.mina, odette)
+    sell_by_click(scenario, "100", landing_page="https://shop.example.net/lamp")
+
+    [row] = list_values(build(scenario.account, "landing_page", "commissions cost_ratio"))
+
+    assert row == ("https://shop.example.net/lamp", "EUR", Decimal(15), Decimal(15))
+
+
 def test_clicks_that_are_only_counted_stay_in_reports(scenario):
     account = scenario.account
     scenario.create_click(landing_page="https://a.example/x?y", referrer="https://b.example/")
@@ -180,7 +190,7 @@ def test_a_group_without_sales_has_the_currency_of_its_program(scenario):
     report = build(scenario.account, "affiliate", "clicks revenue")
 
     assert list_values(report) == [(ada.slug, "USD", 1, Decimal(0))]
-    assert not report.totals  # no currency has anything
+    assert [(it.currency, *it.values.values()) for it in report.totals] == [("USD", 1, 0)]
 
 
 def test_clicks_count_once_in_totals_of_several_currencies(scenario):
@@ -270,15 +280,15 @@ def test_days_that_are_over_are_read_from_the_statistics(scenario, django_assert
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"rows": "planet"}, UnknownReportWord, "rows of a report: 'planet' is none of: day,"),
-        ({"columns": "x"}, UnknownReportWord, "columns of a report: 'x' is none of: clicks,"),
-        ({"rows": ""}, UnknownReportWord, "one or two different ones"),
-        ({"rows": "day day"}, UnknownReportWord, "one or two different ones"),
-        ({"rows": "day group program"}, UnknownReportWord, "one or two different ones"),
+        ({"rows": "planet"}, UnknownReportWord, "rows of a report: 'planet'; possible: day,"),
+        ({"columns": "x"}, UnknownReportWord, "columns of a report: 'x'; possible: clicks,"),
+        ({"rows": ""}, UnknownReportWord, "one or two different fields"),
+        ({"rows": "day day"}, UnknownReportWord, "one or two different fields"),
+        ({"rows": "day group program"}, UnknownReportWord, "one or two different fields"),
         ({"columns": ""}, UnknownReportWord, "columns of a report"),
         ({"filters": {"day": "x"}}, UnknownReportWord, "filters of a report: 'day'"),
-        ({"sort": "-revenue"}, UnknownReportWord, "is none of: affiliate, clicks"),
-        ({"compare": "week"}, UnknownReportWord, "none of: previous, year"),
+        ({"sort": "-revenue"}, UnknownReportWord, "possible: affiliate, clicks"),
+        ({"compare": "week"}, UnknownReportWord, "possible: previous, year"),
         ({"rows": "day", "compare": "year"}, UnknownReportWord, "none with rows by day"),
         ({"filters": {"program": "moon"}}, UnknownReportValue, "There is no program 'moon'"),
         (
