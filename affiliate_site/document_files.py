@@ -1,9 +1,7 @@
 """Self-billing documents as PDF, where WeasyPrint is installed."""
 
-from decimal import Decimal
 from typing import Any
 
-from babel.numbers import format_decimal
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
@@ -11,10 +9,8 @@ from accounts.countries import get_country_name
 from accounts.written_days import write_day
 from affiliate_site.pdf import write_pdf
 from payouts.models.documents import Document, DocumentKind
-from tracking.money import get_exponent
 from tracking.services.mails import use_language_of
-
-MAX_DECIMALS = 4  # of a commission
+from tracking.written_amounts import write_amount, write_number
 
 
 def list_party_lines(party: dict[str, str]) -> list[str]:
@@ -29,12 +25,6 @@ def list_party_lines(party: dict[str, str]) -> list[str]:
         _("VAT ID: {vat_id}").format(vat_id=vat_id) if vat_id else "",
     ]
     return [line.strip() for line in lines if line.strip()]
-
-
-def format_number(number: Decimal, decimals: int) -> str:
-    """`1,250.50`, in the language in use."""
-    pattern = f"#,##0.{'0' * decimals}{'#' * (MAX_DECIMALS - decimals)}"
-    return format_decimal(number, pattern, locale=get_language() or "en")
 
 
 def get_title(document: Document) -> str:
@@ -61,11 +51,10 @@ def describe_subject(document: Document) -> str:
 def list_amounts(document: Document) -> list[tuple[str, str]]:
     """The opening balance in the total, if there is one, net amount, VAT and total, and
     what of it is withheld and paid, if something is withheld."""
-    exponent = get_exponent(document.currency)
-    rate = f"{format_number(document.vat_rate, 0)} %"
+    rate = f"{write_number(document.vat_rate, 0)} %"
     tax = document.tax_withheld
     return [
-        (title, f"{format_number(amount, exponent)} {document.currency}")
+        (title, write_amount(amount, document.currency))
         for title, amount in (
             (_("Opening balance, included in the total"), document.opening),
             (_("Net amount"), document.net),

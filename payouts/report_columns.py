@@ -17,8 +17,8 @@ from tracking.money import get_exponent
 
 COUNTS = ("clicks", "customers")  # whatever the currency
 MOMENTS: dict[str, Callable[..., datetime]] = {"first_sale": min, "last_sale": max}
+EPC_DECIMALS = 4
 EARNED = ("commissions_pending", "commissions_approved")
-MAX_DECIMALS = 4
 
 Sums = dict[str, Any]  # by name; a name that is missing has nothing to add up
 
@@ -103,7 +103,7 @@ def list_columns() -> Iterable[ReportColumn]:
     )
     yield ReportColumn(
         *("epc", "Earnings per click", (*EARNED, "clicks"), amount),
-        lambda pending, approved, clicks, _: _divide(pending + approved, clicks, MAX_DECIMALS),
+        lambda pending, approved, clicks, _: _divide(pending + approved, clicks, EPC_DECIMALS),
         "Commissions by click.",
     )
     yield ReportColumn(

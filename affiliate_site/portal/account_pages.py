@@ -13,12 +13,13 @@ from affiliate_site import http_errors
 from affiliate_site.downloads import send_file
 from affiliate_site.portal.access import build_url, end_session, portal_page, show
 from affiliate_site.portal.confirmations import ConfirmedForm, run_confirmed, show_form
-from affiliate_site.portal.formats import format_money, long_day
+from affiliate_site.portal.formats import long_day
 from affiliate_site.portal.languages import remember_language
 from affiliate_site.privacy.person_export import export_own_data
 from payouts.services.self_service import delete_own_account, sum_open_amounts
 from tracking.services.portal_access import confirm_password
 from tracking.services.portal_settings import get_contact
+from tracking.written_amounts import write_amount
 
 DELETED_SALT = "portal-deleted"
 
@@ -60,7 +61,7 @@ def delete(request):
                 return lead_to_the_end(request)
             form, status = ConfirmedForm(), 200
     sums = sum_open_amounts(affiliate, at=at)
-    amounts = [format_money(amount, currency) for currency, amount in sums.items()]
+    amounts = [write_amount(amount, currency) for currency, amount in sums.items()]
     values = {"account": account.name, "amounts": ", ".join(amounts)}
     button = _("Ask to delete my account") if amounts else _("Delete my account")
     if affiliate.deletion_asked_at and amounts:

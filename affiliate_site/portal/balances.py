@@ -5,7 +5,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from affiliate_site.portal.formats import format_money, long_day
+from affiliate_site.portal.formats import long_day
 from affiliate_site.portal.tax_pages import describe_obstacle
 from payouts.models.runs import LeftOutReason
 from payouts.services.payables import AmountsDue, get_own_amounts_due
@@ -13,6 +13,7 @@ from payouts.services.payout_limits import get_minimums
 from payouts.services.payout_methods import find_obstacle
 from payouts.services.self_service import list_own_methods
 from tracking.services.portal_settings import find_next_payout_day
+from tracking.written_amounts import write_amount
 
 OBSTACLES = {
     LeftOutReason.NO_METHOD: gettext_lazy("You cannot be paid yet: add a way to be paid."),
@@ -69,9 +70,9 @@ def build_balance(currency: str, amounts: AmountsDue, reasons) -> dict[str, Any]
     """The amounts of one currency as texts."""
     return {
         "currency": currency,
-        "due": format_money(amounts.due, currency),
-        "on_hold": format_money(amounts.on_hold, currency),
-        "pending": format_money(amounts.pending, currency),
+        "due": write_amount(amounts.due, currency),
+        "on_hold": write_amount(amounts.on_hold, currency),
+        "pending": write_amount(amounts.pending, currency),
         "reasons": reasons,
     }
 
@@ -85,7 +86,7 @@ def list_reasons(currency: str, amounts: AmountsDue, minimum) -> list[str]:
     if minimum is not None and 0 < amounts.due < minimum:
         reasons.append(
             _("You are paid once {minimum} are due.").format(
-                minimum=format_money(minimum, currency)
+                minimum=write_amount(minimum, currency)
             )
         )
     if len(days) == 1:
@@ -96,7 +97,7 @@ def list_reasons(currency: str, amounts: AmountsDue, minimum) -> list[str]:
         (first, amount), last = days[0], days[-1][0]
         reasons.append(
             text.format(
-                amount=format_money(amount, currency),
+                amount=write_amount(amount, currency),
                 day=long_day(first),
                 last_day=long_day(last),
             )

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from affiliate_site.portal.formats import format_money, format_number, long_day
+from affiliate_site.portal.formats import format_number, long_day
 from affiliate_site.portal.rates import describe_bonus
 from payouts.calculation import InitialStatusReason, RateSourceKind
 from payouts.models.bonuses import BonusPeriod
@@ -26,6 +26,7 @@ from tracking.attribution import STAFF
 from tracking.models.affiliates import Affiliate
 from tracking.models.conversions import Conversion
 from tracking.models.portal import OrderIds
+from tracking.written_amounts import write_amount
 
 # Why a sale is the affiliate's, by the parameter that won.
 ATTRIBUTED = gettext_lazy("The sale is attributed to you.")
@@ -103,7 +104,7 @@ def list_earnings(
             day=account.get_day(row.created_at),
             what=str(KINDS[CommissionKind(row.kind)]),
             order_id=find_order_id(row, order_ids),
-            amount=format_money(row.amount, row.currency),
+            amount=write_amount(row.amount, row.currency),
             state=(state := get_state(row, open_payments, at=at)),
             due_on=account.get_day(row.due_at) if state == "on_hold" and row.due_at else None,
             goal=explain_bonus(row),
@@ -176,7 +177,7 @@ def explain_referral(affiliate: Affiliate, conversion: Conversion) -> str:
 def explain_amount(commission: Commission) -> str:
     """How the amount came about, in a sentence or two."""
     calculation = json.loads(commission.calculation)
-    amount = format_money(commission.amount, commission.currency)
+    amount = write_amount(commission.amount, commission.currency)
     if commission.kind == CommissionKind.LEVEL:
         return explain_level(commission)
     if calculation.get("is_overridden"):
@@ -198,7 +199,7 @@ def explain_level(commission: Commission) -> str:
     else:
         text = _("{amount}: {percent} % of a sale by a recruit, level {level}.")
     return text.format(
-        amount=format_money(commission.amount, commission.currency),
+        amount=write_amount(commission.amount, commission.currency),
         percent=format_number(commission.rate.normalize()),
         level=int(level) - 1 if level.isdecimal() else "",
     )
@@ -239,8 +240,8 @@ def explain_rate(commission: Commission, calculation: dict[str, Any]) -> str:
 def explain_share(commission: Commission, exact: Decimal) -> str:
     """`10 % of 199.99 EUR are 19.999 EUR, rounded to 20.00 EUR.`"""
     currency = commission.currency
-    amount = format_money(commission.amount, currency)
-    base = format_money(commission.sub_amount, currency)
+    amount = write_amount(commission.amount, currency)
+    base = write_amount(commission.sub_amount, currency)
     percent = format_number(commission.rate)
     if exact == commission.amount:
         text = _("{percent} % of {base} are {amount}.")

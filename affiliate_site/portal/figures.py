@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from affiliate_site.portal.access import portal_page, show
 from affiliate_site.portal.earnings import STATES, find_order_id
 from affiliate_site.portal.formats import day as format_day
-from affiliate_site.portal.formats import format_money, format_number
+from affiliate_site.portal.formats import format_number
 from affiliate_site.portal.periods import (
     FiguresForm,
     choose_step,
@@ -44,6 +44,7 @@ from payouts.services.figures import (
 )
 from payouts.statistics import Period, Totals
 from tracking.money import ZERO, get_exponent
+from tracking.written_amounts import write_amount
 
 MAX_CHARTS_OF_MONEY = 2  # currencies
 
@@ -222,7 +223,7 @@ def build_cards(figures: Figures) -> list[tuple[str, str, str]]:
     ):
         for currency in sorted({*sums, *sums_then}):
             value = sums.get(currency, ZERO)
-            write = partial(format_money, currency=currency)
+            write = partial(write_amount, currency=currency)
             text = compare(value, sums_then.get(currency, ZERO), write)
             cards.append((title, write(value), text))
     return cards

@@ -1,4 +1,4 @@
-"""Days, amounts and shares as the reader's language writes them."""
+"""Days and numbers as the reader's language writes them."""
 
 from collections.abc import Callable, Iterable
 from datetime import date
@@ -12,10 +12,8 @@ from django.utils.safestring import SafeString
 
 from accounts.written_days import get_locale, write_day
 from affiliate_site.cells import format_csv_line, format_semicolon_line
-from tracking.money import get_exponent
 
 register = Library()
-MAX_DECIMALS = 4  # of a commission
 
 
 @register.filter
@@ -34,13 +32,6 @@ def long_day(value: date) -> str:
 def whole(text: str) -> SafeString:
     """Begins a new line rather than break after the dots of `…1292`."""
     return format_html('<span class="whole">{}</span>', text)
-
-
-def format_money(amount: Decimal, currency: str) -> str:
-    """`1,250.50 EUR`; no decimal that counts is left out."""
-    exponent = get_exponent(currency)
-    pattern = f"#,##0.{'0' * exponent}{'#' * (MAX_DECIMALS - exponent)}"
-    return f"{format_decimal(amount, pattern, locale=get_locale())} {currency}"
 
 
 def choose_csv_format() -> Callable[[Iterable[Any]], str]:

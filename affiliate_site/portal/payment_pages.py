@@ -23,7 +23,7 @@ from affiliate_site.portal.access import (
     translate_error,
 )
 from affiliate_site.portal.balances import describe_balances
-from affiliate_site.portal.formats import format_money, long_day
+from affiliate_site.portal.formats import long_day
 from affiliate_site.portal.forms import PeriodForm
 from affiliate_site.portal.payout_method_pages import (
     describe_methods,
@@ -44,6 +44,7 @@ from payouts.services.self_service import list_own_methods
 from payouts.services.statements import get_statement, hide_undone_payments
 from payouts.statistics import get_last_month
 from tracking.services.portal_settings import get_contact
+from tracking.written_amounts import write_amount
 
 STATEMENT_DAYS = 90
 FILE_COLUMNS = (  # of payments with their states
@@ -106,9 +107,9 @@ def list_payments(account, rows) -> list[dict[str, Any]]:
         {
             "id": row.public_id,
             "day": (day := account.get_day(row.created_at)),
-            "amount": format_money(row.amount, row.currency),
-            "tax": row.tax_withheld and format_money(row.tax_withheld, row.currency),
-            "net": format_money(row.net_amount, row.currency),
+            "amount": write_amount(row.amount, row.currency),
+            "tax": row.tax_withheld and write_amount(row.tax_withheld, row.currency),
+            "net": write_amount(row.net_amount, row.currency),
             "state": (state := get_state(row, answers)),
             "state_label": STATES[state],
             "statement_url": build_statement_url(account, row, day),
@@ -156,7 +157,7 @@ def describe_payment(affiliate, public_id: str) -> str:
     text = _("Payment {id} of {day}: {amount}").format(
         id=found.public_id,
         day=long_day(get_day(found.created_at)),
-        amount=format_money(found.amount, found.currency),
+        amount=write_amount(found.amount, found.currency),
     )
     if found.canceled_at is None:
         return text
@@ -236,15 +237,15 @@ def build_statement(request, statement) -> dict[str, Any]:
     account, currency = request.account, statement.currency
     return {
         "currency": currency,
-        "opening": format_money(statement.opening, currency),
-        "closing": format_money(statement.closing, currency),
+        "opening": write_amount(statement.opening, currency),
+        "closing": write_amount(statement.closing, currency),
         "lines": [
             {
                 "day": account.get_day(line.at),
                 "what": MOVEMENTS[line.kind],
                 "sale_url": build_sale_url(account, line.commission),
                 "reference": find_reference(line, request.portal.order_ids),
-                "amount": format_money(line.amount, currency),
+                "amount": write_amount(line.amount, currency),
             }
             for line in statement.lines
         ],

@@ -5,9 +5,9 @@ from typing import Any
 from django.urls import resolve
 
 from affiliate_site.portal.access import build_url
-from affiliate_site.portal.formats import format_money
 from affiliate_site.portal.rates import list_rates
 from payouts.services.payout_limits import get_minimums
+from tracking.written_amounts import write_amount
 
 
 def list_offers(account, affiliate=None, **conditions) -> list[dict[str, Any]]:
@@ -34,7 +34,7 @@ def list_offers(account, affiliate=None, **conditions) -> list[dict[str, Any]]:
             "hold_days": program.hold_days
             if group is None or group.hold_days is None
             else group.hold_days,
-            "minimum": format_money(minimum, program.currency) if minimum else "",
+            "minimum": write_amount(minimum, program.currency) if minimum else "",
             "is_automatic": program.auto_approve_affiliates,
         }
         for program in programs

@@ -7,10 +7,11 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from affiliate_site.portal.formats import format_money, format_number
+from affiliate_site.portal.formats import format_number
 from payouts.models.bonuses import Bonus, BonusPeriod, GoalType
 from payouts.models.commission_types import CommissionType, Level, RateKind
 from tracking.models.programs import Program
+from tracking.written_amounts import write_amount
 
 PERIODS = {
     BonusPeriod.WEEK: gettext_lazy("in a week"),
@@ -47,7 +48,7 @@ def describe_types(
     """The rate of the default type first, then each that differs by its name."""
     for row in sorted(types, key=lambda each: not each.is_default):
         rate = own.get(row.pk, row)
-        amount = format_money(rate.value, currency)
+        amount = write_amount(rate.value, currency)
         share = format_number(rate.value.normalize())
         is_fixed = rate.kind == RateKind.FIXED
         if not row.is_default and is_fixed:
@@ -78,7 +79,7 @@ def describe_further(rows: Iterable[Bonus | Level], program: Program) -> Iterabl
 
 def describe_bonus(bonus: Bonus, currency: str) -> str:
     """`Bonus: 50.00 EUR for at least 10 sales in a month.`"""
-    reward = format_money(bonus.value, currency)
+    reward = write_amount(bonus.value, currency)
     if bonus.kind != RateKind.FIXED:
         share = format_number(bonus.value.normalize())
         reward = _("{share} % of these sales").format(share=share)
@@ -86,7 +87,7 @@ def describe_bonus(bonus: Bonus, currency: str) -> str:
         goal = format_number(bonus.goal.normalize())
         text = _("Bonus: {reward} for at least {goal} sales {period}.")
     else:
-        goal = format_money(bonus.goal, currency)
+        goal = write_amount(bonus.goal, currency)
         text = _("Bonus: {reward} for sales of at least {goal} {period}.")
     period = PERIODS[BonusPeriod(bonus.period)]
     return text.format(reward=reward, goal=goal, period=period)
@@ -98,6 +99,6 @@ def describe_level(row: Level, currency: str) -> str:
         text = _("Recruits, level {level}: {amount} for each of their sales.")
     else:
         text = _("Recruits, level {level}: {share} % of each of their sales.")
-    amount = format_money(row.value, currency)
+    amount = write_amount(row.value, currency)
     share = format_number(row.value.normalize())
     return text.format(level=row.level - 1, amount=amount, share=share)

@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 
 from affiliate_site.columns import Table
 from affiliate_site.portal.access import portal_page, show
-from affiliate_site.portal.formats import format_money
 from affiliate_site.portal.tables import build_column, build_number_column, download
 from payouts.services.figures import (
     MAX_RECRUITS_OF_FILE,
@@ -18,6 +17,7 @@ from payouts.services.figures import (
     sum_level_commissions,
 )
 from tracking.services.portal_settings import build_portal_url
+from tracking.written_amounts import write_amount
 
 
 def build_recruiting_link(affiliate) -> str:
@@ -64,7 +64,7 @@ def recruits(request):
         "levels": [
             (
                 name_level(level),
-                [format_money(amount, currency) for currency, amount in sums.items()],
+                [write_amount(amount, currency) for currency, amount in sums.items()],
             )
             for level, sums in sum_level_commissions(affiliate).items()
         ],

@@ -13,6 +13,7 @@ from affiliate_site.portal import formats
 from affiliate_site.portal.earnings import find_order_id
 from affiliate_site.statement_files import PERIODS, StatementFile
 from payouts.services.statements import MovementKind, Statement, StatementLine
+from tracking.written_amounts import write_amount
 
 MOVEMENTS = {
     MovementKind.COMMISSION: _("Commission"),
@@ -68,7 +69,7 @@ class OwnStatementFile(StatementFile):
         return write_day(date.fromisoformat(text), "medium") if is_day else text
 
     def format_money(self, amount: Decimal, currency: str) -> str:
-        return formats.format_money(amount, currency)
+        return write_amount(amount, currency)
 
     def choose_csv_format(self) -> Callable[[Iterable[Any]], str]:
         return formats.choose_csv_format()

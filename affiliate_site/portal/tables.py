@@ -16,7 +16,8 @@ from django.utils.translation import get_language, override
 from affiliate_site.cells import iterate_csv
 from affiliate_site.columns import Column, OfRow, SumsSource, Table
 from affiliate_site.downloads import stream_file
-from affiliate_site.portal.formats import choose_csv_format, format_money, format_number
+from affiliate_site.portal.formats import choose_csv_format, format_number
+from tracking.written_amounts import write_amount
 
 PAGE_SIZE = 50
 FILE_PART = 500  # rows that are read at once
@@ -56,7 +57,7 @@ def build_sums_column(title: Any, get: OfRow) -> Column:
 
 def show_sums(sums: Any) -> str:
     """The amounts of all currencies, a line for each; a dash without any."""
-    lines = ((format_money(amount, code),) for code, amount in sorted(sums.items()))
+    lines = ((write_amount(amount, code),) for code, amount in sorted(sums.items()))
     return format_html_join("", "<span>{}</span> ", lines) or "-"
 
 

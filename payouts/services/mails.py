@@ -35,10 +35,10 @@ from tracking.services.mails import (
     use_language_of,
     validate_placeholders,
     withdraw_mail,
-    write_amount,
 )
 from tracking.services.portal_profiles import wants_notice
 from tracking.services.portal_settings import get_portal_settings
+from tracking.written_amounts import write_amount
 
 PAYMENT_MAIL = "payment"
 # By the columns of the settings; in the language of the affiliate unless staff wrote

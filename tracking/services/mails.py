@@ -8,12 +8,10 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
 from functools import reduce
 from operator import or_
 from typing import Any
 
-from babel.numbers import format_decimal
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
@@ -28,7 +26,6 @@ from accounts.services.retention import delete_in_batches
 from tracking.errors import UnknownPlaceholder
 from tracking.models.affiliates import Affiliate
 from tracking.models.mails import Mail
-from tracking.money import get_exponent
 
 # Between the attempts of a mail of which the mail server has taken nothing.
 RETRY_DELAYS = (
@@ -70,13 +67,6 @@ def use_language_of(affiliate: Affiliate, *, default: str = "") -> translation.o
     """
     language = affiliate.language or default or settings.LANGUAGE_CODE
     return translation.override(language)
-
-
-def write_amount(amount: Decimal, currency: str) -> str:
-    """An amount in the language in use: `1250.50 EUR`, in German `1250,50 EUR`."""
-    pattern = f"0.{'0' * get_exponent(currency)}".rstrip(".")
-    locale = translation.get_language() or settings.LANGUAGE_CODE
-    return f"{format_decimal(amount, pattern, locale=locale)} {currency}"
 
 
 def queue_mail(affiliate: Affiliate, **content: Any) -> bool:
