@@ -179,10 +179,13 @@ def confirm_application(account: Account, token: str, *, at: datetime) -> str:
                 email_folded=application.email_folded, program=program, used_at=None
             )
             # In one order: two links of an address that are opened at once would deadlock.
-            unused = same.order_by("pk").select_for_update(no_key=True)
-            if application.pk not in list(unused.values_list("pk", flat=True)):
+            unused = [
+                it.pk
+                for it in same.order_by("pk")
+                if it.update_row(expected={"used_at": None}, used_at=at)
+            ]
+            if application.pk not in unused:
                 raise ApplicationExpired
-            same.update(used_at=at)
             affiliate = create_affiliate(account, data=person, password=password, at=at)
             affiliate.update_row(language=data["language"])
             if application.terms is not None:
