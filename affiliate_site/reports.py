@@ -7,7 +7,8 @@ from affiliate_site.cells import render_csv
 from affiliate_site.columns import Column
 from affiliate_site.workbooks import render_workbook
 from payouts.report_columns import COLUMNS, Unit
-from payouts.services.reports import FIELDS, Report, ReportRow
+from payouts.services.report_fields import FIELDS
+from payouts.services.reports import Report, ReportRow
 
 FORMATS = ("csv", "xlsx")
 UNIT_MARKS = {Unit.SHARE: " (%)", Unit.MOMENT: " (UTC)"}

@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 
 from payouts.report_columns import COLUMNS
 from payouts.services.bonuses import grant_bonuses
-from payouts.services.reports import FIELDS, ReportQuery, build_report
+from payouts.services.report_fields import FIELDS
+from payouts.services.reports import ReportQuery, build_report
 from payouts.statistics import Period
 from tests.properties.test_same_numbers import AT, NOW, WHOLE, History, steps
 

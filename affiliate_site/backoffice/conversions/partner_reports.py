@@ -22,7 +22,8 @@ from affiliate_site.columns import Column
 from affiliate_site.downloads import send_file
 from affiliate_site.reports import COMPARED, FORMATS, ReportFile
 from payouts.report_columns import COLUMNS, ReportColumn, Unit
-from payouts.services.reports import FIELDS, Report, ReportQuery, ReportRow, build_report
+from payouts.services.report_fields import FIELDS
+from payouts.services.reports import Report, ReportQuery, ReportRow, build_report
 from payouts.statistics import Period, get_last_month
 
 NONE = "(none)"

@@ -8,7 +8,8 @@ from accounts.exact_json import serialize_exact_json
 from affiliate_site.env import open_private_file
 from affiliate_site.reports import FORMATS, ReportFile, serialize_report
 from payouts.report_columns import COLUMNS
-from payouts.services.reports import COMPARISONS, FIELDS, ReportQuery, build_report
+from payouts.services.report_fields import FIELDS
+from payouts.services.reports import COMPARISONS, ReportQuery, build_report
 from payouts.statistics import Period
 
 BINARY_FORMATS = ("xlsx",)

@@ -11,7 +11,7 @@ import time_machine
 from django.urls import reverse
 from django.utils.html import strip_tags
 
-from payouts.services import reports
+from payouts.services.report_fields import FIELDS
 from tests.factories.accounts import AccountFactory
 from tests.program_scenario import CONVERSION_CREATED_AT as AT
 from tests.program_scenario import ProgramScenario
@@ -172,7 +172,7 @@ def test_shows_one_account_only(staff_client, sales):
     other = ProgramScenario(AccountFactory(), slug="elsewhere", prefix="other-", email=None)
     other.create_conversion("77777")
     client = staff_client()
-    for rows in reports.FIELDS:
+    for rows in FIELDS:
         page = client.get(REPORT, BEST | {"rows": rows}).content.decode()
         assert "77,777" not in page
         assert "elsewhere" not in page

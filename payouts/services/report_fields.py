@@ -1,0 +1,244 @@
+"""What rows of reports are by, and the sums that a report reads of each kind of row."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.db.models import (
+    Case,
+    Count,
+    DateField,
+    F,
+    Max,
+    Min,
+    OuterRef,
+    Q,
+    Subquery,
+    Sum,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.functions import (
+    Coalesce,
+    Least,
+    Lower,
+    Replace,
+    Trunc,
+    TruncDate,
+)
+
+from accounts.database_functions import JsonTextAtKey
+from accounts.models.accounts import Account
+from payouts.errors import (
+    UnknownReportValue,
+)
+from payouts.models.commissions import CommissionStatus
+from payouts.report_columns import COUNTS
+from payouts.services.day_counts import TextAfter, TextBefore, cut_query, find_program_of_commission
+from tracking.amounts import ExactSum
+from tracking.attribution import COUPON
+
+
+class Fact(NamedTuple):
+    """A kind of rows that reports count, and the paths from it to sale and click."""
+
+    rows: str  # the manager of the account
+    moment: str = "created_at"
+    click: str | None = None
+    sale: str | None = None
+
+
+CLICKS = Fact("clicks", click="")
+REMOVED_CLICKS = Fact("pruned_click_counts", "quarter", click="")
+CUSTOMERS = Fact("customers", click="click__")
+SALES = Fact("conversions", click="click__", sale="")
+COMMISSIONS = Fact("commissions", click="conversion__click__", sale="conversion__")
+STORED_DAYS = Fact("daily_stats", "day")
+
+
+class Reading(NamedTuple):
+    """The sums of one statement."""
+
+    fact: Fact
+    sums: Mapping[str, Any]
+    condition: Q = Q()
+
+
+FIRST_AMOUNT = Coalesce("first_amount", "amount")
+NOT_REMOVED = Q(deleted_at=None)
+READINGS = (
+    Reading(CLICKS, {"clicks": Count("*")}),
+    Reading(REMOVED_CLICKS, {"clicks": Sum("clicks")}),
+    Reading(CUSTOMERS, {"customers": Count("*")}, NOT_REMOVED),
+    Reading(
+        SALES,
+        {
+            "conversions": Count("*"),
+            "revenue": ExactSum("amount"),
+            "first_sale": Min("created_at"),
+            "last_sale": Max("created_at"),
+        },
+        NOT_REMOVED,
+    ),
+    Reading(
+        SALES,
+        {
+            "sold": ExactSum(FIRST_AMOUNT),
+            "kept": ExactSum(Least(FIRST_AMOUNT, "amount"), filter=NOT_REMOVED),
+            "disputes": Count("disputed_at"),
+        },
+    ),
+    Reading(
+        COMMISSIONS,
+        {
+            f"commissions_{status}": ExactSum("amount", filter=Q(status=status))
+            for status in CommissionStatus.values
+        },
+        NOT_REMOVED,
+    ),
+)
+STORED_SUMS = {
+    **{name: Sum(name) for name in (*COUNTS, "conversions")},
+    "revenue": ExactSum("revenue"),
+    **{name: ExactSum(name) for name in READINGS[-1].sums},
+}
+
+
+class ReportObject(NamedTuple):
+    """What a row is about: its primary key, API ID and name."""
+
+    pk: int
+    id: str
+    name: str
+
+
+@dataclass(frozen=True)
+class ReportField:
+    """What the rows of a report are by.
+
+    `get_expression` returns that of a fact, or None if the fact has nothing to do with
+    it: then columns that need its sums are empty. The value of an object is its primary
+    key; `objects` names the manager, the column of its API ID and that of its name.
+    """
+
+    name: str
+    title: str
+    get_expression: Callable[[Account, Fact], Any]
+    objects: tuple[str, str, str] | None = None
+    is_stored: bool = False  # daily statistics know it
+    is_time: bool = False
+
+    def find_value(self, account: Account, text: str) -> Any:
+        """Return the value that a filter names; None for what has none."""
+        if not text:
+            return None
+        if self.objects is None:
+            return text
+        manager, column, _ = self.objects
+        rows = getattr(account, manager).filter(**{column: text})
+        pk = rows.values_list("pk", flat=True).first()
+        if pk is None:
+            raise UnknownReportValue(field=self.name, value=text)
+        return pk
+
+    def load_objects(self, account: Account, values: set[Any]) -> dict[Any, ReportObject]:
+        """Return the objects of these values; none for a field that has none."""
+        if self.objects is None:
+            return {}
+        manager, *columns = self.objects
+        rows = getattr(account, manager).filter(pk__in=values - {None})
+        names = ["firstname", "lastname"] if manager == "affiliates" else columns[1:]
+        found = rows.values_list("pk", columns[0], *names)
+        return {pk: ReportObject(pk, text, " ".join(parts).strip()) for pk, text, *parts in found}
+
+
+def _get_time(unit: str) -> Callable[[Account, Fact], Any]:
+    def get_expression(account: Account, fact: Fact) -> Any:
+        day = F("day") if fact is STORED_DAYS else TruncDate(fact.moment, tzinfo=account.zone)
+        return Trunc(day, unit, output_field=DateField())
+
+    return get_expression
+
+
+def _get_program(account: Account, fact: Fact) -> Any:
+    return find_program_of_commission(account) if fact is COMMISSIONS else F("program")
+
+
+def _of_own_click(fact: Fact, get_text: Callable[[str], Any]) -> Any:
+    """What the click of a row has; of a sale only if its affiliate earned it: another
+    one's coupon may have beaten the link."""
+    if fact.click is None:
+        return None
+    text = get_text(fact.click)
+    own = Q(**{f"{fact.click}affiliate": F(f"{fact.sale or ''}affiliate")})
+    return Case(When(own, then=text)) if fact.click else text
+
+
+def _get_referrer_host(_: Account, fact: Fact) -> Any:
+    if fact is REMOVED_CLICKS:
+        return F("referrer_host")
+
+    def get_host(prefix: str) -> Any:
+        url = F(f"{prefix}referrer")
+        scheme = Value("://")
+        has_scheme = {f"{prefix}referrer__contains": "://"}
+        after = When(**has_scheme, then=TextAfter(url, scheme))
+        host: Any = Case(after, default=url, output_field=TextField())
+        for mark in "?#:":
+            host = Replace(host, Value(mark), Value("/"))
+        return Lower(TextBefore(host, Value("/")))
+
+    return _of_own_click(fact, get_host)
+
+
+def _get_landing_page(_: Account, fact: Fact) -> Any:
+    return _of_own_click(fact, lambda prefix: cut_query(F(f"{prefix}landing_page")))
+
+
+def _get_coupon(account: Account, fact: Fact) -> Any:
+    """The code that the affiliate has now in the program of a sale that it brought."""
+    if fact.sale is None:
+        return None
+    codes = account.coupons.filter(
+        enrollment__affiliate=OuterRef(f"{fact.sale}affiliate"),
+        enrollment__program=OuterRef(f"{fact.sale}program"),
+    )
+    is_by_coupon = {f"{fact.sale}tracking_source": COUPON}
+    return Case(When(**is_by_coupon, then=Subquery(codes.values("code")[:1])))
+
+
+def _get_country(_: Account, fact: Fact) -> Any:
+    return None if fact.sale is None else JsonTextAtKey(f"{fact.sale}meta_data", "country")
+
+
+FIELDS = {
+    it.name: it
+    for it in (
+        *(
+            ReportField(unit, unit.capitalize(), _get_time(unit), is_stored=True, is_time=True)
+            for unit in ("day", "week", "month", "quarter")
+        ),
+        ReportField(
+            *("program", "Program", _get_program, ("programs", "slug", "title")), is_stored=True
+        ),
+        ReportField(
+            *("affiliate", "Affiliate", lambda *_: F("affiliate")),
+            objects=("affiliates", "slug", "lastname"),
+            is_stored=True,
+        ),
+        ReportField(
+            *("group", "Group", lambda *_: F("affiliate__group")),
+            objects=("affiliate_groups", "public_id", "title"),
+            is_stored=True,
+        ),
+        ReportField("coupon", "Coupon", _get_coupon),
+        ReportField("landing_page", "Landing page", _get_landing_page),
+        ReportField("referrer_host", "Referrer", _get_referrer_host),
+        ReportField(
+            *("sub_id", "Sub-ID"),
+            lambda _, fact: _of_own_click(fact, lambda prefix: F(f"{prefix}sub_id")),
+        ),
+        ReportField("country", "Country", _get_country),
+    )
+}
