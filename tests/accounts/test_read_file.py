@@ -33,7 +33,7 @@ def test_reads_no_more_than_its_limit(tmp_path, monkeypatch):
 # Arguments that name a file or a folder to write: the result is on standard output.
 WRITTEN = {
     *("backup FILE", "export_account FILE", "export_openapi FILE"),
-    *("payout_run DIR", "statement FILE"),
+    *("payout_run DIR", "report FILE", "statement FILE"),
 }
 
 

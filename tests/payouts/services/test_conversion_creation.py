@@ -237,6 +237,7 @@ def test_stores_a_conversion_as_sent(scenario, account):
         "customer_id": None,
         "click_id": None,
         "amount": Decimal("249.9"),
+        "first_amount": None,
         "currency": "EUR",
         "tracking_source": "coupon",
         "meta_data": {"channel": "web"},
