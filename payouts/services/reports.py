@@ -25,7 +25,7 @@ from payouts.errors import (
     ReportTooLarge,
     UnknownReportWord,
 )
-from payouts.report_columns import COLUMNS, COUNTS, ReportColumn, Sums, add_sums
+from payouts.report_columns import COLUMNS, COUNTS, ReportColumn, Sums, Unit, add_sums
 from payouts.services.report_fields import (
     COMMISSIONS,
     FIELDS,
@@ -52,7 +52,8 @@ class ReportQuery:
 
     `filters` are texts by names of fields, of objects their API IDs; an empty one finds
     what has none. `sort` names a field or column, with a minus for the largest first;
-    empty: by time, else by the first column, the largest first.
+    empty: by time, else by the first column, the largest first. Amounts of different
+    currencies are not compared: each currency has its own order.
     """
 
     rows: Sequence[str]
@@ -274,6 +275,8 @@ def _sort(rows: list[ReportRow], query: ReportQuery) -> None:
         known = [row for row in rows if row.values[name] is not None]
         known.sort(key=lambda row: row.values[name], reverse=by != name)
         rows[:] = [*known, *(row for row in rows if row.values[name] is None)]
+        if COLUMNS[name].unit is Unit.AMOUNT:  # which compares within a currency only
+            rows.sort(key=lambda row: row.currency)
     else:
         place = query.rows.index(name)
         rows.sort(key=lambda row: get_texts(row)[place], reverse=by != name)

@@ -252,6 +252,20 @@ def test_sorts_by_a_column_or_a_field(scenario, odette, sort, order):
     assert names == order
 
 
+def test_amounts_of_two_currencies_are_not_compared(scenario, odette):
+    for amount, currency in (("5", "EUR"), ("900", "USD"), ("7", "EUR")):
+        affiliate = odette if amount == "7" else None
+        scenario.create_conversion(amount, currency=currency, affiliate=affiliate)
+
+    found = list_values(build(scenario.account, "affiliate", "revenue"))
+
+    assert found == [
+        ("odettevarga", "EUR", 7),
+        ("minakessler", "EUR", 5),
+        ("minakessler", "USD", 900),
+    ]
+
+
 def test_days_begin_in_the_zone_of_the_account(scenario):
     account = scenario.account
     account.time_zone = "Asia/Tokyo"
