@@ -1,18 +1,12 @@
 from argparse import ArgumentTypeError
-from pathlib import Path
 
-from django.core.management.base import CommandError
-
-from accounts.commands import AccountCommand, parse_day
-from accounts.exact_json import serialize_exact_json
-from affiliate_site.env import open_private_file
+from accounts.commands import parse_day
+from affiliate_site.management.file_commands import FileCommand
 from affiliate_site.reports import FORMATS, ReportFile, serialize_report
 from payouts.report_columns import COLUMNS
 from payouts.services.report_fields import FIELDS
 from payouts.services.reports import COMPARISONS, ReportQuery, build_report
 from payouts.statistics import Period
-
-BINARY_FORMATS = ("xlsx",)
 
 
 def parse_names(text: str) -> list[str]:
@@ -28,8 +22,9 @@ def parse_filter(text: str) -> tuple[str, str]:
     return name, value
 
 
-class Command(AccountCommand):
+class Command(FileCommand):
     help = "Print or write what affiliates brought and cost in a period."
+    formats = FORMATS
     json_help = (
         "rows (a key per row field, the name of objects beside, currency, a key per"
         " column), totals by currency, from, to, limited"
@@ -84,22 +79,10 @@ class Command(AccountCommand):
         parser.add_argument(
             "--sort", metavar="[-]NAME", default="", help="-revenue: the largest first"
         )
-        parser.add_argument(
-            "--format",
-            dest="file_format",
-            choices=["json", *FORMATS],
-            default="json",
-            metavar="FORMAT",
-            help="json (the default), csv or xlsx",
-        )
-        parser.add_argument(
-            "--output", metavar="FILE", type=Path, help="write a file that only you can read"
-        )
 
     def run_for_account(self, account, *, at, **options):
         file_format, output = options["file_format"], options["output"]
-        if file_format in BINARY_FORMATS and output is None:
-            raise CommandError(f"{file_format.upper()} needs --output FILE.")
+        self.ensure_output(file_format, output)
         query = ReportQuery(
             options["rows"],
             options["columns"],
@@ -109,14 +92,4 @@ class Command(AccountCommand):
             options["compare"],
         )
         report = build_report(account, query, at=at)
-        result = serialize_report(report)
-        text = serialize_exact_json(result)
-        content = text if file_format == "json" else ReportFile(report).render(file_format)
-        if output:
-            try:
-                with open(output, "wb", opener=open_private_file) as stream:
-                    stream.write(content)
-            except OSError as error:
-                raise CommandError(f"{output}: {error.strerror}") from error
-        shown = output or content.decode("utf-8-sig").replace("\r\n", "\n")
-        self.write_result(f"{shown}".rstrip("\n"), **result)
+        self.write_file(serialize_report(report), ReportFile(report).render, file_format, output)

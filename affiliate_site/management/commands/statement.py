@@ -1,24 +1,21 @@
-from pathlib import Path
-
 from django.core.management.base import CommandError
 
-from accounts.commands import AccountCommand, parse_day
-from accounts.exact_json import serialize_exact_json
+from accounts.commands import parse_day
 from accounts.lookups import get_or_raise
-from affiliate_site.env import open_private_file
+from affiliate_site.management.file_commands import FileCommand
 from affiliate_site.statement_files import StatementFile
 from payouts.services.statements import get_statement
 from tracking.errors import AffiliateNotFound
 
-BINARY_FORMATS = ("xlsx", "pdf")
 NO_PDF = (
     "PDF needs the library Pango: apt-get install libpango-1.0-0 libpangoft2-1.0-0, or"
     " print the page Statement of the affiliate."
 )
 
 
-class Command(AccountCommand):
+class Command(FileCommand):
     help = "Print or write what changed an affiliate's balance in a period."
+    formats = StatementFile.formats
     json_help = (
         "currencies, each with opening, movements (date, what, order_id, payment,"
         " bank_reason, amount), closing and pending"
@@ -34,38 +31,16 @@ class Command(AccountCommand):
             parser.add_argument(
                 name, dest=dest, metavar="DAY", type=parse_day, required=True, help=text
             )
-        parser.add_argument(
-            "--format",
-            dest="file_format",
-            choices=["json", *StatementFile.formats],
-            default="json",
-            metavar="FORMAT",
-            help="json (the default), csv, xlsx or pdf",
-        )
-        parser.add_argument(
-            "--output", metavar="FILE", type=Path, help="write a file that only you can read"
-        )
 
     def run_for_account(self, account, *, at, **options):
         file_format, output = options["file_format"], options["output"]
         if file_format == "pdf" and file_format not in StatementFile.list_formats():
             raise CommandError(NO_PDF)
-        if file_format in BINARY_FORMATS and output is None:
-            raise CommandError(f"{file_format.upper()} needs --output FILE.")
+        self.ensure_output(file_format, output)
         affiliate = get_or_raise(account.affiliates, AffiliateNotFound, slug=options["affiliate"])
         statement = get_statement(account, affiliate, start=options["start"], end=options["end"])
         result = serialize_statement(account, statement)
-        text = serialize_exact_json(result)
-        file = StatementFile(statement)
-        content = text if file_format == "json" else file.render(file_format)
-        if output:
-            try:
-                with open(output, "wb", opener=open_private_file) as stream:
-                    stream.write(content)
-            except OSError as error:
-                raise CommandError(f"{output}: {error.strerror}") from error
-        shown = output or content.decode("utf-8-sig").replace("\r\n", "\n")
-        self.write_result(f"{shown}".rstrip("\n"), **result)
+        self.write_file(result, StatementFile(statement).render, file_format, output)
 
 
 def serialize_statement(account, statement):
