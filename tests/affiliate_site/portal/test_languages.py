@@ -245,7 +245,7 @@ def test_mails_are_in_the_language_of_the_affiliate(account, portal, scenario, s
     assert mail.subject == f"Ihre neuen Verkäufe bei {account.name}"
     assert mail.text == (
         f"Guten Tag Mina,\n\nam 4. März 2026 hatten Sie neue Verkäufe bei"
-        f" {account.name}:\n\n1 Verkauf, Ihre Provision: 1250,50 EUR\n\nHier sehen Sie"
+        f" {account.name}:\n\n1 Verkauf, Ihre Provision: 1.250,50 EUR\n\nHier sehen Sie"
         " sie:\nhttps://a.example/\n\nSie erhalten diese E-Mail, weil Sie darum gebeten"
         " haben. Abschalten können Sie sie unter Profil, E-Mails.\n"
     )
