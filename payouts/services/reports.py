@@ -13,18 +13,11 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
-from django.db.models import (
-    F,
-    Value,
-)
+from django.db.models import F, Value
 
 from accounts.days import A_DAY, start_of_day
 from accounts.models.accounts import Account
-from payouts.errors import (
-    PeriodTooLong,
-    ReportTooLarge,
-    UnknownReportWord,
-)
+from payouts.errors import PeriodTooLong, ReportTooLarge, UnknownReportWord
 from payouts.report_columns import COLUMNS, COUNTS, ReportColumn, Sums, Unit, add_sums
 from payouts.services.report_fields import (
     COMMISSIONS,

@@ -1,5 +1,7 @@
 from argparse import ArgumentTypeError
 
+from django.core.management.base import CommandError
+
 from accounts.commands import parse_day
 from affiliate_site.management.file_commands import FileCommand
 from affiliate_site.reports import FORMATS, ReportFile, serialize_report
@@ -83,11 +85,14 @@ class Command(FileCommand):
     def run_for_account(self, account, *, at, **options):
         file_format, output = options["file_format"], options["output"]
         self.ensure_output(file_format, output)
+        filters = dict(options["filters"])
+        if len(filters) < len(options["filters"]):
+            raise CommandError("--filter takes each field once.")
         query = ReportQuery(
             options["rows"],
             options["columns"],
             Period(options["first"], options["last"]),
-            dict(options["filters"]),
+            filters,
             options["sort"],
             options["compare"],
         )

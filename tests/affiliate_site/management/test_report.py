@@ -85,6 +85,7 @@ def test_writes_files_of_numbers(sales, tmp_path):
     [
         (["--rows", "moon"], "rows of a report: 'moon'; possible: day, week"),
         (["--filter", "program=moon"], "There is no program 'moon'"),
+        (["--filter", "group=a", "--filter", "group=b"], "--filter takes each field once."),
         (["--format", "xlsx"], "XLSX needs --output FILE."),
         (["--output", "/nowhere/x"], "/nowhere/x: No such file or directory"),
         (["--to", "2026-02-01"], "Enter a first and a last day in this order"),
