@@ -51,6 +51,11 @@ class IdempotencyMixin(APIView):
     prepare_request: Callable[[], None]
     run_action: Callable[[Callable], Response]
 
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether the request stores nothing, so that its key is not kept."""
+        return False
+
     def dispatch(self, request, *args, **kwargs):
         """Dispatch as DRF does, with `run_once` around the handler."""
         if request.method in self.allowed_methods:
@@ -61,7 +66,7 @@ class IdempotencyMixin(APIView):
 
     def run_once(self, handler):
         key = get_idempotency_key(self.request)
-        if key is None:
+        if key is None or self.is_dry_run:
             self.prepare_request()
             is_atomic = self.action in self.atomic_actions
             with transaction.atomic() if is_atomic else nullcontext():

@@ -121,7 +121,11 @@ DESCRIPTIONS = {
     "AffiliateSummary.id": "The affiliate's ID.",
     "Conversion.id": "The ID of the conversion, a number.",
     "ConversionReference.id": "The ID of the conversion, a number.",
+    "NewConversion.id": "The ID of the conversion, a number; null in a dry run.",
     "Commission.id": "The ID of the commission, a number.",
+    "NewCommission.id": "The ID of the commission, a number; null in a dry run.",
+    "NewAffiliateSummary.id": "The affiliate's ID; null of one that a dry run promotes.",
+    "NewCustomerSummary.id": "The customer's ID; null of one that a dry run creates.",
     "NestedCommission.id": "The ID of the commission, a number.",
     "PayoutMethod.id": PAYOUT_METHOD,
     "CustomField.id": "The ID of the field, which is its key in `custom_fields`.",
@@ -230,6 +234,11 @@ DESCRIPTIONS = {
     "device": "The visitor's device, or null.",
     "geolocation": "Always null in this version.",
     "override_max_cookie_time": "Whether a click is accepted that is too old.",
+    "dry_run": (
+        "Whether nothing is stored. The answer is the conversion as it would be, with null"
+        " for each new ID, and with `explanation`: `conversion`, `attribution` and"
+        " `commissions`."
+    ),
     # Money
     "amount": f"The amount. {AMOUNT}",
     "conversion_sub_amount": (

@@ -32,7 +32,7 @@ export const body: Sale["requestBody"]["content"]["application/json"] = {
   external_id: "order-1", amount: "49.90", referral_code: "hana7",
 };
 export function read(answer: Sale["responses"][200]["content"]["application/json"]) {
-  const affiliate: string = answer.affiliate.id;
+  const affiliate: string | null = answer.affiliate.id;  // null in a dry run
   const customer: string | undefined = answer.customer?.customer_id;
   const amounts: number[] = answer.commissions.map((row) => row.amount);
   return [affiliate, customer, ...amounts];

@@ -158,6 +158,38 @@ class ConversionRepresentation(Representation):
     tracking_source = Text(null=True, example="click")
 
 
+class NewAffiliateSummaryRepresentation(AffiliateSummaryRepresentation):
+    """A summary of an affiliate; a dry run may promote a prospect, without an id."""
+
+    id = Text("slug", null=True, example="noraweld")
+
+
+class NewCustomerSummaryRepresentation(CustomerSummaryRepresentation):
+    """A summary of a customer; that of a dry run may have no id."""
+
+    id = Text("public_id", null=True, example="cu_Tq4mR8sLx2Vb7NcD")
+
+
+class NewCommissionRepresentation(NestedCommissionRepresentation):
+    """A commission inside a new conversion; that of a dry run has no id."""
+
+    id = Integer(null=True, example=391)
+    affiliate = Nested(NewAffiliateSummaryRepresentation, "affiliate")
+
+
+class NewConversionRepresentation(ConversionRepresentation):
+    """A new conversion; that of a dry run has no id."""
+
+    id = Integer(null=True, example=207)
+    commissions = NestedList(
+        NewCommissionRepresentation, commissions_of_conversions, stored_in="created_commissions"
+    )
+    affiliate = Nested(NewAffiliateSummaryRepresentation, "affiliate")
+    customer = Nested(
+        NewCustomerSummaryRepresentation, "customer", null=True, hidden_by="deleted_at"
+    )
+
+
 @compiled
 def conversion_by_id(account: Account, pk: int) -> Any:
     """The conversion with this id, unless it is deleted."""

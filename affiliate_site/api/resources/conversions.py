@@ -1,8 +1,11 @@
 """Conversions: `/conversions/` and the commissions added to one."""
 
+from typing import Any
+
 from rest_framework.exceptions import ValidationError
 
 from accounts.services.rate_limits import RateLimit
+from affiliate_site.api.conversion_previews import preview_conversion
 from affiliate_site.api.conversion_serializers import (
     MAX_LINE_ITEMS,
     ConversionInputSerializer,
@@ -30,6 +33,7 @@ from affiliate_site.api.map_fields import MetaDataField
 from affiliate_site.api.representations.conversions import (
     CommissionRepresentation,
     ConversionRepresentation,
+    NewConversionRepresentation,
     conversion_by_id,
 )
 from affiliate_site.api.tracking_fields import TrackingQuerySerializer
@@ -66,6 +70,12 @@ class ConversionUpdateQuerySerializer(InputSerializer):
     """The query parameters of an update."""
 
     recalculate_commissions = QueryBooleanField(required=False)
+
+
+class ConversionQuerySerializer(TrackingQuerySerializer):
+    """The query parameters of a new conversion."""
+
+    dry_run = QueryBooleanField(required=False)
 
 
 class CommissionInputSerializer(InputSerializer):
@@ -124,7 +134,7 @@ class BaseConversionViewSet(TenantViewSet):
     def handle_exception(self, exc):
         """Store the failure; every transaction of the request is closed by now."""
         is_refused = isinstance(exc, DuplicateConversion | TooManyConversionAttempts)
-        if self.attempt is not None and not is_refused:
+        if self.attempt is not None and not is_refused and not self.is_dry_run:
             self.attempt.fail(exc)
         return super().handle_exception(exc)
 
@@ -143,26 +153,36 @@ class ConversionViewSet(BaseConversionViewSet):
         "partial_update": ConversionUpdateSerializer,
     }
     query_serializer_classes = {
-        "create": TrackingQuerySerializer,
+        "create": ConversionQuerySerializer,
         "partial_update": ConversionUpdateQuerySerializer,
     }
+    representations = {"create": NewConversionRepresentation}
     filterset_class = ConversionFilterSet
     conflict_actions = ("destroy",)
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether nothing is stored; also of an invalid `dry_run`, which is refused."""
+        value = self.request.query_params.get("dry_run", "")
+        is_sent = self.action == "create" and bool(value)
+        return is_sent and QueryBooleanField.BOOLEAN_VALUES.get(value.lower()) is not False
 
     def list(self, request):
         """List conversions, newest first."""
         return self.list_page(self.account.conversions.not_deleted().newest_first())
 
     def create(self, request):
-        """Create a conversion with its commissions."""
+        """Create a conversion with its commissions, or show what would be created."""
         attempt = self.start_attempt()
         body, query = self.validate_body_and_query()
-        conversion = create_conversion(
-            self.account,
-            data=build_conversion_data(body | query, attempt.external_id),
-            is_id_free=attempt.is_id_free,
-            at=self.at,
-        )
+        values: dict[str, Any] = {
+            "data": build_conversion_data(body | query, attempt.external_id),
+            "is_id_free": attempt.is_id_free,
+            "at": self.at,
+        }
+        if self.is_dry_run:
+            return self.render_response(preview_conversion(self.account, **values))
+        conversion = create_conversion(self.account, **values)
         attempt.succeed()
         return self.render_instance(conversion)
 
