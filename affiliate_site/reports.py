@@ -1,4 +1,4 @@
-"""Reports as JSON and as files, one line for each row and currency."""
+"""Reports as files, one line for each row and currency."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,30 +11,8 @@ from payouts.services.report_fields import FIELDS
 from payouts.services.reports import Report, ReportRow
 
 FORMATS = ("csv", "xlsx")
-UNIT_MARKS = {Unit.SHARE: " (%)", Unit.MOMENT: " (UTC)"}
+UNIT_MARKS = {Unit.SHARE: " (%)", Unit.MOMENT: " (UTC)", Unit.SECONDS: " (s)"}
 COMPARED = {"previous": "period before", "year": "year before"}
-
-
-def serialize_report(report: Report) -> dict[str, Any]:
-    """The report as JSON: an amount is a number, a share is per hundred."""
-    return {
-        "rows": [_serialize_row(row) for row in report.rows],
-        "totals": [_serialize_row(row) for row in report.totals],
-        "from": report.query.period.first,
-        "to": report.query.period.last,
-        "limited": report.limited,
-    }
-
-
-def _serialize_row(row: ReportRow) -> dict[str, Any]:
-    before = row.before or {}
-    return {
-        **row.keys,
-        **{f"{name}_name": it.name for name, it in row.objects.items()},
-        "currency": row.currency,
-        **row.values,
-        **{f"{name}_before": value for name, value in before.items()},
-    }
 
 
 class ReportFile:

@@ -17,6 +17,8 @@ from tracking.money import get_exponent
 
 COUNTS = ("clicks", "customers")  # whatever the currency
 MOMENTS: dict[str, Callable[..., datetime]] = {"first_sale": min, "last_sale": max}
+# Percentiles of the seconds from click to sale; those of parts make none of the whole.
+TIMES = {"time_to_conversion": 50, "time_to_conversion_90": 90}
 EPC_DECIMALS = 4
 EARNED = ("commissions_pending", "commissions_approved")
 
@@ -30,6 +32,10 @@ class Unit(StrEnum):
     AMOUNT = "amount"
     SHARE = "share"
     MOMENT = "moment"
+    SECONDS = "seconds"
+
+
+ZEROS = {Unit.NUMBER: 0, Unit.MOMENT: None, Unit.SECONDS: None}
 
 
 @dataclass(frozen=True)
@@ -49,13 +55,15 @@ class ReportColumn:
 
     def get_value(self, sums: Mapping[str, Any], currency: str) -> Any:
         """Return the value; None if there is none, such as a share of nothing."""
-        zero: Any = {Unit.NUMBER: 0, Unit.MOMENT: None}.get(self.unit, Decimal(0))
+        zero: Any = {Unit.NUMBER: 0, Unit.MOMENT: None, Unit.SECONDS: None}.get(
+            self.unit, Decimal(0)
+        )
         values = [sums.get(name, zero) for name in self.sums]
         return self.calculate(*values, currency) if self.calculate else values[0]
 
 
 def add_sums(sums: Sums, others: Mapping[str, Any]) -> None:
-    """Add other sums to some; None adds nothing."""
+    """Add other sums to some; None adds nothing. The first of `TIMES` stays."""
     for name, value in others.items():
         if value is None:
             continue
@@ -63,7 +71,7 @@ def add_sums(sums: Sums, others: Mapping[str, Any]) -> None:
             sums[name] = value
         elif name in MOMENTS:
             sums[name] = MOMENTS[name](sums[name], value)
-        else:
+        elif name not in TIMES:
             sums[name] += value
 
 
@@ -77,6 +85,11 @@ def list_columns() -> Iterable[ReportColumn]:
     yield ReportColumn("clicks", "Clicks", ("clicks",))
     yield ReportColumn("customers", "New customers", ("customers",))
     yield ReportColumn("conversions", "Conversions", ("conversions",))
+    yield ReportColumn(
+        *("coupon_conversions", "Conversions by coupon", ("coupon_conversions",)),
+        help_text="Conversions that a coupon was decisive for: far more of them than clicks"
+        " may be a coupon that others publish.",
+    )
     yield ReportColumn(
         *("conversion_rate", "Conversion rate", ("conversions", "clicks"), share),
         lambda conversions, clicks, _: calculate_share(conversions, clicks),
@@ -117,6 +130,12 @@ def list_columns() -> Iterable[ReportColumn]:
         "Refunds per hundred of what these sales were first.",
     )
     yield ReportColumn("disputes", "Open disputes", ("disputes",))
+    for name, percent in TIMES.items():
+        title = (
+            "Time to conversion, median" if percent == 50 else f"Time to conversion, {percent} %"
+        )
+        help_text = f"{percent} % of the sales with a click came at most so long after it."
+        yield ReportColumn(name, title, (name,), Unit.SECONDS, help_text=help_text)
     yield ReportColumn("first_sale", "First sale", ("first_sale",), moment)
     yield ReportColumn("last_sale", "Last sale", ("last_sale",), moment)
 

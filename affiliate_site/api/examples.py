@@ -75,6 +75,8 @@ def get_input_example(schema: dict) -> object:
     """Return an example of the schema of a request body or of a map."""
     if "oneOf" in schema:
         return get_input_example(schema["oneOf"][0])
+    if "examples" in schema:
+        return schema["examples"][0]
     if "additionalProperties" in schema:
         return MAP_EXAMPLES[schema["additionalProperties"]["type"]]
     return EXAMPLES[schema["$ref"].rpartition("/")[2]]

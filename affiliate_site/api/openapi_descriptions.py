@@ -40,6 +40,7 @@ TAGS = {
     "payments": "Payments to affiliates. They cover approved commissions.",
     "postbacks": "Conversions and customers, reported by a GET or a POST.",
     "programs": "Programs with their rates, and the affiliates in them.",
+    "reports": "What affiliates brought and cost in a period, by one or two fields.",
     "webhooks": ("Requests that the service sends. Standard Webhooks verifiers accept them."),
 }
 
@@ -267,6 +268,20 @@ DESCRIPTIONS = {
     "details": "The details of the payout method, by name.",
     "primary": "Whether payments go to this method.",
     "method": PAYOUT_METHOD,
+    # Reports
+    "rows": "What the rows are by: one or two fields, with a comma between them.",
+    "columns": "The columns, with commas between them.",
+    "filter": (
+        "`filter[program]=harbor`: only these, by the ID of an object; an empty value finds"
+        " what has none."
+    ),
+    "compare": (
+        "Adds each column as `NAME_before`, of the period before or of the same days a year before."
+    ),
+    "sort": "A field or column, with a minus for the largest first.",
+    "date_from": "The first day, in the account's time zone.",
+    "date_to": "The last day.",
+    "page": "The page of 1,000 rows, starting at 1; the totals are of all rows.",
     # Notes and meta data
     "note": "The text of the note.",
     "key": "The key within the meta data.",

@@ -45,9 +45,9 @@ class LinkHeaderPagination(BasePagination):
         return Response(data, headers={"Link": link})
 
 
-def render_link_header(request, page: int, total: int) -> str:
+def render_link_header(request, page: int, total: int, *, page_size: int = PAGE_SIZE) -> str:
     """Return `next`, `last`, `first`, `prev`: existing clients rely on this order."""
-    last = max(1, -(-total // PAGE_SIZE))
+    last = max(1, -(-total // page_size))
     entries = [("last", last), ("first", 1)]
     if page < last:
         entries.insert(0, ("next", page + 1))

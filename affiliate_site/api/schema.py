@@ -205,7 +205,8 @@ class ViewSetAutoSchema(AutoSchema):
 
     def add_bracket_parameters(self, operation):
         """Describe the bracket notation of maps and lists in a query."""
-        for parameter in operation.get("parameters", []) if self.has_query_input else []:
+        has_query = self.has_query_input or self.query_serializer_class
+        for parameter in operation.get("parameters", []) if has_query else []:
             if parameter["schema"].get("type") == "object":
                 parameter |= {"style": "deepObject", "explode": True}
             elif parameter["schema"].get("type") == "array":

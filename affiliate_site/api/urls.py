@@ -27,6 +27,7 @@ from affiliate_site.api.resources.payments import BalanceViewSet, PaymentViewSet
 from affiliate_site.api.resources.payout_methods import PayoutMethodViewSet
 from affiliate_site.api.resources.programs import ProgramViewSet, RewardViewSet
 from affiliate_site.api.resources.prospects import ProspectViewSet
+from affiliate_site.api.resources.reports import ReportViewSet
 
 LIST_ACTIONS: dict = {"get": "list"}
 COLLECTION_ACTIONS: dict = {"get": "list", "post": "create"}
@@ -146,8 +147,9 @@ PAYMENT_URLS = [
         PaymentViewSet.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
 ]
+REPORT_URLS = [path("", ReportViewSet.as_view({"get": "build"}))]
 
-# Django tries the patterns of a list in turn: ten here instead of all at once.
+# Django tries the patterns of a list in turn: eleven here instead of all at once.
 urlpatterns = [
     path("customers/", include(CUSTOMER_URLS)),
     path("conversions/", include(CONVERSION_URLS)),
@@ -159,4 +161,5 @@ urlpatterns = [
     path("clicks/", include(CLICK_URLS)),
     path("balances/", include(BALANCE_URLS)),
     path("payments/", include(PAYMENT_URLS)),
+    path("reports/", include(REPORT_URLS)),
 ]

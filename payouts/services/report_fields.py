@@ -8,11 +8,13 @@ from django.db.models import (
     Case,
     Count,
     DateField,
+    Exists,
     F,
     Max,
     Min,
     OuterRef,
     Q,
+    QuerySet,
     Subquery,
     Sum,
     TextField,
@@ -27,8 +29,10 @@ from django.db.models.functions import (
     Trunc,
     TruncDate,
 )
+from django.db.models.lookups import Exact
 
 from accounts.database_functions import JsonTextAtKey
+from accounts.days import A_DAY, start_of_day
 from accounts.models.accounts import Account
 from payouts.errors import (
     UnknownReportValue,
@@ -36,24 +40,54 @@ from payouts.errors import (
 from payouts.models.commissions import CommissionStatus
 from payouts.report_columns import COUNTS
 from payouts.services.day_counts import TextAfter, TextBefore, cut_query, find_program_of_commission
+from payouts.statistics import Period
 from tracking.amounts import ExactSum
-from tracking.attribution import COUPON
+from tracking.attribution import (
+    ASSET_AND_SOURCE,
+    CLICK_ID,
+    COUPON,
+    IMPORT,
+    REFERRAL_CODE,
+    TRACKING_ID,
+    TRACKING_SOURCE_NAMES,
+)
+
+# How sales are stored that an affiliate's link brought.
+LINKS = [
+    TRACKING_SOURCE_NAMES.get(it, it)
+    for it in (REFERRAL_CODE, CLICK_ID, ASSET_AND_SOURCE, TRACKING_ID)
+]
+NEW, RETURNING = "new", "returning"
 
 
 class Fact(NamedTuple):
-    """A kind of rows that reports count, and the paths from it to sale and click."""
+    """A kind of rows that reports count, and the paths from it to others."""
 
     rows: str  # the manager of the account
     moment: str = "created_at"
     click: str | None = None
     sale: str | None = None
+    customer: str | None = None
+
+    def select(self, account: Account, period: Period) -> Any:
+        """The rows of these days."""
+        since, until = period.first, period.last + A_DAY
+        return getattr(account, self.rows).filter(
+            **{f"{self.moment}__gte": start_of_day(since, account.zone)},
+            **{f"{self.moment}__lt": start_of_day(until, account.zone)},
+        )
 
 
 CLICKS = Fact("clicks", click="")
 REMOVED_CLICKS = Fact("pruned_click_counts", "quarter", click="")
-CUSTOMERS = Fact("customers", click="click__")
-SALES = Fact("conversions", click="click__", sale="")
-COMMISSIONS = Fact("commissions", click="conversion__click__", sale="conversion__")
+CUSTOMERS = Fact("customers", click="click__", customer="")
+SALES = Fact("conversions", click="click__", sale="", customer="customer__")
+COMMISSIONS = Fact(
+    "commissions",
+    click="conversion__click__",
+    sale="conversion__",
+    customer="conversion__customer__",
+)
 STORED_DAYS = Fact("daily_stats", "day")
 
 
@@ -78,6 +112,7 @@ READINGS = (
             "revenue": ExactSum("amount"),
             "first_sale": Min("created_at"),
             "last_sale": Max("created_at"),
+            "coupon_conversions": Count("pk", filter=Q(tracking_source=COUPON)),
         },
         NOT_REMOVED,
     ),
@@ -196,20 +231,76 @@ def _get_landing_page(_: Account, fact: Fact) -> Any:
     return _of_own_click(fact, lambda prefix: cut_query(F(f"{prefix}landing_page")))
 
 
+def _find_code(codes: QuerySet[Any], prefix: str) -> Subquery:
+    """The code that the affiliate of a row has now in its program."""
+    found = codes.filter(
+        enrollment__affiliate=OuterRef(f"{prefix}affiliate"),
+        enrollment__program=OuterRef(f"{prefix}program"),
+    )
+    return Subquery(found.values("code")[:1])
+
+
 def _get_coupon(account: Account, fact: Fact) -> Any:
-    """The code that the affiliate has now in the program of a sale that it brought."""
     if fact.sale is None:
         return None
-    codes = account.coupons.filter(
-        enrollment__affiliate=OuterRef(f"{fact.sale}affiliate"),
-        enrollment__program=OuterRef(f"{fact.sale}program"),
-    )
     is_by_coupon = {f"{fact.sale}tracking_source": COUPON}
-    return Case(When(**is_by_coupon, then=Subquery(codes.values("code")[:1])))
+    return Case(When(**is_by_coupon, then=_find_code(account.coupons.all(), fact.sale)))
 
 
-def _get_country(_: Account, fact: Fact) -> Any:
-    return None if fact.sale is None else JsonTextAtKey(f"{fact.sale}meta_data", "country")
+def _get_link(account: Account, fact: Fact) -> Any:
+    """By the referral code, as each affiliate has one link in a program."""
+    code = _find_code(account.referral_codes.all(), fact.sale or "")
+    if fact.sale is not None:
+        return Case(When(**{f"{fact.sale}tracking_source__in": LINKS}, then=code))
+    return Case(When(click__isnull=False, then=code)) if fact is CUSTOMERS else code
+
+
+def _of_sale(get_expression: Callable[[Account, str], Any]) -> Callable[[Account, Fact], Any]:
+    """Of sales and their commissions only; `get_expression` takes the path to the sale."""
+
+    def get_of_fact(account: Account, fact: Fact) -> Any:
+        return None if fact.sale is None else get_expression(account, fact.sale)
+
+    return get_of_fact
+
+
+def _list_orders(account: Account, prefix: str) -> QuerySet[Any]:
+    """The orders of shops that a sale was made of."""
+    return account.shop_orders.filter(conversion=OuterRef(f"{prefix}pk"), is_adopted=False)
+
+
+def _get_connection(account: Account, prefix: str) -> Any:
+    return Subquery(_list_orders(account, prefix).values("connection")[:1])
+
+
+def _get_source(account: Account, prefix: str) -> Any:
+    """Where a sale came from; a call that a shop has signed counts as one of the API."""
+    return Case(
+        When(Exists(_list_orders(account, prefix)), then=Value("shop")),
+        When(**{f"{prefix}claim_status__isnull": False}, then=Value("script")),
+        When(**{f"{prefix}tracking_source": IMPORT}, then=Value("import")),
+        default=Value("api"),
+    )
+
+
+def _get_customer_kind(account: Account, prefix: str) -> Any:
+    """What the sale says, else whether its customer has bought here before."""
+    said = JsonTextAtKey(f"{prefix}meta_data", "customer")
+    earlier = account.conversions.not_deleted().filter(
+        customer=OuterRef(f"{prefix}customer"), created_at__lt=OuterRef(f"{prefix}created_at")
+    )
+    return Case(
+        When(Exact(said, "new"), then=Value(NEW)),
+        When(Exact(said, "returning"), then=Value(RETURNING)),
+        When(**{f"{prefix}customer": None}, then=Value(None)),
+        When(Exists(earlier), then=Value(RETURNING)),
+        default=Value(NEW),
+        output_field=TextField(),
+    )
+
+
+def _get_customer_status(_: Account, fact: Fact) -> Any:
+    return None if fact.customer is None else F(f"{fact.customer}status")
 
 
 FIELDS = {
@@ -233,12 +324,31 @@ FIELDS = {
             is_stored=True,
         ),
         ReportField("coupon", "Coupon", _get_coupon),
+        ReportField("link", "Link", _get_link),
         ReportField("landing_page", "Landing page", _get_landing_page),
         ReportField("referrer_host", "Referrer", _get_referrer_host),
         ReportField(
             *("sub_id", "Sub-ID"),
             lambda _, fact: _of_own_click(fact, lambda prefix: F(f"{prefix}sub_id")),
         ),
-        ReportField("country", "Country", _get_country),
+        ReportField(
+            *("country", "Country"),
+            _of_sale(lambda _, prefix: JsonTextAtKey(f"{prefix}meta_data", "country")),
+        ),
+        ReportField("source", "Source", _of_sale(_get_source)),
+        ReportField(
+            *("tracking_source", "Attributed by"),
+            _of_sale(lambda _, prefix: F(f"{prefix}tracking_source")),
+        ),
+        ReportField(
+            *("connection", "Connection", _of_sale(_get_connection)),
+            objects=("connections", "public_id", "name"),
+        ),
+        ReportField(
+            *("commission_type", "Commission type"),
+            lambda _, fact: F("commission_type") if fact is COMMISSIONS else None,
+        ),
+        ReportField("customer_status", "Customer status", _get_customer_status),
+        ReportField("customer_kind", "New or returning customer", _of_sale(_get_customer_kind)),
     )
 }

@@ -8,24 +8,28 @@ Columns are in `payouts/report_columns.py`.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 
-from django.db.models import F, Value
+from django.db.models import Count, DurationField, ExpressionWrapper, F, Value, Window
+from django.db.models.functions import RowNumber
 
-from accounts.days import A_DAY, start_of_day
+from accounts.days import A_DAY
+from accounts.errors import InvalidInput, raise_errors
 from accounts.models.accounts import Account
 from payouts.errors import PeriodTooLong, ReportTooLarge, UnknownReportWord
-from payouts.report_columns import COLUMNS, COUNTS, ReportColumn, Sums, Unit, add_sums
+from payouts.report_columns import COLUMNS, COUNTS, TIMES, ReportColumn, Sums, Unit, add_sums
 from payouts.services.report_fields import (
     COMMISSIONS,
     FIELDS,
+    NOT_REMOVED,
     READINGS,
     SALES,
     STORED_DAYS,
     STORED_SUMS,
+    Fact,
     Reading,
     ReportObject,
 )
@@ -33,10 +37,19 @@ from payouts.services.statements import FIRST_DAY, LAST_DAY
 from payouts.services.statistics import load_statistics
 from payouts.statistics import Period
 
+A_SECOND = timedelta(seconds=1)
 MAX_FIELDS = 2
 MAX_DAYS = 5 * 366
 MAX_GROUPS = 100_000  # that one statement may return
 MAX_ROWS = 10_000  # of a report
+FILTERS = [it.name for it in FIELDS.values() if not it.is_time]
+UNITS: dict[str, Callable[[date], date]] = {  # from a day to the first one of its unit
+    "day": lambda day: day,
+    "week": lambda day: day - A_DAY * day.weekday(),
+    "month": lambda day: day.replace(day=1),
+    "quarter": lambda day: date(day.year, (day.month - 1) // 3 * 3 + 1, 1),
+}
+LONGEST_UNIT = A_DAY * 92
 
 
 @dataclass(frozen=True)
@@ -57,30 +70,29 @@ class ReportQuery:
     compare: str = ""  # one of `COMPARISONS`
 
     def __post_init__(self) -> None:
+        errors: list[InvalidInput] = []
         for kind, names, known in (
             ("rows", self.rows, FIELDS),
             ("columns", self.columns, COLUMNS),
-            ("filters", self.filters, [it.name for it in FIELDS.values() if not it.is_time]),
+            ("filter", self.filters, FILTERS),
             ("sort", [self.sort.removeprefix("-")] if self.sort else [], self.names),
             ("compare", [self.compare] if self.compare else [], COMPARISONS),
         ):
-            for name in names:
-                if name not in known:
-                    raise UnknownReportWord(kind=kind, word=name, words=", ".join(known))
+            unknown = [name for name in names if name not in known]
+            errors += (
+                UnknownReportWord(kind=kind, word=name, words=", ".join(known))
+                for name in unknown[:1]
+            )
         if not 1 <= len(self.rows) <= MAX_FIELDS or len({*self.rows}) < len(self.rows):
-            raise UnknownReportWord(
-                kind="rows", word=",".join(self.rows), words="one or two different fields"
-            )
+            words = "one or two different fields"
+            errors += [UnknownReportWord(kind="rows", word=",".join(self.rows), words=words)]
         if not self.columns:
-            raise UnknownReportWord(kind="columns", word="", words=", ".join(COLUMNS))
-        if self.compare and self.times:
-            raise UnknownReportWord(
-                kind="compare", word=self.compare, words=f"none with rows by {self.times[0]}"
-            )
+            errors += [UnknownReportWord(kind="columns", word="", words=", ".join(COLUMNS))]
         first, last = self.period.first, self.period.last
         is_known = FIRST_DAY <= first <= last <= LAST_DAY
         if not is_known or (last - first).days >= MAX_DAYS:
-            raise PeriodTooLong(days=MAX_DAYS)
+            errors += [PeriodTooLong(days=MAX_DAYS)]
+        raise_errors(errors)
 
     @property
     def names(self) -> list[str]:
@@ -150,6 +162,13 @@ class _Group:
             add_sums(self.counts, sums)
             self.programs |= {program} if program else set()
 
+    def merge(self, group: Self) -> None:
+        """Add what another one has."""
+        add_sums(self.counts, group.counts)
+        self.programs |= group.programs
+        for currency, sums in group.by_currency.items():
+            add_sums(self.by_currency[currency], sums)
+
 
 _Groups = dict[tuple[Any, ...], _Group]
 
@@ -161,11 +180,14 @@ def build_report(account: Account, query: ReportQuery, *, at: datetime) -> Repor
     one with too many groups.
     """
     filters = {name: FIELDS[name].find_value(account, text) for name, text in query.filters.items()}
-    groups = _read_groups(account, query, query.period, filters, at=at)
-    before, earlier = None, {}
+    groups, total = _read_groups(account, query, query.period, filters, at=at)
+    before: Period | None = None
+    earlier: _Groups = {}
+    earlier_total = _Group()
     if query.compare:
         before = COMPARISONS[query.compare](query.period)
-        earlier = _read_groups(account, query, before, filters, at=at)
+        earlier, earlier_total = _read_groups(account, query, before, filters, at=at)
+        earlier = _move(query, earlier, before)
     columns = _list_known(account, query)
     keys = {*groups, *earlier}
     objects = [
@@ -201,10 +223,59 @@ def build_report(account: Account, query: ReportQuery, *, at: datetime) -> Repor
             f"{len(rows):,} rows: these are the first {MAX_ROWS:,}, the totals are of all."
             " Take fewer days, a filter, or one field."
         )
-    totals = _build_totals(
-        columns, {row.currency for row in rows}, groups, earlier if before else None
-    )
+    totals = [
+        ReportRow(
+            *({}, {}, currency, _calculate(columns, total, currency)),
+            _calculate(columns, earlier_total, currency) if before else None,
+        )
+        for currency in sorted({row.currency for row in rows})
+    ]
     return Report(query, rows[:MAX_ROWS], totals, before, limited)
+
+
+def serialize_report(report: Report) -> dict[str, Any]:
+    """The report as JSON: an amount is a number, a share is per hundred."""
+    return {
+        "rows": [_serialize_row(row) for row in report.rows],
+        "totals": [_serialize_row(row) for row in report.totals],
+        "from": report.query.period.first,
+        "to": report.query.period.last,
+        "limited": report.limited,
+    }
+
+
+def _serialize_row(row: ReportRow) -> dict[str, Any]:
+    before = row.before or {}
+    return {
+        **row.keys,
+        **{f"{name}_name": it.name for name, it in row.objects.items()},
+        "currency": row.currency,
+        **row.values,
+        **{f"{name}_before": value for name, value in before.items()},
+    }
+
+
+def _move(query: ReportQuery, groups: _Groups, before: Period) -> _Groups:
+    """Move the groups of an earlier period: its first week becomes that of the query's.
+
+    If it has more weeks (or months …), the rest become those that follow.
+    """
+    days = Period(query.period.first, query.period.last + LONGEST_UNIT).days
+    moves = {
+        name: dict(zip(_list_units(name, before.days), _list_units(name, days), strict=False))
+        for name in query.times
+    }
+    return {
+        tuple(
+            moves[name][value] if name in moves else value
+            for name, value in zip(query.rows, key, strict=True)
+        ): group
+        for key, group in groups.items()
+    }
+
+
+def _list_units(name: str, days: Sequence[date]) -> list[date]:
+    return [*dict.fromkeys(map(UNITS[name], days))]
 
 
 def _list_known(account: Account, query: ReportQuery) -> list[ReportColumn]:
@@ -213,40 +284,15 @@ def _list_known(account: Account, query: ReportQuery) -> list[ReportColumn]:
     names = (*query.rows, *query.filters)
     known = {
         name
-        for reading in READINGS
-        for name in reading.sums
-        if all(FIELDS[it].get_expression(account, reading.fact) is not None for it in names)
+        for fact, sums, *_ in (*READINGS, (SALES, TIMES))
+        for name in sums
+        if all(FIELDS[it].get_expression(account, fact) is not None for it in names)
     }
     columns = [COLUMNS[name] for name in query.columns]
     return [
         it if known.issuperset(it.sums) else replace(it, calculate=lambda *_: None)
         for it in columns
     ]
-
-
-def _build_totals(
-    columns: Sequence[ReportColumn],
-    currencies: set[str],
-    groups: _Groups,
-    earlier: _Groups | None,
-) -> list[ReportRow]:
-    now, then = _add_up(groups), _add_up(earlier or {})
-    return [
-        ReportRow(
-            *({}, {}, currency, _calculate(columns, now, currency)),
-            _calculate(columns, then, currency) if earlier is not None else None,
-        )
-        for currency in sorted(currencies)
-    ]
-
-
-def _add_up(groups: _Groups) -> _Group:
-    total = _Group()
-    for group in groups.values():
-        add_sums(total.counts, group.counts)
-        for currency, sums in group.by_currency.items():
-            add_sums(total.by_currency[currency], sums)
-    return total
 
 
 def _calculate(columns: Sequence[ReportColumn], group: _Group, currency: str) -> dict[str, Any]:
@@ -282,8 +328,8 @@ def _read_groups(
     filters: Mapping[str, Any],
     *,
     at: datetime,
-) -> _Groups:
-    """Read the sums that the columns need, by the values of the fields."""
+) -> tuple[_Groups, _Group]:
+    """Read the sums that the columns need, by the values of the fields, and their total."""
     needed = {name for column in query.columns for name in COLUMNS[column].sums}
     groups: _Groups = defaultdict(_Group)
     periods = [period]
@@ -297,14 +343,16 @@ def _read_groups(
     for reading in READINGS:
         sums = {name: reading.sums[name] for name in sorted(needed & reading.sums.keys())}
         for each in periods if sums else ():
-            fact = reading.fact
-            rows = getattr(account, fact.rows).filter(
-                reading.condition,
-                **{f"{fact.moment}__gte": start_of_day(each.first, account.zone)},
-                **{f"{fact.moment}__lt": start_of_day(each.last + A_DAY, account.zone)},
-            )
+            rows = reading.fact.select(account, each).filter(reading.condition)
             _read(account, query, rows, reading._replace(sums=sums), filters, groups)
-    return groups
+    total = _Group()
+    for name in TIMES.keys() & needed:
+        total.merge(_read_times(account, [], name, period, filters)[()])
+        for key, group in _read_times(account, query.rows, name, period, filters).items():
+            groups[key].merge(group)
+    for group in groups.values():
+        total.merge(group)
+    return groups, total
 
 
 def _list_runs(days: Sequence[date]) -> list[Period]:
@@ -312,6 +360,19 @@ def _list_runs(days: Sequence[date]) -> list[Period]:
     runs = groupby(enumerate(sorted(days)), lambda pair: pair[1] - A_DAY * pair[0])
     found = [[day for _, day in pairs] for _, pairs in runs]
     return [Period(run[0], run[-1]) for run in found]
+
+
+def _select(
+    account: Account, rows: Any, fact: Fact, names: Sequence[str], filters: Mapping[str, Any]
+) -> tuple[Any, list[str]]:
+    """Return the rows that the filters leave, with the fields as columns, and the names
+    of these; None if the fact has nothing to do with one of them."""
+    by = {name: FIELDS[name].get_expression(account, fact) for name in (*names, *filters)}
+    if any(expression is None for expression in by.values()):
+        return None, []
+    for name, value in filters.items():
+        rows = rows.alias(**{f"of_{name}": by[name]}).filter(**{f"of_{name}": value})
+    return rows.annotate(**{f"by_{it}": by[it] for it in names}), [f"by_{it}" for it in names]
 
 
 def _read(
@@ -324,17 +385,14 @@ def _read(
 ) -> None:
     """Add the sums of one statement to the groups."""
     fact = reading.fact
-    by = {name: FIELDS[name].get_expression(account, fact) for name in (*query.rows, *filters)}
-    if any(expression is None for expression in by.values()):
+    rows, keys = _select(account, rows, fact, query.rows, filters)
+    if rows is None:
         return
-    keys = {f"by_{name}": by[name] for name in query.rows}
-    for name, value in filters.items():
-        rows = rows.alias(**{f"of_{name}": by[name]}).filter(**{f"of_{name}": value})
     has_currency = fact in (SALES, COMMISSIONS, STORED_DAYS)
     others = {"by_currency": F("currency") if has_currency else Value("")}
     others["program_of_row"] = F("program") if fact is not COMMISSIONS else Value(0)
     sums = {f"sum_{name}": expression for name, expression in reading.sums.items()}
-    found = rows.order_by().annotate(**keys, **others).values_list(*keys, *others)
+    found = rows.order_by().annotate(**others).values_list(*keys, *others)
     for values in _limit(found.annotate(**sums)):
         *key, currency, program = values[: len(keys) + len(others)]
         numbers = values[len(keys) + len(others) :]
@@ -342,6 +400,33 @@ def _read(
         if any(number or isinstance(number, Decimal) for number in numbers):
             named = dict(zip(reading.sums, numbers, strict=True))
             groups[tuple(key)].add(program, currency, named)
+
+
+def _read_times(
+    account: Account,
+    names: Sequence[str],
+    percentile: str,
+    period: Period,
+    filters: Mapping[str, Any],
+) -> _Groups:
+    """Read one of `TIMES` by the values of these fields, by nearest rank."""
+    groups: _Groups = defaultdict(_Group)
+    rows = SALES.select(account, period).filter(NOT_REMOVED, click__affiliate=F("affiliate"))
+    rows, keys = _select(account, rows, SALES, names, filters)
+    if rows is None:
+        return groups
+    time = ExpressionWrapper(F("created_at") - F("click__created_at"), DurationField())
+    parts = [*map(F, keys), F("currency")]
+    ranked = rows.annotate(
+        time=time,
+        rank=Window(RowNumber(), partition_by=parts, order_by="time"),
+        number=Window(Count("*"), partition_by=parts),
+    )
+    found = ranked.filter(rank=(F("number") * TIMES[percentile] + 99) / 100).order_by()
+    for *key, currency, time_to_sale in _limit(found.values_list(*keys, "currency", "time")):
+        seconds = {percentile: time_to_sale // A_SECOND}
+        groups[tuple(key)].add(None, currency, seconds)
+    return groups
 
 
 def _limit(rows: Any) -> Iterator[Any]:

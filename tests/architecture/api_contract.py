@@ -68,6 +68,7 @@ TABLE = """
 /balances/                                           | R1 V |      |      |      |
 /payments/                                           | R5 V | R5 O |      |      |
 /payments/{}/                                        | R5 V |      |      |      | R5 O
+/reports/                                            | R2 V |      |      |      |
 /pb/con/c/                                           | - M  | - M  |      |      |
 /pb/con/u/                                           | - M  | - M  |      |      |
 /pb/cus/c/                                           | - M  | - M  |      |      |

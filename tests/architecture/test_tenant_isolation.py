@@ -19,6 +19,8 @@ from rest_framework import serializers
 
 from accounts.models.accounts import Account, TenantModel
 from affiliate_site.api.schema import build_response_serializer
+from payouts.report_columns import COLUMNS
+from payouts.services.report_fields import FIELDS
 from tests.architecture.api_contract import METHODS, OPERATIONS, list_operations
 from tests.ledger_checks import snapshot_account
 from tests.sample_account import SampleAccount
@@ -105,6 +107,7 @@ TRACKING_PARAMETERS = {
     "click_id": "{click_id}",
 }
 PAIR = {"asset_id": "{asset_id}", "source_id": "{source_id}"}
+REPORT_DAYS = "date_from=2025-01-01&date_to=2028-12-31"
 SALE = {"amount": 49.9}  # without an external_id, no failed attempt is recorded
 
 CASES = [
@@ -251,6 +254,11 @@ CASES = [
     ),
     case("GET /payments/{payment_id}/"),
     case("DELETE /payments/{payment_id}/", status=204),
+    # Reports
+    *(
+        case(f"GET /reports/?rows={rows}&columns={','.join(COLUMNS)}&{REPORT_DAYS}")
+        for rows in FIELDS
+    ),
     # Postbacks
     *(
         case(f"GET /pb/con/c/?external_id=case-1&amount=49.9&{parameter}")

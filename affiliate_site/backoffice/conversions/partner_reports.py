@@ -1,6 +1,6 @@
 """The page that builds reports: its address holds the whole report."""
 
-from datetime import date
+from datetime import date, timedelta
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 
-from accounts.errors import DomainError
+from accounts.errors import DomainError, ErrorList
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime, format_money
 from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, Section
 from affiliate_site.backoffice.payouts.report_pages import (
@@ -31,8 +31,8 @@ SHOWN_ROWS = 500
 MODELS = {"group": "affiliategroup"}
 PERIOD_TEXTS = {"month": "{:%Y-%m}", "quarter": "{:%Y} Q{quarter}", "week": "week of {:%Y-%m-%d}"}
 COUNTED_ONCE = "Clicks and new customers have no currency: each line has all of them."
-ERROR_FIELDS = {"filter": "affiliate", "filters": "affiliate", "date_to": "end"}
-# What a manager asks most: a title, rows, columns, and what it is compared with.
+ERROR_FIELDS = {"filter": "affiliate", "date_to": "end"}
+# What managers ask most: a title, rows, columns, and what it is compared with.
 READY_REPORTS = (
     ("Best affiliates", "affiliate", "revenue conversions commissions clicks", "previous"),
     ("By month", "month", "clicks conversions revenue commissions cost_ratio", ""),
@@ -43,6 +43,9 @@ READY_REPORTS = (
     ("Referrers", "referrer_host", "revenue conversions clicks conversion_rate", ""),
     ("Sub-IDs", "sub_id", "revenue conversions clicks conversion_rate", ""),
     ("Coupons", "coupon", "revenue conversions average_order commissions", ""),
+    ("Coupons without clicks", "affiliate", "coupon_conversions clicks conversions revenue", ""),
+    ("Links", "link", "revenue conversions clicks conversion_rate", ""),
+    ("New customers", "affiliate customer_kind", "conversions revenue commissions", ""),
 )
 
 
@@ -144,7 +147,8 @@ class PartnerReportPage(ReportPage):
             )
             return build_report(self.account, query, at=timezone.now())
         except DomainError as error:
-            form.add_error(ERROR_FIELDS.get(error.path or "", error.path), error.text)
+            for each in error.errors if isinstance(error, ErrorList) else [error]:
+                form.add_error(ERROR_FIELDS.get(each.path or "", each.path), each.text)
         return None
 
 
@@ -152,7 +156,8 @@ def build_query(days: Period, rows: str, columns: str, compare: str) -> QueryDic
     """The address of a report."""
     query = QueryDict(mutable=True)
     query["start"], query["end"] = f"{days.first}", f"{days.last}"
-    query["rows"], query["compare"] = rows, compare
+    query["rows"], _, query["then"] = rows.partition(" ")
+    query["compare"] = compare
     query.setlist("columns", columns.split())
     return query
 
@@ -205,4 +210,6 @@ def show_value(column: ReportColumn, row: ReportRow, *, is_before: bool) -> Any:
         return format_money(value, row.currency)
     if column.unit is Unit.SHARE:
         return f"{value} %"
+    if column.unit is Unit.SECONDS:
+        return f"{timedelta(seconds=value)}"
     return format_datetime(value) if column.unit is Unit.MOMENT else f"{value:,}"

@@ -4,10 +4,10 @@ from django.core.management.base import CommandError
 
 from accounts.commands import parse_day
 from affiliate_site.management.file_commands import FileCommand
-from affiliate_site.reports import FORMATS, ReportFile, serialize_report
+from affiliate_site.reports import FORMATS, ReportFile
 from payouts.report_columns import COLUMNS
 from payouts.services.report_fields import FIELDS
-from payouts.services.reports import COMPARISONS, ReportQuery, build_report
+from payouts.services.reports import COMPARISONS, ReportQuery, build_report, serialize_report
 from payouts.statistics import Period
 
 
