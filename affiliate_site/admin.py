@@ -22,3 +22,5 @@ import affiliate_site.backoffice.payouts.ledger
 import affiliate_site.backoffice.payouts.runs
 import affiliate_site.backoffice.programs.admin
 import affiliate_site.backoffice.programs.creative_pages
+import affiliate_site.backoffice.risk.cases
+import affiliate_site.backoffice.risk.rules

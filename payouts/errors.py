@@ -406,3 +406,16 @@ class OpeningBalanceNotFound(NotFound):
     """The affiliate has no opening balance in this currency to take back."""
 
     message = "{affiliate} has no opening balance in {currency}"
+
+
+class RiskRuleNotFound(NotFound):
+    """The account has no such risk rule."""
+
+    message = "Risk rule not found"
+
+
+class RiskCaseDecided(Conflict):
+    """Staff have decided about the case before, or there is none."""
+
+    message = "Somebody has decided about this case."
+    code = "risk_case_decided"

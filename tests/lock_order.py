@@ -20,7 +20,7 @@ from payouts.models.ledger import LedgerAccount
 from payouts.services.ledger import LedgerSession
 
 ORDER = (
-    *("TableUpload", "Connection", "Account", "PayoutMinimum", "TaxRule"),
+    *("TableUpload", "Connection", "Account", "PayoutMinimum", "TaxRule", "RiskRule"),
     *("TableImport", "Enrollment", "Affiliate", "Prospect", "Customer", "Conversion"),
     *("Bonus", "PayoutRun", "PayoutLine", "LedgerAccount", "DocumentSequence"),
 )

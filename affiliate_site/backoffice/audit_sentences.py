@@ -41,6 +41,7 @@ from affiliate_site.backoffice.formatters import (
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
+from payouts.models.risk import RiskCase
 from payouts.models.runs import PayoutLine, PayoutLineState, PayoutRun
 from payouts.services.payout_runs import find_payments_in
 from tracking.models.affiliates import Affiliate, AffiliateGroup, Note
@@ -66,6 +67,7 @@ SUBJECT_MODELS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "payoutrun": (PayoutRun, "public_id", ()),
     "prospect": (Prospect, "public_id", ()),
     "question": (Question, "public_id", ("affiliate",)),
+    "riskcase": (RiskCase, "pk", ("affiliate",)),
     "tableimport": (TableImport, "public_id", ()),
 }
 # Other subjects: the list that finds them by their name, and what staff call them.
@@ -286,6 +288,7 @@ DESCRIPTIONS: dict[type, Callable[[Any], str]] = {
     ),
     Prospect: lambda row: f"prospect {row.firstname} {row.lastname}",
     Question: lambda row: f"a question of {row.affiliate}",
+    RiskCase: lambda row: f"risk case {row} of {row.affiliate}",
     TableImport: lambda row: f"the import of {row.file_name}",
 }
 

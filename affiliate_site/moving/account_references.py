@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 AFFILIATE = "tracking.Affiliate"
+RISK_CASE = "payouts.RiskCase"
 COMMISSION, CONVERSION = "payouts.Commission", "tracking.Conversion"
 
 # Subjects of the audit log that are called by their number: `conversion:84`.
@@ -16,6 +17,7 @@ SUBJECTS = {
     "commission": COMMISSION,
     "conversion": CONVERSION,
     "creative": "tracking.Creative",
+    "riskcase": RISK_CASE,
 }
 # Kinds of objects that were imported from another server.
 IMPORTED_KINDS = {

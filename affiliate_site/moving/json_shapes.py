@@ -54,6 +54,11 @@ def _check_id(value: int) -> None:
         raise ValueError("no ID")
 
 
+def _check_pair(value: list[str]) -> None:
+    if len(value) != 2:
+        raise ValueError("a label and a value")
+
+
 def _check_meta_data(value: dict[str, object]) -> None:
     try:
         validate_meta_data(value)
@@ -66,6 +71,7 @@ Texts = dict[str, str]
 MetaData = Annotated[Texts, _check_meta_data]
 Scalar = str | bool | int | float | None
 DetailName = Annotated[str, _limit(MAX_PAYOUT_DETAIL_KEY_LENGTH)]
+Fact = Annotated[list[str], _check_pair]
 Detail = Annotated[str, _limit(MAX_PAYOUT_DETAIL_LENGTH)]
 Details = Annotated[dict[DetailName, Detail], _limit(MAX_PAYOUT_DETAILS)]
 
@@ -195,6 +201,7 @@ SHAPES: dict[str, Any] = {
     "payouts.PayoutRun.basis": RunBasis,
     "payouts.PayoutRun.payer": Texts,
     "payouts.Refund.lines": list[RefundedLine],
+    "payouts.RiskFinding.facts": list[Fact],
 }
 
 

@@ -148,6 +148,11 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             .order_by("currency")
             .values("currency", "reason", "created_at")
         ),
+        "risk_cases": list(
+            account.risk_cases.filter(**own)
+            .order_by("pk")
+            .values("rule", "state", "note", "created_at", "decided_at")
+        ),
         "tax_data": list(account.tax_data.filter(**own).values(*TAX_COLUMNS)),
         "documents": list(
             account.documents.filter(**own)

@@ -30,6 +30,7 @@ from accounts.services.queues import list_accounts_with_due_rows
 from affiliate_site.shops.processing import process_due_events
 from affiliate_site.webhooks.mail_sending import send_mail
 from affiliate_site.webhooks.sending import send_delivery
+from payouts.services.risk_cases import evaluate_rules, list_accounts_with_rules
 from tracking.models.mails import Mail
 from tracking.models.shops import ShopEvent
 from tracking.services.mails import (
@@ -49,6 +50,7 @@ MAX_CALLS_TO_FAILING_ENDPOINTS = 8  # in all, and one to each: its last call fai
 MAX_FAILING_CALLS_PER_ACCOUNT = 2  # to failing endpoints of one account
 MAX_EVENTS_AT_ONCE = 20  # of shops, between two looks at the deliveries
 MAX_MAILS = 4  # at once, beside the calls
+RISK_INTERVAL_SECONDS = 10.0  # between two looks of the risk rules at new sales
 POLL_INTERVAL_SECONDS = 1.0  # between two database queries when nothing is due
 HEARTBEAT_INTERVAL = timedelta(minutes=1)
 
@@ -59,7 +61,8 @@ HeartbeatCallback = Callable[[datetime], None]
 
 
 class DeliveryWorker:
-    """Sends due deliveries and mails, and processes what shops sent, until stopped.
+    """Sends due deliveries and mails, processes what shops sent, and lets the risk rules
+    look at new sales, until stopped.
 
     Several workers can run at once, because each one claims its deliveries. A slow
     endpoint occupies a few slots and a failing one a single slot, so that the other
@@ -82,7 +85,9 @@ class DeliveryWorker:
         self.stopping = threading.Event()
         self.calls_in_progress: dict[Future[DeliveryResult], Delivery] = {}
         self.mails_in_progress: dict[Future[MailResult], Mail] = {}
-        self.logged_away_at = -AWAY_LOG_SECONDS  # on a clock that begins at 0
+        # On a clock that begins at 0.
+        self.evaluated_at = -RISK_INTERVAL_SECONDS
+        self.logged_away_at = -AWAY_LOG_SECONDS
 
     def stop(self, *_signal: object) -> None:
         """Claim nothing more; calls in progress are completed and recorded."""
@@ -103,6 +108,8 @@ class DeliveryWorker:
                 has_more = False
                 with self.retry_on_database_error():
                     has_more = self.process_inbox(due=due)
+                with self.retry_on_database_error():
+                    has_more |= self.evaluate_risk_rules()
                 if self.is_busy:
                     timeout = 0 if has_more else POLL_INTERVAL_SECONDS
                     self.record_finished(timeout_seconds=timeout)
@@ -179,6 +186,25 @@ class DeliveryWorker:
                 count += 1
                 self.on_event(event)
         return count == MAX_EVENTS_AT_ONCE
+
+    def evaluate_risk_rules(self) -> bool:
+        """Let the risk rules look at some sales; return whether there are more of them.
+
+        A rule that fails is logged: others, and all that is sent, go on.
+        """
+        if monotonic() - self.evaluated_at < RISK_INTERVAL_SECONDS:
+            return False
+        has_more = False
+        for account in list_accounts_with_rules():
+            try:
+                has_more |= evaluate_rules(account, at=timezone.now())
+            except DatabaseError:
+                raise
+            except Exception:
+                logger.exception("Risk rules of account %s could not be evaluated", account)
+        if not has_more:
+            self.evaluated_at = monotonic()
+        return has_more
 
     def record_finished(self, *, timeout_seconds: float | None) -> None:
         """Record the results of completed calls and mails; wait for one of them."""

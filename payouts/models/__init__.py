@@ -8,6 +8,7 @@ from payouts.models.documents import Document, DocumentSequence, TaxData, TaxRul
 from payouts.models.ledger import LedgerAccount, LedgerDigest, Transfer
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.models.refunds import Correction, Refund
+from payouts.models.risk import RiskCase, RiskFinding, RiskRule
 from payouts.models.runs import (
     PayoutFile,
     PayoutLine,
@@ -39,6 +40,9 @@ __all__ = [
     "PayoutRun",
     "PayoutSettings",
     "Refund",
+    "RiskCase",
+    "RiskFinding",
+    "RiskRule",
     "TaxData",
     "TaxRule",
     "Transfer",

@@ -277,6 +277,7 @@ def _erase_payout_details(account: Account, affiliate: Affiliate) -> int:
     names = fold_names([affiliate.firstname, affiliate.lastname, affiliate.email])
     lines = account.payout_lines.filter(affiliate=affiliate)
     withheld = account.withheld_balances.filter(affiliate=affiliate)
+    cases = account.risk_cases.filter(affiliate=affiliate)
 
     def forget_name(line: PayoutLine) -> None:
         if any(name in fold_text(line.bank_reference) for name in names):
@@ -288,6 +289,7 @@ def _erase_payout_details(account: Account, affiliate: Affiliate) -> int:
         + rewrite_columns(lines, forget_name, ["bank_reference"])
         + update_other_values(lines, receiver={}, note="", bank_reason="")
         + update_other_values(withheld, reason="")
+        + update_other_values(cases, note="")
         + update_other_values(own, comment=None)
         + update_other_values(payments, cancel_reason="", payout_details={})
         + _erase_reasons(account, own.values("conversion"))

@@ -54,6 +54,7 @@ HARMLESS = {
     "tracking.ShopEvent": "customer_key key",
     "tracking.ShopOrder": "customer_key",
     "payouts.PayoutSettings": "payer_postal_code",
+    "payouts.RiskFinding": "key",
 }
 # Whose name has IDs, and about which the audit log has no entries.
 NOT_LOGGED = {
@@ -65,6 +66,7 @@ NOT_LOGGED = {
     "payouts.PayoutLine",
     "payouts.PayoutMethod",
     "payouts.Refund",
+    "payouts.RiskFinding",
     "payouts.TaxData",
     "payouts.WithheldBalance",
     "tracking.Asset",

@@ -44,6 +44,7 @@ from payouts.services.opening_balances import post_opening_balance
 from payouts.services.payout_limits import set_minimum
 from payouts.services.payout_runs import create_draft
 from payouts.services.payout_settings import update_payout_settings
+from payouts.services.risk_cases import create_rule, switch_on
 from payouts.services.tax_data import set_tax_data, set_tax_rule
 from tests.affiliate_site.backoffice.rates import create_rates
 from tests.payout_scenario import PAYER, Paid, create_run
@@ -164,8 +165,27 @@ def create_rows(account, api, marker: str) -> SampleAccount:
         created_by="staff 1",
     )
     create_payout_run(account, marker)
+    create_risk_case(account, marker)
     create_disputed_sale(create_shop(account, marker), sample)
     return sample
+
+
+def create_risk_case(account, marker: str) -> None:
+    """Add rules, one of them on, with an open case about a sale."""
+    now = timezone.now()
+    create_rule(account, rule="fast_sale", at=now)
+    rule = create_rule(account, rule="refund_rate", patterns=marker, at=now)
+    switch_on(account, pk=rule.pk, at=now)
+    sale = account.conversions.filter(deleted_at=None).earliest("pk")
+    case = account.risk_cases.create(rule="fast_sale", affiliate=sale.affiliate, note=marker)
+    account.risk_findings.create(
+        case=case,
+        rule=case.rule,
+        affiliate=sale.affiliate,
+        conversion=sale,
+        key=marker,
+        facts=[["Sent by", marker]],
+    )
 
 
 def create_shop(account, marker: str) -> Connection:

@@ -17,6 +17,7 @@ from tests.affiliate_site.backoffice.form_samples import (
     create_document,
     create_imports,
     create_payout_run,
+    create_risk_case,
     create_shop,
 )
 from tests.affiliate_site.backoffice.rates import create_rates
@@ -107,6 +108,7 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
     record_failed_page_call(account, reason="a", page="", at=timezone.now())
     create_run(account, Paid(slug=sample.affiliate))
     create_document(account, "harbor")
+    create_risk_case(account, "harbor")
     create_shop(account, "harbor")
     create_imports(account, "harbor")
     client = staff_client()

@@ -52,6 +52,7 @@ MODELS_WITHOUT_ADMIN = {
     "payouts.PaymentAllocation": "shown in the timeline of its customer",
     "payouts.PayoutFile": "compared with answers of banks",
     "payouts.PayoutSettings": "one per account: the payer settings",
+    "payouts.RiskFinding": "shown with its case",
     "payouts.TaxData": "shown with its affiliate",
     "payouts.WithheldBalance": "a filter of balances, and shown with its affiliate",
     "tracking.Asset": "part of a link, shown with its enrollment",

@@ -107,6 +107,11 @@ def fill_payout_line(account, slug):
     )
 
 
+def fill_risk_case(account, slug):
+    affiliate = account.affiliates.get(slug=slug)
+    account.risk_cases.create(rule="fast_sale", affiliate=affiliate, note=MARK)
+
+
 def fill_mail(account, slug):
     affiliate = account.affiliates.get(slug=slug)
     affiliate.update_row(bounced_email=MARK)
@@ -321,6 +326,7 @@ class MarkedPerson:
         method = account.payout_methods.filter(affiliate__slug=self.slug)
         method.update(on_hold_reason=MARK)
         fill_payout_line(account, self.slug)
+        fill_risk_case(account, self.slug)
         affiliate = account.affiliates.get(slug=self.slug)
         numbers = dict.fromkeys(("vat_id", "tax_number", "legal_name"), MARK)
         tax_data = {"is_business": True, "country": "US"} | numbers

@@ -1,0 +1,1 @@
+"""Risk rules, and the cases that they open."""

@@ -1,0 +1,123 @@
+"""Risk rules and cases: the dry run, the facts side by side, and the decisions."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models.api_keys import Role
+from payouts.services.erasure import erase_person
+from payouts.services.risk_cases import create_rule, evaluate_rules, switch_on
+from tests.affiliate_site.backoffice.forms import get_form
+from tracking.attribution import TrackingParameters
+
+
+@pytest.fixture
+def sale(scenario):
+    """A sale of Mina, two seconds after a click."""
+    now = timezone.now()
+    click = scenario.create_click(at=now - timedelta(seconds=2))
+    parameters = TrackingParameters(click_id=str(click.public_id))
+    return scenario.create_conversion(parameters=parameters, external_id="ORDER-1", at=now)
+
+
+@pytest.fixture
+def case(scenario, sale):
+    """The open case of that sale."""
+    account, now = scenario.account, timezone.now()
+    rule = create_rule(account, rule="fast_sale", at=now)
+    switch_on(account, pk=rule.pk, at=now)
+    account.risk_rules.filter(pk=rule.pk).update(
+        enabled_at=now - timedelta(hours=1), evaluated_to=0
+    )
+    evaluate_rules(account, at=now)
+    return account.risk_cases.get()
+
+
+def url_of(model, page, *args):
+    return reverse(f"admin:payouts_{model}_{page}", args=args)
+
+
+def read(response):
+    return " ".join(re.sub(r"<[^>]*>", " ", response.content.decode()).split())
+
+
+def send(client, url, **values):
+    return client.post(url, get_form(client, url) | values, follow=True)
+
+
+def test_a_rule_says_whom_it_would_have_caught_before_it_is_on(scenario, sale, staff_client):
+    client = staff_client()
+    send(client, url_of("riskrule", "add"), rule="fast_sale")
+    rule = scenario.account.risk_rules.get()
+
+    page = read(client.get(url_of("riskrule", "change", rule.pk)))
+    assert "1 affiliate of the last 90 days." in page
+    assert "Mina Kessler" in page.partition("Whom it would have caught")[2]
+    assert rule.enabled_at is None
+
+    send(client, url_of("riskrule", "edit", rule.pk), threshold="2")
+    page = read(client.get(url_of("riskrule", "switch_on", rule.pk)))
+    assert "0 affiliates of the last 90 days." in page
+    page = read(send(client, url_of("riskrule", "switch_on", rule.pk)))
+    assert "The rule is on." in page
+    assert "Whom it would have caught" not in page
+    assert rule.reload().enabled_at
+    assert not scenario.account.risk_cases.exists()
+
+
+def test_cases_are_listed_by_age_with_their_facts(scenario, case, staff_client):
+    client = staff_client()
+    newer = scenario.account.risk_cases.create(
+        rule="refund_rate", affiliate=scenario.mina.affiliate
+    )
+
+    page = read(client.get(url_of("riskcase", "changelist"), {"state__exact": "open"}))
+    assert page.index("Sale right after the click") < page.index("Refund rate")
+    page = read(client.get(url_of("riskcase", "change", case.pk)))
+    assert "ORDER-1" in page
+    assert "200.00 EUR" in page
+    assert "Seconds from click to sale" in page
+    assert "Opened this risk case" in page
+    newer.update_row(rule="of_another_version")
+    assert "of_another_version" in read(client.get(url_of("riskcase", "change", newer.pk)))
+
+
+@pytest.mark.parametrize(
+    ("page", "state", "status"),
+    [
+        ("clear", "Cleared", "pending"),
+        ("disapprove", "Disapproved", "disapproved"),
+        ("exclude", "Affiliate excluded", "disapproved"),
+    ],
+)
+def test_staff_decide_with_a_note(page, state, status, scenario, sale, case, staff_client):
+    client = staff_client(role=Role.MANAGER)
+
+    text = read(send(client, url_of("riskcase", page, case.pk), note="Own orders"))
+
+    assert "The case was decided." in text
+    assert state in text
+    assert "Own orders" in text
+    assert scenario.get_commission(sale).status == status
+    text = read(client.get(url_of("riskcase", page, case.pk), follow=True))
+    assert "not possible in this state" in text
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.FINANCE])
+def test_others_only_look(role, scenario, case, staff_client):
+    client = staff_client(role=role)
+
+    assert client.get(url_of("riskcase", "change", case.pk)).status_code == 200
+    assert client.get(url_of("riskcase", "clear", case.pk)).status_code == 403
+    assert client.get(url_of("riskrule", "add")).status_code == 403
+
+
+def test_the_note_is_erased_with_the_affiliate(scenario, case):
+    case.update_row(note="Mina asked twice")
+
+    erase_person(scenario.account, identifier=scenario.mina.slug, at=timezone.now())
+
+    assert case.reload().note == ""

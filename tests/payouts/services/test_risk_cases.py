@@ -1,0 +1,289 @@
+"""Risk rules: what they find, the cases that they open, and the decisions."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from payouts.errors import RiskCaseDecided
+from payouts.models.commissions import CommissionStatus
+from payouts.services import risk_cases
+from payouts.services.refunds import refund_conversion
+from payouts.services.risk_cases import (
+    clear_case,
+    create_rule,
+    disapprove_case,
+    evaluate_rules,
+    exclude_affiliate,
+    list_accounts_with_rules,
+    list_dry_run,
+    switch_off,
+    switch_on,
+    update_rule,
+)
+from tests.program_scenario import CONVERSION_CREATED_AT
+from tracking.attribution import TrackingParameters
+
+ON_AT = CONVERSION_CREATED_AT - timedelta(days=1)
+LATER = CONVERSION_CREATED_AT + timedelta(hours=2)
+
+
+def add_rule(account, name, threshold=None, **settings):
+    rule = create_rule(account, rule=name, threshold=threshold, at=ON_AT, **settings)
+    return switch_on(account, pk=rule.pk, at=ON_AT)
+
+
+def evaluate(account, *, at=LATER):
+    while evaluate_rules(account, at=at):
+        pass
+
+
+def sell_after(scenario, seconds, **sale):
+    """A sale so many seconds after a click."""
+    click = scenario.create_click(at=CONVERSION_CREATED_AT - timedelta(seconds=seconds))
+    parameters = TrackingParameters(click_id=str(click.public_id))
+    return scenario.create_conversion(parameters=parameters, **sale)
+
+
+def get_case(account, **conditions):
+    return account.risk_cases.get(**conditions)
+
+
+def list_found(case):
+    rows = case.account.risk_findings.filter(case=case).order_by("conversion")
+    return [(row.conversion_id, row.facts) for row in rows]
+
+
+def test_a_sale_right_after_its_click_opens_a_case_that_others_join(scenario):
+    account = scenario.account
+    add_rule(account, "fast_sale", 5)
+    first, second = sell_after(scenario, 2), sell_after(scenario, 4)
+    sell_after(scenario, 5)
+
+    evaluate(account)
+    third = sell_after(scenario, 0)
+    evaluate(account)
+
+    case = get_case(account)
+    assert case.affiliate == scenario.mina.affiliate
+    assert case.state == "open"
+    assert [pk for pk, _ in list_found(case)] == [first.pk, second.pk, third.pk]
+    assert list_found(case)[0][1] == [
+        ["Click", "2026-03-04 09:15:25 UTC"],
+        ["Seconds from click to sale", "2"],
+    ]
+    log = account.audit_log.filter(kind__startswith="risk_case.").order_by("id")
+    assert [(row.kind, row.subject, row.details, row.actor) for row in log] == [
+        ("risk_case.opened", f"riskcase:{case.pk}", {"findings": 2}, "system"),
+        ("risk_case.joined", f"riskcase:{case.pk}", {"findings": 1}, "system"),
+    ]
+
+
+def test_what_was_cleared_opens_a_case_on_new_facts_only(scenario):
+    account = scenario.account
+    add_rule(account, "fast_sale", 5)
+    sell_after(scenario, 2)
+    evaluate(account)
+    cleared = clear_case(account, pk=get_case(account).pk, note="A test order", at=LATER)
+
+    evaluate_rules(account, at=LATER, is_complete=True)
+    assert [row.state for row in account.risk_cases.all()] == ["cleared"]
+    again = sell_after(scenario, 3)
+    evaluate(account)
+
+    assert (cleared.note, cleared.decided_at) == ("A test order", LATER)
+    assert list_found(get_case(account, state="open"))[0][0] == again.pk
+    with pytest.raises(RiskCaseDecided):
+        clear_case(account, pk=cleared.pk, note="Once more", at=LATER)
+
+
+def test_a_rule_looks_at_no_sale_from_before_it_was_on(scenario):
+    account = scenario.account
+    sell_after(scenario, 2)
+    rule = create_rule(account, rule="fast_sale", at=ON_AT)
+    caught = list_dry_run(rule, at=LATER)
+    switch_on(account, pk=rule.pk, at=LATER)
+    sell_after(scenario, 2)  # recorded later, of an earlier moment
+
+    evaluate_rules(account, at=LATER, is_complete=True)
+
+    assert len(caught) == 1
+    assert not account.risk_cases.exists()
+
+
+def test_a_rule_that_is_off_finds_nothing(scenario):
+    account = scenario.account
+    rule = add_rule(account, "fast_sale")
+    switch_off(account, pk=rule.pk, at=ON_AT)
+    sell_after(scenario, 2)
+
+    evaluate(account)
+
+    assert list_accounts_with_rules() == []
+    assert not account.risk_cases.exists()
+
+
+def test_a_sale_that_was_committed_late_is_seen_by_the_second_look(scenario):
+    """Its ID is lower than that of a sale which was seen before."""
+    account = scenario.account
+    rule = add_rule(account, "fast_sale")
+    late = sell_after(scenario, 2)
+    evaluate(account)
+    account.risk_findings.all().delete()
+    account.risk_cases.all().delete()  # as if it had not been committed then
+
+    evaluate(account, at=LATER + timedelta(minutes=1))
+    assert not account.risk_cases.exists()
+    evaluate(account, at=LATER + risk_cases.SETTLING_TIME)
+
+    assert list_found(get_case(account))[0][0] == late.pk
+    assert rule.reload().settled_to == late.pk  # it is not looked at a third time
+
+
+def test_many_sales_are_seen_in_bounded_steps(scenario, monkeypatch):
+    monkeypatch.setattr(risk_cases, "MAX_BATCHES", 1)
+    monkeypatch.setattr(risk_cases, "BATCH_SIZE", 2)
+    account = scenario.account
+    add_rule(account, "fast_sale")
+    evaluate(account)
+    for _ in range(5):
+        sell_after(scenario, 1)
+
+    steps = [evaluate_rules(account, at=LATER) for _ in range(3)]
+
+    assert steps == [True, True, False]
+    assert account.risk_findings.count() == 5
+
+
+def test_a_coupon_without_clicks(scenario):
+    account = scenario.account
+    add_rule(account, "coupon_without_clicks", 3)
+    lonely = scenario.create_conversion()
+    scenario.create_click(at=CONVERSION_CREATED_AT - timedelta(days=2))
+    evaluate(account)
+    assert not account.risk_cases.exists()  # its affiliate had a click
+
+    click = account.clicks.get()
+    click.update_row(created_at=CONVERSION_CREATED_AT - timedelta(days=4))
+    evaluate_rules(account, at=LATER, is_complete=True)
+
+    assert list_found(get_case(account)) == [
+        (lonely.pk, [["Clicks in the 3 days before", "0"]]),
+    ]
+
+
+def test_a_customer_who_is_the_affiliate(scenario):
+    account = scenario.account
+    add_rule(account, "customer_is_affiliate")
+    scenario.create_conversion(customer_id="somebody@else.example.org")
+    own = scenario.create_conversion(customer_id="Mina+shop@notes.example.org")
+
+    evaluate(account)
+
+    assert list_found(get_case(account)) == [
+        (own.pk, [["E-mail address", "that of the affiliate"]]),
+    ]
+
+
+def refund(scenario, sale, *, at=LATER):
+    refund_conversion(
+        scenario.account, conversion_id=sale.pk, amount=Decimal(10), reason="Came back", at=at
+    )
+
+
+def test_the_refund_rate_of_an_affiliate(scenario):
+    account = scenario.account
+    add_rule(account, "refund_rate", 40)
+    sales = [scenario.create_conversion() for _ in range(5)]
+    refund(scenario, sales[0])
+    evaluate(account, at=LATER)
+    assert not account.risk_cases.exists()  # 20 %
+
+    refund(scenario, sales[1], at=LATER + timedelta(minutes=5))
+    evaluate(account, at=LATER + timedelta(minutes=30))
+    assert not account.risk_cases.exists()  # it looks once an hour
+    evaluate(account, at=LATER + timedelta(hours=1))
+
+    case = get_case(account)
+    facts = [["Sales of 90 days", "5"], ["With a refund", "2"], ["Refund rate", "40 %"]]
+    assert list_found(case) == [(None, facts)]
+    clear_case(account, pk=case.pk, note="A broken batch", at=LATER)
+    evaluate(account, at=LATER + timedelta(hours=3))
+    assert account.risk_cases.count() == 1
+    refund(scenario, sales[2], at=LATER + timedelta(hours=4))
+    evaluate(account, at=LATER + timedelta(hours=5))
+    assert account.risk_cases.count() == 2
+
+
+def test_disapproving_leaves_what_is_paid(scenario):
+    account = scenario.account
+    add_rule(account, "fast_sale")
+    paid, approved, pending = (sell_after(scenario, 1) for _ in range(3))
+    for sale in (paid, approved):
+        scenario.approve(scenario.get_commission(sale))
+    scenario.pay(20)
+    evaluate(account)
+
+    case = disapprove_case(account, pk=get_case(account).pk, note="Own orders", at=LATER)
+
+    statuses = [scenario.get_commission(sale).status for sale in (paid, approved, pending)]
+    assert statuses == ["approved", "disapproved", "disapproved"]
+    comments = {row.comment for row in account.commissions.all()}
+    assert comments == {None}  # affiliates read those
+    assert case.state == "disapproved"
+
+
+def test_an_interrupted_decision_is_continued(scenario, monkeypatch):
+    account = scenario.account
+    add_rule(account, "fast_sale")
+    for _ in range(2):
+        sell_after(scenario, 1)
+    evaluate(account)
+    case, done = get_case(account), []
+
+    def fail_second(*args, **kwargs):
+        if done:
+            raise InterruptedError
+        done.append(1)
+        return disapprove(*args, **kwargs)
+
+    disapprove = risk_cases.disapprove_commission
+    monkeypatch.setattr(risk_cases, "disapprove_commission", fail_second)
+    with pytest.raises(InterruptedError):
+        disapprove_case(account, pk=case.pk, note="", at=LATER)
+    assert case.reload().state == "open"
+    monkeypatch.undo()
+    disapprove_case(account, pk=case.pk, note="", at=LATER)
+
+    assert {row.status for row in account.commissions.all()} == {CommissionStatus.DISAPPROVED}
+
+
+def test_an_excluded_affiliate_earns_nothing_more(scenario):
+    account = scenario.account
+    add_rule(account, "fast_sale")
+    sell_after(scenario, 1)
+    evaluate(account)
+
+    case = exclude_affiliate(account, pk=get_case(account).pk, note="", at=LATER)
+
+    assert scenario.mina.enrollment.reload().approved is False
+    assert {row.status for row in account.commissions.all()} == {CommissionStatus.DISAPPROVED}
+    assert case.state == "excluded"
+    kinds = account.audit_log.filter(created_at=LATER).values_list("kind", flat=True)
+    assert {"affiliate.disapproved", "commission.updated", "risk_case.excluded"} <= set(kinds)
+
+
+def test_rules_are_audited(scenario):
+    account = scenario.account
+    rule = add_rule(account, "fast_sale", 5)
+    update_rule(account, pk=rule.pk, threshold=7, at=LATER)
+    update_rule(account, pk=rule.pk, threshold=7, at=LATER)
+    switch_off(account, pk=rule.pk, at=LATER)
+
+    log = account.audit_log.filter(kind__startswith="risk_rule.").order_by("id")
+    assert [(row.kind, row.subject, row.details) for row in log] == [
+        ("risk_rule.created", "riskrule:fast_sale", {}),
+        ("risk_rule.switched_on", "riskrule:fast_sale", {}),
+        ("risk_rule.updated", "riskrule:fast_sale", {"threshold": [5, 7]}),
+        ("risk_rule.switched_off", "riskrule:fast_sale", {}),
+    ]
