@@ -32,7 +32,8 @@ class Column:
 
     Pages show `show(row)`, in lists without it the field or method of the page that
     `name` names as in `list_display`; such a method is one that the page of a row shows,
-    too. `order` is what the rows can be sorted by.
+    too. `order` is what the rows can be sorted by: a look-up, or a function of the request
+    that returns an expression, or None if this user cannot sort so.
 
     Files have what the page shows, or `export`: an `AmountSource`, a `SumsSource`, or a
     function of the row; of lists also a look-up, or a tuple of a function and the
@@ -48,7 +49,7 @@ class Column:
     is_amount: bool = False  # aligned to the right
     load: Load | None = None
     select: tuple[str, ...] = ()  # relations of the row that its functions read
-    order: str | None = None
+    order: str | Callable[[Any], Any] | None = None
     export: str | AmountSource | SumsSource | tuple[Any, ...] | OfRow | None = None
     is_listed: bool = True
     is_exported: bool = True
@@ -75,7 +76,7 @@ class Column:
         return self.title
 
     @property
-    def admin_order_field(self) -> str | None:
+    def admin_order_field(self) -> str | Callable[[Any], Any] | None:
         return self.order
 
 

@@ -126,6 +126,17 @@ class AffiliateTotals:
     conversions: int = 0
     revenue: Amounts = field(default_factory=Amounts)
     earned: Amounts = field(default_factory=Amounts)  # pending or approved
+    sold: Amounts = field(default_factory=Amounts)  # what sales were first
+    kept: Amounts = field(default_factory=Amounts)  # what is left of that
+
+    @property
+    def refund_rates(self) -> Sums:
+        """What was refunded or removed of what was sold, per hundred, by currency."""
+        rates = {
+            currency: calculate_share(sold - self.kept.get(currency, ZERO), sold)
+            for currency, sold in sorted(self.sold.items())
+        }
+        return {currency: rate for currency, rate in rates.items() if rate is not None}
 
 
 def calculate_share(part: Decimal | int, whole: Decimal | int) -> Decimal | None:

@@ -61,17 +61,23 @@ class PreparedChangeList(ChangeList):
 
     is_order_ignored = False  # the rows are too many for it
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+    def __init__(self, request, *args, **kwargs):
+        self.request = request
+        super().__init__(request, *args, **kwargs)
         self.title = capfirst(self.opts.verbose_name_plural)
 
     def get_results(self, request):
-        self.request = request
         super().get_results(request)
         columns = [it for it in self.list_display if isinstance(it, Column)]
         rows = list(self.result_list)
         load_columns(columns, request, rows)
         self.count_on_page = len(rows)
+
+    def get_ordering_field(self, field_name):
+        """Call the function of a column only for the list that is sorted by it."""
+        field = super().get_ordering_field(field_name)
+        is_sorted = callable(field) and self.params.get(ORDER_VAR)
+        return field(self.request) if is_sorted else field
 
     def get_queryset(self, request, exclude_parameters=None):
         """Sort a long list by columns with an index only (list_order.py)."""
@@ -181,6 +187,9 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
 
     def get_changelist(self, request, **kwargs):
         return PreparedChangeList
+
+    def get_tabs(self, request) -> dict[str, str]:
+        return self.tabs
 
     def has_manage_permission(self, request):
         return request.user.has_perm(self.manage_permission)

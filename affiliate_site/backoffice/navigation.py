@@ -147,8 +147,8 @@ def list_tabs(request) -> list[dict]:
     """The tabs above lists: filters of a list, or lists that belong together."""
     tabs, sub_lists = [], group_sub_lists()
     for name, model_admin in iterate_model_admins():
-        if model_admin.tabs:
-            tabs.append(build_tabs(request, name, model_admin.tabs))
+        if queries := model_admin.get_tabs(request):
+            tabs.append(build_tabs(request, name, queries))
         if lists := [each for each in sub_lists[model_admin.model] if each[1]]:
             lists.insert(0, (name, model_admin.list_title))
             tabs.append(

@@ -1,5 +1,7 @@
 """DailyStats: the numbers of a day; DailyLandingPageClicks: clicks by landing page."""
 
+from typing import Any
+
 from django.db import models
 from django.db.models.functions import Coalesce
 
@@ -16,6 +18,8 @@ class DailyStats(TenantModel):
     prospect no affiliate. An amount is null if there was nothing to add up.
     Every stored day has a row without program, affiliate and currency. All rows of a
     day are of one `time_zone`: those of a former zone of the account count no more.
+    `sold` is what its conversions were first, with removed ones, `kept` what is left of
+    that. In the row of the day `sold` is 0, and null if a release before stored it.
     """
 
     not_exported = "counts of other rows; made again when somebody looks"
@@ -34,6 +38,8 @@ class DailyStats(TenantModel):
     customers = models.PositiveIntegerField(default=0)
     conversions = models.PositiveIntegerField(default=0)
     revenue = AmountField(null=True)  # type: ignore[misc]
+    sold: Any = AmountField(null=True)  # type: ignore[misc]
+    kept = AmountField(null=True)  # type: ignore[misc]
     commissions_pending = AmountField(null=True)  # type: ignore[misc]
     commissions_approved = AmountField(null=True)  # type: ignore[misc]
     commissions_disapproved = AmountField(null=True)  # type: ignore[misc]

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connections, models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Sum, Value, When
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Least
 from django.db.models.sql.compiler import SQLCompiler
 
 from accounts.compiled_queries import CompiledQuery
@@ -22,7 +22,7 @@ from payouts.models.bonuses import Bonus
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
 from payouts.models.payments import Payment
-from payouts.statistics import MAX_PAGES, OTHER_PAGES
+from payouts.statistics import MAX_PAGES, OTHER_PAGES, ZERO
 from tracking.amounts import MAX_SCALED_AMOUNT, SCALE, ExactSum
 from tracking.models.clicks import OTHER_TEXTS, Click, PrunedClickCount
 from tracking.models.conversions import Conversion
@@ -31,6 +31,10 @@ from tracking.models.customers import Customer
 MAX_AMOUNT = Decimal(MAX_SCALED_AMOUNT).scaleb(-SCALE)  # of a column
 COMMISSIONS = {status: f"commissions_{status}" for status in CommissionStatus.values}
 AMOUNTS = ("revenue", *COMMISSIONS.values(), "paid")
+ALL_AMOUNTS = (*AMOUNTS, "sold", "kept")
+FIRST_AMOUNT = Coalesce("first_amount", "amount")
+KEPT_AMOUNT = Least(FIRST_AMOUNT, "amount")
+NOT_REMOVED = Q(deleted_at=None)
 NO_PROGRAM = Value(None, models.BigIntegerField())
 
 
@@ -45,7 +49,7 @@ class CountedDay:
     @property
     def is_storable(self) -> bool:
         """Whether all sums fit their columns: a sum of amounts may be too large."""
-        amounts = (getattr(row, name) for row in self.stats for name in AMOUNTS)
+        amounts = (getattr(row, name) for row in self.stats for name in ALL_AMOUNTS)
         return all(amount is None or amount <= MAX_AMOUNT for amount in amounts)
 
 
@@ -111,10 +115,15 @@ def group_customers(customers: Rows, keys: Keys) -> Groups:
 
 
 def group_conversions(conversions: Rows, keys: Keys) -> Groups:
-    """Program, affiliate, currency, conversions, revenue; without deleted ones."""
-    rows = conversions.filter(deleted_at=None)
-    groups = rows.values_list(*keys, "affiliate", "currency")
-    return groups.annotate(number=Count("*"), sum=ExactSum("amount"))
+    """Program, affiliate, currency, conversions, revenue, what was sold, what is kept of
+    that; only sold ones with deleted ones."""
+    groups = conversions.values_list(*keys, "affiliate", "currency")
+    return groups.annotate(
+        number=Count("pk", filter=NOT_REMOVED),
+        revenue=ExactSum("amount", filter=NOT_REMOVED),
+        sold=ExactSum(FIRST_AMOUNT),
+        kept=ExactSum(KEPT_AMOUNT, filter=NOT_REMOVED),
+    )
 
 
 def group_commissions(commissions: Rows, keys: Keys) -> Groups:
@@ -240,7 +249,7 @@ class DayCounter:
         self.page_clicks: dict[str, int] = {}  # at most `MAX_PAGES`
         self.clicks_with_page = 0
         self.rows: dict[tuple[int | None, int | None, str], DailyStats] = {}
-        self.row(None, None)  # each day has this row, even if nothing happened
+        self.row(None, None).sold = ZERO  # each day has this row, even if nothing happened
 
     def row(self, program: int | None, affiliate: int | None, currency: str = "") -> DailyStats:
         """Return the statistics of a program, affiliate and currency, zero at first."""
@@ -299,9 +308,10 @@ class DayCounter:
             self.row(*key).customers = number
 
     def add_conversions(self, groups: Any) -> None:
-        for *key, number, amount in groups:
+        for *key, number, revenue, sold, kept in groups:
             stats = self.row(*key)
-            stats.conversions, stats.revenue = number, amount
+            stats.conversions, stats.revenue = number, revenue
+            stats.sold, stats.kept = sold, kept
 
     def add_commissions(self, groups: Any) -> None:
         for *key, status, amount in groups:

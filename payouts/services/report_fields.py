@@ -22,8 +22,6 @@ from django.db.models import (
     When,
 )
 from django.db.models.functions import (
-    Coalesce,
-    Least,
     Lower,
     Replace,
     Trunc,
@@ -39,7 +37,15 @@ from payouts.errors import (
 )
 from payouts.models.commissions import CommissionStatus
 from payouts.report_columns import COUNTS
-from payouts.services.day_counts import TextAfter, TextBefore, cut_query, find_program_of_commission
+from payouts.services.day_counts import (
+    FIRST_AMOUNT,
+    KEPT_AMOUNT,
+    NOT_REMOVED,
+    TextAfter,
+    TextBefore,
+    cut_query,
+    find_program_of_commission,
+)
 from payouts.statistics import Period
 from tracking.amounts import ExactSum
 from tracking.attribution import (
@@ -99,8 +105,6 @@ class Reading(NamedTuple):
     condition: Q = Q()
 
 
-FIRST_AMOUNT = Coalesce("first_amount", "amount")
-NOT_REMOVED = Q(deleted_at=None)
 READINGS = (
     Reading(CLICKS, {"clicks": Count("*")}),
     Reading(REMOVED_CLICKS, {"clicks": Sum("clicks")}),
@@ -120,7 +124,7 @@ READINGS = (
         SALES,
         {
             "sold": ExactSum(FIRST_AMOUNT),
-            "kept": ExactSum(Least(FIRST_AMOUNT, "amount"), filter=NOT_REMOVED),
+            "kept": ExactSum(KEPT_AMOUNT, filter=NOT_REMOVED),
             "disputes": Count("disputed_at"),
         },
     ),

@@ -21,10 +21,10 @@ from accounts.errors import InvalidInput, raise_errors
 from accounts.models.accounts import Account
 from payouts.errors import PeriodTooLong, ReportTooLarge, UnknownReportWord
 from payouts.report_columns import COLUMNS, COUNTS, TIMES, ReportColumn, Sums, Unit, add_sums
+from payouts.services.day_counts import NOT_REMOVED
 from payouts.services.report_fields import (
     COMMISSIONS,
     FIELDS,
-    NOT_REMOVED,
     READINGS,
     SALES,
     STORED_DAYS,

@@ -19,6 +19,7 @@ from accounts.models.accounts import Account
 from accounts.services.row_counts import CountedList
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.day_counts import (
+    ALL_AMOUNTS,
     AMOUNTS,
     COUNTED_KINDS,
     CountedDay,
@@ -103,21 +104,34 @@ class Statistics:
                 "clicks",
                 "conversions",
                 "revenue",
+                "sold",
+                "kept",
                 "commissions_pending",
                 "commissions_approved",
             ),
             affiliates=affiliates,
             program=program,
         )
-        for affiliate, currency, clicks, conversions, revenue, *commissions in lines:
+        for affiliate, currency, clicks, conversions, *sales, pending, approved in lines:
             total = totals[affiliate]
             total.clicks += clicks
             total.conversions += conversions
-            total.revenue.add(currency, revenue)
-            for amount in commissions:
+            for sums, amount in zip((total.revenue, total.sold, total.kept), sales, strict=True):
+                sums.add(currency, amount)
+            for amount in (pending, approved):
                 total.earned.add(currency, amount)
         totals.pop(None, None)  # type: ignore[call-overload]  # rows of no affiliate
         return dict(totals)
+
+    def get_main_currency(self, days: Sequence[date]) -> str:
+        """Return the currency with the most conversions; empty without any."""
+        sales: Counter[str] = Counter()
+        for currency, number in self._sum(
+            days, by=("currency",), of=("conversions",), affiliates=None, program=None
+        ):
+            sales[currency] += number if currency else 0
+        ranked = rank_by_count(sales)
+        return ranked[0][0] if ranked else ""
 
     def top_pages(self, days: Sequence[date], most: int) -> list[tuple[str, int]]:
         """Return the `most` landing pages with the most clicks, and their clicks."""
@@ -143,7 +157,7 @@ class Statistics:
             rows = rows.filter(affiliate__in=affiliates)
         if program is not None:
             rows = rows.filter(program=program)
-        sums = [ExactSum(name) if name in AMOUNTS else Sum(name) for name in of]
+        sums = [ExactSum(name) if name in ALL_AMOUNTS else Sum(name) for name in of]
         yield from rows.values_list(*by).annotate(*sums)
         for counted in self._counted(days):
             for row in counted.stats:
@@ -180,12 +194,15 @@ def _add_line(
 class AffiliatePerformance:
     """The statistics of an affiliate in a period, and its present balance due.
 
-    The sums are by currency.
+    Sums and rates are by currency; `commissions` are pending or approved, rates per
+    hundred of what the sales were first.
     """
 
     clicks: int
     conversions: int
     revenue: Sums
+    commissions: Sums
+    refund_rates: Sums
     balance_due: Sums
 
 
@@ -267,7 +284,7 @@ def calculate_performance(
         account,
         period.days,
         at=at,
-        kinds=("clicks", "conversions"),
+        kinds=("clicks", "conversions", "commissions"),
         by_program=program is not None,
     )
     totals = statistics.affiliate_totals(period.days, affiliates, program=program)
@@ -277,6 +294,8 @@ def calculate_performance(
             clicks=total.clicks,
             conversions=total.conversions,
             revenue=total.revenue.in_order(),
+            commissions=total.earned.in_order(),
+            refund_rates=total.refund_rates,
             balance_due=balances.get(affiliate, {}),
         )
         for affiliate, total in totals.items()

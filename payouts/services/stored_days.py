@@ -36,6 +36,7 @@ def find_stored_days(account: Account, days: Sequence[date]) -> set[date]:
     stored = account.daily_stats.filter(
         ~Exists(_list_marks_that_count(account).filter(day=OuterRef("day"))),
         time_zone=account.time_zone,
+        sold__isnull=False,
         day__range=(min(days), max(days)),
         program=None,
         affiliate=None,

@@ -25,6 +25,12 @@ from affiliate_site.backoffice.affiliates.affiliate_detail import (
     get_full_name,
     name_approval,
 )
+from affiliate_site.backoffice.affiliates.affiliate_filters import (
+    AmountCurrencyFilter,
+    DaysFilter,
+    SegmentFilter,
+    get_title_of_days,
+)
 from affiliate_site.backoffice.affiliates.affiliate_pages import AFFILIATE_PAGES
 from affiliate_site.backoffice.affiliates.enrollment_pages import (
     ENROLLMENT_PAGES,
@@ -59,7 +65,6 @@ from affiliate_site.backoffice.lists.date_filters import (
     ActiveFilter,
     ApplicationDateFilter,
     DateFilter,
-    find_active_period,
 )
 from affiliate_site.backoffice.lists.filters import (
     MAX_CANDIDATES,
@@ -91,6 +96,7 @@ from affiliate_site.backoffice.payouts.minimum_pages import SetOwnMinimumPage
 from affiliate_site.backoffice.payouts.report_pages import statement_view
 from affiliate_site.columns import Column
 from affiliate_site.qr_codes import get_link_style
+from payouts.services.affiliate_activity import SEGMENT_TEXTS, Segment
 from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.enrollments import LINK_COLUMNS, Enrollment
 from tracking.services.search import (
@@ -109,11 +115,12 @@ class RowChoicesView(AutocompleteJsonView):
 class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates with their statistics; deleted ones stay in the list.
 
-    The statistics are those of the days that `ActiveFilter` has, and of the program
-    that the list is filtered by.
+    The statistics are those of the days that `ActiveFilter` or `DaysFilter` has, and of
+    the program that the list is filtered by.
     """
 
     menu = (MenuEntry("Affiliates", 30, "group"),)
+    tabs = {"All": ""} | {it.label: f"{SegmentFilter.parameter_name}={it}" for it in Segment}
     empty_state = (
         "No affiliates yet. Choose “Add affiliate” to create one, then add it to a program."
     )
@@ -140,12 +147,15 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
     search_help_text = AFFILIATE_SEARCH_HELP
     affiliate_column = "pk"
     list_filter = (
+        SegmentFilter,
         GroupFilter,
         EnrolledProgramFilter,
         AcceptedTermsFilter,
         DeletedFilter,
         DateFilter,
         ActiveFilter,
+        DaysFilter,
+        AmountCurrencyFilter,
     )
     ordering = ("-created_at", "-id")
     actions = (
@@ -161,6 +171,11 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
     def get_queryset(self, request):
         relations = ("account__plan", "group", "parent")
         return super().get_queryset(request).select_related(*relations)
+
+    def get_tabs(self, request):
+        """Segments are of one account: operators have none, nor the page to sign in."""
+        user = request.user
+        return self.tabs if user.is_authenticated and user.account_id else {}
 
     def get_object_context(self, request, row):
         return build_affiliate_context(request, row)
@@ -212,15 +227,18 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
         found = list_affiliates_by_text(account, text, MAX_CANDIDATES) if account and text else []
         return JsonResponse({"results": [(row.slug, format_person(row)) for row in found]})
 
+    def changelist_view(self, request, extra_context=None):
+        """Say what the segment is that the list shows."""
+        text = SEGMENT_TEXTS.get(request.GET.get(SegmentFilter.parameter_name), "")
+        return super().changelist_view(request, {"list_note": text} | (extra_context or {}))
+
     def get_columns(self, request):
         """Say what a search found an affiliate by, and what the statistics count."""
         is_search = request.GET.get(SEARCH_VAR)
         columns = super().get_columns(request)
-        titles = {}
-        if period := find_active_period(request):
-            titles[LAST_DAYS] = f"{period.first} to {period.last}"
+        titles = {LAST_DAYS: get_title_of_days(request)}
         if request.GET.get(EnrolledProgramFilter.parameter_name):
-            titles[LAST_DAYS] = f"{titles.get(LAST_DAYS, LAST_DAYS)}, in the program"
+            titles[LAST_DAYS] = f"{titles[LAST_DAYS]}, in the program"
             titles[BALANCE_TITLE] = f"{BALANCE_TITLE}, all programs"
         return [rename(each, titles) for each in columns if is_search or each is not FOUND_BY]
 

@@ -1,6 +1,6 @@
 """The columns of the list of affiliates, with their statistics."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,31 +12,38 @@ from affiliate_site.backoffice.affiliates.affiliate_detail import (
     APPROVAL_STATUSES,
     get_full_name,
 )
+from affiliate_site.backoffice.affiliates.affiliate_filters import (
+    STATISTICS_DAYS,
+    AmountCurrencyFilter,
+    find_program,
+    get_period,
+)
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     REMOVED,
     Label,
     format_datetime,
+    format_day,
     format_labels,
     format_totals,
     keep_amounts_together,
 )
-from affiliate_site.backoffice.lists.date_filters import (
-    find_active_period,
-)
-from affiliate_site.backoffice.lists.filters import (
-    EnrolledProgramFilter,
-)
 from affiliate_site.columns import Column, SumsSource
-from payouts.services.statistics import calculate_performance
-from payouts.statistics import get_last_days
+from payouts.services.affiliate_activity import (
+    Activity,
+    find_activity,
+    get_last_click,
+    get_last_sale,
+)
+from payouts.services.affiliate_order import COUNTS, get_balance_due, get_figure
+from payouts.services.statistics import calculate_performance, load_statistics
+from payouts.statistics import Sums
 from tracking.services.search import (
     list_hidden_matches,
     list_search_codes,
 )
 
-STATISTICS_DAYS = 30  # days of the statistics columns, including today
-LAST_DAYS = f"{STATISTICS_DAYS} days"  # in their titles
+LAST_DAYS = f"{STATISTICS_DAYS} days"  # in the titles of statistics columns
 BALANCE_TITLE = "Balance due"
 
 
@@ -44,6 +51,7 @@ class AffiliateFacts(NamedTuple):
     """What the list shows of an affiliate in addition."""
 
     performance: Any  # None if it is not known
+    activity: Activity
     found_by: Sequence[str]  # other texts with the words of the search
     approvals: list[bool | None]  # in its programs
 
@@ -51,17 +59,15 @@ class AffiliateFacts(NamedTuple):
 def find_affiliate_facts(request, rows) -> dict[int, AffiliateFacts]:
     """The facts of affiliates; operators see statistics if all rows are of one account."""
     at, accounts = timezone.now(), {row.account_id: row.account for row in rows}
+    activity = find_activity([row.pk for row in rows])
     performance, enrollments = {}, []
     if len(accounts) == 1:
         (account,) = accounts.values()
-        default = get_last_days(STATISTICS_DAYS, account.get_day(at))
-        slug = request.GET.get(EnrolledProgramFilter.parameter_name)
-        program = account.programs.filter(slug=slug).first() if slug else None
         performance = calculate_performance(
             account,
             [row.pk for row in rows],
-            find_active_period(request) or default,
-            program=program and program.pk,
+            get_period(request, account, at=at),
+            program=find_program(request, account),
             at=at,
         )
         enrollments = list_search_codes(account, rows)
@@ -69,6 +75,7 @@ def find_affiliate_facts(request, rows) -> dict[int, AffiliateFacts]:
     return {
         row.pk: AffiliateFacts(
             performance.get(row.pk),
+            activity[row.pk],
             found_by.get(row.pk, ()),
             [approved for pk, approved, *_ in enrollments if pk == row.pk],
         )
@@ -107,8 +114,68 @@ def rename(column: str | Column, titles: dict[str, str]) -> str | Column:
     return column
 
 
-def build_totals_column(name: str, title: str) -> Column:
-    """A column of the statistics with amounts, of one currency or several."""
+def format_rates(rates: Sums) -> str:
+    """`2.5 %`, with the currencies if there are several; empty without any."""
+    if len(rates) == 1:
+        return f"{next(iter(rates.values()))} %"
+    return ", ".join(f"{rate} % {currency}" for currency, rate in rates.items())
+
+
+def build_order(name: str):
+    """What the list is sorted by a figure with; operators have no account to sort in."""
+
+    def get_order(request):
+        account, at = request.user.account, timezone.now()
+        if account is None:
+            return None
+        days = get_period(request, account, at=at).days
+        kinds = () if name in COUNTS else ("conversions",)
+        statistics = load_statistics(account, days, at=at, kinds=kinds)
+        currency = request.GET.get(AmountCurrencyFilter.parameter_name)
+        if not currency and name not in COUNTS:
+            currency = statistics.get_main_currency(days)
+        if name == "balance_due":
+            figure = get_balance_due(account, currency)
+        else:
+            program = find_program(request, account)
+            figure = get_figure(statistics, days, name, currency=currency, program=program)
+        return figure.asc(nulls_first=True)
+
+    return get_order
+
+
+def build_moment_column(name: str, title: str, expression: Any) -> Column:
+    """A column of the day on which an affiliate was active last."""
+
+    def show(affiliate, facts):
+        return format_day(getattr(facts.activity, name)) or EMPTY_VALUE
+
+    return Column(
+        title,
+        show,
+        name=name,
+        load=find_affiliate_facts,
+        order=lambda request: expression.asc(nulls_first=True),
+        export=lambda affiliate, facts: format_day(getattr(facts.activity, name)),
+    )
+
+
+def build_count_column(name: str, title: str) -> Column:
+    """A column of the statistics with a number."""
+    return Column(
+        title,
+        lambda row, it: getattr(it.performance, name) if it.performance else EMPTY_VALUE,
+        load=find_affiliate_facts,
+        name=name,
+        order=build_order(name),
+        is_count=True,
+    )
+
+
+def build_totals_column(
+    name: str, title: str, format_sums: Callable[[Sums], str] = format_totals
+) -> Column:
+    """A column of the statistics with amounts or rates, of one currency or several."""
 
     def get_sums(affiliate, facts):
         return getattr(facts.performance, name, {})
@@ -116,9 +183,16 @@ def build_totals_column(name: str, title: str) -> Column:
     def show(affiliate, facts):
         if facts.performance is None:
             return EMPTY_VALUE
-        return keep_amounts_together(format_totals(get_sums(affiliate, facts)))
+        return keep_amounts_together(format_sums(get_sums(affiliate, facts))) or EMPTY_VALUE
 
-    return Column(title, show, name=name, load=find_affiliate_facts, export=SumsSource(get_sums))
+    return Column(
+        title,
+        show,
+        name=name,
+        load=find_affiliate_facts,
+        order=build_order(name),
+        export=SumsSource(get_sums),
+    )
 
 
 NAME_AND_EMAIL = Column(
@@ -158,21 +232,13 @@ AFFILIATE_COLUMNS = (
         load=find_affiliate_facts,
         export=count_approvals,
     ),
-    Column(
-        f"Clicks, {LAST_DAYS}",
-        lambda row, it: it.performance.clicks if it.performance else EMPTY_VALUE,
-        load=find_affiliate_facts,
-        name="clicks",
-        is_count=True,
-    ),
-    Column(
-        f"Conversions, {LAST_DAYS}",
-        lambda row, it: it.performance.conversions if it.performance else EMPTY_VALUE,
-        load=find_affiliate_facts,
-        name="conversions",
-        is_count=True,
-    ),
+    build_moment_column("last_click", "Last click", get_last_click()),
+    build_moment_column("last_sale", "Last sale", get_last_sale()),
+    build_count_column("clicks", f"Clicks, {LAST_DAYS}"),
+    build_count_column("conversions", f"Conversions, {LAST_DAYS}"),
     build_totals_column("revenue", f"Revenue, {LAST_DAYS}"),
+    build_totals_column("commissions", f"Commissions, {LAST_DAYS}"),
+    build_totals_column("refund_rates", f"Refund rate, {LAST_DAYS}", format_rates),
     build_totals_column("balance_due", BALANCE_TITLE),
     Column(
         "Created",

@@ -268,6 +268,9 @@ class CurrencyFilter(FormFilter):
             return queryset
         if not CURRENCY_PATTERN.fullmatch(currency):
             raise BadRequest(f"“{currency}” is no currency: enter one like EUR")
+        return self.filter_rows(queryset, currency)
+
+    def filter_rows(self, queryset, currency):
         return queryset.filter(currency=currency)
 
 

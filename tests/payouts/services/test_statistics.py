@@ -124,8 +124,10 @@ def test_counts_what_happened_in_a_period(busy, account):
     totals = load(account).affiliate_totals(WEEK.days)
     assert set(totals) == {mina, odette}
     revenue, earned = amounts(EUR="250.5", USD="30"), amounts(EUR="20", USD="3")
-    assert astuple(totals[mina]) == (1, 3, revenue, earned)
-    assert astuple(totals[odette]) == (1, 1, amounts(EUR="10"), amounts(EUR="1"))
+    sold = revenue | amounts(EUR="1249.5")
+    assert astuple(totals[mina]) == (1, 3, revenue, earned, sold, revenue)
+    ten = amounts(EUR="10")
+    assert astuple(totals[odette]) == (1, 1, ten, amounts(EUR="1"), ten, ten)
     assert week.pending == amounts(EUR="1", USD="3")
     assert week.approved == amounts(EUR="20")
     assert week.disapproved == amounts(EUR="5.05")
@@ -350,10 +352,12 @@ def test_calculates_the_performance_of_affiliates(busy, account):
         clicks=1,
         conversions=3,
         revenue=amounts(EUR="250.5", USD="30"),
+        commissions=amounts(EUR="20", USD="3"),
+        refund_rates={"EUR": 80, "USD": 0},
         balance_due=amounts(EUR="7.5"),
     )
     assert performance[numbers["Odette"]].revenue == amounts(EUR="10")
-    assert performance[zoe.affiliate.pk] == AffiliatePerformance(0, 0, {}, {})
+    assert performance[zoe.affiliate.pk] == AffiliatePerformance(0, 0, {}, {}, {}, {})
 
 
 def test_counts_the_running_days_of_affiliates_too(busy, account):
