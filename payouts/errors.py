@@ -72,6 +72,15 @@ class ReportTooLarge(InvalidInput):
     property_path = "rows"
 
 
+class InvalidChange(InvalidInput):
+    """The changes of a what-if name something that does not exist, or have a wrong value."""
+
+    message = "{place}: {rule}"
+
+    def __init__(self, *, place: str, rule: str) -> None:
+        super().__init__(place=place, rule=rule)
+
+
 class SubAmountNotEditable(InvalidInput):
     """Only regular commissions have a sub-amount that can change."""
 

@@ -46,19 +46,24 @@ def parse_json_body(request, *, allow_array: bool = False):
     """Return the JSON object of the body, or the array if one is allowed."""
     check_encoding(request)
     try:
-        text = get_raw_body(request).decode("utf-8")
-        data = json.loads(
-            text,
-            object_pairs_hook=parse_object,
-            parse_int=parse_integer,
-            parse_float=parse_decimal,
-            parse_constant=reject_constant,
-        )
-        validate_json(data, depth=1)
+        data = parse_strict_json(get_raw_body(request))
     except (ValueError, RecursionError) as error:
         raise InvalidBody from error
     if not isinstance(data, dict | list if allow_array else dict):
         raise InvalidBody
+    return data
+
+
+def parse_strict_json(content: bytes):
+    """Return the data of UTF-8 JSON; raise `ValueError` or `RecursionError`."""
+    data = json.loads(
+        content.decode("utf-8"),
+        object_pairs_hook=parse_object,
+        parse_int=parse_integer,
+        parse_float=parse_decimal,
+        parse_constant=reject_constant,
+    )
+    validate_json(data, depth=1)
     return data
 
 

@@ -88,6 +88,7 @@ DOCUMENTED = {
         "ACCOUNT --rows FIELDS --columns NAMES --from DAY --to DAY [--filter PAIR]"
         " [--compare PERIOD] [--sort NAME] [--format FORMAT] [--output FILE]"
     ),
+    "what_if": "ACCOUNT --from DAY --to DAY --changes FILE",
     "statement": ("ACCOUNT AFFILIATE --from DAY --to DAY [--format FORMAT] [--output FILE]"),
     # Data and maintenance
     "load_demo": "[--scale N]",

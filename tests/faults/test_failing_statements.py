@@ -111,6 +111,7 @@ OTHER_COMMANDS = {
     "rotate_encryption": "commits each batch: tests/payouts/services/test_encryption",
     "report": "reads, and stores days of statistics",
     "statement": "reads",
+    "what_if": "reads",
     "payer": "the service of a form",
     "payout_minimums": "the services of forms",
     "withheld_balances": "one row and its entry in the audit log",
