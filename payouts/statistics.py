@@ -5,7 +5,7 @@ Amounts of different currencies are never added.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -70,6 +70,26 @@ def get_last_month(today: date) -> Period:
     """The whole calendar month before that of `today`."""
     last = today.replace(day=1) - A_DAY
     return Period(last.replace(day=1), last)
+
+
+def get_quarter(day: date) -> Period:
+    """The whole quarter of a day."""
+    first = date(day.year, (day.month - 1) // 3 * 3 + 1, 1)
+    next_quarter = (first + A_DAY * 93).replace(day=1)
+    return Period(first, next_quarter - A_DAY)
+
+
+# Periods that move with the day, by the name that an address has.
+NAMED_PERIODS: dict[str, Callable[[date], Period]] = {
+    "last_month": get_last_month,
+    "this_month": lambda day: Period(day.replace(day=1), day),
+    "last_30_days": lambda day: get_last_days(30, day),
+    "last_90_days": lambda day: get_last_days(90, day),
+    "last_quarter": lambda day: get_quarter(get_quarter(day).first - A_DAY),
+    "this_quarter": lambda day: Period(get_quarter(day).first, day),
+    "last_year": lambda day: Period(date(day.year - 1, 1, 1), date(day.year - 1, 12, 31)),
+    "this_year": lambda day: Period(date(day.year, 1, 1), day),
+}
 
 
 class Amounts(dict[str, Decimal]):

@@ -173,13 +173,29 @@ MAX_NAME_LENGTH = 64
 MAX_QUERY_LENGTH = 2000
 
 
+class MailRhythm(models.TextChoices):
+    """When a saved report is mailed."""
+
+    WEEK = "week", "every Monday"
+    MONTH = "month", "on the first of each month"
+
+
 class SavedView(TenantModel):
-    """The query of a list's URL under a name; only its user sees it."""
+    """The query of the URL of a list or report under a name, for its user or the team.
+
+    A report may be on the dashboard, and be mailed to its user.
+    """
 
     user = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
-    list = models.CharField(max_length=64)  # label of the model: tracking.affiliate
+    # The label of the model, `tracking.affiliate`; of a report with its page behind it.
+    list = models.CharField(max_length=64)
     name = models.CharField(max_length=MAX_NAME_LENGTH)
     query = models.CharField(max_length=MAX_QUERY_LENGTH)
+    is_shared = models.BooleanField(default=False, db_default=False)
+    is_pinned = models.BooleanField(default=False, db_default=False)
+    mailed_every = models.CharField(
+        max_length=8, choices=MailRhythm, blank=True, default="", db_default=""
+    )
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -1,11 +1,13 @@
-"""Saved views of lists: create, list and delete the views of one staff user.
+"""Saved views of lists and reports: create, list and delete those of a staff user.
 
-A view changes only what its user sees, so the audit log has no entries about views.
+A view changes nothing but what is offered to look at, so the audit log has no entries
+about views.
 """
 
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from accounts.errors import (
     DuplicateSavedView,
@@ -15,9 +17,16 @@ from accounts.errors import (
 )
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
-from accounts.models.users import MAX_NAME_LENGTH, MAX_QUERY_LENGTH, SavedView, User
+from accounts.models.users import (
+    MAX_NAME_LENGTH,
+    MAX_QUERY_LENGTH,
+    MailRhythm,
+    SavedView,
+    User,
+)
 
 MAX_SAVED_VIEWS = 12  # per user and list
+MAX_PINNED_VIEWS = 4
 
 
 def create_saved_view(
@@ -28,6 +37,9 @@ def create_saved_view(
     name: str,
     query: str,
     at: datetime,
+    is_shared: bool = False,
+    is_pinned: bool = False,
+    mailed_every: str = "",
 ) -> SavedView:
     """Save the query of a list's URL under a name.
 
@@ -40,13 +52,22 @@ def create_saved_view(
     if not 0 < len(query) <= MAX_QUERY_LENGTH:
         rule = "a filter, a search or an order, and not too long"
         raise InvalidSetting(setting="What a view saves", rule=rule)
-    existing = list_saved_views(account, user=user, list_label=list_label)
+    if mailed_every not in ("", *MailRhythm.values):
+        raise InvalidSetting(setting="Mailed", rule=f"one of {', '.join(MailRhythm.values)}")
+    existing = list(account.saved_views.filter(user=user, list=list_label))
     if len(existing) >= MAX_SAVED_VIEWS:
         raise TooManySavedViews(limit=MAX_SAVED_VIEWS)
     try:
         with transaction.atomic():
             return account.saved_views.create(
-                user=user, list=list_label, name=name, query=query, created_at=at
+                user=user,
+                list=list_label,
+                name=name,
+                query=query,
+                created_at=at,
+                is_shared=is_shared,
+                is_pinned=is_pinned,
+                mailed_every=mailed_every,
             )
     except IntegrityError:
         if any(view.name == name for view in existing):
@@ -55,8 +76,15 @@ def create_saved_view(
 
 
 def list_saved_views(account: Account, *, user: User, list_label: str) -> list[SavedView]:
-    """Return the user's views of a list, oldest first."""
-    return list(account.saved_views.filter(user=user, list=list_label).order_by("id"))
+    """Return the user's views of a list and those of the team, oldest first."""
+    seen = account.saved_views.filter(Q(user=user) | Q(is_shared=True), list=list_label)
+    return list(seen.order_by("id"))
+
+
+def list_pinned_views(account: Account, *, user: User) -> list[SavedView]:
+    """Return the reports on the user's dashboard, at most `MAX_PINNED_VIEWS`."""
+    seen = account.saved_views.filter(Q(user=user) | Q(is_shared=True), is_pinned=True)
+    return list(seen.order_by("id")[:MAX_PINNED_VIEWS])
 
 
 def delete_saved_view(account: Account, *, user: User, view_id: int) -> None:

@@ -1,6 +1,7 @@
 """The page that builds reports: its address holds the whole report."""
 
-from datetime import date, timedelta
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -8,10 +9,13 @@ from django import forms
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, strip_tags
 
 from accounts.errors import DomainError, ErrorList
+from accounts.models.accounts import Account
+from affiliate_site.backoffice.dashboard.charts import Chart, build_bar_chart
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime, format_money
+from affiliate_site.backoffice.lists.saved_views import normalize_query
 from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, Section
 from affiliate_site.backoffice.payouts.report_pages import (
     PeriodForm,
@@ -24,10 +28,12 @@ from affiliate_site.reports import COMPARED, FORMATS, ReportFile
 from payouts.report_columns import COLUMNS, ReportColumn, Unit
 from payouts.services.report_fields import FIELDS
 from payouts.services.reports import Report, ReportQuery, ReportRow, build_report
-from payouts.statistics import Period, get_last_month
+from payouts.statistics import NAMED_PERIODS, Period
 
 NONE = "(none)"
 SHOWN_ROWS = 500
+MAX_CHARTS = 3  # of currencies
+CHART_ROWS = 31
 MODELS = {"group": "affiliategroup"}
 PERIOD_TEXTS = {"month": "{:%Y-%m}", "quarter": "{:%Y} Q{quarter}", "week": "week of {:%Y-%m-%d}"}
 COUNTED_ONCE = "Clicks and new customers have no currency: each line has all of them."
@@ -52,6 +58,14 @@ READY_REPORTS = (
 class ReportForm(PeriodForm):
     """What a report has; its fields are parts of the address."""
 
+    days = forms.ChoiceField(
+        label="Period",
+        required=False,
+        choices=[
+            ("", "From … to …"),
+            *((name, name.replace("_", " ").capitalize()) for name in NAMED_PERIODS),
+        ],
+    )
     rows = forms.ChoiceField(label="Rows", choices=[(it.name, it.title) for it in FIELDS.values()])
     then = forms.ChoiceField(
         label="Then by",
@@ -85,7 +99,44 @@ class ReportForm(PeriodForm):
         choices=[(it.name, it.title) for it in COLUMNS.values()],
         widget=forms.CheckboxSelectMultiple,
     )
-    field_order = ("start", "end", "rows", "then", "compare", "sort")
+    field_order = ("days", "start", "end", "rows", "then", "compare", "sort")
+
+    def __init__(self, account: Account, data: QueryDict, *, today: date) -> None:
+        """Take an address; a named period fills in its days, which are no part of it."""
+        self.address = data = data.copy()
+        if period := NAMED_PERIODS.get(data.get("days", "")):
+            days, self.address = period(today), data.copy()
+            for name, day in (("start", days.first), ("end", days.last)):
+                self.address.pop(name, None)
+                data[name] = f"{day}"
+        super().__init__(data)
+        for name, rows, key in (
+            ("program", account.programs.order_by("title"), "slug"),
+            ("group", account.affiliate_groups.order_by("title"), "public_id"),
+        ):
+            field: Any = self.fields[name]
+            field.choices = [("", "-"), *rows.values_list(key, "title")]
+        self.account = account
+
+    def build_report(self, *, at: datetime) -> Report | None:
+        """The report; None if it cannot be built, which the form says then."""
+        if not self.is_valid():
+            return None
+        values = self.cleaned_data
+        try:
+            query = ReportQuery(
+                [values["rows"], *filter(None, [values["then"]])],
+                values["columns"],
+                Period(values["start"], values["end"]),
+                {it: values[it] for it in ("program", "group", "affiliate") if values[it]},
+                values["sort"],
+                values["compare"],
+            )
+            return build_report(self.account, query, at=at)
+        except DomainError as error:
+            for each in error.errors if isinstance(error, ErrorList) else [error]:
+                self.add_error(ERROR_FIELDS.get(each.path or "", each.path), each.text)
+        return None
 
 
 class PartnerReportPage(ReportPage):
@@ -100,24 +151,18 @@ class PartnerReportPage(ReportPage):
 
     def build_form(self):
         """The form with what the address holds, at first the first of `READY_REPORTS`."""
-        self.last_month = get_last_month(self.account.get_day(timezone.now()))
-        form = ReportForm(self.request.GET or build_query(self.last_month, *READY_REPORTS[0][1:]))
-        for name, rows, key in (
-            ("program", self.account.programs.order_by("title"), "slug"),
-            ("group", self.account.affiliate_groups.order_by("title"), "public_id"),
-        ):
-            field: Any = form.fields[name]
-            field.choices = [("", "-"), *rows.values_list(key, "title")]
-        return form
+        data = self.request.GET or build_query({"days": "last_month"}, *READY_REPORTS[0][1:])
+        return ReportForm(self.account, data, today=self.account.get_day(timezone.now()))
 
     def respond(self, form):
-        report = self.build_report(form) if form.is_valid() else None
+        report = form.build_report(at=timezone.now())
         file_format = self.request.GET.get("format")
         if report and file_format in FORMATS:
             file = ReportFile(report)
             return send_file(file.render(file_format), f"{file}.{file_format}")
-        days = report.query.period if report else self.last_month
-        files = [(it.upper(), f"?{form.data.urlencode()}&format={it}") for it in FORMATS]
+        query = normalize_query(form.address)
+        days = {it: form.address[it] for it in ("days", "start", "end") if form.address.get(it)}
+        files = [(it.upper(), f"?{query}&format={it}") for it in FORMATS]
         return render_report(
             self.model_admin,
             self.request,
@@ -125,37 +170,21 @@ class PartnerReportPage(ReportPage):
             form,
             note=self.note.format(self.account.time_zone),
             sections=build_sections(report) if report else [],
+            charts=build_report_charts(report) if report else [],
             files=files if report else [],
             links=[
                 (title, f"?{build_query(days, *parts).urlencode()}")
                 for title, *parts in READY_REPORTS
             ],
             empty_text="Nothing in these days.",
+            **self.model_admin.describe_views(self.request, query, self.name),
         )
 
-    def build_report(self, form) -> Report | None:
-        """The report; None if it cannot be built, which the form says then."""
-        values = form.cleaned_data
-        try:
-            query = ReportQuery(
-                [values["rows"], *filter(None, [values["then"]])],
-                values["columns"],
-                Period(values["start"], values["end"]),
-                {it: values[it] for it in ("program", "group", "affiliate") if values[it]},
-                values["sort"],
-                values["compare"],
-            )
-            return build_report(self.account, query, at=timezone.now())
-        except DomainError as error:
-            for each in error.errors if isinstance(error, ErrorList) else [error]:
-                form.add_error(ERROR_FIELDS.get(each.path or "", each.path), each.text)
-        return None
 
-
-def build_query(days: Period, rows: str, columns: str, compare: str) -> QueryDict:
-    """The address of a report."""
+def build_query(days: Mapping[str, str], rows: str, columns: str, compare: str) -> QueryDict:
+    """The address of a report; `days` are its parameters of the period."""
     query = QueryDict(mutable=True)
-    query["start"], query["end"] = f"{days.first}", f"{days.last}"
+    query.update(days)
     query["rows"], _, query["then"] = rows.partition(" ")
     query["compare"] = compare
     query.setlist("columns", columns.split())
@@ -189,6 +218,26 @@ def build_sections(report: Report) -> list[Section]:
         )
         if shown
     ]
+
+
+def build_report_charts(report: Report) -> list[Chart]:
+    """The first column of the first rows as bars, for each currency; of one field only."""
+    column = COLUMNS[report.query.columns[0]]
+    if len(report.query.rows) > 1 or column.unit is Unit.MOMENT:
+        return []
+    [name] = report.query.rows
+    charts = []
+    for total in report.totals[:MAX_CHARTS]:
+        rows = [row for row in report.rows if row.currency == total.currency][:CHART_ROWS]
+        unit = total.currency if column.unit is Unit.AMOUNT else ""
+        series = [(column.title, [row.values[column.name] for row in rows])]
+        if report.before:
+            before = [row.before and row.before[column.name] for row in rows]
+            series.append((f"{column.title}, before", before))
+        labels = [strip_tags(show_key(name, row)) for row in rows]
+        title = f"{column.title}, {total.currency}"
+        charts.append(build_bar_chart(title, labels, series, unit=unit))
+    return charts
 
 
 def show_key(name: str, row: ReportRow) -> Any:

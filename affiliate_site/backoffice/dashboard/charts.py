@@ -110,6 +110,26 @@ def build_chart(
     return Chart(title, json.dumps(data), json.dumps(build_options(unit)))
 
 
+def build_bar_chart(
+    title: str,
+    labels: Sequence[str],
+    series: Sequence[tuple[str, Sequence[Any]]],
+    *,
+    unit: str = "",
+) -> Chart:
+    """Bars for each label: one of each series, whose numbers may be None."""
+    datasets = [
+        {
+            "label": label,
+            "data": [format_decimal(Decimal(value or 0)) for value in values],
+            "backgroundColor": color,
+        }
+        for (label, values), color in zip(series, COLORS, strict=False)
+    ]
+    data = {"labels": list(labels), "datasets": datasets}
+    return Chart(title, json.dumps(data), json.dumps(build_options(unit)))
+
+
 def build_dataset(
     line: Series, label: str, totals: dict[date, Totals], days: Sequence[date]
 ) -> dict[str, Any]:

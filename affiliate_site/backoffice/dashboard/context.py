@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils import timezone
 
+from affiliate_site.backoffice.conversions.saved_reports import list_pinned_reports
 from affiliate_site.backoffice.dashboard.cards import (
     BAD,
     CONVERSION_RATE,
@@ -73,6 +74,7 @@ def add_dashboard_context(request, context):
         "onboarding": onboarding,
         "attention_cards": build_attention_cards(request.user, to_review, at=at),
         "ledger_note": format_ledger_note(account),
+        "pinned_reports": list_pinned_reports(request.user, account, at=at),
         "can_change_settings": request.user.has_perm(DISMISS_PERMISSION),
     }
     if not onboarding.has_activity:

@@ -9,6 +9,7 @@ from accounts.services.retention import (
     delete_expired_sessions,
 )
 from accounts.services.row_counts import merge_count_changes, store_row_counts
+from affiliate_site.backoffice.conversions.saved_reports import queue_report_mails
 from payouts.services.erasure import erase_again
 from payouts.services.mails import queue_sale_digests
 from payouts.services.statistics import store_recent_days
@@ -33,7 +34,8 @@ class Command(JsonCommand):
     help = (
         "Delete expired records in batches, anonymize old IP addresses, and store the"
         " row counts of long lists and the statistics of recent days ahead. Affiliates"
-        " who want it get mail about the sales of yesterday."
+        " who want it get mail about the sales of yesterday, staff the reports that they"
+        " have saved for it."
     )
 
     def add_arguments(self, parser):
@@ -85,6 +87,8 @@ class Command(JsonCommand):
                 with self.go_on_after_errors(account):
                     url = build_portal_url(account, "sales/")
                     queue_sale_digests(account, url=url, at=at)
+                with self.go_on_after_errors(account):
+                    queue_report_mails(account, at=at)
             if not self.failed_accounts:
                 record_command_run(self.command_name, at=at)
         lines = [f"{kind}: {rows}" for kind, rows in counts.items()]
