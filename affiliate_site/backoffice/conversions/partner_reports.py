@@ -243,7 +243,8 @@ def build_report_charts(report: Report) -> list[Chart]:
 def show_key(name: str, row: ReportRow) -> Any:
     value = row.keys[name]
     if isinstance(value, date):
-        return PERIOD_TEXTS.get(name, "{:%Y-%m-%d}").format(value, quarter=(value.month + 2) // 3)
+        text = PERIOD_TEXTS.get(name, "{:%Y-%m-%d}").format(value, quarter=(value.month + 2) // 3)
+        return format_html('<span class="backoffice-nowrap">{}</span>', text)
     if name in row.objects:
         found = row.objects[name]
         url = reverse(f"admin:tracking_{MODELS.get(name, name)}_change", args=[found.pk])
