@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
             name="mailed_every",
             field=models.CharField(
                 blank=True,
-                choices=[("week", "every Monday"), ("month", "on the first of each month")],
+                choices=[("week", "Every Monday"), ("month", "On the first of each month")],
                 db_default="",
                 default="",
                 max_length=8,

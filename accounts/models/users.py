@@ -176,8 +176,8 @@ MAX_QUERY_LENGTH = 2000
 class MailRhythm(models.TextChoices):
     """When a saved report is mailed."""
 
-    WEEK = "week", "every Monday"
-    MONTH = "month", "on the first of each month"
+    WEEK = "week", "Every Monday"
+    MONTH = "month", "On the first of each month"
 
 
 class SavedView(TenantModel):

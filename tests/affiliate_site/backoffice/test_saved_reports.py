@@ -96,7 +96,7 @@ def test_a_report_whose_program_is_gone_still_opens(staff_client):
 )
 def test_mails_a_report_once_for_each_week_or_month(staff_client, account, rhythm, days):
     page = save(staff_client(), mailed_every=rhythm)
-    assert "Mailed " in page
+    assert "Mailed: " in page
 
     assert queue_report_mails(account, at=NOW) == 0  # its week has begun before
     for day in days:
