@@ -24,7 +24,10 @@ class Migration(migrations.Migration):
             name="mailed_every",
             field=models.CharField(
                 blank=True,
-                choices=[("week", "Every Monday"), ("month", "On the first of each month")],
+                choices=[
+                    ("week", "On the first day of a week"),
+                    ("month", "On the first day of a month"),
+                ],
                 db_default="",
                 default="",
                 max_length=8,

@@ -176,8 +176,8 @@ MAX_QUERY_LENGTH = 2000
 class MailRhythm(models.TextChoices):
     """When a saved report is mailed."""
 
-    WEEK = "week", "Every Monday"
-    MONTH = "month", "On the first of each month"
+    WEEK = "week", "On the first day of a week"
+    MONTH = "month", "On the first day of a month"
 
 
 class SavedView(TenantModel):
