@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 
 from affiliate_site.backoffice.audit_sentences import find_names, render_action
@@ -28,7 +29,9 @@ from affiliate_site.backoffice.payouts.payout_texts import (
     get_payment_status,
 )
 from affiliate_site.backoffice.theme import get_object_url
+from affiliate_site.columns import Column
 from payouts.models.runs import PayoutLineState
+from payouts.services.customer_orders import CustomerOrders, list_customer_orders
 from payouts.services.explanation import list_allocations, list_histories
 from tracking.models.customers import CustomerStatus
 
@@ -41,6 +44,7 @@ STATUSES = build_labels(
         CustomerStatus.CANCELED: "danger",
     }
 )
+RENEWALS_NOTE = "Renewals are all orders after the first one. Removed orders do not count."
 MAX_CONVERSIONS = 100  # per page, the newest
 LINK_TEMPLATE = '<a class="text-primary-600 dark:text-primary-500" href="{}">{}</a>'
 
@@ -235,9 +239,29 @@ def get_customer_details(request, customer) -> Details:
                     ("User agent", customer.user_agent),
                 ],
             ),
+            *list_order_sections(customer),
             Section("Timeline", lines=render_timeline(request, customer)),
         ],
     )
+
+
+def link_to_affiliate(row: CustomerOrders) -> str:
+    url = reverse("admin:tracking_affiliate_change", args=[row.affiliate_pk])
+    return format_html(LINK_TEMPLATE, url, row.affiliate_id)
+
+
+def list_order_sections(customer) -> list[Section]:
+    """What the customer has ordered, by affiliate and currency; none without orders."""
+    rows = list_customer_orders(customer)
+    columns = (
+        Column("Affiliate", link_to_affiliate),
+        Column("Orders", lambda row: f"{row.orders:,}", is_amount=True),
+        Column("Renewals", lambda row: f"{row.renewals:,}", is_amount=True),
+        Column("Revenue", lambda row: format_money(row.revenue, row.currency), is_amount=True),
+        Column("First order", lambda row: format_datetime(row.first)),
+        Column("Last order", lambda row: format_datetime(row.last)),
+    )
+    return [Section("Orders", columns, rows, [RENEWALS_NOTE])] if rows else []
 
 
 def render_timeline(request, customer) -> str:

@@ -282,3 +282,29 @@ def test_shows_nothing_of_another_account(staff_client, scenario, conversion, ot
 
     assert response.status_code == 302
     assert "zz-marker" not in get_customer_page(client, conversion.customer)
+
+
+def test_counts_orders_by_affiliate_and_currency(staff_client, scenario, conversion, account):
+    """Without removed ones; the first order of all is no renewal."""
+    customer = account.customers.get(customer_id="anna")
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    day = timedelta(days=1)
+    for number, (amount, currency, affiliate) in enumerate(
+        [("50", "EUR", None), ("30", "USD", None), ("1249.9", "EUR", odette), ("999", "EUR", None)]
+    ):
+        at = CONVERSION_CREATED_AT + (number + 1) * day
+        sale = scenario.create_conversion(amount, currency=currency, at=at)
+        sale.update_row(customer=customer)
+        if affiliate:
+            sale.update_row(affiliate=affiliate.affiliate)
+    scenario.delete(sale)
+
+    page = get_customer_page(staff_client("viewer"), customer)
+
+    table = page.partition("<table")[2].partition("</table>")[0]
+    rows = [re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", row)) for row in table.split("<tr")[2:]]
+    assert [row.split(">", 1)[-1].strip() for row in rows] == [
+        "minakessler 2 1 250.00 EUR 2026-03-04 09:15 UTC 2026-03-05 09:15 UTC",
+        "minakessler 1 1 30.00 USD 2026-03-06 09:15 UTC 2026-03-06 09:15 UTC",
+        "odettevarga 1 1 1,249.90 EUR 2026-03-07 09:15 UTC 2026-03-07 09:15 UTC",
+    ]
