@@ -154,6 +154,40 @@ def test_moves_sales_by_another_order(scenario, what_if):
     assert (outcome.before.parameter, outcome.after.parameter) == ("coupon", "click")
 
 
+def test_leaves_an_overridden_commission_and_its_levels_with_a_sale_that_moves(scenario, what_if):
+    second, parent = (
+        scenario.create_enrolled_affiliate(name, "Varga") for name in ("Odette", "Ida")
+    )
+    scenario.add_child(scenario.mina, parent)
+    scenario.create_level(2, "5")
+    click = scenario.create_click(second, at=AT)
+    both = {"coupon": scenario.mina.coupon, "click_id": str(click.public_id)}
+    sale = scenario.create_conversion("100", parameters=TrackingParameters(**both))
+    pk = scenario.account.commissions.get(conversion=sale, kind="regular").pk
+    changes = {"amount": Decimal(50)}
+    update_commission(scenario.account, commission_id=pk, changes=changes, at=AT)
+
+    result = what_if(everything={"order": ["click_id"]})
+
+    assert result.moved == 1
+    assert read(result.affiliates) == {"minakessler": (50, 50), "idavarga": (5, 5)}
+
+
+def test_counts_the_days_of_a_customer_from_the_sale_that_would_create_it(scenario, what_if):
+    scenario.program.update_row(recurring_period_days=1)
+    joined_at = AT - A_DAY * 10
+    click = scenario.create_click(at=joined_at - A_DAY * 20)
+    scenario.create_customer("c-1", at=joined_at, click_id=str(click.public_id))
+    parameters = TrackingParameters(coupon=scenario.mina.coupon, customer_id="c-1")
+    scenario.create_conversion("100", parameters=parameters)
+    period = Period(joined_at.date(), AT.date())
+
+    result = what_if(period=period, cookie_time=10)
+
+    assert (result.moved, result.refused, get_total(result)) == (0, 0, (0, 10))
+    assert result.explained[0][2].after.parameter == "coupon"
+
+
 def test_refuses_sales_by_a_shorter_cookie_time(scenario, what_if):
     click = scenario.create_click(at=AT - A_DAY * 20)
     scenario.create_conversion("100", parameters=TrackingParameters(click_id=str(click.public_id)))
@@ -190,6 +224,17 @@ def test_moves_affiliates_to_groups(scenario, what_if):
     result = what_if(everything={"groups": {"minakessler": None}})
     assert get_total(result) == (30, 20)
     assert result.unknown == {Unknown.RATES: 1}
+
+
+def test_gives_a_group_a_rate_that_had_none(scenario, what_if):
+    group = create_group(scenario.account, title="Gold", at=AT)
+    scenario.mina.affiliate.update_row(group=group)
+    scenario.create_conversion("100")
+    rate = {"kind": "percentage", "value": 20}
+
+    result = what_if(rates={"standard": {"groups": {group.public_id: rate}}})
+
+    assert (get_total(result), result.unknown) == ((10, 20), {Unknown.GROUPS: 1})
 
 
 def test_adds_changes_and_removes_levels(scenario, what_if):
