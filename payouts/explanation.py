@@ -183,6 +183,8 @@ def explain_due(commission: dict[str, Any], *, at: datetime) -> str:
         or commission["status"] == CommissionStatus.DISAPPROVED
     ):
         return ""
+    if commission["under_review_since"]:
+        return "not yet, because an open risk case is about it"
     is_pending = commission["status"] == CommissionStatus.PENDING
     when = "once it is approved" if is_pending else "at once"
     if not hold:

@@ -89,7 +89,10 @@ def list_reasons(currency: str, amounts: AmountsDue, minimum) -> list[str]:
                 minimum=write_amount(minimum, currency)
             )
         )
-    if len(days) == 1:
+    if amounts.under_review:
+        text = _("{amount} are under review.")
+        reasons.append(text.format(amount=write_amount(amounts.under_review, currency)))
+    elif len(days) == 1:
         text = _("All that is on hold is due on {day}.")
         reasons.append(text.format(day=long_day(days[0][0])))
     elif days:

@@ -66,6 +66,7 @@ class Earning:
     amount: str
     state: str
     due_on: date | None  # while it is on hold
+    is_under_review: bool
     goal: str  # of a bonus
 
     @property
@@ -106,7 +107,10 @@ def list_earnings(
             order_id=find_order_id(row, order_ids),
             amount=write_amount(row.amount, row.currency),
             state=(state := get_state(row, open_payments, at=at)),
-            due_on=account.get_day(row.due_at) if state == "on_hold" and row.due_at else None,
+            due_on=account.get_day(row.due_at)
+            if state == "on_hold" and row.due_at and not row.is_under_review
+            else None,
+            is_under_review=state == "on_hold" and row.is_under_review,
             goal=explain_bonus(row),
         )
         for row in rows

@@ -116,6 +116,8 @@ class Commission(DailyCountedRow):
     goal_missed_at = models.DateTimeField(null=True)
     # The sale's time plus the hold of that day. Null: due at once, from before holds.
     due_at = models.DateTimeField(null=True)
+    # Since when an open risk case keeps it on hold, whenever it is due; null: none does.
+    under_review_since = models.DateTimeField(null=True)
 
     objects: ClassVar = CommissionQuerySet.as_manager()
 
@@ -174,6 +176,11 @@ class Commission(DailyCountedRow):
                 condition=Q(goal_missed_at__isnull=False),
                 name="commissions_of_missed_goals",
             ),
+            models.Index(
+                fields=["account", "affiliate"],
+                condition=Q(under_review_since__isnull=False),
+                name="commissions_under_review",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -188,6 +195,11 @@ class Commission(DailyCountedRow):
     def is_pending(self) -> bool:
         """Whether it waits for a decision."""
         return self.status == CommissionStatus.PENDING and self.deleted_at is None
+
+    @property
+    def is_under_review(self) -> bool:
+        """Whether an open risk case keeps it on hold."""
+        return self.under_review_since is not None
 
     @property
     def is_finalized(self) -> bool:

@@ -28,7 +28,7 @@ from payouts.services.conversion_updates import (
     lock_conversion,
     update_conversion,
 )
-from payouts.services.payables import is_on_hold
+from payouts.services.payables import is_early
 from payouts.services.refunds import list_existing_commissions, list_lines
 from tracking.attribution import STAFF, TRACKING_SOURCE_NAMES
 from tracking.claims import CONTESTED_CLAIM, ClaimStatus
@@ -158,7 +158,8 @@ def record_reason(conversion: Conversion, reason: str, *, at: datetime) -> None:
 def release_commission(
     account: Account, *, commission_id: int, reason: str, at: datetime
 ) -> Commission:
-    """Make a commission due now; one that is not on hold stays as it is.
+    """End the hold of a commission; one that has reached its end stays as it is. It is due
+    now, unless a risk case is about it.
 
     The reason is kept with the sale, as the audit log must not hold what people write.
     Raises `CommissionNotFound`.
@@ -166,7 +167,7 @@ def release_commission(
     with transaction.atomic():
         commission = lock_commission(account, commission_id=commission_id, at=at)
         conversion, due_at = commission.conversion, commission.due_at
-        if conversion is None or due_at is None or not is_on_hold(commission, at=at):
+        if conversion is None or due_at is None or not is_early(commission, at=at):
             return commission
         commission.update_locked(at=at, due_at=at)
         record_reason(conversion, reason, at=at)

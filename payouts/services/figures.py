@@ -160,6 +160,7 @@ def filter_state(
         return filter_on_hold(rows, at=at)
     if state == "due":
         approved = rows.filter(status=CommissionStatus.APPROVED)
+        approved = approved.filter(under_review_since=None)
         return approved.filter(Q(due_at=None) | Q(due_at__lte=at))
     return rows.filter(status=state)
 

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Case, Max, QuerySet, When
+from django.db.models import BooleanField, Case, ExpressionWrapper, Max, Q, QuerySet, When
 from django.db.models.functions import TruncDate
 
 from accounts.db_compat import BATCH_SIZE, split_into_batches
@@ -26,25 +26,34 @@ from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO
 from tracking.services.programs import MAX_HOLD_DAYS
 
+# Of a commission, in the groups of a query.
+IS_UNDER_REVIEW = ExpressionWrapper(Q(under_review_since__isnull=False), BooleanField())
+
 
 @dataclass(frozen=True)
 class AmountsDue:
     """A payable balance as the sum of `due` and `on_hold`, and what is pending.
 
     `on_hold` is the sum of the approved, unpaid commissions that are not due yet; at
-    `held_until` all of them are. An opening balance is due at once. `due` is negative
-    if payments exceeded what was due.
+    `held_until` all of them are, but for those `under_review`. An opening balance is due
+    at once. `due` is negative if payments exceeded what was due.
     """
 
     payable: Decimal = ZERO
     on_hold: Decimal = ZERO
     held_until: datetime | None = None
+    under_review: Decimal = ZERO  # of `on_hold`
     pending: Decimal = ZERO
     days: tuple[tuple[date, Decimal], ...] = ()  # when how much of `on_hold` is due
 
     @property
     def due(self) -> Decimal:
         return self.payable - self.on_hold
+
+    @property
+    def has_hold(self) -> bool:
+        """Whether a commission is on hold, maybe one of zero."""
+        return self.held_until is not None or bool(self.under_review)
 
 
 def get_amounts_due(
@@ -63,37 +72,47 @@ def get_own_amounts_due(affiliate: Affiliate, *, at: datetime) -> dict[str, Amou
     account, held = affiliate.account, dict[BalanceKey, AmountsDue]()
     rows = filter_on_hold(account.commissions.filter(affiliate=affiliate), at=at)
     day = TruncDate("due_at", tzinfo=account.zone)
-    sums = rows.order_by(day).values_list("currency", day)
+    sums = rows.order_by(day).values_list("currency", day, IS_UNDER_REVIEW)
     totals = sums.annotate(ExactSum("amount"), Max("due_at"))
-    for currency, due_on, total, until in totals:
+    for currency, due_on, is_under_review, total, until in totals:
         key = (affiliate.pk, currency)
-        earlier = held.get(key, AmountsDue())
-        held[key] = AmountsDue(
-            on_hold=earlier.on_hold + total,
-            held_until=until,
-            days=(*earlier.days, (due_on, total)),
+        held[key] = _add_held(
+            held.get(key, AmountsDue()), total, until, is_under_review=is_under_review
         )
+        if not is_under_review:
+            held[key] = replace(held[key], days=(*held[key].days, (due_on, total)))
     amounts = _add_balances(account, [affiliate.pk], held)
     return {currency: each for (_, currency), each in sorted(amounts.items())}
 
 
 def filter_on_hold(rows: CommissionQuerySet, *, at: datetime) -> CommissionQuerySet:
-    """The commissions that are approved, unpaid and not due yet.
+    """The commissions that are approved, unpaid and not due yet, or under review.
 
-    They are not older than the longest hold, which spares a list all earlier rows.
+    The former are not older than the longest hold, which spares a list all earlier rows.
     """
     since = at - timedelta(days=MAX_HOLD_DAYS)
-    return rows.unpaid().filter(due_at__gt=at, created_at__gte=since)
+    is_early = Q(due_at__gt=at, created_at__gte=since)
+    return rows.unpaid().filter(is_early | Q(under_review_since__isnull=False))
 
 
 def sort_for_allocation(unpaid: CommissionQuerySet, *, at: datetime) -> CommissionQuerySet:
-    """In the order in which payments pay them: what is due, then what is on hold."""
-    held = Case(When(due_at__gt=at, then=1), default=0)
+    """In the order in which payments pay them: what is due, then what is on hold, and
+    what is under review last."""
+    held = Case(
+        When(under_review_since__isnull=False, then=2), When(due_at__gt=at, then=1), default=0
+    )
     return unpaid.order_by(held, "created_at", "id")
 
 
 def is_on_hold(commission: Commission, *, at: datetime) -> bool:
-    """Whether a commission that may be paid is not due yet."""
+    """Whether a commission that may be paid is not due yet, or under review."""
+    is_open = commission.payment_id is None and commission.deleted_at is None
+    is_held = commission.is_under_review or is_early(commission, at=at)
+    return is_open and is_held and commission.status != CommissionStatus.DISAPPROVED
+
+
+def is_early(commission: Commission, *, at: datetime) -> bool:
+    """Whether a commission that may be paid has not reached the end of its hold."""
     return (
         commission.due_at is not None
         and commission.due_at > at
@@ -106,16 +125,23 @@ def is_on_hold(commission: Commission, *, at: datetime) -> bool:
 def _get_amounts_of_batch(
     account: Account, affiliate_ids: Sequence[int], at: datetime
 ) -> dict[BalanceKey, AmountsDue]:
-    held = {
-        (affiliate_id, currency): AmountsDue(on_hold=total, held_until=until)
-        for affiliate_id, currency, total, until in filter_on_hold(
-            account.commissions.filter(affiliate__in=affiliate_ids), at=at
-        )
-        .order_by()
-        .values_list("affiliate", "currency")
-        .annotate(ExactSum("amount"), Max("due_at"))
-    }
+    rows = filter_on_hold(account.commissions.filter(affiliate__in=affiliate_ids), at=at)
+    sums = rows.order_by().values_list("affiliate", "currency", IS_UNDER_REVIEW)
+    held: dict[BalanceKey, AmountsDue] = {}
+    for *key, is_under_review, total, until in sums.annotate(ExactSum("amount"), Max("due_at")):
+        of_balance = held.get((key[0], key[1]), AmountsDue())
+        held[key[0], key[1]] = _add_held(of_balance, total, until, is_under_review=is_under_review)
     return _add_balances(account, affiliate_ids, held)
+
+
+def _add_held(
+    amounts: AmountsDue, total: Decimal, until: datetime, *, is_under_review: bool
+) -> AmountsDue:
+    """Add commissions that are on hold until a moment, or under review."""
+    on_hold = amounts.on_hold + total
+    if is_under_review:
+        return replace(amounts, on_hold=on_hold, under_review=amounts.under_review + total)
+    return replace(amounts, on_hold=on_hold, held_until=max(amounts.held_until or until, until))
 
 
 def _add_balances(

@@ -1,7 +1,8 @@
 """Payout runs: from the commissions that are due to the payments of many affiliates.
 
 A draft has a line for each balance of its basis, included or left out with a reason. It
-pays nothing and locks nothing; `run_confirmation.py` confirms it. What staff take out
+pays nothing and locks nothing; `run_confirmation.py` confirms it. Risk rules look at
+all sales first. What staff take out
 is withheld until they lift that: see `payout_limits.py`. The state of a run follows
 what happens to its payments.
 """
@@ -52,6 +53,7 @@ from payouts.services.payout_settings import (
     get_payer,
     get_payout_settings,
 )
+from payouts.services.risk_cases import evaluate_rules
 from payouts.services.run_selection import Recipients, Selection, calculate_fingerprint
 from payouts.statistics import Amounts, Sums
 from tracking.amounts import ExactSum
@@ -186,6 +188,7 @@ def create_draft(
         created_at=at,
         payer=build_payer(get_payout_settings(account)),
     )
+    evaluate_rules(account, at=at, is_complete=True)
     with use_snapshot():
         lines = _list_lines(run, at=at)
     with transaction.atomic():
@@ -199,6 +202,7 @@ def create_draft(
 
 def remake_draft(account: Account, *, pk: int, at: datetime) -> PayoutRun:
     """Select again what the draft pays, whose basis stays."""
+    evaluate_rules(account, at=at, is_complete=True)
     with use_snapshot():
         lines = _list_lines(get_or_raise(account.payout_runs, PayoutRunNotFound, pk=pk), at=at)
     with transaction.atomic():

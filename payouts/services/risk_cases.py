@@ -1,7 +1,8 @@
 """Risk cases: rules look at new sales and at affiliates, staff decide what they found.
 
 The worker looks soon after a sale, not its transaction, which would take longer. What
-was found once is not found again, so looking twice changes nothing.
+was found once is not found again, so looking twice changes nothing. What an open case is
+about is on hold: `Commission.under_review_since`, beside `due_at`.
 """
 
 from collections import defaultdict
@@ -23,6 +24,7 @@ from payouts.errors import RiskCaseDecided, RiskRuleNotFound
 from payouts.models.commissions import CommissionStatus
 from payouts.models.risk import RiskCase, RiskCaseState, RiskFinding, RiskRule
 from payouts.services.commissions import disapprove_commission
+from payouts.services.ledger import open_ledger_session
 from payouts.services.risk_rules import RISK_RULES, WINDOW, RiskFact
 from tracking.services.enrollments import set_approval
 
@@ -35,6 +37,7 @@ DECISIONS = {
     RiskCaseState.DISAPPROVED: "risk_case.disapproved",
     RiskCaseState.EXCLUDED: "risk_case.excluded",
 }
+AFFILIATE_RULES = [name for name, kind in RISK_RULES.items() if not kind.is_about_sales]
 # None of the transactions that have taken an ID runs longer.
 SETTLING_TIME = CLOSING_DELAY / 2
 
@@ -125,12 +128,13 @@ def list_accounts_with_rules() -> list[Account]:
 
 def evaluate_rules(account: Account, *, at: datetime, is_complete: bool = False) -> bool:
     """Let the rules of an account look at what they have not seen; return whether there
-    is more to see. With `is_complete`, they look at all there is.
+    is more to see. With `is_complete`, as before a payout run, they look at all there is.
+    New commissions of affiliates with an open case are put on hold, then and each hour.
 
     Called outside of a transaction: each affiliate's findings are stored in one of their
     own, so an interrupted look goes on where it was.
     """
-    has_more = False
+    has_more, was_complete = False, is_complete
     with use_actor(build_actor(ActorKind.SYSTEM)):
         for rule in account.risk_rules.filter(enabled_at__isnull=False).order_by("rule"):
             kind = RISK_RULES.get(rule.rule)
@@ -142,6 +146,9 @@ def evaluate_rules(account: Account, *, at: datetime, is_complete: bool = False)
             elif is_complete or rule.pass_at is None or at - rule.pass_at >= AFFILIATE_INTERVAL:
                 store_facts(rule, list(kind.find(rule, at)), at=at)
                 rule.update_row(pass_at=at)
+                was_complete = True
+        if was_complete:
+            hold_commissions(account, at=at)
     return has_more
 
 
@@ -229,8 +236,41 @@ def _store_facts_of(
         )
         for fact in facts
     )
+    hold_commissions(account, at=at)
     kind = "risk_case.opened" if is_new else "risk_case.joined"
     log_event(account, kind, case, at=at, findings=len(facts))
+
+
+def hold_commissions(account: Account, *, at: datetime) -> None:
+    """Put the commissions that open cases are about on hold, and release all others.
+
+    Called in a transaction that locks nothing after balances. The confirmation of a
+    payout run locks the same ones, so what it pays is not put on hold meanwhile.
+    """
+    cases = account.risk_cases.filter(state=RiskCaseState.OPEN)
+    findings = account.risk_findings.filter(case__in=cases, conversion__isnull=False)
+    of_affiliates = cases.filter(rule__in=AFFILIATE_RULES)
+    is_held = Q(conversion__in=findings.values("conversion")) | Q(
+        affiliate__in=of_affiliates.values("affiliate")
+    )
+    statuses = (CommissionStatus.APPROVED, CommissionStatus.PENDING)
+    rows = account.commissions.not_deleted().order_by()
+    unheld = rows.filter(is_held, payment=None, status__in=statuses, under_review_since=None)
+    wrong = {
+        True: unheld if cases.exists() else rows.none(),
+        False: rows.filter(under_review_since__isnull=False).exclude(is_held),
+    }
+    columns = ("pk", "affiliate", "currency")
+    found = {flag: list(rows.values_list(*columns)) for flag, rows in wrong.items()}
+    keys = {(row[1], row[2]) for rows in found.values() for row in rows}
+    if not keys:
+        return
+    with transaction.atomic(), open_ledger_session(account, keys, at=at) as ledger:
+        ledger.lock_balances()
+        for flag, changed in found.items():
+            for batch in split_into_batches([row[0] for row in changed]):
+                since = at if flag else None
+                wrong[flag].filter(pk__in=batch).update(under_review_since=since)
 
 
 def clear_case(account: Account, *, pk: int, note: str, at: datetime) -> RiskCase:
@@ -308,5 +348,6 @@ def _decide(
     )
     if not is_mine:
         raise RiskCaseDecided
+    hold_commissions(account, at=at)
     log_event(account, DECISIONS[state], case, at=at)
     return case

@@ -62,6 +62,8 @@ def confirm_run(
 ) -> PayoutRun:
     """Pay all included lines of a draft, or none; a confirmed run is returned as it is.
 
+    The caller lets the risk rules look at all sales first, outside of any transaction.
+
     Raises `PayoutRunChanged`, which names what is not as it was in the draft,
     `SecondPersonRequired`, `PayoutRunEmpty` and `PayoutRunNotDraft`, and `Unprintable`
     for characters that no installed font prints.

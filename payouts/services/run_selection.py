@@ -86,7 +86,7 @@ class Selection:
         """Yield balances with unpaid commissions, sorted; then those without any."""
         left = dict(balances)
         rows = self.account.commissions.unpaid().filter(**self.conditions)
-        columns = ["affiliate_id", "currency", "pk", "amount", "due_at"]
+        columns = ["affiliate_id", "currency", "pk", "amount", "due_at", "under_review_since"]
         if self.has_programs:
             columns += ["conversion__program_id", "bonus__program_id"]
         ordered = rows.order_by("affiliate_id", "currency", "created_at", "id")
@@ -109,11 +109,12 @@ class Selection:
         self, candidate: RunCandidate, rows: Iterable[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Decimal]]:
         """Yield the commissions that are due, and add up all in the candidate."""
-        for _, _, pk, amount, due_at, *programs in rows:
+        for _, _, pk, amount, due_at, under_review_since, *programs in rows:
             candidate.unpaid += amount
             if programs and self.programs.isdisjoint(programs):
                 continue
-            if due_at is not None and due_at >= self.run.due_before:
+            is_early = due_at is not None and due_at >= self.run.due_before
+            if is_early or under_review_since is not None:
                 candidate.on_hold += amount
                 continue
             candidate.due += amount

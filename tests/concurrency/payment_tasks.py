@@ -14,6 +14,7 @@ from payouts.services.payout_limits import remove_minimum, set_minimum
 from payouts.services.payout_results import apply_payout_results
 from payouts.services.payout_runs import take_out
 from payouts.services.payout_settings import top_up_payout_balance
+from payouts.services.risk_cases import evaluate_rules
 from payouts.services.run_confirmation import confirm_run
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
@@ -89,6 +90,11 @@ def confirm_payout_run(account, *, run):
     return run_and_report(confirm_run, account, pk=run)
 
 
+def evaluate_risk_rules(account):
+    """Let the rules look at all sales, as the worker does."""
+    evaluate_rules(account, at=AT, is_complete=True)
+
+
 def take_out_of_run(account, *, line):
     return run_and_report(take_out, account, pk=line, reason="asked")
 
@@ -120,6 +126,7 @@ PAYMENT_TASKS = {
     "set_minimums": set_minimums,
     "load_statistics": load_statistics,
     "confirm_payout_run": confirm_payout_run,
+    "evaluate_risk_rules": evaluate_risk_rules,
     "take_out_of_run": take_out_of_run,
     "toggle_approval": toggle_approval,
 }

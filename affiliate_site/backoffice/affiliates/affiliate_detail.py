@@ -93,7 +93,7 @@ def build_affiliate_context(request, affiliate) -> dict:
         for (_, currency), each in get_amounts_due(account, [affiliate.pk], at=at).items()
     }
     balances = {key: each.payable for key, each in amounts.items() if each.payable}
-    has_hold = any(each.held_until is not None for each in amounts.values())
+    has_hold = any(each.has_hold for each in amounts.values())
     payout_context = build_payout_context(request.user, affiliate)
     is_due = any(each.due > 0 for each in amounts.values())
     previous, following = find_neighbors(affiliate, account.affiliates.not_deleted())

@@ -57,7 +57,7 @@ from affiliate_site.backoffice.payouts.payout_texts import get_commission_status
 from affiliate_site.backoffice.theme import NOT_REMOVED, TO_CHECK
 from affiliate_site.columns import Column
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
-from payouts.services.payables import is_on_hold
+from payouts.services.payables import is_early, is_on_hold
 
 
 def link_to_conversion(commission) -> str:
@@ -82,6 +82,7 @@ def choose_program(of_conversion: str | None, of_bonus: str | None) -> str:
     return of_conversion or of_bonus or ""
 
 
+UNDER_REVIEW = "Under review"
 HOLD_COLUMNS = ("due_at", "deleted_at", "payment_id", "status")
 
 
@@ -91,7 +92,16 @@ def get_end_of_hold(due_at: datetime | None, *columns: Any) -> datetime | None:
     if due_at is None or due_at <= now:
         return None
     values = dict(zip(HOLD_COLUMNS, (due_at, *columns), strict=True))
-    return due_at if is_on_hold(Commission(**values), at=now) else None
+    return due_at if is_early(Commission(**values), at=now) else None
+
+
+def format_hold(commission, *, at: datetime) -> str:
+    """Until when it is on hold, or that a risk case holds it."""
+    if not is_on_hold(commission, at=at):
+        return EMPTY_VALUE
+    if commission.is_under_review:
+        return UNDER_REVIEW
+    return format_in_two_lines(commission.due_at)
 
 
 def name_commission_type(commission) -> str:
@@ -149,11 +159,7 @@ class CommissionAdmin(
         ),
         Column(
             "On hold until",
-            lambda row: (
-                format_in_two_lines(row.due_at)
-                if is_on_hold(row, at=timezone.now())
-                else EMPTY_VALUE
-            ),
+            lambda row: format_hold(row, at=timezone.now()),
             name="held_until",
             is_exported=False,
         ),

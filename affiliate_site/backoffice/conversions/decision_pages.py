@@ -38,7 +38,7 @@ from payouts.services.commissions import (
     reopen_commission,
 )
 from payouts.services.corrections import release_commission
-from payouts.services.payables import is_on_hold
+from payouts.services.payables import is_early
 from payouts.services.previews import preview_status
 
 
@@ -253,4 +253,4 @@ class ReleaseCommissionPage(BulkCommissionPage):
 
     @classmethod
     def find_obstacle(cls, commission):
-        return "" if is_on_hold(commission, at=timezone.now()) else "not on hold"
+        return "" if is_early(commission, at=timezone.now()) else "not on hold"

@@ -47,13 +47,17 @@ def sum_on_hold(balances: QuerySet[Any], *, at: datetime) -> Sums:
 
 
 def format_on_hold(amounts: AmountsDue, currency: str) -> str:
-    """`30.00 EUR until 2026-12-25 10:00 CET`, the time when all of it is due."""
-    if amounts.held_until is None:
+    """`30.00 EUR until 2026-12-25 10:00 CET`, the time when all of it is due, but for what
+    is under review."""
+    if not amounts.has_hold:
         return EMPTY_VALUE
+    parts = [f"until {format_datetime(amounts.held_until)}"] if amounts.held_until else []
+    if amounts.under_review:
+        parts.append(f"{format_money(amounts.under_review, currency)} of it under review")
     return format_html(
-        '{} <span class="subtext">until {}</span>',
+        '{} <span class="subtext">{}</span>',
         format_money(amounts.on_hold, currency),
-        format_datetime(amounts.held_until),
+        ", ".join(parts),
     )
 
 
@@ -65,7 +69,7 @@ def list_parts(
     With `has_due`, what is due is named, too, if nothing is on hold.
     """
     parts: list[tuple[str, str]] = []
-    is_held = amounts.held_until is not None
+    is_held = amounts.has_hold
     if is_held or (has_due and amounts.due):
         parts.append(("Due now", format_money(amounts.due, currency)))
     if is_held:
@@ -96,7 +100,9 @@ def list_hold_notes(amounts: AmountsDue, currency: str) -> list[str]:
 
 
 def describe_due(commission: Commission, *, at: datetime) -> str:
-    """`on hold until 2026-12-25 10:00 CET`; empty if it is due."""
-    if commission.due_at is None or not is_on_hold(commission, at=at):
+    """`on hold until 2026-12-25 10:00 CET` or `under review`; empty if it is due."""
+    if not is_on_hold(commission, at=at):
         return ""
+    if commission.is_under_review:
+        return "under review"
     return f"on hold until {format_datetime(commission.due_at)}"

@@ -33,7 +33,7 @@ from affiliate_site.columns import Column
 from affiliate_site.payout_files.sepa import get_receiver_name, write_receiver_name
 from affiliate_site.payout_files.writing import explain_line
 from payouts.models.runs import LEFT_OUT_STATES, PayoutLineState, PayoutRunState
-from payouts.services.payables import filter_on_hold
+from payouts.services.payables import IS_UNDER_REVIEW, filter_on_hold
 from payouts.services.payout_files import is_sepa_line
 from payouts.services.run_selection import add_receivers
 from tracking.amounts import ExactSum
@@ -153,14 +153,20 @@ def filter_rests(run):
 
 
 def find_rests(run, affiliates) -> dict[tuple[int, str], str]:
-    """`and 6.00 EUR on hold until 2026-12-25 10:00 CET`, by affiliate and currency."""
+    """`and 6.00 EUR on hold until 2026-12-25 10:00 CET`, or under review, by affiliate and
+    currency."""
     rows = filter_rests(run).filter(affiliate__in=affiliates)
-    totals = rows.values_list("affiliate", "currency")
-    return {
-        (affiliate, currency): f"and {format_money(total, currency)} on hold until"
-        f" {format_datetime(until)}"
-        for affiliate, currency, total, until in totals.annotate(ExactSum("amount"), Max("due_at"))
-    }
+    totals = rows.values_list("affiliate", "currency", IS_UNDER_REVIEW)
+    totals = totals.annotate(ExactSum("amount"), Max("due_at")).order_by(
+        "affiliate", "currency", IS_UNDER_REVIEW
+    )
+    texts: dict[tuple[int, str], str] = {}
+    for affiliate, currency, is_under_review, total, until in totals:
+        why = "under review" if is_under_review else f"on hold until {format_datetime(until)}"
+        earlier = texts.get((affiliate, currency))
+        text = f"and {format_money(total, currency)} {why}"
+        texts[affiliate, currency] = f"{earlier}, {text}" if earlier else text
+    return texts
 
 
 def describe_rests(run) -> str:

@@ -20,10 +20,12 @@ from affiliate_site.backoffice.payouts.run_parts import (
     warn_of_missing_documents,
     warn_of_unfit_lines,
 )
+from affiliate_site.backoffice.risk.cases import OPEN_CASES
 from affiliate_site.backoffice.theme import get_object_url
 from payouts.errors import Unprintable
 from payouts.fonts import PACKAGES
 from payouts.models.payments import PayoutMethodKind
+from payouts.models.risk import RiskCaseState
 from payouts.models.runs import MAX_NOTE_LENGTH, PayoutLineState, PayoutRunState
 from payouts.services.documents import describe_unprintable
 from payouts.services.payables import list_payable_currencies
@@ -39,6 +41,7 @@ from payouts.services.payout_runs import (
     set_note,
     take_out,
 )
+from payouts.services.risk_cases import evaluate_rules
 from payouts.services.run_confirmation import (
     confirm_run,
     describe_changes,
@@ -134,6 +137,17 @@ def describe_totals(run) -> str:
     return f"{payments} to {affiliates}: {' and '.join(totals) or 'none'}{withheld}"
 
 
+def warn_of_risk_cases(account) -> list[str]:
+    """How many cases are undecided, what they are about is on hold."""
+    count = account.risk_cases.filter(state=RiskCaseState.OPEN).count()
+    if not count:
+        return []
+    url = reverse("admin:payouts_riskcase_changelist")
+    link = format_html(ALERT_LINK, f"{url}?{OPEN_CASES}", count_noun(count, "risk case"))
+    text = "Undecided: {}. This run pays nothing of what is on hold by them."
+    return [format_html(text, link)]
+
+
 class ConfirmRunPage(DraftPage):
     """Create the payments of a draft, all or none."""
 
@@ -144,6 +158,11 @@ class ConfirmRunPage(DraftPage):
 
     def get_unlocked_initial(self, run):
         return {"payments": describe_totals(run)}
+
+    def form_valid(self, form):
+        """Let the risk rules look at all sales first: they lock what a run locks, too."""
+        evaluate_rules(self.account, at=timezone.now(), is_complete=True)
+        return super().form_valid(form)
 
     def lock_row(self, at):
         return lock_with_affiliates(self.account, self.row.pk)[0]
@@ -185,6 +204,7 @@ class ConfirmRunPage(DraftPage):
         if taxes := list_withheld_taxes(self.row):
             text = f"{format_totals(taxes)} of it are withheld for the tax office."
             alerts.append(text)
+        alerts += warn_of_risk_cases(self.account)
         if needs_second_person(self.row):
             alerts.append("You made this draft, so somebody else has to confirm it.")
         return alerts

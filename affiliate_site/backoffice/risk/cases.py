@@ -43,7 +43,7 @@ CASE_STATES = build_labels(
         RiskCaseState.EXCLUDED: "danger",
     }
 )
-OPEN = "state__exact=open"
+OPEN_CASES = "state__exact=open"
 MAX_FINDINGS = 200  # on a page, the newest
 
 
@@ -141,9 +141,9 @@ def format_sale(finding) -> str:
 
 @admin.register(RiskCase)
 class RiskCaseAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    menu = (MenuEntry("Tracking", 70, "shield", query=OPEN, synonyms="fraud"),)
-    tabs = {"Undecided": OPEN, "All": ""}
-    list_actions = (ListAction(60, "Decide risk cases", OPEN),)
+    menu = (MenuEntry("Tracking", 70, "shield", query=OPEN_CASES, synonyms="fraud"),)
+    tabs = {"Undecided": OPEN_CASES, "All": ""}
+    list_actions = (ListAction(60, "Decide risk cases", OPEN_CASES),)
     empty_state = "No cases. One is opened when a risk rule that is switched on finds something."
     columns = (
         Column("ID", lambda row: row.pk, name="case_id", export="pk"),

@@ -25,6 +25,7 @@ from payouts.services.payout_runs import (
     list_totals,
     record_export,
 )
+from payouts.services.risk_cases import evaluate_rules
 from payouts.services.run_confirmation import confirm_run
 from payouts.services.run_selection import METHODS
 
@@ -160,6 +161,7 @@ class Command(AccountCommand):
             is_kept = not (is_empty or options["dry_run"])
         if is_kept and options["confirm"]:
             progress = partial(self.track, description="Payments")
+            evaluate_rules(account, at=at, is_complete=True)
             run = confirm_run(account, pk=run.pk, at=at, progress=progress)
         if is_kept and options["discard"]:
             run = discard_run(account, pk=run.pk, at=at)

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from accounts.models.api_keys import Role
 from payouts.services.erasure import erase_person
+from payouts.services.payout_runs import create_draft
 from payouts.services.risk_cases import create_rule, evaluate_rules, switch_on
 from tests.affiliate_site.backoffice.forms import get_form
 from tracking.attribution import TrackingParameters
@@ -121,3 +122,49 @@ def test_the_note_is_erased_with_the_affiliate(scenario, case):
     erase_person(scenario.account, identifier=scenario.mina.slug, at=timezone.now())
 
     assert case.reload().note == ""
+
+
+def test_pay_day_names_undecided_cases(scenario, sale, case, staff_client):
+    """The run pays the other sale; confirming it evaluates the rules first."""
+    account, now = scenario.account, timezone.now()
+    set_payout_method(scenario)
+    scenario.approve(scenario.get_commission(sale), at=now)
+    other = scenario.create_conversion("50", at=now)
+    scenario.approve(scenario.get_commission(other), at=now)
+    run = create_draft(account, due_until=account.get_day(now), at=now)
+    client = staff_client(role=Role.OWNER)
+
+    page = read(client.get(url_of("payoutrun", "confirm", run.pk)))
+    assert "Undecided: 1 risk case" in page
+    assert "Payout run" in read(send(client, url_of("payoutrun", "confirm", run.pk)))
+    assert [payment.amount for payment in account.payments.all()] == [5]
+
+    url = url_of("commission", "changelist")
+    assert "Under review" in read(client.get(url))
+    url = reverse("admin:tracking_affiliate_change", args=[scenario.mina.affiliate.pk])
+    assert "20.00 EUR 20.00 EUR of it under review" in read(client.get(url, {"tab": "payouts"}))
+
+
+def test_confirming_evaluates_the_rules_first(scenario, sale, staff_client):
+    account, now = scenario.account, timezone.now()
+    set_payout_method(scenario)
+    scenario.approve(scenario.get_commission(sale), at=now)
+    run = create_draft(account, due_until=account.get_day(now), at=now)
+    rule = create_rule(account, rule="fast_sale", at=now)
+    switch_on(account, pk=rule.pk, at=now - timedelta(hours=1))
+    account.risk_rules.update(settled_to=0)  # as if the sale had been committed late
+
+    page = read(send(staff_client(), url_of("payoutrun", "confirm", run.pk)))
+
+    assert "the amount was 20 EUR, is 0 EUR" in page
+    assert not account.payments.exists()
+    assert account.risk_cases.count() == 1
+
+
+def set_payout_method(scenario):
+    scenario.account.payout_methods.create(
+        affiliate=scenario.mina.affiliate,
+        kind="paypal",
+        details={"email": "mina@notes.example.org"},
+        is_primary=True,
+    )

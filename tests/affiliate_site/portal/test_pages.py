@@ -9,6 +9,7 @@ from django.utils import timezone
 from payouts.services.corrections import reattribute_conversion
 from payouts.services.payout_limits import set_minimum
 from payouts.services.refunds import refund_conversion
+from payouts.services.risk_cases import hold_commissions
 from tests.document_scenario import switch_on
 from tests.payout_scenario import Paid, create_run
 from tests.program_scenario import ProgramScenario
@@ -363,3 +364,27 @@ def test_a_sale_says_under_which_day_the_list_has_it(mina, portal, scenario):
     assert get_page(mina, url).count(text) == 1
     own = earn(scenario)
     assert text not in get_page(mina, f"{portal}sales/{own.pk}/")
+
+
+def test_says_that_commissions_are_under_review_but_never_why(scenario, portal, mina):
+    account, now = scenario.account, timezone.now()
+    commission = scenario.get_commission(scenario.create_conversion(at=now))
+    scenario.approve(commission, at=now)
+    case = account.risk_cases.create(rule="fast_sale", affiliate=scenario.mina.affiliate)
+    account.risk_findings.create(
+        case=case,
+        rule=case.rule,
+        affiliate=case.affiliate,
+        conversion=commission.conversion,
+        facts=[["Seconds from click to sale", "2"]],
+    )
+    hold_commissions(account, at=now)
+
+    pages = [
+        mina.get(f"{portal}{path}").content.decode()
+        for path in ("", "sales/", f"sales/{commission.conversion_id}/")
+    ]
+
+    assert "20.00 EUR are under review." in pages[0]
+    assert all("under review" in page for page in pages)
+    assert not any("Seconds from click" in page or "right after" in page for page in pages)

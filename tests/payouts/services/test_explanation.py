@@ -141,6 +141,7 @@ def test_explains_a_conversion_with_all_tracking_parameters(scenario, account):
             "status": "approved",
             "finalized_at": None,
             "due_at": CONVERSION_CREATED_AT,
+            "under_review_since": None,
             "hold": None,
             "is_released": False,
             "payment": payment.public_id,
