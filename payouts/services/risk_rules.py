@@ -5,13 +5,18 @@ account, in a fixed number of statements, and changes nothing. Facts have no per
 data: the page of a case shows them beside the sale, which has it.
 """
 
+import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from typing import Any
 
 from django.db.models import Count, DateTimeField, Exists, ExpressionWrapper, Max, OuterRef, Q
 
+from accounts.days import A_DAY
+from accounts.url_safety import read_parameters, split_url
 from payouts.models.risk import RiskRule
 from tracking.attribution import COUPON
 from tracking.models.clicks import Click
@@ -90,6 +95,53 @@ def find_own_sales(rule: RiskRule, sales: ConversionQuerySet) -> Iterable[RiskFa
             )
 
 
+def find_forbidden_referrers(rule: RiskRule, sales: ConversionQuerySet) -> Iterable[RiskFact]:
+    """Find sales whose click came from a host of the patterns."""
+    patterns = rule.patterns.lower().split()
+    for sale, referrer in _list_clicks(sales, "click__referrer"):
+        host = _get_host(referrer)
+        for pattern in patterns:
+            if fnmatchcase(host, pattern):
+                facts = [("Host of the referrer", host), ("Forbidden", pattern)]
+                yield RiskFact(sale[1], facts, sale[0])
+                break
+
+
+def find_paid_traffic(rule: RiskRule, sales: ConversionQuerySet) -> Iterable[RiskFact]:
+    """Find sales whose landing page has a parameter of the patterns."""
+    forbidden = set(rule.patterns.lower().split())
+    for sale, landing_page in _list_clicks(sales, "click__landing_page"):
+        found = sorted({name.lower() for name in read_parameters(landing_page)} & forbidden)
+        if found:
+            facts = [("Parameters of the landing page", ", ".join(found))]
+            yield RiskFact(sale[1], facts, sale[0])
+
+
+def find_shared_addresses(rule: RiskRule, sales: ConversionQuerySet) -> Iterable[RiskFact]:
+    """Find sales from an IP address that so many customers of the affiliate bought from,
+    within a day before."""
+    rows = list(sales.filter(ip__isnull=False).values_list("pk", "affiliate", "ip", "created_at"))
+    if not rows:
+        return
+    first = min(sold_at for *_, sold_at in rows) - A_DAY
+    last = max(sold_at for *_, sold_at in rows)
+    ips = {ip for _, _, ip, _ in rows}
+    near = rule.account.conversions.not_deleted().filter(
+        created_at__gte=first, created_at__lte=last, ip__in=ips, customer__isnull=False
+    )
+    known: dict[tuple[int, str | None], list[tuple[datetime, Any]]] = defaultdict(list)
+    for affiliate, ip, at, customer in near.values_list(
+        "affiliate", "ip", "created_at", "customer"
+    ):
+        known[affiliate, ip].append((at, customer))
+    for pk, affiliate, ip, sold_at in rows:
+        times = known[affiliate, ip]
+        customers = {it for at, it in times if sold_at - A_DAY <= at <= sold_at}
+        if len(customers) >= rule.threshold:
+            facts = [("Customers from its IP address within a day", f"{len(customers):,}")]
+            yield RiskFact(affiliate, facts, pk)
+
+
 def find_refund_rates(rule: RiskRule, at: datetime) -> Iterable[RiskFact]:
     """Find affiliates of whose sales of the window at least so many percent came back."""
     account, since = rule.account, at - WINDOW
@@ -112,6 +164,52 @@ def find_refund_rates(rule: RiskRule, at: datetime) -> Iterable[RiskFact]:
                 ("Refund rate", f"{percent} %"),
             ]
             yield RiskFact(affiliate_id, facts, key=newest.isoformat())
+
+
+def find_shared_payout_details(rule: RiskRule, at: datetime) -> Iterable[RiskFact]:
+    """Find affiliates with the account number or address of another one."""
+    methods = rule.account.payout_methods.filter(
+        blind_index__isnull=False, affiliate__deleted_at=None
+    )
+    groups = methods.order_by().values("blind_index")
+    shared = groups.annotate(n=Count("affiliate", distinct=True)).filter(n__gt=1)
+    rows = methods.filter(blind_index__in=shared.values("blind_index"))
+    by_index: dict[str | None, dict[int, tuple[str, str]]] = defaultdict(dict)
+    for index, pk, log_id, kind in rows.order_by("affiliate").values_list(
+        "blind_index", "affiliate", "affiliate__log_id", "kind"
+    ):
+        by_index[index][pk] = (log_id, kind)
+    for of_index in by_index.values():
+        names = " ".join(sorted(log_id for log_id, _ in of_index.values()))
+        key = hashlib.sha256(names.encode()).hexdigest()
+        for pk, (_, kind) in of_index.items():
+            facts = [("Payout method", kind), ("Affiliates with it", f"{len(of_index):,}")]
+            yield RiskFact(pk, facts, key=key)
+
+
+def find_contested_claims(rule: RiskRule, at: datetime) -> Iterable[RiskFact]:
+    """Find affiliates who claimed at least so many contested orders of the window."""
+    claims = rule.account.conversion_claims.filter(created_at__gte=at - WINDOW, created_at__lte=at)
+    counts = claims.order_by().values("affiliate")
+    counts = counts.annotate(number=Count("conversion", distinct=True), newest=Max("created_at"))
+    for row in counts:
+        if row["number"] >= rule.threshold:
+            facts = [(f"Contested orders of {WINDOW.days} days", f"{row['number']:,}")]
+            yield RiskFact(row["affiliate"], facts, key=row["newest"].isoformat())
+
+
+def _list_clicks(sales: ConversionQuerySet, column: str) -> Iterable[tuple[tuple[int, int], str]]:
+    """Yield sales, as their IDs and affiliates, with a column of their clicks."""
+    rows = sales.filter(**{f"{column}__isnull": False})
+    for pk, affiliate_id, text in rows.values_list("pk", "affiliate_id", column):
+        yield (pk, affiliate_id), text
+
+
+def _get_host(url: str) -> str:
+    try:
+        return split_url(url).hostname or ""
+    except ValueError:  # such as a host in brackets that is none
+        return ""
 
 
 def _format_time(at: datetime) -> str:
@@ -139,6 +237,28 @@ RISK_RULES = {
         "Sales whose customer has the e-mail address of the affiliate, from whatever source.",
         find_own_sales,
     ),
+    "forbidden_referrer": RiskRuleKind(
+        "Forbidden referrer",
+        "Sales whose click came from a host that you forbid, such as a coupon site.",
+        find_forbidden_referrers,
+        patterns="A host in each line; * stands for any text: *.coupons.example",
+        default_patterns="*.coupons.example",
+    ),
+    "paid_traffic": RiskRuleKind(
+        "Paid traffic",
+        "Sales whose landing page has a parameter of paid ads, if your terms forbid them.",
+        find_paid_traffic,
+        patterns="A parameter in each line.",
+        default_patterns="gclid\ngbraid\nwbraid\nmsclkid\nfbclid\nttclid\ntwclid\nli_fat_id",
+    ),
+    "shared_ip": RiskRuleKind(
+        "Many customers from one IP address",
+        "Sales from an IP address from which so many customers of the affiliate, or more,"
+        " bought within a day.",
+        find_shared_addresses,
+        unit="customers",
+        default=4,
+    ),
     "refund_rate": RiskRuleKind(
         "Refund rate",
         f"Affiliates of whose sales of the last {WINDOW.days} days, at least {MIN_SALES}, so many"
@@ -147,5 +267,19 @@ RISK_RULES = {
         is_about_sales=False,
         unit="percent",
         default=30,
+    ),
+    "shared_payout_detail": RiskRuleKind(
+        "Shared payout details",
+        "Affiliates with the account number or the address of another affiliate.",
+        find_shared_payout_details,
+        is_about_sales=False,
+    ),
+    "contested_claims": RiskRuleKind(
+        "Contested claims",
+        f"Affiliates who claimed so many contested orders of the last {WINDOW.days} days.",
+        find_contested_claims,
+        is_about_sales=False,
+        unit="orders",
+        default=3,
     ),
 }

@@ -8,6 +8,7 @@ import pytest
 from payouts.errors import RiskCaseDecided
 from payouts.models.commissions import CommissionStatus
 from payouts.services import risk_cases
+from payouts.services.payout_methods import set_payout_method
 from payouts.services.refunds import refund_conversion
 from payouts.services.risk_cases import (
     clear_case,
@@ -21,6 +22,7 @@ from payouts.services.risk_cases import (
     switch_on,
     update_rule,
 )
+from payouts.services.risk_rules import RISK_RULES
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.attribution import TrackingParameters
 
@@ -287,3 +289,132 @@ def test_rules_are_audited(scenario):
         ("risk_rule.updated", "riskrule:fast_sale", {"threshold": [5, 7]}),
         ("risk_rule.switched_off", "riskrule:fast_sale", {}),
     ]
+
+
+def sell_after_click(scenario, *, affiliate=None, **visit):
+    """A sale ten minutes after a click."""
+    click = scenario.create_click(
+        affiliate, at=CONVERSION_CREATED_AT - timedelta(minutes=10), **visit
+    )
+    parameters = TrackingParameters(click_id=str(click.public_id))
+    return scenario.create_conversion(parameters=parameters)
+
+
+def test_a_forbidden_referrer_with_wildcards(scenario):
+    account = scenario.account
+    add_rule(account, "forbidden_referrer", patterns="*.coupons.example\ndeals.example")
+    found = [
+        sell_after_click(scenario, referrer=f"https://{host}/lamps?q=coupons.example")
+        for host in ("Best.Coupons.example", "deals.example")
+    ]
+    for referrer in ("https://coupons.example.org/", "https://[odd", "", None):
+        sell_after_click(scenario, referrer=referrer)
+
+    evaluate(account)
+
+    assert list_found(get_case(account)) == [
+        (
+            found[0].pk,
+            [
+                ["Host of the referrer", "best.coupons.example"],
+                ["Forbidden", "*.coupons.example"],
+            ],
+        ),
+        (found[1].pk, [["Host of the referrer", "deals.example"], ["Forbidden", "deals.example"]]),
+    ]
+
+
+def test_parameters_of_paid_traffic(scenario):
+    account = scenario.account
+    add_rule(account, "paid_traffic")
+    page = "https://shop.example.net/lamps"
+    paid = sell_after_click(scenario, landing_page=f"{page}?gclid=x1&a=1&msclkid=x2")
+    sell_after_click(scenario, landing_page=f"{page}?ref=gclid")
+
+    evaluate(account)
+
+    assert list_found(get_case(account)) == [
+        (paid.pk, [["Parameters of the landing page", "gclid, msclkid"]]),
+    ]
+
+
+def test_many_customers_from_one_ip_address(scenario):
+    account = scenario.account
+    add_rule(account, "shared_ip", 3)
+    days = [0, 0, 2, 2, 2]
+    sales = [
+        scenario.create_conversion(
+            customer_id=f"c{number}",
+            ip="198.51.100.7",
+            at=CONVERSION_CREATED_AT + timedelta(days=day),
+        )
+        for number, day in enumerate(days)
+    ]
+    other = scenario.create_enrolled_affiliate("Ada", "Lund")
+    scenario.create_conversion(customer_id="c9", ip="198.51.100.7", affiliate=other)
+
+    evaluate(account, at=LATER + timedelta(days=3))
+
+    assert list_found(get_case(account)) == [
+        (sale.pk, [["Customers from its IP address within a day", "3"]]) for sale in sales[2:]
+    ]
+
+
+def test_two_affiliates_with_one_payout_detail(scenario):
+    account = scenario.account
+    add_rule(account, "shared_payout_detail")
+    people = [scenario.create_enrolled_affiliate("Ada", name) for name in ("Lund", "Berg", "Holm")]
+    for person, email in zip(people, ("a@x.example", "A@x.example", "b@x.example"), strict=True):
+        set_payout_method(
+            account,
+            affiliate_id=person.slug,
+            kind="paypal",
+            details={"email": email},
+            is_primary=True,
+            at=LATER,
+        )
+
+    evaluate(account)
+
+    facts = [["Payout method", "paypal"], ["Affiliates with it", "2"]]
+    cases = account.risk_cases.order_by("affiliate")
+    assert [case.affiliate for case in cases] == [person.affiliate for person in people[:2]]
+    assert [list_found(case) for case in cases] == [[(None, facts)]] * 2
+    for case in cases:
+        clear_case(account, pk=case.pk, note="A couple", at=LATER)
+    evaluate_rules(account, at=LATER, is_complete=True)
+    assert account.risk_cases.count() == 2
+
+
+def test_claims_that_are_contested_often(scenario):
+    account = scenario.account
+    add_rule(account, "contested_claims", 2)
+    for _ in range(2):
+        sale = scenario.create_conversion()
+        account.conversion_claims.create(
+            conversion=sale,
+            program=scenario.program,
+            affiliate=scenario.mina.affiliate,
+            amount=1,
+            currency="EUR",
+            created_at=CONVERSION_CREATED_AT,
+        )
+        if sale.pk and not account.risk_cases.exists():
+            evaluate_rules(account, at=LATER, is_complete=True)
+
+    case = get_case(account)
+    assert list_found(case) == [(None, [["Contested orders of 90 days", "2"]])]
+
+
+@pytest.mark.parametrize("name", [name for name, it in RISK_RULES.items() if it.is_about_sales])
+def test_a_batch_takes_a_fixed_number_of_statements(name, scenario, capture_queries):
+    account = scenario.account
+    rule = create_rule(account, rule=name, at=ON_AT)
+    numbers = []
+    for count in (2, 8):
+        for number in range(count):
+            sell_after(scenario, 1, customer_id=f"{name}-{count}-{number}", ip="198.51.100.7")
+        with capture_queries() as queries:
+            list(RISK_RULES[name].find(rule, account.conversions.all()))
+        numbers.append(len(queries))
+    assert numbers[0] == numbers[1] <= 2
