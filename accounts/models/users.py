@@ -191,10 +191,10 @@ class SavedView(TenantModel):
     list = models.CharField(max_length=64)
     name = models.CharField(max_length=MAX_NAME_LENGTH)
     query = models.CharField(max_length=MAX_QUERY_LENGTH)
-    is_shared = models.BooleanField(default=False, db_default=False)
-    is_pinned = models.BooleanField(default=False, db_default=False)
-    mailed_every = models.CharField(
-        max_length=8, choices=MailRhythm, blank=True, default="", db_default=""
+    shared_at = models.DateTimeField(null=True)  # with the team
+    pinned_at = models.DateTimeField(null=True)  # to the dashboard
+    mailed_every = models.CharField(  # noqa: DJ001 - null: never
+        max_length=8, choices=MailRhythm, null=True
     )
     created_at = models.DateTimeField(default=timezone.now)
 

@@ -65,9 +65,9 @@ def create_saved_view(
                 name=name,
                 query=query,
                 created_at=at,
-                is_shared=is_shared,
-                is_pinned=is_pinned,
-                mailed_every=mailed_every,
+                shared_at=at if is_shared else None,
+                pinned_at=at if is_pinned else None,
+                mailed_every=mailed_every or None,
             )
     except IntegrityError:
         if any(view.name == name for view in existing):
@@ -77,14 +77,16 @@ def create_saved_view(
 
 def list_saved_views(account: Account, *, user: User, list_label: str) -> list[SavedView]:
     """Return the user's views of a list and those of the team, oldest first."""
-    seen = account.saved_views.filter(Q(user=user) | Q(is_shared=True), list=list_label)
+    seen = account.saved_views.filter(Q(user=user) | Q(shared_at__isnull=False), list=list_label)
     return list(seen.order_by("id"))
 
 
 def list_pinned_views(account: Account, *, user: User) -> list[SavedView]:
     """Return the reports on the user's dashboard, at most `MAX_PINNED_VIEWS`."""
-    seen = account.saved_views.filter(Q(user=user) | Q(is_shared=True), is_pinned=True)
-    return list(seen.order_by("id")[:MAX_PINNED_VIEWS])
+    seen = account.saved_views.filter(
+        Q(user=user) | Q(shared_at__isnull=False), pinned_at__isnull=False
+    )
+    return list(pinned.order_by("id")[:MAX_PINNED_VIEWS])
 
 
 def delete_saved_view(account: Account, *, user: User, view_id: int) -> None:
