@@ -86,7 +86,7 @@ def list_pinned_views(account: Account, *, user: User) -> list[SavedView]:
     seen = account.saved_views.filter(
         Q(user=user) | Q(shared_at__isnull=False), pinned_at__isnull=False
     )
-    return list(pinned.order_by("id")[:MAX_PINNED_VIEWS])
+    return list(seen.order_by("id")[:MAX_PINNED_VIEWS])
 
 
 def delete_saved_view(account: Account, *, user: User, view_id: int) -> None:
