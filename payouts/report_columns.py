@@ -21,6 +21,9 @@ MOMENTS: dict[str, Callable[..., datetime]] = {"first_sale": min, "last_sale": m
 TIMES = {"time_to_conversion": 50, "time_to_conversion_90": 90}
 EPC_DECIMALS = 4
 EARNED = ("commissions_pending", "commissions_approved")
+# What parts have of these adds up to no whole: a customer may buy in several months.
+DISTINCT = ("buyers", "returning_buyers")
+NOT_ADDED = {*TIMES, *DISTINCT}
 
 Sums = dict[str, Any]  # by name; a name that is missing has nothing to add up
 
@@ -63,7 +66,7 @@ class ReportColumn:
 
 
 def add_sums(sums: Sums, others: Mapping[str, Any]) -> None:
-    """Add other sums to some; None adds nothing. The first of `TIMES` stays."""
+    """Add other sums to some; None adds nothing. Of `NOT_ADDED` the first one stays."""
     for name, value in others.items():
         if value is None:
             continue
@@ -71,7 +74,7 @@ def add_sums(sums: Sums, others: Mapping[str, Any]) -> None:
             sums[name] = value
         elif name in MOMENTS:
             sums[name] = MOMENTS[name](sums[name], value)
-        elif name not in TIMES:
+        elif name not in NOT_ADDED:
             sums[name] += value
 
 
@@ -94,6 +97,15 @@ def list_columns() -> Iterable[ReportColumn]:
         *("conversion_rate", "Conversion rate", ("conversions", "clicks"), share),
         lambda conversions, clicks, _: calculate_share(conversions, clicks),
         "Conversions per hundred clicks.",
+    )
+    yield ReportColumn(
+        *("buyers", "Customers who bought", ("buyers",)),
+        help_text="Customers with a sale, each once.",
+    )
+    yield ReportColumn(
+        *("repeat_rate", "Repeat rate", ("returning_buyers", "buyers"), share),
+        lambda returning, buyers, _: calculate_share(returning, buyers),
+        "Customers who bought again, per hundred who bought.",
     )
     yield ReportColumn("revenue", "Revenue", ("revenue",), amount)
     yield ReportColumn(

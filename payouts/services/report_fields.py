@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, NamedTuple
 
 from django.db.models import (
@@ -22,6 +23,8 @@ from django.db.models import (
     When,
 )
 from django.db.models.functions import (
+    ExtractMonth,
+    ExtractYear,
     Lower,
     Replace,
     Trunc,
@@ -57,6 +60,7 @@ from tracking.attribution import (
     TRACKING_ID,
     TRACKING_SOURCE_NAMES,
 )
+from tracking.models.conversions import Conversion
 
 # How sales are stored that an affiliate's link brought.
 LINKS = [
@@ -103,8 +107,16 @@ class Reading(NamedTuple):
     fact: Fact
     sums: Mapping[str, Any]
     condition: Q = Q()
+    adds_up: bool = True  # the sums of groups make those of the whole
 
 
+# Of the customer of a sale. The account is that of the sale, of which an index begins.
+EARLIER_SALES = Conversion.objects.across_accounts().filter(
+    NOT_REMOVED,
+    account=OuterRef("account"),
+    customer=OuterRef("customer"),
+    created_at__lt=OuterRef("created_at"),
+)
 READINGS = (
     Reading(CLICKS, {"clicks": Count("*")}),
     Reading(REMOVED_CLICKS, {"clicks": Sum("clicks")}),
@@ -129,6 +141,15 @@ READINGS = (
         },
     ),
     Reading(
+        SALES,
+        {
+            "buyers": Count("customer", distinct=True),
+            "returning_buyers": Count("customer", distinct=True, filter=Exists(EARLIER_SALES)),
+        },
+        NOT_REMOVED,
+        adds_up=False,
+    ),
+    Reading(
         COMMISSIONS,
         {
             f"commissions_{status}": ExactSum("amount", filter=Q(status=status))
@@ -139,8 +160,7 @@ READINGS = (
 )
 STORED_SUMS = {
     **{name: Sum(name) for name in (*COUNTS, "conversions")},
-    "revenue": ExactSum("revenue"),
-    **{name: ExactSum(name) for name in READINGS[-1].sums},
+    **{name: ExactSum(name) for name in ("revenue", "sold", "kept", *READINGS[-1].sums)},
 }
 
 
@@ -166,14 +186,23 @@ class ReportField:
     get_expression: Callable[[Account, Fact], Any]
     objects: tuple[str, str, str] | None = None
     is_stored: bool = False  # daily statistics know it
-    is_time: bool = False
+    is_time: bool = False  # part of the period
+    read: Callable[[str], Any] = str  # the text of a filter, or `ValueError`
+
+    @property
+    def has_order(self) -> bool:
+        """Whether the values are days or numbers, not texts."""
+        return self.is_time or self.read is not str
 
     def find_value(self, account: Account, text: str) -> Any:
         """Return the value that a filter names; None for what has none."""
         if not text:
             return None
         if self.objects is None:
-            return text
+            try:
+                return self.read(text)
+            except ValueError:
+                raise UnknownReportValue(field=self.name, value=text) from None
         manager, column, _ = self.objects
         rows = getattr(account, manager).filter(**{column: text})
         pk = rows.values_list("pk", flat=True).first()
@@ -287,11 +316,29 @@ def _get_source(account: Account, prefix: str) -> Any:
     )
 
 
+def _list_sales_of_customer(account: Account, prefix: str) -> QuerySet[Any]:
+    """All sales of the customer of a sale."""
+    return account.conversions.not_deleted().filter(customer=OuterRef(f"{prefix}customer"))
+
+
+def _get_cohort(account: Account, prefix: str) -> Any:
+    """The month in which the customer of a sale bought first."""
+    sales = _list_sales_of_customer(account, prefix).order_by("created_at", "id")
+    first = TruncDate(Subquery(sales.values("created_at")[:1]), tzinfo=account.zone)
+    return Trunc(first, "month", output_field=DateField())
+
+
+def _get_months_since(account: Account, prefix: str) -> Any:
+    """The calendar months between the customer's first sale and this one."""
+    day, first = TruncDate(f"{prefix}created_at", tzinfo=account.zone), _get_cohort(account, prefix)
+    return 12 * (ExtractYear(day) - ExtractYear(first)) + ExtractMonth(day) - ExtractMonth(first)
+
+
 def _get_customer_kind(account: Account, prefix: str) -> Any:
     """What the sale says, else whether its customer has bought here before."""
     said = JsonTextAtKey(f"{prefix}meta_data", "customer")
-    earlier = account.conversions.not_deleted().filter(
-        customer=OuterRef(f"{prefix}customer"), created_at__lt=OuterRef(f"{prefix}created_at")
+    earlier = _list_sales_of_customer(account, prefix).filter(
+        created_at__lt=OuterRef(f"{prefix}created_at")
     )
     return Case(
         When(Exact(said, "new"), then=Value(NEW)),
@@ -354,5 +401,11 @@ FIELDS = {
         ),
         ReportField("customer_status", "Customer status", _get_customer_status),
         ReportField("customer_kind", "New or returning customer", _of_sale(_get_customer_kind)),
+        ReportField(
+            *("cohort", "Month of the first sale", _of_sale(_get_cohort)), read=date.fromisoformat
+        ),
+        ReportField(
+            *("months_since", "Months since the first sale", _of_sale(_get_months_since)), read=int
+        ),
     )
 }

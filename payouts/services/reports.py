@@ -304,11 +304,13 @@ def _sort(rows: list[ReportRow], query: ReportQuery) -> None:
     """By the texts of the rows first, what has none last: equal ones keep this order."""
 
     def get_texts(row: ReportRow) -> list[Any]:
-        texts = [getattr(row.objects.get(it), "name", "") or row.keys[it] for it in query.rows]
-        return [*((not it, f"{it}".casefold()) for it in texts), row.currency]
+        found = [getattr(row.objects.get(it), "name", "") or row.keys[it] for it in query.rows]
+        texts = [it.casefold() if isinstance(it, str) else it for it in found]
+        return [*((it is None or it == "", "" if it is None else it) for it in texts), row.currency]
 
     rows.sort(key=get_texts)
-    by = query.sort or (query.times or [f"-{query.columns[0]}"])[0]
+    ordered = [name for name in query.rows if FIELDS[name].has_order]
+    by = query.sort or (ordered or [f"-{query.columns[0]}"])[0]
     name = by.removeprefix("-")
     if name in query.columns:
         known = [row for row in rows if row.values[name] is not None]
@@ -338,14 +340,18 @@ def _read_groups(
         statistics = load_statistics(account, period.days, at=at, kinds=())
         rows = statistics.select_stored(account.daily_stats.all(), period.days)
         reading = Reading(STORED_DAYS, {name: STORED_SUMS[name] for name in sorted(needed)})
-        _read(account, query, rows, reading, filters, groups)
+        _read(account, query.rows, rows, reading, filters, groups)
         periods = _list_runs([counted.day for counted in statistics.counted])
+    total, whole = _Group(), defaultdict[tuple[Any, ...], _Group](_Group)
     for reading in READINGS:
         sums = {name: reading.sums[name] for name in sorted(needed & reading.sums.keys())}
         for each in periods if sums else ():
             rows = reading.fact.select(account, each).filter(reading.condition)
-            _read(account, query, rows, reading._replace(sums=sums), filters, groups)
-    total = _Group()
+            part = reading._replace(sums=sums)
+            _read(account, query.rows, rows, part, filters, groups)
+            if not reading.adds_up:
+                _read(account, [], rows, part, filters, whole)
+    total.merge(whole[()])
     for name in TIMES.keys() & needed:
         total.merge(_read_times(account, [], name, period, filters)[()])
         for key, group in _read_times(account, query.rows, name, period, filters).items():
@@ -377,7 +383,7 @@ def _select(
 
 def _read(
     account: Account,
-    query: ReportQuery,
+    names: Sequence[str],
     rows: Any,
     reading: Reading,
     filters: Mapping[str, Any],
@@ -385,12 +391,13 @@ def _read(
 ) -> None:
     """Add the sums of one statement to the groups."""
     fact = reading.fact
-    rows, keys = _select(account, rows, fact, query.rows, filters)
+    rows, keys = _select(account, rows, fact, names, filters)
     if rows is None:
         return
     has_currency = fact in (SALES, COMMISSIONS, STORED_DAYS)
     others = {"by_currency": F("currency") if has_currency else Value("")}
-    others["program_of_row"] = F("program") if fact is not COMMISSIONS else Value(0)
+    # Only what has no currency needs that of its program.
+    others["program_of_row"] = Value(0) if fact in (SALES, COMMISSIONS) else F("program")
     sums = {f"sum_{name}": expression for name, expression in reading.sums.items()}
     found = rows.order_by().annotate(**others).values_list(*keys, *others)
     for values in _limit(found.annotate(**sums)):

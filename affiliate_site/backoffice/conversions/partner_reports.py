@@ -1,5 +1,6 @@
 """The page that builds reports: its address holds the whole report."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -25,17 +26,23 @@ from affiliate_site.backoffice.payouts.report_pages import (
 from affiliate_site.columns import Column
 from affiliate_site.downloads import send_file
 from affiliate_site.reports import COMPARED, FORMATS, ReportFile
-from payouts.report_columns import COLUMNS, ReportColumn, Unit
+from payouts.report_columns import COLUMNS, DISTINCT, ReportColumn, Unit
 from payouts.services.report_fields import FIELDS
 from payouts.services.reports import Report, ReportQuery, ReportRow, build_report
-from payouts.statistics import NAMED_PERIODS, Period
+from payouts.statistics import NAMED_PERIODS, Period, calculate_share
 
 NONE = "(none)"
 SHOWN_ROWS = 500
 MAX_CHARTS = 3  # of currencies
 CHART_ROWS = 31
+MATRIX_COLUMNS = 25
 MODELS = {"group": "affiliategroup"}
-PERIOD_TEXTS = {"month": "{:%Y-%m}", "quarter": "{:%Y} Q{quarter}", "week": "week of {:%Y-%m-%d}"}
+PERIOD_TEXTS = {
+    "month": "{:%Y-%m}",
+    "cohort": "{:%Y-%m}",
+    "quarter": "{:%Y} Q{quarter}",
+    "week": "week of {:%Y-%m-%d}",
+}
 COUNTED_ONCE = "Clicks and new customers have no currency: each line has all of them."
 ERROR_FIELDS = {"filter": "affiliate", "date_to": "end"}
 # What managers ask most: a title, rows, columns, and what it is compared with.
@@ -51,6 +58,11 @@ READY_REPORTS = (
     ("Coupons", "coupon", "revenue conversions average_order commissions", ""),
     ("Coupons without clicks", "affiliate", "coupon_conversions clicks conversions revenue", ""),
     ("Links", "link", "revenue conversions clicks conversion_rate", ""),
+    ("Cohorts", "cohort months_since", "buyers conversions revenue commissions", ""),
+    (
+        *("Value of customers", "affiliate"),
+        *("buyers repeat_rate conversions revenue average_order commissions", ""),
+    ),
     ("New customers", "affiliate customer_kind", "conversions revenue commissions", ""),
 )
 
@@ -169,7 +181,7 @@ class PartnerReportPage(ReportPage):
             self.title,
             form,
             note=self.note.format(self.account.time_zone),
-            sections=build_sections(report) if report else [],
+            sections=list_sections(report) if report else [],
             charts=build_report_charts(report) if report else [],
             files=files if report else [],
             links=[
@@ -189,6 +201,57 @@ def build_query(days: Mapping[str, str], rows: str, columns: str, compare: str) 
     query["compare"] = compare
     query.setlist("columns", columns.split())
     return query
+
+
+def list_sections(report: Report) -> list[Section]:
+    """All tables of the page."""
+    is_matrix = list(report.query.rows[1:]) == ["months_since"]
+    return [*(build_matrices(report) if is_matrix else ()), *build_sections(report)]
+
+
+def build_matrices(report: Report) -> list[Section]:
+    """The first column by both fields, for each currency; of customers also their share
+    of those of the first month."""
+    [field, months], name = report.query.rows, report.query.columns[0]
+    column = COLUMNS[name]
+    sections = []
+    for total in report.totals[:MAX_CHARTS]:
+        cells: dict[Any, dict[int, ReportRow]] = defaultdict(dict)
+        for row in report.rows:
+            if row.currency == total.currency and row.keys[months] is not None:
+                cells[row.keys[field]][row.keys[months]] = row
+        numbers = sorted({number for of_row in cells.values() for number in of_row})
+
+        def show_row(of_row: dict[int, ReportRow]) -> Any:
+            return show_key(field, next(iter(of_row.values())))
+
+        def show_cell(number: int, of_row: dict[int, ReportRow]) -> Any:
+            if number not in of_row:
+                return EMPTY_VALUE
+            text = show_value(column, of_row[number], is_before=False)
+            first = of_row[0].values[name] if 0 in of_row else None
+            if name not in DISTINCT or not number or not first:
+                return text
+            return f"{text} ({calculate_share(of_row[number].values[name], first)} %)"
+
+        sections.append(
+            Section(
+                f"{column.title}, {total.currency}",
+                columns=[
+                    Column(
+                        FIELDS[field].title,
+                        lambda of_row: show_key(field, next(iter(of_row.values()))),
+                    ),
+                    *(
+                        Column(f"{number}", partial(show_cell, number), is_amount=True)
+                        for number in numbers[:MATRIX_COLUMNS]
+                    ),
+                ],
+                rows=[cells[key] for key in sorted(cells, key=str)],
+                notes=[f"Columns are {FIELDS[months].title.lower()}."],
+            )
+        )
+    return sections
 
 
 def build_sections(report: Report) -> list[Section]:
@@ -249,7 +312,7 @@ def show_key(name: str, row: ReportRow) -> Any:
         found = row.objects[name]
         url = reverse(f"admin:tracking_{MODELS.get(name, name)}_change", args=[found.pk])
         return format_html(LINK_TEMPLATE, url, found.name or value)
-    return value or NONE
+    return NONE if value is None or value == "" else value
 
 
 def show_value(column: ReportColumn, row: ReportRow, *, is_before: bool) -> Any:

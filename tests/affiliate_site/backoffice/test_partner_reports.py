@@ -97,7 +97,7 @@ def test_each_ready_report_opens_for_the_days_that_are_chosen(staff_client, sale
 
     links = list_links(page, "Ready reports")
 
-    assert len(links) == 12
+    assert len(links) == 14
     for title, url in links.items():
         assert "start=2026-03-01&end=2026-03-31" in url
         text = client.get(REPORT + url).content.decode()
@@ -120,6 +120,25 @@ def test_downloads_what_the_page_shows(staff_client, sales):
     assert lines["Content-Disposition"] == f'attachment; filename="{name}.csv"'
     sheet = openpyxl.load_workbook(BytesIO(book.content)).active
     assert [*sheet.values][1] == ("Mina Kessler", "minakessler", "EUR", 1200.5, 1, 10)
+
+
+def test_shows_cohorts_as_a_table_of_months(staff_client, sales):
+    for customer, month in (("c1", 3), ("c2", 3), ("c1", 4)):
+        sales.create_conversion("10", customer_id=customer, at=AT.replace(month=month))
+    query = {
+        "rows": "cohort",
+        "then": "months_since",
+        "columns": ["buyers", "revenue"],
+        "start": "2026-03-01",
+        "end": "2026-04-30",
+    }
+
+    tables = read_tables(staff_client(), query)
+
+    assert tables[0] == [
+        ["Month of the first sale", "0", "1"],
+        ["2026-03", "2", "1 (50.0 %)"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -348,6 +348,69 @@ def test_customers_are_new_or_return(scenario):
     }
 
 
+@pytest.fixture
+def buyers(scenario, odette):
+    """Customers of March and April who buy again, and a sale without a customer."""
+    for customer, month, amount, affiliate in (
+        ("c1", 3, "10", None),
+        ("c1", 3, "20", None),
+        ("c1", 5, "40", None),
+        ("c2", 3, "80", odette),
+        ("c3", 4, "160", None),
+        ("c3", 5, "320", None),
+        (None, 3, "640", None),
+    ):
+        sale_at = AT.replace(month=month, day=4 + (amount == "20"))
+        scenario.create_conversion(amount, affiliate=affiliate, customer_id=customer, at=sale_at)
+    return scenario
+
+
+SPRING = Period(date(2026, 3, 1), date(2026, 5, 31))
+MARCH_1, APRIL_1 = date(2026, 3, 1), date(2026, 4, 1)
+
+
+def test_cohorts_are_customers_by_the_month_of_their_first_sale(buyers):
+    columns = "buyers conversions revenue commissions"
+    report = build(buyers.account, "cohort months_since", columns, SPRING)
+
+    assert list_values(report) == [
+        (MARCH_1, 0, "EUR", 2, 3, 110, 11),
+        (MARCH_1, 2, "EUR", 1, 1, 40, 4),
+        (APRIL_1, 0, "EUR", 1, 1, 160, 16),
+        (APRIL_1, 1, "EUR", 1, 1, 320, 32),
+        (None, None, "EUR", 0, 1, 640, 64),
+    ]
+    [total] = report.totals
+    assert total.values == {"buyers": 3, "conversions": 7, "revenue": 1270, "commissions": 127}
+
+
+def test_cohorts_are_filtered_by_affiliate_month_and_age(buyers):
+    for filters, revenue in (
+        ({"affiliate": "odettevarga"}, 80),
+        ({"cohort": "2026-04-01"}, 480),
+        ({"months_since": "2"}, 40),
+        ({"cohort": ""}, 640),
+    ):
+        [row] = list_values(build(buyers.account, "program", "revenue", SPRING, filters=filters))
+        assert row[-1] == revenue
+    for filters in ({"cohort": "spring"}, {"months_since": "x"}):
+        with pytest.raises(UnknownReportValue):
+            build(buyers.account, "program", "revenue", SPRING, filters=filters)
+
+
+def test_repeat_rates_count_each_customer_once(buyers):
+    report = build(buyers.account, "affiliate", "buyers repeat_rate", SPRING, sort="affiliate")
+    months = build(buyers.account, "month", "buyers repeat_rate", SPRING)
+
+    assert list_values(report) == [
+        ("minakessler", "EUR", 2, 100),
+        ("odettevarga", "EUR", 1, 0),
+    ]
+    assert [row.values for row in report.totals] == [{"buyers": 3, "repeat_rate": Decimal("66.7")}]
+    assert [row[2:] for row in list_values(months)] == [(2, 50), (1, 0), (2, 100)]
+    assert months.totals[0].values == report.totals[0].values
+
+
 def test_says_all_that_is_wrong_at_once(scenario):
     with pytest.raises(ErrorList) as caught:
         build(scenario.account, "planet", "x y", filters={"z": ""}, compare="week")
