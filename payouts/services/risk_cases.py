@@ -145,7 +145,8 @@ def evaluate_rules(account: Account, *, at: datetime, is_complete: bool = False)
                 has_more |= _evaluate_sales(rule, at=at, is_complete=is_complete)
             elif is_complete or rule.pass_at is None or at - rule.pass_at >= AFFILIATE_INTERVAL:
                 store_facts(rule, list(kind.find(rule, at)), at=at)
-                rule.update_row(pass_at=at)
+                if not is_complete:  # a run that is refused then stores nothing else
+                    rule.update_row(pass_at=at)
                 was_complete = True
         if was_complete:
             hold_commissions(account, at=at)

@@ -44,7 +44,7 @@ from payouts.services.opening_balances import post_opening_balance
 from payouts.services.payout_limits import set_minimum
 from payouts.services.payout_runs import create_draft
 from payouts.services.payout_settings import update_payout_settings
-from payouts.services.risk_cases import create_rule, switch_on
+from payouts.services.risk_cases import create_rule, hold_commissions, switch_on
 from payouts.services.tax_data import set_tax_data, set_tax_rule
 from tests.affiliate_site.backoffice.rates import create_rates
 from tests.payout_scenario import PAYER, Paid, create_run
@@ -176,7 +176,8 @@ def create_risk_case(account, marker: str) -> None:
     create_rule(account, rule="fast_sale", at=now)
     rule = create_rule(account, rule="refund_rate", patterns=marker, at=now)
     switch_on(account, pk=rule.pk, at=now)
-    sale = account.conversions.filter(deleted_at=None).earliest("pk")
+    # Of an approved one, the draft would pay nothing of its commission any more.
+    sale = account.conversions.filter(deleted_at=None, commissions__status="pending").latest("pk")
     case = account.risk_cases.create(rule="fast_sale", affiliate=sale.affiliate, note=marker)
     account.risk_findings.create(
         case=case,
@@ -186,6 +187,7 @@ def create_risk_case(account, marker: str) -> None:
         key=marker,
         facts=[["Sent by", marker]],
     )
+    hold_commissions(account, at=now)
 
 
 def create_shop(account, marker: str) -> Connection:
