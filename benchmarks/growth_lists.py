@@ -29,6 +29,7 @@ from benchmarks.growth_data import (
 from payouts.models.documents import Document
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.models.payments import Payment, PayoutMethod
+from payouts.models.risk import RiskCase
 from payouts.models.runs import PayoutLine
 from payouts.services.payments import PaymentOrder, create_payments
 from payouts.services.payout_methods import set_payout_method
@@ -67,6 +68,7 @@ SHORT_LISTS = {
     "payouts.Level": "a few per program",
     "payouts.PayoutMinimum": "set by staff",
     "payouts.PayoutRun": "a few per month",
+    "payouts.RiskRule": "one of each kind",
     "payouts.TaxRule": "one per country and kind",
     "tracking.AffiliateGroup": "named by staff",
     "tracking.Connection": "the shops of the company",
@@ -108,6 +110,7 @@ def fill_lists(account: Account, rows: int) -> None:
         Question: new | of_affiliate,
         Prospect: new | email,
         ConversionClaim: {"created_at": created_at},
+        RiskCase: of_affiliate | {"created_at": created_at},
         ShopEvent: {"created_at": created_at, "key": "'x' || n.i"},
         FailedPageCall: {"day": build_day("n.i % 365"), "page": "'p' || n.i"},
         WebhookEndpoint: new | {"id": endpoint, "affiliate": "'x' || n.i"},
@@ -128,6 +131,7 @@ def create_first_rows(account: Account) -> None:
     at = timezone.now()
     affiliate, conversion = account.affiliates.all()[0], account.conversions.all()[0]
     create_note(account, affiliate=affiliate, text="Call in May", at=at)
+    account.risk_cases.create(rule="fast_sale", affiliate=affiliate)
     ask_question(affiliate, data=QuestionData("order-1", at.date()), at=at)
     set_payout_method(
         account,
