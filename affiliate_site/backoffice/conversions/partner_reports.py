@@ -238,10 +238,7 @@ def build_matrices(report: Report) -> list[Section]:
             Section(
                 f"{column.title}, {total.currency}",
                 columns=[
-                    Column(
-                        FIELDS[field].title,
-                        lambda of_row: show_key(field, next(iter(of_row.values()))),
-                    ),
+                    Column(FIELDS[field].title, show_row),
                     *(
                         Column(f"{number}", partial(show_cell, number), is_amount=True)
                         for number in numbers[:MATRIX_COLUMNS]
