@@ -63,21 +63,31 @@ def create_rule(
 
 
 def update_rule(
-    account: Account, *, pk: int, threshold: int, patterns: str = "", at: datetime
+    account: Account,
+    *,
+    pk: int,
+    threshold: int | None = None,
+    patterns: str | None = None,
+    at: datetime,
 ) -> RiskRule:
-    """Change the settings of a rule for what it finds from now on."""
+    """Change settings of a rule for what it finds from now on; None leaves one as it is."""
     with transaction.atomic():
         row = get_or_raise(account.risk_rules, RiskRuleNotFound, pk=pk, lock=True)
-        old = row.threshold, row.patterns
-        if old != (threshold, patterns):
-            row.update_row(threshold=threshold, patterns=patterns)
+        changes: dict[str, Any] = {
+            name: value
+            for name, value in (("threshold", threshold), ("patterns", patterns))
+            if value is not None and value != getattr(row, name)
+        }
+        if changes:
+            thresholds = [row.threshold, changes.get("threshold", row.threshold)]
+            row.update_row(**changes)
             log_event(
                 account,
                 "risk_rule.updated",
                 row,
                 at=at,
-                threshold=[old[0], threshold],
-                **({"fields": ["patterns"]} if old[1] != patterns else {}),
+                threshold=thresholds,
+                **({"fields": ["patterns"]} if "patterns" in changes else {}),
             )
     return row
 

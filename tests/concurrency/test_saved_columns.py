@@ -72,7 +72,11 @@ ELSEWHERE = {
     "PortalSettingsPage": {"host": "elsewhere.example.org"},
 }
 # Columns that a page sets without a field of its form.
-WRITTEN = {"SetSecretPage": {"refused_count"}, "ProcessAgainPage": {"attempts"}}
+WRITTEN = {
+    "SetSecretPage": {"refused_count"},
+    "ProcessAgainPage": {"attempts"},
+    "SwitchRuleOnPage": {"evaluated_to", "settled_to", "pass_to"},
+}
 REFUSALS = (IntegrityError, ProgrammingError)  # of constraints and triggers
 LOCKS = ("FOR NO KEY UPDATE", "FOR UPDATE")
 

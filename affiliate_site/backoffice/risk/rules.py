@@ -136,10 +136,6 @@ class EditRulePage(EditPage):
             **({"patterns": rule.patterns} if kind.patterns else {}),
         }
 
-    def get_values(self, form):
-        kept = {"threshold": self.row.threshold, "patterns": self.row.patterns}
-        return kept | form.values
-
 
 class SwitchRuleOnPage(FormPage):
     model = RiskRule
