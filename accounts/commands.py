@@ -299,6 +299,17 @@ def parse_day(text: str) -> date:
         raise ArgumentTypeError(f"{text!r} is not a day like 2026-11-30") from None
 
 
+def add_days(parser: CommandParser) -> None:
+    """Add the options of a period: its `first` and `last` day."""
+    for name, dest, text in (
+        ("--from", "first", "the first day, YYYY-MM-DD, in the account's zone"),
+        ("--to", "last", "the last day"),
+    ):
+        parser.add_argument(
+            name, dest=dest, metavar="DAY", type=parse_day, required=True, help=text
+        )
+
+
 def parse_amount_argument(text: str) -> Decimal:
     """Parse a decimal amount: digits, optionally followed by a point and digits."""
     try:

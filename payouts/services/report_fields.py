@@ -336,13 +336,13 @@ def _get_months_since(account: Account, prefix: str) -> Any:
 
 def _get_customer_kind(account: Account, prefix: str) -> Any:
     """What the sale says, else whether its customer has bought here before."""
-    said = JsonTextAtKey(f"{prefix}meta_data", "customer")
+    stated = JsonTextAtKey(f"{prefix}meta_data", "customer")
     earlier = _list_sales_of_customer(account, prefix).filter(
         created_at__lt=OuterRef(f"{prefix}created_at")
     )
     return Case(
-        When(Exact(said, "new"), then=Value(NEW)),
-        When(Exact(said, "returning"), then=Value(RETURNING)),
+        When(Exact(stated, "new"), then=Value(NEW)),
+        When(Exact(stated, "returning"), then=Value(RETURNING)),
         When(**{f"{prefix}customer": None}, then=Value(None)),
         When(Exists(earlier), then=Value(RETURNING)),
         default=Value(NEW),

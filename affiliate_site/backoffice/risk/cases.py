@@ -60,6 +60,8 @@ class DecisionPage(FormPage):
             help_text="Why, for staff. Affiliates see neither the note nor the rule.",
         )
 
+    form_class = Form
+
     @classmethod
     def is_offered(cls, case):
         return case.state == RiskCaseState.OPEN
@@ -71,7 +73,6 @@ class DecisionPage(FormPage):
 class ClearCasePage(DecisionPage):
     name = "clear"
     title = button = "Clear"
-    form_class = DecisionPage.Form
     service = staticmethod(clear_case)
     explanation = "Nothing is wrong. What was found opens no case again; other sales or facts do."
 
@@ -79,7 +80,6 @@ class ClearCasePage(DecisionPage):
 class DisapproveCasePage(DecisionPage):
     name = "disapprove"
     title = button = "Disapprove these"
-    form_class = DecisionPage.Form
     service = staticmethod(disapprove_case)
     is_atomic = False
     is_dangerous = True
@@ -92,7 +92,6 @@ class DisapproveCasePage(DecisionPage):
 class ExcludeAffiliatePage(DecisionPage):
     name = "exclude"
     title = button = "Exclude the affiliate"
-    form_class = DecisionPage.Form
     service = staticmethod(exclude_affiliate)
     is_atomic = False
     is_dangerous = True

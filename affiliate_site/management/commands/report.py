@@ -2,7 +2,7 @@ from argparse import ArgumentTypeError
 
 from django.core.management.base import CommandError
 
-from accounts.commands import parse_day
+from accounts.commands import add_days
 from affiliate_site.management.file_commands import FileCommand
 from affiliate_site.reports import FORMATS, ReportFile
 from payouts.report_columns import COLUMNS
@@ -56,13 +56,7 @@ class Command(FileCommand):
             required=True,
             help=f"some of {', '.join(COLUMNS)}",
         )
-        for name, dest, text in (
-            ("--from", "first", "the first day, YYYY-MM-DD, in the account's zone"),
-            ("--to", "last", "the last day"),
-        ):
-            parser.add_argument(
-                name, dest=dest, metavar="DAY", type=parse_day, required=True, help=text
-            )
+        add_days(parser)
         parser.add_argument(
             "--filter",
             dest="filters",

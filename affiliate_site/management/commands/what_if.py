@@ -2,7 +2,7 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from accounts.commands import AccountCommand, parse_day, read_file
+from accounts.commands import AccountCommand, add_days, read_file
 from affiliate_site.api.parsing import parse_strict_json
 from payouts.services.what_if import calculate_what_if
 from payouts.statistics import Period
@@ -28,13 +28,7 @@ class Command(AccountCommand):
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
-        for name, dest, text in (
-            ("--from", "first", "the first day, YYYY-MM-DD, in the account's zone"),
-            ("--to", "last", "the last day"),
-        ):
-            parser.add_argument(
-                name, dest=dest, metavar="DAY", type=parse_day, required=True, help=text
-            )
+        add_days(parser)
         parser.add_argument(
             "--changes",
             metavar="FILE",
