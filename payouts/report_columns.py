@@ -23,7 +23,6 @@ EPC_DECIMALS = 4
 EARNED = ("commissions_pending", "commissions_approved")
 # What parts have of these adds up to no whole: a customer may buy in several months.
 DISTINCT = ("buyers", "returning_buyers")
-NOT_ADDED = {*TIMES, *DISTINCT}
 
 Sums = dict[str, Any]  # by name; a name that is missing has nothing to add up
 
@@ -66,7 +65,7 @@ class ReportColumn:
 
 
 def add_sums(sums: Sums, others: Mapping[str, Any]) -> None:
-    """Add other sums to some; None adds nothing. Of `NOT_ADDED` the first one stays."""
+    """Add other sums to some; None adds nothing."""
     for name, value in others.items():
         if value is None:
             continue
@@ -74,7 +73,7 @@ def add_sums(sums: Sums, others: Mapping[str, Any]) -> None:
             sums[name] = value
         elif name in MOMENTS:
             sums[name] = MOMENTS[name](sums[name], value)
-        elif name not in NOT_ADDED:
+        else:
             sums[name] += value
 
 

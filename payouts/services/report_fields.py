@@ -38,7 +38,7 @@ from accounts.models.accounts import Account
 from payouts.errors import (
     UnknownReportValue,
 )
-from payouts.models.commissions import CommissionStatus
+from payouts.models.commissions import CommissionKind, CommissionStatus
 from payouts.report_columns import COUNTS
 from payouts.services.day_counts import (
     FIRST_AMOUNT,
@@ -108,6 +108,7 @@ class Reading(NamedTuple):
     sums: Mapping[str, Any]
     condition: Q = Q()
     adds_up: bool = True  # the sums of groups make those of the whole
+    stands_for: Fact | None = None  # which does not know a field of the report
 
 
 # Of the customer of a sale. The account is that of the sale, of which an index begins.
@@ -117,6 +118,7 @@ EARLIER_SALES = Conversion.objects.across_accounts().filter(
     customer=OuterRef("customer"),
     created_at__lt=OuterRef("created_at"),
 )
+OF_ITEMS = Q(NOT_REMOVED, kind=CommissionKind.REGULAR, is_extra=False)
 READINGS = (
     Reading(CLICKS, {"clicks": Count("*")}),
     Reading(REMOVED_CLICKS, {"clicks": Sum("clicks")}),
@@ -148,6 +150,15 @@ READINGS = (
         },
         NOT_REMOVED,
         adds_up=False,
+    ),
+    # The items of sales, by what a sale may have several of.
+    Reading(COMMISSIONS, {"revenue": ExactSum("sub_amount")}, OF_ITEMS, stands_for=SALES),
+    Reading(
+        COMMISSIONS,
+        {"conversions": Count("conversion", distinct=True)},
+        OF_ITEMS,
+        adds_up=False,
+        stands_for=SALES,
     ),
     Reading(
         COMMISSIONS,
@@ -227,6 +238,10 @@ def _get_time(unit: str) -> Callable[[Account, Fact], Any]:
         return Trunc(day, unit, output_field=DateField())
 
     return get_expression
+
+
+def _of_item(value: F) -> Callable[[Account, Fact], Any]:
+    return lambda _, fact: value if fact is COMMISSIONS else None
 
 
 def _get_program(account: Account, fact: Fact) -> Any:
@@ -395,10 +410,8 @@ FIELDS = {
             *("connection", "Connection", _of_sale(_get_connection)),
             objects=("connections", "public_id", "name"),
         ),
-        ReportField(
-            *("commission_type", "Commission type"),
-            lambda _, fact: F("commission_type") if fact is COMMISSIONS else None,
-        ),
+        ReportField("commission_type", "Commission type", _of_item(F("commission_type"))),
+        ReportField("product", "Product (comment of the item)", _of_item(F("comment"))),
         ReportField("customer_status", "Customer status", _get_customer_status),
         ReportField("customer_kind", "New or returning customer", _of_sale(_get_customer_kind)),
         ReportField(

@@ -6,7 +6,7 @@ Columns are in `payouts/report_columns.py`.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -162,12 +162,13 @@ class _Group:
             add_sums(self.counts, sums)
             self.programs |= {program} if program else set()
 
-    def merge(self, group: Self) -> None:
+    def merge(self, group: Self, *, without: Collection[str] = ()) -> None:
         """Add what another one has."""
         add_sums(self.counts, group.counts)
         self.programs |= group.programs
         for currency, sums in group.by_currency.items():
-            add_sums(self.by_currency[currency], sums)
+            added = {name: it for name, it in sums.items() if name not in without}
+            add_sums(self.by_currency[currency], added)
 
 
 _Groups = dict[tuple[Any, ...], _Group]
@@ -278,16 +279,24 @@ def _list_units(name: str, days: Sequence[date]) -> list[date]:
     return [*dict.fromkeys(map(UNITS[name], days))]
 
 
+def _knows(account: Account, fact: Fact, names: Iterable[str]) -> bool:
+    """Whether a fact has something to do with all these fields."""
+    return all(FIELDS[name].get_expression(account, fact) is not None for name in names)
+
+
+def _list_readings(account: Account, names: Iterable[str]) -> list[Reading]:
+    """The readings of a report by these fields."""
+    return [
+        it for it in READINGS if it.stands_for is None or not _knows(account, it.stands_for, names)
+    ]
+
+
 def _list_known(account: Account, query: ReportQuery) -> list[ReportColumn]:
     """Return the columns; of those of facts that a field has nothing to do with, one
     without a value."""
     names = (*query.rows, *query.filters)
-    known = {
-        name
-        for fact, sums, *_ in (*READINGS, (SALES, TIMES))
-        for name in sums
-        if all(FIELDS[it].get_expression(account, fact) is not None for it in names)
-    }
+    readings = [*_list_readings(account, names), Reading(SALES, TIMES)]
+    known = {name for it in readings if _knows(account, it.fact, names) for name in it.sums}
     columns = [COLUMNS[name] for name in query.columns]
     return [
         it if known.issuperset(it.sums) else replace(it, calculate=lambda *_: None)
@@ -342,8 +351,9 @@ def _read_groups(
         reading = Reading(STORED_DAYS, {name: STORED_SUMS[name] for name in sorted(needed)})
         _read(account, query.rows, rows, reading, filters, groups)
         periods = _list_runs([counted.day for counted in statistics.counted])
-    total, whole = _Group(), defaultdict[tuple[Any, ...], _Group](_Group)
-    for reading in READINGS:
+    whole = defaultdict[tuple[Any, ...], _Group](_Group)
+    own = {*TIMES}  # sums that the whole has of its own
+    for reading in _list_readings(account, names):
         sums = {name: reading.sums[name] for name in sorted(needed & reading.sums.keys())}
         for each in periods if sums else ():
             rows = reading.fact.select(account, each).filter(reading.condition)
@@ -351,13 +361,14 @@ def _read_groups(
             _read(account, query.rows, rows, part, filters, groups)
             if not reading.adds_up:
                 _read(account, [], rows, part, filters, whole)
-    total.merge(whole[()])
+                own |= {*sums}
+    total = whole[()]
     for name in TIMES.keys() & needed:
         total.merge(_read_times(account, [], name, period, filters)[()])
         for key, group in _read_times(account, query.rows, name, period, filters).items():
             groups[key].merge(group)
     for group in groups.values():
-        total.merge(group)
+        total.merge(group, without=own)
     return groups, total
 
 

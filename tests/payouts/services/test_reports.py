@@ -312,13 +312,27 @@ def test_sales_have_a_source_and_what_attributed_them(scenario):
     assert attributed == [("coupon", "EUR", 7, 1), ("click", "EUR", 5, 0)]
 
 
-def test_commission_types_have_commissions_only(scenario):
+def test_items_count_by_commission_type_and_product(scenario):
+    account = scenario.account
     scenario.create_commission_type("lamps", "20")
-    scenario.create_conversion("10", ("20", "lamps"))
+    lamp, bulb = ("20", "lamps"), "10"
+    scenario.create_conversion(lamp, bulb)
+    sale = scenario.create_conversion(lamp, lamp)
+    account.commissions.filter(name__contains="amps").update(comment="Desk lamp")
+    columns = "commissions conversions revenue clicks"
 
-    found = list_values(build(scenario.account, "commission_type", "commissions conversions"))
+    types = build(account, "commission_type", columns)
+    products = build(account, "product", "revenue conversions")
+    lamps = build(account, "affiliate", "conversions revenue", filters={"product": "Desk lamp"})
 
-    assert found == [("lamps", "EUR", 4, None), ("standard", "EUR", 1, None)]
+    assert list_values(types) == [
+        ("lamps", "EUR", 12, 2, 60, None),
+        ("standard", "EUR", 1, 1, 10, None),
+    ]
+    assert [it.values["conversions"] for it in types.totals] == [2]
+    assert list_values(products) == [("Desk lamp", "EUR", 60, 2), (None, "EUR", 10, 1)]
+    assert [it.values for it in lamps.totals] == [{"conversions": 2, "revenue": 60}]
+    assert sale.amount == 40
 
 
 def test_customers_are_new_or_return(scenario):
