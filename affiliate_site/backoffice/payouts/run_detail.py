@@ -40,6 +40,7 @@ from affiliate_site.backoffice.payouts.run_parts import (
     list_failures,
     warn_of_missing_documents,
 )
+from affiliate_site.backoffice.payouts.run_review import build_review_section
 from affiliate_site.backoffice.payouts.withheld_pages import find_withheld_texts
 from affiliate_site.columns import Column
 from payouts.models.runs import (
@@ -84,6 +85,7 @@ def get_run_details(request, run) -> Details:
         sections=[
             Section(f"Payout run {run}", facts=list_facts(run)),
             build_totals_section(run),
+            *filter(None, [build_review_section(run)]),
             *list_file_sections(request, run),
             build_lines_section(request, run),
             *build_left_out_sections(request, run),

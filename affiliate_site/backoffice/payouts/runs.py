@@ -45,6 +45,7 @@ from affiliate_site.backoffice.payouts.run_pages import (
     RemakeRunPage,
     RunNotePage,
 )
+from affiliate_site.backoffice.payouts.run_review import run_review_view
 from affiliate_site.backoffice.payouts.run_statements import run_statements_view
 from affiliate_site.columns import Column, SumsSource
 from payouts.models.runs import LEFT_OUT_STATES, PayoutLine, PayoutRun
@@ -122,10 +123,14 @@ class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     details = staticmethod(get_run_details)
 
     def get_urls(self):
-        """Add the statements of a run."""
-        view = self.admin_site.admin_view(partial(run_statements_view, self))
+        """Add the statements of a run, and its sales to look at."""
+        statements, review = (
+            self.admin_site.admin_view(partial(view, self))
+            for view in (run_statements_view, run_review_view)
+        )
         return [
-            path("<int:object_id>/statements/", view, name="run_statements"),
+            path("<int:object_id>/statements/", statements, name="run_statements"),
+            path("<int:object_id>/to-look-at/", review, name="run_review"),
             *super().get_urls(),
         ]
 
