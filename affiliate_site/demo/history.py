@@ -7,13 +7,14 @@ scale and the day alone.
 """
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from heapq import heappop, heappush
 from itertools import accumulate, count
+from types import MappingProxyType
 from typing import Any
 
 from schwifty import IBAN
@@ -55,6 +56,7 @@ from payouts.services.programs import (
     create_program,
 )
 from payouts.services.refunds import refund_conversion
+from payouts.services.risk_cases import create_rule, evaluate_rules, switch_on
 from payouts.services.run_confirmation import confirm_run
 from payouts.services.tax_data import set_tax_data, set_tax_rule
 from tracking.attribution import BROWSER_CONVERSION_ORDER, TrackingParameters
@@ -75,6 +77,7 @@ from tracking.services.hierarchy import create_group, set_group, set_parent
 from tracking.services.notes import create_note
 from tracking.services.prospects import ProspectData, create_prospect
 from tracking.services.visitors import record_visit
+from tracking.services.warnings import ODD_COMMISSION_TYPE
 
 HISTORY_DAYS = 120  # the last one is today
 SALES_PER_DAY = 2.4  # of a scale of 1, on an average day
@@ -222,6 +225,7 @@ class DemoHistory:
         self.midnight = start_of_day(first_day, UTC)
         self.rng = random.Random(scale)  # noqa: S311 - sample data, not a secret
         self.partners: list[Partner] = []
+        self.others: list[Partner] = []  # whose visits and sales are all in `EVENTS`
         self.known_customers: list[tuple[str, Program]] = []
         self.order_numbers = count(1001)
         self.customer_numbers = count(1)
@@ -244,7 +248,8 @@ class DemoHistory:
 
     def get_partner(self, code: str) -> Partner:
         """The partner with this referral code."""
-        return next(partner for partner in self.partners if partner.code == code)
+        partners = [*self.partners, *self.others]
+        return next(partner for partner in partners if partner.code == code)
 
     def set_up_account(self) -> None:
         """The time zone, the team, the first program with its rates, and the groups."""
@@ -384,6 +389,19 @@ class DemoHistory:
             us_partner = replace(partner, program=program, code=code, coupon=coupon)
             self.add_partner(us_partner, at=at)
 
+    def welcome(self, *names: str, at: datetime) -> None:
+        """Add an affiliate who visits and sells only as `EVENTS` say."""
+        program, code = self.partners[0].program, names[0].lower()
+        slug = self.create_affiliate(build_person(*names), at=at)
+        partner = Partner(slug, program, code, f"{names[0].upper()}15")
+        self.enroll(program, slug, code, approved=True, coupon=partner.coupon, at=at)
+        self.others.append(partner)
+
+    def follow_link(self, code: str, *, at: datetime) -> None:
+        """A visit through the link with this code."""
+        rng = random.Random(code)  # noqa: S311 - sample data
+        self.visit(self.get_partner(code), rng, at=at)
+
     def apply(self, *names: str, at: datetime) -> None:
         """An affiliate applies for the first program and waits for a decision."""
         slug = self.create_affiliate(build_person(*names), at=at)
@@ -418,15 +436,17 @@ class DemoHistory:
 
     def visit(self, partner: Partner, rng: random.Random, *, at: datetime) -> Click:
         """A visit through the partner's link."""
-        page = rng.choice(PAGES)
+        page, agent = rng.choice(PAGES), rng.choice(USER_AGENTS)
+        letter = f"letter-{rng.randint(1, 12)}"
+        query = f"ref={partner.code}&sub_id={letter}"
         return record_click(
             self.account,
             visit=Visit(
                 parameters=TrackingParameters(referral_code=partner.code),
-                referrer=f"https://notes.example.org/{page}",
-                landing_page=f"{partner.program.landing_page}{page}?ref={partner.code}",
-                user_agent=rng.choice(USER_AGENTS),
-                meta_data={"subid1": f"letter-{rng.randint(1, 12)}"},
+                referrer=f"https://{partner.code}.notes.example.org/{page}",
+                landing_page=f"{partner.program.landing_page}{page}?{query}",
+                user_agent=agent,
+                meta_data={"subid1": letter},
             ),
             at=at,
         )
@@ -489,13 +509,14 @@ class DemoHistory:
         amount: int,
         parameters: TrackingParameters,
         visit: tuple[str, int, int] | None = None,
+        options: Mapping[str, Any] = MappingProxyType({}),
         *,
         at: datetime,
     ) -> None:
         """Record a sale whose explanation is worth reading; its order ID says why.
 
         `visit` is the visit before it: the code of the link, how many minutes before,
-        and the seed of what is random.
+        and the seed of what is random. `options` are those of `record_sale`.
         """
         if visit is not None:
             code, minutes, seed = visit
@@ -503,7 +524,22 @@ class DemoHistory:
             visited_at = at - timedelta(minutes=minutes)
             click = self.visit(self.get_partner(code), rng, at=visited_at)
             parameters = replace(parameters, click_id=str(click.public_id))
-        self.record_sale(name, parameters, [LineItem(Decimal(amount))], at=at)
+        self.record_sale(name, parameters, [LineItem(Decimal(amount))], at=at, **options)
+
+    def approve_sale(self, name: str, *, at: datetime) -> None:
+        """Approve what a sale earns, despite its warning."""
+        rows = self.account.commissions.filter(conversion__external_id=f"order-{name}")
+        for pk in rows.values_list("pk", flat=True):
+            approve_commission(self.account, commission_id=pk, at=at)
+
+    def switch_on_rules(self, *, at: datetime) -> None:
+        """Look for own purchases, and for coupons that nobody's visitors use."""
+        for name in ("customer_is_affiliate", "coupon_without_clicks"):
+            rule = create_rule(self.account, rule=name, at=at)
+            switch_on(self.account, pk=rule.pk, at=at)
+
+    def look_for_risks(self, *, at: datetime) -> None:
+        evaluate_rules(self.account, at=at, is_complete=True)
 
     def report_order(self, code: str, later: timedelta, *, at: datetime) -> None:
         """Visit a page, `later` than `at`, which then reports the contested sale."""
@@ -539,13 +575,14 @@ class DemoHistory:
     def review_commissions(self, *, at: datetime) -> None:
         """Approve most commissions after the time of return, disapprove some.
 
-        Those with a warning wait for a person. The sales to explain, whose order IDs
+        Those with a warning or a dispute wait for a person. The sales to explain, whose order IDs
         are words, are approved.
         """
         pending = self.account.commissions.not_deleted().filter(
             status=CommissionStatus.PENDING,
             created_at__lt=at - REVIEW_DELAY,
             conversion__warnings__isnull=True,
+            conversion__disputed_at__isnull=True,
         )
         ids = pending.order_by("id").values_list("id", "conversion__external_id")
         for commission_id, external_id in list(ids):
@@ -633,6 +670,54 @@ EVENTS: list[tuple[Any, ...]] = [
     (117, 10, H.report_order, "greta", timedelta()),
     (117, 10, H.report_order, "hana", timedelta(minutes=4)),
     (118, 16, H.fail_page_calls),
+    # Wanda sold, and has gone quiet.
+    (4, 9, H.welcome, "Wanda", "Ek", "Warm Light Blog"),
+    *(
+        (day, 11, H.buy, f"quiet-{day}", 89,
+         TrackingParameters(f"wanda-{day}", referral_code="wanda"))
+        for day in (6, 13, 24, 37, 50)
+    ),
+    # Zoe's customers stay: they buy again each month.
+    (2, 9, H.welcome, "Zoe", "Marin", "Marin Reads"),
+    *(
+        (day + 31 * month, 12, H.buy, f"loyal-{day}-{month}", 60 + day,
+         TrackingParameters(f"zoe-{day}", referral_code="zoe"))
+        for day in (5, 9, 14, 20)
+        for month in range(4)
+    ),
+    # Vito's coupon is used by customers whom the shop had before.
+    (45, 9, H.welcome, "Vito", "Lang", "Lang Deals"),
+    *(
+        (day, 13, H.buy, f"earlier-{day}", 99,
+         TrackingParameters(f"vito-{day}", coupon="VITO15"), ("vito", 30, day),
+         {"meta_data": {"customer": "new" if day == 60 else "returning"}})
+        for day in range(60, 116, 7)
+    ),
+    # A coupon site publishes Xaver's coupon: sales without visits. A risk rule sees it.
+    (38, 9, H.welcome, "Xaver", "Pohl", "Save Today"),
+    (40, 9, H.follow_link, "xaver"),
+    (41, 9, H.follow_link, "xaver"),
+    (70, 8, H.switch_on_rules),
+    *(
+        (day, 20, H.buy, f"leak-{day}", 70,
+         TrackingParameters(f"bargain-{day}", coupon="XAVER15"))
+        for day in range(73, 119, 3)
+    ),
+    # Farid bought through his own link before, and that was approved: the case is open.
+    (72, 15, H.buy, "own-lamp", 189,
+     TrackingParameters("farid5@notes.example.org", referral_code="farid")),
+    (88, 9, H.approve_sale, "own-lamp"),
+    # Greta's sale named no valid commission type; it was approved, the next run pays it.
+    (82, 9, H.buy, "odd-option", 420, TrackingParameters("odd-customer", referral_code="greta"),
+     None, {"extra_warnings": (ODD_COMMISSION_TYPE,)}),
+    (97, 9, H.approve_sale, "odd-option"),
+    # Customers of Luca dispute what they paid.
+    *(
+        (day, 17, H.buy, f"disputed-{day}", 140,
+         TrackingParameters(f"luca-{day}", referral_code="luca"), None, {"is_disputed": True})
+        for day in (76, 92, 108)
+    ),
+    (118, 21, H.look_for_risks),
     # Affiliates are paid by API first, then by payout runs. The bank returns a payment.
     (29, 10, H.pay_affiliates),
     (59, 10, H.pay_affiliates),

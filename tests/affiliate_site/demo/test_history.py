@@ -16,6 +16,7 @@ from affiliate_site.demo.history import (
     GROUP_RATES,
     HISTORY_DAYS,
     PAYER,
+    DemoHistory,
     create_history,
     get_first_moment,
 )
@@ -192,4 +193,5 @@ def test_scale_multiplies_the_data(db, few_sales):
     account = create_demo_history(scale=2)
 
     members = account.enrollments.filter(program__currency="EUR", approved=True)
-    assert members.count() == 2 * len(AFFILIATES)
+    welcomed = sum(event[2] is DemoHistory.welcome for event in history.EVENTS)
+    assert members.count() == 2 * len(AFFILIATES) + welcomed
