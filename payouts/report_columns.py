@@ -77,7 +77,8 @@ def add_sums(sums: Sums, others: Mapping[str, Any]) -> None:
             sums[name] += value
 
 
-def _divide(amount: Decimal, number: int, decimals: int) -> Decimal | None:
+def divide(amount: Decimal, number: int, decimals: int) -> Decimal | None:
+    """The amount by number, rounded; None for none."""
     return (amount / number).quantize(Decimal(1).scaleb(-decimals)) if number else None
 
 
@@ -93,6 +94,11 @@ def list_columns() -> Iterable[ReportColumn]:
         " may be a coupon that others publish.",
     )
     yield ReportColumn(
+        *("clicks_per_coupon", "Clicks per conversion by coupon", ("clicks", "coupon_conversions")),
+        calculate=lambda clicks, number, _: divide(Decimal(clicks), number, 1),
+        help_text="Clicks for each conversion that a coupon was decisive for.",
+    )
+    yield ReportColumn(
         *("conversion_rate", "Conversion rate", ("conversions", "clicks"), share),
         lambda conversions, clicks, _: calculate_share(conversions, clicks),
         "Conversions per hundred clicks.",
@@ -106,10 +112,19 @@ def list_columns() -> Iterable[ReportColumn]:
         lambda returning, buyers, _: calculate_share(returning, buyers),
         "Customers who bought again, per hundred who bought.",
     )
+    yield ReportColumn(
+        *("known_conversions", "Conversions of earlier customers", ("known_conversions",)),
+        help_text="First sales by the affiliate to customers who had bought before without it.",
+    )
+    yield ReportColumn(
+        *("known_rate", "Share of earlier customers", ("known_conversions", "conversions"), share),
+        lambda known, conversions, _: calculate_share(known, conversions),
+        "These per hundred conversions.",
+    )
     yield ReportColumn("revenue", "Revenue", ("revenue",), amount)
     yield ReportColumn(
         *("average_order", "Average order", ("revenue", "conversions"), amount),
-        lambda revenue, number, currency: _divide(revenue, number, get_exponent(currency)),
+        lambda revenue, number, currency: divide(revenue, number, get_exponent(currency)),
         "Revenue by conversion.",
     )
     yield ReportColumn(
@@ -127,7 +142,7 @@ def list_columns() -> Iterable[ReportColumn]:
     )
     yield ReportColumn(
         *("epc", "Earnings per click", (*EARNED, "clicks"), amount),
-        lambda pending, approved, clicks, _: _divide(pending + approved, clicks, EPC_DECIMALS),
+        lambda pending, approved, clicks, _: divide(pending + approved, clicks, EPC_DECIMALS),
         "Commissions by click.",
     )
     yield ReportColumn(

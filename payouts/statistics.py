@@ -72,6 +72,12 @@ def get_last_month(today: date) -> Period:
     return Period(last.replace(day=1), last)
 
 
+def get_last_months(months: int, today: date) -> Period:
+    """The month of `today` until that day, after so many whole ones."""
+    year, month = divmod(today.year * 12 + today.month - 1 - months, 12)
+    return Period(date(year, month + 1, 1), today)
+
+
 def get_quarter(day: date) -> Period:
     """The whole quarter of a day."""
     first = date(day.year, (day.month - 1) // 3 * 3 + 1, 1)
@@ -85,6 +91,7 @@ NAMED_PERIODS: dict[str, Callable[[date], Period]] = {
     "this_month": lambda day: Period(day.replace(day=1), day),
     "last_30_days": lambda day: get_last_days(30, day),
     "last_90_days": lambda day: get_last_days(90, day),
+    "last_24_months": lambda day: get_last_months(24, day),
     "last_quarter": lambda day: get_quarter(get_quarter(day).first - A_DAY),
     "this_quarter": lambda day: Period(get_quarter(day).first, day),
     "last_year": lambda day: Period(date(day.year - 1, 1, 1), date(day.year - 1, 12, 31)),

@@ -23,6 +23,7 @@ from django.db.models import (
     When,
 )
 from django.db.models.functions import (
+    Coalesce,
     ExtractMonth,
     ExtractYear,
     Lower,
@@ -119,6 +120,11 @@ EARLIER_SALES = Conversion.objects.across_accounts().filter(
     created_at__lt=OuterRef("created_at"),
 )
 OF_ITEMS = Q(NOT_REMOVED, kind=CommissionKind.REGULAR, is_extra=False)
+STATED_KIND = Coalesce(JsonTextAtKey("meta_data", "customer"), Value(""), output_field=TextField())
+# Sales that are the first one of their affiliate to a customer who had bought before.
+IS_KNOWN = (Q(Exact(STATED_KIND, RETURNING)) | Q(Exists(EARLIER_SALES))) & ~(
+    Q(Exact(STATED_KIND, NEW)) | Q(Exists(EARLIER_SALES.filter(affiliate=OuterRef("affiliate"))))
+)
 READINGS = (
     Reading(CLICKS, {"clicks": Count("*")}),
     Reading(REMOVED_CLICKS, {"clicks": Sum("clicks")}),
@@ -134,6 +140,7 @@ READINGS = (
         },
         NOT_REMOVED,
     ),
+    Reading(SALES, {"known_conversions": Count("pk", filter=IS_KNOWN)}, NOT_REMOVED),
     Reading(
         SALES,
         {
@@ -295,6 +302,11 @@ def _get_coupon(account: Account, fact: Fact) -> Any:
     return Case(When(**is_by_coupon, then=_find_code(account.coupons.all(), fact.sale)))
 
 
+def _get_affiliate_coupon(account: Account, fact: Fact) -> Any:
+    """Of whatever an affiliate brings, whether its coupon was used or not."""
+    return _find_code(account.coupons.all(), fact.sale or "")
+
+
 def _get_link(account: Account, fact: Fact) -> Any:
     """By the referral code, as each affiliate has one link in a program."""
     code = _find_code(account.referral_codes.all(), fact.sale or "")
@@ -390,6 +402,7 @@ FIELDS = {
             is_stored=True,
         ),
         ReportField("coupon", "Coupon", _get_coupon),
+        ReportField("affiliate_coupon", "Coupon of the affiliate", _get_affiliate_coupon),
         ReportField("link", "Link", _get_link),
         ReportField("landing_page", "Landing page", _get_landing_page),
         ReportField("referrer_host", "Referrer", _get_referrer_host),

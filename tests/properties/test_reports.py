@@ -24,6 +24,7 @@ pytestmark = pytest.mark.integration
 # Without them stored days suffice; with them rows are read.
 OF_ROWS = {
     *("disputes", "first_sale", "last_sale", "coupon_conversions", "buyers", "repeat_rate"),
+    *("clicks_per_coupon", "known_conversions", "known_rate"),
     *TIMES,
 }
 BY = ("month", "program", "affiliate", "group")

@@ -1,7 +1,8 @@
 """The page that builds reports: its address holds the whole report."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -14,22 +15,26 @@ from django.utils.html import format_html, strip_tags
 
 from accounts.errors import DomainError, ErrorList
 from accounts.models.accounts import Account
+from affiliate_site.backoffice.conversions.report_questions import BEST, QUESTIONS, ReadyReport
 from affiliate_site.backoffice.dashboard.charts import Chart, build_bar_chart
 from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime, format_money
 from affiliate_site.backoffice.lists.saved_views import normalize_query
+from affiliate_site.backoffice.navigation import get_model_name
 from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, Section
 from affiliate_site.backoffice.payouts.report_pages import (
     PeriodForm,
     ReportPage,
     render_report,
 )
+from affiliate_site.backoffice.theme import reverse_changelist
 from affiliate_site.columns import Column
 from affiliate_site.downloads import send_file
 from affiliate_site.reports import COMPARED, FORMATS, ReportFile
-from payouts.report_columns import COLUMNS, DISTINCT, ReportColumn, Unit
+from payouts.report_columns import COLUMNS, COUNTS, DISTINCT, ReportColumn, Unit, divide
 from payouts.services.report_fields import FIELDS
 from payouts.services.reports import Report, ReportQuery, ReportRow, build_report
 from payouts.statistics import NAMED_PERIODS, Period, calculate_share
+from tracking.money import get_exponent
 
 NONE = "(none)"
 SHOWN_ROWS = 500
@@ -45,26 +50,10 @@ PERIOD_TEXTS = {
 }
 COUNTED_ONCE = "Clicks and new customers have no currency: each line has all of them."
 ERROR_FIELDS = {"filter": "affiliate", "date_to": "end"}
-# What managers ask most: a title, rows, columns, and what it is compared with.
-READY_REPORTS = (
-    ("Best affiliates", "affiliate", "revenue conversions commissions clicks", "previous"),
-    ("By month", "month", "clicks conversions revenue commissions cost_ratio", ""),
-    ("Cost of programs", "program", "revenue commissions cost_ratio epc", "previous"),
-    ("Cost of groups", "group", "revenue commissions cost_ratio epc", "previous"),
-    ("Refunds", "affiliate", "refund_rate refunds disputes conversions revenue", ""),
-    ("Landing pages", "landing_page", "revenue conversions clicks conversion_rate", ""),
-    ("Referrers", "referrer_host", "revenue conversions clicks conversion_rate", ""),
-    ("Sub-IDs", "sub_id", "revenue conversions clicks conversion_rate", ""),
-    ("Coupons", "coupon", "revenue conversions average_order commissions", ""),
-    ("Coupons without clicks", "affiliate", "coupon_conversions clicks conversions revenue", ""),
-    ("Links", "link", "revenue conversions clicks conversion_rate", ""),
-    ("Cohorts", "cohort months_since", "buyers conversions revenue commissions", ""),
-    (
-        *("Value of customers", "affiliate"),
-        *("buyers repeat_rate conversions revenue average_order commissions", ""),
-    ),
-    ("New customers", "affiliate customer_kind", "conversions revenue commissions", ""),
-)
+SUMMED = ("conversions", "revenue", "commissions")
+AGES = (0, 1, 3, 6, 12, 24)  # the months after which sums of customers are shown
+MAX_MATRICES = 3  # of each currency
+FIRST_OF_OPTIONS = "rows"  # the fields from it on are folded up
 
 
 class ReportForm(PeriodForm):
@@ -162,8 +151,8 @@ class PartnerReportPage(ReportPage):
     )
 
     def build_form(self):
-        """The form with what the address holds, at first the first of `READY_REPORTS`."""
-        data = self.request.GET or build_query({"days": "last_month"}, *READY_REPORTS[0][1:])
+        """The form with what the address holds, at first the best affiliates."""
+        data = self.request.GET or BEST.build_query({"days": "last_month"})
         return ReportForm(self.account, data, today=self.account.get_day(timezone.now()))
 
     def respond(self, form):
@@ -174,6 +163,7 @@ class PartnerReportPage(ReportPage):
             return send_file(file.render(file_format), f"{file}.{file_format}")
         query = normalize_query(form.address)
         days = {it: form.address[it] for it in ("days", "start", "end") if form.address.get(it)}
+        questions = [*self.list_questions(query, days)]
         files = [(it.upper(), f"?{query}&format={it}") for it in FORMATS]
         return render_report(
             self.model_admin,
@@ -184,23 +174,33 @@ class PartnerReportPage(ReportPage):
             sections=list_sections(report) if report else [],
             charts=build_report_charts(report) if report else [],
             files=files if report else [],
-            links=[
-                (title, f"?{build_query(days, *parts).urlencode()}")
-                for title, *parts in READY_REPORTS
-            ],
+            questions=questions,
+            answered=next(
+                (text for text, links in questions for *_, is_open in links if is_open), ""
+            ),
+            first_of_options=FIRST_OF_OPTIONS,
             empty_text="Nothing in these days.",
             **self.model_admin.describe_views(self.request, query, self.name),
         )
 
-
-def build_query(days: Mapping[str, str], rows: str, columns: str, compare: str) -> QueryDict:
-    """The address of a report; `days` are its parameters of the period."""
-    query = QueryDict(mutable=True)
-    query.update(days)
-    query["rows"], _, query["then"] = rows.partition(" ")
-    query["compare"] = compare
-    query.setlist("columns", columns.split())
-    return query
+    def list_questions(
+        self, query: str, days: Mapping[str, str]
+    ) -> Iterator[tuple[str, list[tuple[str, str, bool]]]]:
+        """The questions with their links, and whether a link leads to this report."""
+        for text, answers in QUESTIONS:
+            links = []
+            for it in answers:
+                if isinstance(it, ReadyReport):
+                    address = it.build_query(days)
+                    is_open = normalize_query(address) == query
+                    links.append((it.title, f"?{address.urlencode()}", is_open))
+                elif self.request.user.has_perm(
+                    f"{it.model._meta.app_label}.view_{it.model._meta.model_name}"
+                ):
+                    url = reverse_changelist(get_model_name(it.model))
+                    links.append((it.title, f"{url}?{it.query}", False))
+            if links:
+                yield text, links
 
 
 def list_sections(report: Report) -> list[Section]:
@@ -210,45 +210,75 @@ def list_sections(report: Report) -> list[Section]:
 
 
 def build_matrices(report: Report) -> list[Section]:
-    """The first column by both fields, for each currency; of customers also their share
-    of those of the first month."""
-    [field, months], name = report.query.rows, report.query.columns[0]
-    column = COLUMNS[name]
-    sections = []
-    for total in report.totals[:MAX_CHARTS]:
-        cells: dict[Any, dict[int, ReportRow]] = defaultdict(dict)
+    """The first columns by both fields, for each currency."""
+    return [
+        ReportMatrix(report, total.currency, COLUMNS[name]).build_section()
+        for total in report.totals[:MAX_CHARTS]
+        for name in report.query.columns[:MAX_MATRICES]
+    ]
+
+
+class ReportMatrix:
+    """A column by both fields: of customers those of each month, of what adds up the sum
+    until some months after the first sale."""
+
+    def __init__(self, report: Report, currency: str, column: ReportColumn) -> None:
+        self.column, self.currency, self.last = column, currency, report.query.period.last
+        [self.field, self.months] = report.query.rows
+        self.rows: dict[Any, dict[int, ReportRow]] = defaultdict(dict)
         for row in report.rows:
-            if row.currency == total.currency and row.keys[months] is not None:
-                cells[row.keys[field]][row.keys[months]] = row
-        numbers = sorted({number for of_row in cells.values() for number in of_row})
+            if row.currency == currency and row.keys[self.months] is not None:
+                self.rows[row.keys[self.field]][row.keys[self.months]] = row
 
-        def show_row(of_row: dict[int, ReportRow]) -> Any:
-            return show_key(field, next(iter(of_row.values())))
-
-        def show_cell(number: int, of_row: dict[int, ReportRow]) -> Any:
-            if number not in of_row:
-                return EMPTY_VALUE
-            text = show_value(column, of_row[number], is_before=False)
-            first = of_row[0].values[name] if 0 in of_row else None
-            if name not in DISTINCT or not number or not first:
-                return text
-            return f"{text} ({calculate_share(of_row[number].values[name], first)} %)"
-
-        sections.append(
-            Section(
-                f"{column.title}, {total.currency}",
-                columns=[
-                    Column(FIELDS[field].title, show_row),
-                    *(
-                        Column(f"{number}", partial(show_cell, number), is_amount=True)
-                        for number in numbers[:MATRIX_COLUMNS]
-                    ),
-                ],
-                rows=[cells[key] for key in sorted(cells, key=str)],
-                notes=[f"Columns are {FIELDS[months].title.lower()}."],
-            )
+    def build_section(self) -> Section:
+        numbers = sorted({number for row in self.rows.values() for number in row})
+        show: Callable[..., Any] = self.show_month
+        ages, note = numbers[:MATRIX_COLUMNS], ""
+        if self.column.name in SUMMED:
+            show, note = self.show_sum, ", added up until then"
+            ages = [it for it in AGES if it <= max(numbers, default=0)]
+        return Section(
+            f"{self.column.title}, {self.currency}",
+            columns=[
+                Column(FIELDS[self.field].title, self.show_key),
+                *(Column(f"{age}", partial(show, age), is_amount=True) for age in ages),
+            ],
+            rows=[self.rows[key] for key in sorted(self.rows, key=str)],
+            notes=[f"Columns are {FIELDS[self.months].title.lower()}{note}."],
         )
-    return sections
+
+    def show_key(self, of_row: dict[int, ReportRow]) -> Any:
+        return show_key(self.field, next(iter(of_row.values())))
+
+    def show_month(self, number: int, of_row: dict[int, ReportRow]) -> Any:
+        """The value of a month; of customers also their share of those of the first one."""
+        if number not in of_row:
+            return EMPTY_VALUE
+        name = self.column.name
+        text = show_value(self.column, of_row[number], is_before=False)
+        first = of_row[0].values[name] if 0 in of_row else None
+        if name not in DISTINCT or not number or not first:
+            return text
+        return f"{text} ({calculate_share(of_row[number].values[name], first)} %)"
+
+    def show_sum(self, age: int, of_row: dict[int, ReportRow]) -> Any:
+        """What it adds up to; of a cohort also by customer, if it has reached the age."""
+        row, name = next(iter(of_row.values())), self.column.name
+        cohort = row.keys[self.field]
+        is_cohort = isinstance(cohort, date)
+        if is_cohort and count_months(cohort, self.last) < age:
+            return EMPTY_VALUE
+        value = sum(it.values[name] for number, it in of_row.items() if number <= age)
+        text = show_value(self.column, replace(row, values={name: value}), is_before=False)
+        buyers = of_row[0].values.get("buyers") if is_cohort and 0 in of_row else None
+        if self.column.unit is not Unit.AMOUNT or not buyers:
+            return text
+        each = divide(value, buyers, get_exponent(self.currency))
+        return f"{text} ({format_money(each, self.currency)} each)"
+
+
+def count_months(first: date, last: date) -> int:
+    return 12 * (last.year - first.year) + last.month - first.month
 
 
 def build_sections(report: Report) -> list[Section]:
@@ -269,12 +299,14 @@ def build_sections(report: Report) -> list[Section]:
         for is_before in ((False, True) if report.before else (False,))
     ]
     keys = [Column(FIELDS[name].title, partial(show_key, name)) for name in report.query.rows]
+    counts = {*COUNTS} & {sum for it in report.query.columns for sum in COLUMNS[it].sums}
+    counted_once = [COUNTED_ONCE] if counts and len(report.totals) > 1 else []
     total = Column(keys[0].title, lambda row: f"All in {row.currency}")
     return [
         Section(title, columns=[*first, *columns], rows=rows, notes=notes)
         for title, first, rows, notes in (
             ("Rows", keys, shown, notes),
-            ("Totals", [total], report.totals, [COUNTED_ONCE] if len(report.totals) > 1 else []),
+            ("Totals", [total], report.totals, counted_once),
         )
         if shown
     ]

@@ -85,24 +85,39 @@ def test_begins_with_the_best_affiliates_of_the_last_month(staff_client, sales):
     assert rows[0] == [
         "Affiliate",
         *("Revenue", "Revenue, before", "Conversions", "Conversions, before"),
-        *("Commissions", "Commissions, before", "Clicks", "Clicks, before"),
+        *("Commissions", "Commissions, before"),
     ]
     assert rows[1][:3] == ["Mina Kessler", "1,200.50 EUR", "0.00 EUR"]
     assert "“Before” is 2026-02-01 to 2026-02-28." in page
 
 
-def test_each_ready_report_opens_for_the_days_that_are_chosen(staff_client, sales):
-    client = staff_client("viewer")
-    page = client.get(REPORT, BEST).content.decode()
+def test_each_question_leads_to_its_answers(staff_client, sales):
+    with time_machine.travel(AT.replace(month=4), tick=False):
+        client = staff_client("viewer")
+        page = client.get(REPORT, BEST).content.decode()
+        links = list_links(page, 'aria-label="Questions"')
 
-    links = list_links(page, "Ready reports")
+        assert len(links) == 22
+        for title, url in links.items():
+            if url.startswith("?"):
+                of_page = "start=2026-03-01&end=2026-03-31" in url
+                assert of_page != ("days=last_24_months" in url or "days=last_90_days" in url)
+                text = client.get(REPORT + url).content.decode()
+                assert f'aria-current="page">{title}</a>' in text
+                assert "All in EUR" in text, title
+            else:
+                assert client.get(url).status_code == 200, title
 
-    assert len(links) == 14
-    for title, url in links.items():
-        assert "start=2026-03-01&end=2026-03-31" in url
-        text = client.get(REPORT + url).content.decode()
-        assert "Select a valid choice" not in text
-        assert "All in EUR" in text, title
+
+def test_names_the_question_and_folds_its_options_up(staff_client, sales):
+    client = staff_client()
+    first = client.get(REPORT).content.decode()
+    other = client.get(REPORT, BEST).content.decode()
+
+    assert "<h3>Who brought most revenue?</h3>" in first
+    assert '<details class="report-options"><summary>' in first
+    assert "<h3>" not in other
+    assert '<details class="report-options" open>' in other
 
 
 def test_downloads_what_the_page_shows(staff_client, sales):
@@ -138,6 +153,38 @@ def test_shows_cohorts_as_a_table_of_months(staff_client, sales):
     assert tables[0] == [
         ["Month of the first sale", "0", "1"],
         ["2026-03", "2", "1 (50.0 %)"],
+    ]
+
+
+def test_adds_up_what_customers_spend_until_an_age(staff_client, sales):
+    for customer, at, amount in (
+        ("c1", AT, "10"),
+        ("c2", AT, "20"),
+        ("c1", AT.replace(month=5), "40"),
+        ("c1", AT.replace(month=9), "80"),
+        ("c1", AT.replace(year=2027), "160"),
+        ("c3", AT.replace(month=9), "5"),
+    ):
+        sales.create_conversion(amount, customer_id=customer, at=at)
+    query = {"then": "months_since", "columns": ["buyers", "revenue"], "rows": "cohort"}
+    query |= {"start": "2026-03-01", "end": "2027-03-31"}
+    client = staff_client()
+
+    cohorts = read_tables(client, query)[1]
+    affiliates = read_tables(client, query | {"rows": "affiliate"})[1]
+
+    assert cohorts == [
+        ["Month of the first sale", "0", "1", "3", "6", "12"],
+        [
+            *("2026-03", "30.00 EUR (15.00 EUR each)", "30.00 EUR (15.00 EUR each)"),
+            *("70.00 EUR (35.00 EUR each)", "150.00 EUR (75.00 EUR each)"),
+            "310.00 EUR (155.00 EUR each)",
+        ],
+        ["2026-09", *["5.00 EUR (5.00 EUR each)"] * 4, "-"],
+    ]
+    assert affiliates[1] == [
+        "Mina Kessler",
+        *("35.00 EUR", "35.00 EUR", "75.00 EUR", "155.00 EUR", "315.00 EUR"),
     ]
 
 

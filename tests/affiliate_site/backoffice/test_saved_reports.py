@@ -151,6 +151,7 @@ def test_refuses_an_unknown_rhythm(staff_client, account):
         ("this_month", "2026-03-01", "2026-03-14"),
         ("last_30_days", "2026-02-13", "2026-03-14"),
         ("last_90_days", "2025-12-15", "2026-03-14"),
+        ("last_24_months", "2024-03-01", "2026-03-14"),
         ("last_quarter", "2025-10-01", "2025-12-31"),
         ("this_quarter", "2026-01-01", "2026-03-14"),
         ("last_year", "2025-01-01", "2025-12-31"),

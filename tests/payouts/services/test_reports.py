@@ -362,6 +362,47 @@ def test_customers_are_new_or_return(scenario):
     }
 
 
+def test_customers_who_had_bought_before_are_known(scenario, odette):
+    sales = [
+        scenario.create_conversion(amount, customer_id=customer, at=AT + DAY * number, **options)
+        for number, (amount, customer, options) in enumerate(
+            (
+                ("1", "c1", {}),
+                ("2", "c1", {}),  # the affiliate's own customer
+                ("4", "c1", {}),
+                ("8", "c1", {}),
+                ("16", None, {"meta_data": {"customer": "returning"}}),
+                ("32", "c1", {"meta_data": {"customer": "new"}}),
+                ("64", None, {}),
+            )
+        )
+    ]
+    for sale in sales[2:5]:
+        sale.update_row(affiliate=odette.affiliate)
+    columns = "known_conversions known_rate conversions"
+
+    assert list_values(build(scenario.account, "affiliate", columns)) == [
+        ("odettevarga", "EUR", 2, Decimal("66.7"), 3),
+        ("minakessler", "EUR", 0, 0, 4),
+    ]
+
+
+def test_coupons_stand_beside_the_clicks_of_their_affiliate(scenario, odette):
+    for number in range(3):
+        scenario.create_click(at=AT)
+        scenario.create_conversion("5", external_id=f"coupon-{number}", affiliate=odette)
+    scenario.create_conversion("5")
+    coupons = {it.enrollment.affiliate.slug: it.code for it in scenario.account.coupons.all()}
+    columns = "coupon_conversions clicks clicks_per_coupon"
+
+    found = build(scenario.account, "affiliate_coupon", columns, sort="clicks_per_coupon")
+
+    assert list_values(found) == [
+        (coupons["odettevarga"], "EUR", 3, 0, 0),
+        (coupons["minakessler"], "EUR", 1, 3, 3),
+    ]
+
+
 @pytest.fixture
 def buyers(scenario, odette):
     """Customers of March and April who buy again, and a sale without a customer."""

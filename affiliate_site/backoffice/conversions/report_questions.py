@@ -1,0 +1,133 @@
+"""What partner managers ask, and the reports and lists of the office that answer it."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from django.db.models import Model
+from django.http import QueryDict
+
+from payouts.models.risk import RiskCase
+from payouts.models.runs import PayoutRun
+from payouts.services.affiliate_activity import Segment
+from tracking.models.affiliates import Affiliate
+
+
+class ReadyReport(NamedTuple):
+    """A report of the days that are looked at, unless it has a period of its own."""
+
+    title: str
+    rows: str
+    columns: str
+    compare: str = ""
+    sort: str = ""
+    days: str = ""
+
+    def build_query(self, days: Mapping[str, str]) -> QueryDict:
+        """The address of the report; `days` are its parameters of the period."""
+        query = QueryDict(mutable=True)
+        query.update({"days": self.days} if self.days else days)
+        query["rows"], _, query["then"] = self.rows.partition(" ")
+        query["compare"], query["sort"] = self.compare, self.sort
+        query.setlist("columns", self.columns.split())
+        return query
+
+
+class ListLink(NamedTuple):
+    """A list of the office that answers a question."""
+
+    title: str
+    model: type[Model]
+    query: str = ""
+
+
+BEST = ReadyReport("Best affiliates", "affiliate", "revenue conversions commissions", "previous")
+TRAFFIC = "revenue conversions clicks conversion_rate"
+COST = "cost_ratio revenue commissions"
+# What managers ask, and where the answers are.
+QUESTIONS: Sequence[tuple[str, Sequence[ReadyReport | ListLink]]] = (
+    (
+        "Who brought most revenue?",
+        (BEST, ReadyReport("Months", "month", "revenue conversions clicks commissions cost_ratio")),
+    ),
+    (
+        "What works best?",
+        (
+            ReadyReport("Links", "link", TRAFFIC),
+            ReadyReport("Coupons", "coupon", "revenue conversions average_order commissions"),
+            ReadyReport("Landing pages", "landing_page", TRAFFIC),
+            ReadyReport("Referrers", "referrer_host", TRAFFIC),
+            ReadyReport("Sub-IDs", "sub_id", TRAFFIC),
+        ),
+    ),
+    (
+        "Who has gone quiet, is new, rises or falls?",
+        tuple(
+            ListLink(f"{it.label}", Affiliate, f"segment={it}")
+            for it in (Segment.QUIET, Segment.NEW, Segment.RISING, Segment.FALLING)
+        ),
+    ),
+    (
+        "What share of revenue is paid as commission?",
+        (
+            ReadyReport("By program", "program", COST, "previous"),
+            ReadyReport("By group", "group", COST, "previous"),
+            ReadyReport("By affiliate", "affiliate", COST, "previous"),
+        ),
+    ),
+    (
+        "Whose sales are refunded or disputed most?",
+        (
+            ReadyReport(
+                *("Refunds and disputes", "affiliate"),
+                "refund_rate refunds disputes conversions revenue",
+            ),
+        ),
+    ),
+    (
+        "What are customers worth after 1, 3, 6 and 12 months?",
+        (
+            ReadyReport(
+                *("Customers by affiliate", "affiliate months_since"),
+                "buyers conversions revenue",
+                days="last_24_months",
+            ),
+            ReadyReport(
+                *("By month of the first sale", "cohort months_since"),
+                "buyers conversions revenue",
+                days="last_24_months",
+            ),
+            ReadyReport(
+                *("Repeat rates", "affiliate"),
+                "repeat_rate buyers conversions revenue average_order",
+                days="last_24_months",
+            ),
+        ),
+    ),
+    (
+        "Who brings customers that you had already?",
+        (
+            ReadyReport(
+                *("Earlier customers", "affiliate"),
+                "known_conversions known_rate conversions revenue commissions",
+            ),
+        ),
+    ),
+    (
+        "Which coupon is used far beyond the clicks of its affiliate?",
+        (
+            ReadyReport(
+                *("Coupons and clicks", "affiliate_coupon affiliate"),
+                "coupon_conversions clicks clicks_per_coupon revenue",
+                sort="clicks_per_coupon",
+                days="last_90_days",
+            ),
+        ),
+    ),
+    (
+        "Which sales should be looked at before they are paid?",
+        (
+            ListLink("Payout runs", PayoutRun),
+            ListLink("Risk cases", RiskCase, "state__exact=open"),
+        ),
+    ),
+)
