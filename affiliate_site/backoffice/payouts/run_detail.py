@@ -181,10 +181,9 @@ def build_left_out_section(request, run, reason, number, totals) -> Section:
         Column("Method", lambda it: it.get_method_display() or EMPTY_VALUE),
     ]
     if why:
-        columns += [
-            Column("Why", lambda it: why.get(it.pk, "")),
-            Column("", lambda it: link_to_put_back(it) if can_put_back else ""),
-        ]
+        columns.append(Column("Why", lambda it: why.get(it.pk, "")))
+    if can_put_back:
+        columns.append(Column(PutBackPage.title, link_to_put_back))
     return Section(
         f"Left out: {reason.label}",
         notes=[f"{number:,}, together {format_totals(totals)}"],
