@@ -57,6 +57,7 @@ QUESTIONS: Sequence[tuple[str, Sequence[ReadyReport | ListLink]]] = (
             ReadyReport("Landing pages", "landing_page", TRAFFIC),
             ReadyReport("Referrers", "referrer_host", TRAFFIC),
             ReadyReport("Sub-IDs", "sub_id", TRAFFIC),
+            ReadyReport("Products", "product", "revenue conversions commissions"),
         ),
     ),
     (
