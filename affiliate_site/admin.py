@@ -24,3 +24,4 @@ import affiliate_site.backoffice.programs.admin
 import affiliate_site.backoffice.programs.creative_pages
 import affiliate_site.backoffice.risk.cases
 import affiliate_site.backoffice.risk.rules
+import affiliate_site.backoffice.watches.alerts

@@ -15,12 +15,12 @@ from payouts.services.decisions import count_to_check
 from tracking.services.questions import count_open_questions
 
 TENANT_APPS = ("accounts", "tracking", "payouts")
-# What finance writes, with payments; managers write the last three, too.
+# What finance writes, with payments; managers write the last four, too.
 FINANCE_ONLY_MODELS = {
     *("payment", "payoutsettings", "payoutrun", "payoutline", "payoutfile"),
     *("document", "taxrule", "withheldbalance"),
 }
-FINANCE_MODELS = FINANCE_ONLY_MODELS | {"payoutminimum", "payoutmethod", "taxdata"}
+FINANCE_MODELS = FINANCE_ONLY_MODELS | {"payoutminimum", "payoutmethod", "taxdata", "alert"}
 # Keys and staff; webhooks too, as they send out what a key could read; shops, whose
 # events are sales, and imports, which write affiliates and money.
 OWNER_ONLY_MODELS = {

@@ -26,6 +26,7 @@ from benchmarks.growth_data import (
     get_last_id,
     without_triggers,
 )
+from payouts.models.alerts import Alert
 from payouts.models.documents import Document
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.models.payments import Payment, PayoutMethod
@@ -110,6 +111,7 @@ def fill_lists(account: Account, rows: int) -> None:
         Question: new | of_affiliate,
         Prospect: new | email,
         ConversionClaim: {"created_at": created_at},
+        Alert: {"created_at": created_at, "subject": "'x' || n.i"},
         RiskCase: of_affiliate | {"created_at": created_at},
         ShopEvent: {"created_at": created_at, "key": "'x' || n.i"},
         FailedPageCall: {"day": build_day("n.i % 365"), "page": "'p' || n.i"},
@@ -131,6 +133,7 @@ def create_first_rows(account: Account) -> None:
     at = timezone.now()
     affiliate, conversion = account.affiliates.all()[0], account.conversions.all()[0]
     create_note(account, affiliate=affiliate, text="Call in May", at=at)
+    account.alerts.create(watch="no_clicks", text="No click")
     account.risk_cases.create(rule="fast_sale", affiliate=affiliate)
     ask_question(affiliate, data=QuestionData("order-1", at.date()), at=at)
     set_payout_method(

@@ -428,3 +428,10 @@ class RiskCaseDecided(Conflict):
 
     message = "Somebody has decided about this case."
     code = "risk_case_decided"
+
+
+class AlertNotOpen(Conflict):
+    """The alert is over, or somebody has dismissed it before."""
+
+    message = "This alert is not open any more."
+    code = "alert_not_open"

@@ -67,6 +67,8 @@ class Account(models.Model):
     # has removed them.
     click_days = models.PositiveSmallIntegerField(default=1095, db_default=1095)
     clicks_pruned_until = models.DateTimeField(null=True)
+    # By the name of a watch (`payouts/services/watches.py`); null: all have their defaults.
+    watches = models.JSONField(null=True)
     locked_at = models.DateTimeField(null=True)
     # Of the moments and days that staff see, an IANA name; times are stored in UTC.
     time_zone = models.CharField(max_length=64, default="UTC", db_default="UTC")

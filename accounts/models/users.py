@@ -67,6 +67,8 @@ class User(AbstractBaseUser):
         "self", models.PROTECT, null=True, related_name="+", db_index=False
     )
 
+    mails_alerts_since = models.DateTimeField(null=True)  # null: wants no such mail
+
     # SHA-256 digests of the unused recovery codes of the second factor.
     recovery_codes = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
 

@@ -41,6 +41,7 @@ from affiliate_site.backoffice.navigation import list_navigation
 from affiliate_site.backoffice.payouts.document_pages import SelfBillingPage
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
 from affiliate_site.backoffice.payouts.payment_mails_page import PaymentMailsPage
+from affiliate_site.backoffice.watches.settings_page import WatchesPage
 from affiliate_site.http_errors import render_error_page
 from affiliate_site.operations.logs import log_refused_filter
 from affiliate_site.throttling import count_sign_in_attempt
@@ -115,6 +116,7 @@ class BackOfficeAdminSite(UnfoldAdminSite):
         "self-billing/": SelfBillingPage,
         "payment-mails/": PaymentMailsPage,
         "portal-settings/": PortalSettingsPage,
+        "watches/": WatchesPage,
     }
 
     def get_urls(self):

@@ -27,6 +27,7 @@ from affiliate_site.api.map_fields import (
     MAX_PAYOUT_DETAIL_LENGTH,
     MAX_PAYOUT_DETAILS,
 )
+from payouts.services.watches import WatchSetting
 from payouts.shop_facts import AmountText, CustomerFacts, OrderFacts
 from tracking.meta_data import InvalidMetaData, validate_meta_data
 from tracking.services.connections import MAX_PREFIX_LENGTH
@@ -179,6 +180,7 @@ SHAPES: dict[str, Any] = {
     "tracking.Connection.settings": ConnectionSettings,
     "tracking.ConversionClaim.attribution": StoredAttribution,
     "tracking.ConversionClaim.line_items": list[ClaimedItem],
+    "accounts.Account.watches": dict[str, WatchSetting],
     "tracking.CustomField.options": list[str],
     **dict.fromkeys(("tracking.Conversion.warnings", "tracking.Customer.warnings"), list[str]),
     "tracking.PortalTerms.translations": Texts,

@@ -148,6 +148,11 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             .order_by("currency")
             .values("currency", "reason", "created_at")
         ),
+        "alerts": list(
+            account.alerts.filter(**own)
+            .order_by("pk")
+            .values("watch", "text", "note", "created_at", "dismissed_at")
+        ),
         "risk_cases": list(
             account.risk_cases.filter(**own)
             .order_by("pk")

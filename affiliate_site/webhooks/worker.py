@@ -14,10 +14,14 @@ from itertools import islice
 from time import monotonic
 from typing import Any
 
+from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection
+from django.urls import reverse
 from django.utils import timezone
 
+from accounts.models.accounts import Account
 from accounts.models.webhooks import Delivery, WebhookEndpoint
+from accounts.services.accounts import list_accounts
 from accounts.services.command_runs import WORKER_NAME, record_command_run
 from accounts.services.deliveries import (
     DeliveryResult,
@@ -30,6 +34,8 @@ from accounts.services.queues import list_accounts_with_due_rows
 from affiliate_site.shops.processing import process_due_events
 from affiliate_site.webhooks.mail_sending import send_mail
 from affiliate_site.webhooks.sending import send_delivery
+from payouts.models.alerts import Alert
+from payouts.services.alerts import evaluate_watches, queue_alert_mails
 from payouts.services.risk_cases import evaluate_rules, list_accounts_with_rules
 from tracking.models.mails import Mail
 from tracking.models.shops import ShopEvent
@@ -51,6 +57,8 @@ MAX_FAILING_CALLS_PER_ACCOUNT = 2  # to failing endpoints of one account
 MAX_EVENTS_AT_ONCE = 20  # of shops, between two looks at the deliveries
 MAX_MAILS = 4  # at once, beside the calls
 RISK_INTERVAL_SECONDS = 10.0  # between two looks of the risk rules at new sales
+WATCH_INTERVAL_SECONDS = 3600.0  # between two evaluations of the watches of all accounts
+WATCHES_NAME = "watches"  # of the record of these evaluations, for metrics
 POLL_INTERVAL_SECONDS = 1.0  # between two database queries when nothing is due
 HEARTBEAT_INTERVAL = timedelta(minutes=1)
 
@@ -58,11 +66,12 @@ ResultCallback = Callable[[Delivery, DeliveryResult], None]
 MailCallback = Callable[[Mail, MailResult], None]
 EventCallback = Callable[[ShopEvent], None]
 HeartbeatCallback = Callable[[datetime], None]
+AlertsCallback = Callable[[Account, int], None]
 
 
 class DeliveryWorker:
     """Sends due deliveries and mails, processes what shops sent, and lets the risk rules
-    look at new sales, until stopped.
+    look at new sales and the watches at the numbers, until stopped.
 
     Several workers can run at once, because each one claims its deliveries. A slow
     endpoint occupies a few slots and a failing one a single slot, so that the other
@@ -75,10 +84,12 @@ class DeliveryWorker:
         on_heartbeat: HeartbeatCallback = lambda at: None,
         on_mail: MailCallback = lambda mail, result: None,
         on_event: EventCallback = lambda event: None,
+        on_alerts: AlertsCallback = lambda account, number: None,
     ) -> None:
         self.on_result = on_result
         self.on_mail = on_mail
         self.on_event = on_event
+        self.on_alerts = on_alerts
         self.on_heartbeat = on_heartbeat
         self.due_before: datetime | None = None
         self.heartbeat_at: datetime | None = None
@@ -87,6 +98,8 @@ class DeliveryWorker:
         self.mails_in_progress: dict[Future[MailResult], Mail] = {}
         # On a clock that begins at 0.
         self.evaluated_at = -RISK_INTERVAL_SECONDS
+        self.watched_at = -WATCH_INTERVAL_SECONDS
+        self.unwatched: list[Account] = []  # whose watches are still to be evaluated
         self.logged_away_at = -AWAY_LOG_SECONDS
 
     def stop(self, *_signal: object) -> None:
@@ -110,6 +123,8 @@ class DeliveryWorker:
                     has_more = self.process_inbox(due=due)
                 with self.retry_on_database_error():
                     has_more |= self.evaluate_risk_rules()
+                with self.retry_on_database_error():
+                    has_more |= self.evaluate_watches()
                 if self.is_busy:
                     timeout = 0 if has_more else POLL_INTERVAL_SECONDS
                     self.record_finished(timeout_seconds=timeout)
@@ -206,6 +221,28 @@ class DeliveryWorker:
             self.evaluated_at = monotonic()
         return has_more
 
+    def evaluate_watches(self) -> bool:
+        """Evaluate the watches of one account; return whether there are more accounts.
+
+        Each hour has all of them. An account that fails is logged: others go on.
+        """
+        if not self.unwatched and monotonic() - self.watched_at >= WATCH_INTERVAL_SECONDS:
+            self.watched_at = monotonic()
+            self.unwatched = [each for each in list_accounts() if each.locked_at is None]
+        if not self.unwatched:
+            return False
+        account, now = self.unwatched.pop(), timezone.now()
+        try:
+            self.on_alerts(account, evaluate_watches(account, at=now))
+            queue_alert_mails(account, build_url=build_alert_url, at=now)
+        except DatabaseError:
+            raise
+        except Exception:
+            logger.exception("Watches of account %s could not be evaluated", account)
+        if not self.unwatched:
+            record_command_run(WATCHES_NAME, at=now)
+        return bool(self.unwatched)
+
     def record_finished(self, *, timeout_seconds: float | None) -> None:
         """Record the results of completed calls and mails; wait for one of them."""
         in_progress: list[Future[Any]] = [
@@ -251,6 +288,11 @@ class DeliveryWorker:
             self.logged_away_at = monotonic()
             reason = " ".join(str(error).split())
             logger.error("Due deliveries could not be read or written: %s", reason)
+
+
+def build_alert_url(alert: Alert) -> str:
+    """Return the address of an alert in the back office."""
+    return settings.PUBLIC_URL + reverse("admin:payouts_alert_change", args=[alert.pk])
 
 
 def get_result(call: Future[DeliveryResult]) -> DeliveryResult:

@@ -1,5 +1,6 @@
 """Models of payouts, imported for Django; code imports them from their modules."""
 
+from payouts.models.alerts import Alert
 from payouts.models.bonuses import Bonus
 from payouts.models.commission_types import CommissionType, GroupRate, Level
 from payouts.models.commissions import Commission, PaymentAllocation
@@ -19,6 +20,7 @@ from payouts.models.runs import (
 )
 
 __all__ = [
+    "Alert",
     "Bonus",
     "Commission",
     "CommissionType",

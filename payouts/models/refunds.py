@@ -40,6 +40,7 @@ class Refund(TenantModel):
             ),
             models.CheckConstraint(condition=Q(amount__gte=0), name="refund_amount_not_negative"),
         ]
+        indexes = [models.Index(fields=["account", "created_at"], name="refunds_by_time")]
 
     def __str__(self) -> str:
         return f"refund {self.pk}"

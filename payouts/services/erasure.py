@@ -278,6 +278,7 @@ def _erase_payout_details(account: Account, affiliate: Affiliate) -> int:
     lines = account.payout_lines.filter(affiliate=affiliate)
     withheld = account.withheld_balances.filter(affiliate=affiliate)
     cases = account.risk_cases.filter(affiliate=affiliate)
+    alerts = account.alerts.filter(affiliate=affiliate)
 
     def forget_name(line: PayoutLine) -> None:
         if any(name in fold_text(line.bank_reference) for name in names):
@@ -290,6 +291,7 @@ def _erase_payout_details(account: Account, affiliate: Affiliate) -> int:
         + update_other_values(lines, receiver={}, note="", bank_reason="")
         + update_other_values(withheld, reason="")
         + update_other_values(cases, note="")
+        + update_other_values(alerts, note="")
         + update_other_values(own, comment=None)
         + update_other_values(payments, cancel_reason="", payout_details={})
         + _erase_reasons(account, own.values("conversion"))

@@ -31,6 +31,7 @@ PLAIN_VALUES = {
 
 # What makes a row one of those that a partial unique constraint is about.
 CONDITIONS = {
+    "one_lasting_alert_per_subject": {"closed_at": None},
     "one_open_risk_case_per_rule": {"state": "open"},
     "one_operator_per_email": {"account": None},
     "unique_default_commission_type": {"is_default": True},

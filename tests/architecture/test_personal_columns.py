@@ -23,7 +23,9 @@ OPTIONAL_APPS = ("otp_totp",)
 # Settings, numbers and random IDs, texts about goods. Columns with choices name nobody.
 OTHER_COLUMNS_OF_ALL_TABLES = ("currency", "log_id", "public_id")
 OTHER_COLUMNS = {
-    "accounts.Account": ("slug name customer_email_keys default_currency time_zone link_color"),
+    "accounts.Account": (
+        "slug name customer_email_keys default_currency time_zone link_color watches"
+    ),
     "accounts.ApiKey": "digest prefix name",
     "accounts.AuditLogEntry": "kind subject details actor trace_id",
     "accounts.CommandRun": "name",
@@ -42,6 +44,7 @@ OTHER_COLUMNS = {
     "auth.Group": "name",
     "auth.Permission": "name codename",
     "contenttypes.ContentType": "app_label model",
+    "payouts.Alert": "watch subject text dismissed_by",
     "payouts.Bonus": "title",
     "payouts.Document": "label sentence issuer",
     "payouts.TaxData": "country",

@@ -16,6 +16,7 @@ from affiliate_site.backoffice.list_urls import (
     build_changelist_url,
     build_list_url,
 )
+from affiliate_site.backoffice.watches.alerts import list_open_alerts
 from payouts.services.payables import get_balance_due, get_overpaid
 from payouts.services.statistics import ReviewCounts
 from payouts.statistics import Period, Sums, Totals
@@ -213,6 +214,7 @@ def build_attention_cards(user, to_review: ReviewCounts, *, at: datetime) -> lis
             build_changelist_url("payouts_transfer"),
         ),
         *list_urgent(account, at=at),
+        *list_open_alerts(account),
         (
             to_review.applications,
             "Affiliate applications",

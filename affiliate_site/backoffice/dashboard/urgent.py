@@ -1,16 +1,19 @@
 """What staff must look at before money goes out, or sales get lost."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
+from django.db.models import Count, Subquery
+
+from accounts.models.accounts import Account
 from affiliate_site.backoffice.connections.details import list_missing
 from affiliate_site.backoffice.list_urls import build_changelist_url
 from payouts.models.commissions import CommissionStatus
 from payouts.models.runs import PayoutRunState
+from payouts.services.watches import RUN_DAYS, leave_out_dismissed, list_failed_runs
 from tracking.models.shops import ConnectionMode
 from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
 
-RECENT = timedelta(days=30)  # of runs: what came back is in later ones
 MAX_NAMES = 3
 
 
@@ -21,9 +24,8 @@ def list_urgent(account, *, at: datetime) -> list[tuple[int, str, str, str]]:
         status=pending, conversion__in=find_self_referrals(account)
     )
     returned = account.payout_methods.exclude(on_hold_reason="")
-    runs = account.payout_runs.filter(
-        state=PayoutRunState.PARTLY_FAILED, confirmed_at__gt=at - RECENT
-    )
+    runs = leave_out_dismissed(account, "failed_run", list_failed_runs(account, at=at))
+    numbers = count_each(account, self_referrals, returned, runs)
     live = account.connections.filter(mode=ConnectionMode.LIVE)
     failed = [each.name for each in live.order_by("name") if list_missing(each)]
     return [
@@ -34,7 +36,7 @@ def list_urgent(account, *, at: datetime) -> list[tuple[int, str, str, str]]:
             build_changelist_url("tracking_connection"),
         ),
         (
-            self_referrals.count(),
+            numbers[0],
             "Self-referrals",
             "The customer is the affiliate: disapprove or approve them",
             build_changelist_url(
@@ -45,20 +47,30 @@ def list_urgent(account, *, at: datetime) -> list[tuple[int, str, str, str]]:
             ),
         ),
         (
-            returned.count(),
+            numbers[1],
             "Returned payout accounts",
             "A payment came back: nothing is paid there until you have looked",
             build_changelist_url("payouts_payoutmethod", to_check="True"),
         ),
         (
-            runs.count(),
+            numbers[2],
             "Failed or partly failed payout runs",
-            f"Of the last {RECENT.days} days; what came back is owed again",
+            f"Of the last {RUN_DAYS} days; what came back is owed again",
             build_changelist_url(
                 "payouts_payoutrun", state__exact=PayoutRunState.PARTLY_FAILED.value
             ),
         ),
     ]
+
+
+def count_each(account, *queries) -> list[int]:
+    """Count the rows of several queries of an account in one statement."""
+    counts = [
+        Subquery(rows.order_by().values("account").annotate(n=Count("pk")).values("n"))
+        for rows in queries
+    ]
+    found = Account.objects.filter(pk=account.pk).values_list(*counts).get()
+    return [number or 0 for number in found]
 
 
 def find_self_referrals(account) -> Any:

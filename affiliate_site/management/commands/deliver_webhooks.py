@@ -24,8 +24,9 @@ QUIET_INTERVAL = timedelta(minutes=10)  # without a delivery; then a line is pri
 
 class Command(JsonCommand):
     help = (
-        "Send due webhooks, postbacks and mail to affiliates, and process the events of"
-        " shops, until stopped. Several workers may run."
+        "Send due webhooks, postbacks and mail to affiliates, process the events of shops,"
+        " and evaluate risk rules and, every hour, watches, until stopped. Several workers"
+        " may run."
     )
 
     def add_arguments(self, parser):
@@ -50,6 +51,7 @@ class Command(JsonCommand):
             self.report_alive,
             self.report_mail,
             self.report_event,
+            self.report_alerts,
         )
         if self.is_service:
             self.write_waiting("started", "Sending webhooks and postbacks as they come")
@@ -93,6 +95,12 @@ class Command(JsonCommand):
         self.event_counts["events"] += 1
         text = f"{event.state} {event.kind} {event} of {event.connection}"
         self.write_event("shop_event", text, outcome=event.state, id=event.pk)
+
+    def report_alerts(self, account, number):
+        """Report how many alerts the watches of an account opened, if any."""
+        if number:
+            text = f"opened alerts of {account}: {number}"
+            self.write_event("alerts", text, count=number)
 
     def report_alive(self, at):
         """Say that nothing was sent for a while, and why."""

@@ -33,6 +33,7 @@ from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.payouts.document_pages import SelfBillingPage
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
 from affiliate_site.backoffice.payouts.payment_mails_page import PaymentMailsPage
+from affiliate_site.backoffice.watches.settings_page import WatchesPage
 from affiliate_site.moving.tables.files import read_table
 from affiliate_site.moving.tables.kinds import KINDS
 from affiliate_site.moving.tables.limited import dump_table
@@ -71,6 +72,7 @@ SETTINGS_PAGES = {
     SelfBillingPage: "self_billing",
     PaymentMailsPage: "payment_mails",
     PortalSettingsPage: "portal_settings",
+    WatchesPage: "watches",
 }
 LAST_ROW = object()  # the last one that a field offers
 # Values that the type of a field does not tell, by name, or by page and name.
@@ -166,8 +168,22 @@ def create_rows(account, api, marker: str) -> SampleAccount:
     )
     create_payout_run(account, marker)
     create_risk_case(account, marker)
+    create_alert(account, marker)
     create_disputed_sale(create_shop(account, marker), sample)
     return sample
+
+
+def create_alert(account, marker: str) -> None:
+    """Add an alert about an affiliate."""
+    affiliate = account.affiliates.order_by("pk")[0]
+    account.alerts.create(
+        watch="large_share",
+        subject=marker,
+        object_id=affiliate.pk,
+        affiliate=affiliate,
+        text=marker,
+        note=marker,
+    )
 
 
 def create_risk_case(account, marker: str) -> None:

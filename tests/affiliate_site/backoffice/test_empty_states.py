@@ -14,6 +14,7 @@ from accounts.services.api_keys import create_signing_secret
 from accounts.services.invitations import create_invitation
 from accounts.services.webhooks import create_webhook
 from tests.affiliate_site.backoffice.form_samples import (
+    create_alert,
     create_document,
     create_imports,
     create_payout_run,
@@ -109,6 +110,7 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
     create_run(account, Paid(slug=sample.affiliate))
     create_document(account, "harbor")
     create_risk_case(account, "harbor")
+    create_alert(account, "harbor")
     create_shop(account, "harbor")
     create_imports(account, "harbor")
     client = staff_client()

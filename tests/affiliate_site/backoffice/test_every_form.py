@@ -96,6 +96,7 @@ OWNER_PAGES = {
     "TakeOutPage",
 }
 FINANCE_PAGES = {
+    *("WatchesPage", "DismissAlertPage"),
     *("CancelPaymentPage", "PayBalancePage", "PayerSettingsPage"),
     "TakeBackOpeningBalancePage",
     *("ReleasePayoutMethodPage", "SetPayoutMethodPage"),

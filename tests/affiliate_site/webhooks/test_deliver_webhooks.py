@@ -287,3 +287,14 @@ def test_says_that_it_lives_while_nothing_is_due(db, monkeypatch):
         *["Nothing was due for 10 minutes; 0 wait for their time"] * 2,
     ]
     assert run_command("deliver_webhooks", "--once").splitlines()[0] == "sent: 0"
+
+
+def test_reports_alerts_that_were_opened(scenario):
+    scenario.account.payout_methods.create(
+        affiliate=scenario.mina.affiliate, kind="wise", on_hold_reason="closed"
+    )
+
+    lines = run_command("deliver_webhooks", "--once").splitlines()
+
+    assert lines[0] == f"opened alerts of {scenario.account}: 1"
+    assert "opened alerts" not in run_command("deliver_webhooks", "--once")

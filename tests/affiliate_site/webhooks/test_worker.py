@@ -11,10 +11,13 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
+from accounts.models.api_keys import Role
 from accounts.models.webhooks import Delivery
 from accounts.services import deliveries
 from accounts.services.changes import record_change
+from accounts.services.command_runs import WORKER_NAME, get_command_runs
 from accounts.services.deliveries import DeliveryResult, list_due_endpoints
+from accounts.services.staff import create_staff_user
 from accounts.services.webhooks import create_webhook
 from affiliate_site.webhooks import worker as workers
 from affiliate_site.webhooks.sending import TIMEOUT_SECONDS
@@ -24,8 +27,10 @@ from affiliate_site.webhooks.worker import (
     MAX_CONCURRENCY,
     MAX_FAILING_CALLS_PER_ACCOUNT,
     MAX_MAILS,
+    WATCHES_NAME,
     DeliveryWorker,
 )
+from payouts.services.alerts import set_alert_mails
 from tests.factories.accounts import AccountFactory
 from tests.factories.tracking import AffiliateFactory
 from tracking.services.mails import OUTCOME_UNKNOWN, MailResult, queue_mail
@@ -481,3 +486,49 @@ def test_continues_if_the_result_of_a_mail_cannot_be_stored(
     worker.run()
     assert len(sent_mails) == 3
     assert account.mails.filter(sent_at=None).get() == failed[0]
+
+
+@pytest.fixture
+def make_account_with_returned_payment(db):
+    def make(**settings):
+        account = AccountFactory(**settings)
+        affiliate = AffiliateFactory(account=account)
+        account.payout_methods.create(affiliate=affiliate, kind="wise", on_hold_reason="closed")
+        return account
+
+    return make
+
+
+def test_evaluates_the_watches_of_all_accounts(make_account_with_returned_payment, caplog):
+    """An account whose watches fail is logged, a locked one is left out."""
+    odd = {"no_clicks": {"is_on": True, "threshold": "x"}}
+    first, broken, locked, last = (
+        make_account_with_returned_payment(**settings)
+        for settings in ({}, {"watches": odd}, {"locked_at": timezone.now()}, {})
+    )
+    opened = {}
+    worker = DeliveryWorker(lambda *_: None, on_alerts=opened.__setitem__)
+
+    worker.run(due_before=timezone.now())
+    worker.run(due_before=timezone.now())  # within the hour
+
+    assert opened == {first: 1, last: 1}
+    assert f"Watches of account {broken} could not be evaluated" in caplog.text
+    assert not locked.alerts.exists()
+    assert set(get_command_runs()) == {WORKER_NAME, WATCHES_NAME}
+
+
+def test_mails_alerts_with_their_address(make_account_with_returned_payment, sent_mails, settings):
+    settings.PUBLIC_URL = "https://aff.example.org"
+    account = make_account_with_returned_payment()
+    user, _ = create_staff_user(
+        account, email="ada@example.org", role=Role.OWNER, password=None, at=timezone.now()
+    )
+    set_alert_mails(user, is_on=True, at=timezone.now())
+
+    run_worker()
+
+    alert, mail = account.alerts.get(), account.mails.get()
+    assert f"\nhttps://aff.example.org/admin/payouts/alert/{alert.pk}/change/\n" in mail.text
+    run_worker()
+    assert sent_mails == [account.pk]

@@ -110,6 +110,7 @@ def fill_payout_line(account, slug):
 def fill_risk_case(account, slug):
     affiliate = account.affiliates.get(slug=slug)
     account.risk_cases.create(rule="fast_sale", affiliate=affiliate, note=MARK)
+    account.alerts.create(watch="large_share", affiliate=affiliate, note=MARK)
 
 
 def fill_mail(account, slug):

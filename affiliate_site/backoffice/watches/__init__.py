@@ -1,0 +1,1 @@
+"""The pages of watches and of what they found."""
