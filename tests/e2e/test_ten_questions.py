@@ -342,7 +342,7 @@ def test_what_customers_are_worth(manager, demo):
         ("Revenue, EUR", revenue, format_amount),
     ):
         titles, *rows = tables[title]
-        assert titles[1:4] == ["0", "1", "3"]
+        assert titles[1:4] == [f"Until month {age}" for age in (0, 1, 3)]
         assert {row[0]: row[1:4] for row in rows} == {
             name: [
                 write(sum(it for month, it in months.items() if month <= age)) for age in (0, 1, 3)

@@ -53,6 +53,7 @@ ERROR_FIELDS = {"filter": "affiliate", "date_to": "end"}
 SUMMED = ("conversions", "revenue", "commissions")
 AGES = (0, 1, 3, 6, 12, 24)  # the months after which sums of customers are shown
 MAX_MATRICES = 3  # of each currency
+MONTHS = "Month 0 is that of a customer's first sale; the month of the last day counts until then."
 FIRST_OF_OPTIONS = "rows"  # the fields from it on are folded up
 
 
@@ -233,18 +234,18 @@ class ReportMatrix:
     def build_section(self) -> Section:
         numbers = sorted({number for row in self.rows.values() for number in row})
         show: Callable[..., Any] = self.show_month
-        ages, note = numbers[:MATRIX_COLUMNS], ""
+        ages, title = numbers[:MATRIX_COLUMNS], "Month {}"
         if self.column.name in SUMMED:
-            show, note = self.show_sum, ", added up until then"
+            show, title = self.show_sum, "Until month {}"
             ages = [it for it in AGES if it <= max(numbers, default=0)]
         return Section(
             f"{self.column.title}, {self.currency}",
             columns=[
                 Column(FIELDS[self.field].title, self.show_key),
-                *(Column(f"{age}", partial(show, age), is_amount=True) for age in ages),
+                *(Column(title.format(age), partial(show, age), is_amount=True) for age in ages),
             ],
             rows=[self.rows[key] for key in sorted(self.rows, key=str)],
-            notes=[f"Columns are {FIELDS[self.months].title.lower()}{note}."],
+            notes=[MONTHS],
         )
 
     def show_key(self, of_row: dict[int, ReportRow]) -> Any:

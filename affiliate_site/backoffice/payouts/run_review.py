@@ -76,6 +76,7 @@ def build_review_section(run: PayoutRun) -> Section | None:
     if not found and run.state != PayoutRunState.DRAFT:
         return None
     url = reverse("admin:run_review", args=[run.pk])
+    files = [(f"{url}?format={it}", it.upper()) for it in FORMATS]
     return Section(
         TITLE,
         notes=[f"The first {MAX_SHOWN}: files have all."] if len(found) > MAX_SHOWN else [],
@@ -97,9 +98,7 @@ def build_review_section(run: PayoutRun) -> Section | None:
             Column("This run", partial(describe_fate, run)),
         ),
         rows=find_findings(run, found[:MAX_SHOWN]),
-        lines=format_html_join(
-            " ", LINK_TEMPLATE, [(f"{url}?format={it}", it.upper()) for it in FORMATS]
-        )
+        lines=format_html("<p>Download: {}</p>", format_html_join(", ", LINK_TEMPLATE, files))
         if found
         else NONE,
     )

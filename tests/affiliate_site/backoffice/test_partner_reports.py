@@ -151,7 +151,7 @@ def test_shows_cohorts_as_a_table_of_months(staff_client, sales):
     tables = read_tables(staff_client(), query)
 
     assert tables[0] == [
-        ["Month of the first sale", "0", "1"],
+        ["Month of the first sale", "Month 0", "Month 1"],
         ["2026-03", "2", "1 (50.0 %)"],
     ]
 
@@ -174,7 +174,7 @@ def test_adds_up_what_customers_spend_until_an_age(staff_client, sales):
     affiliates = read_tables(client, query | {"rows": "affiliate"})[1]
 
     assert cohorts == [
-        ["Month of the first sale", "0", "1", "3", "6", "12"],
+        ["Month of the first sale", *(f"Until month {age}" for age in (0, 1, 3, 6, 12))],
         [
             *("2026-03", "30.00 EUR (15.00 EUR each)", "30.00 EUR (15.00 EUR each)"),
             *("70.00 EUR (35.00 EUR each)", "150.00 EUR (75.00 EUR each)"),
