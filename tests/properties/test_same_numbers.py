@@ -243,6 +243,31 @@ def read_closing(client, period):
     return amounts
 
 
+def read_report(client, period, rows):
+    """The lines of a report; its amounts have the currency of the line."""
+    columns = ["clicks", "customers", "conversions", "revenue", "commissions"]
+    query = {"start": f"{period.first}", "end": f"{period.last}", "format": "csv"}
+    query |= {"rows": rows, "columns": columns}
+    response = client.get(reverse("admin:report"), query)
+    lines = csv.DictReader(StringIO(response.content.decode("utf-8-sig")))
+    return [
+        line | {f"{title}: currency": line["Currency"] for title in ("Revenue", "Commissions")}
+        for line in lines
+    ]
+
+
+def compare_reports(client, period, values, cards):
+    """Compare reports by several fields with the dashboard."""
+    for rows in ("affiliate", "program", "day", "link", "source"):
+        lines = read_report(client, period, rows)
+        assert add_up(lines, "Revenue") == values["Revenue"], rows
+        assert add_up(lines, "Commissions") == values["Commissions"], rows
+        assert cards["Conversions"].value == f"{count(lines, 'Conversions')}", rows
+    for title in ("Clicks", "New customers"):  # of which each program has one line
+        lines = read_report(client, period, "program")
+        assert cards[title].value == f"{count(lines, title)}"
+
+
 def read_portal(history, clients, period):
     """The lines of the days of all affiliates, and of their programs."""
     url = f"/partners/{history.account.slug}/figures/"
@@ -268,6 +293,7 @@ def compare_period(history, client, portals, period):
     clicks = export(client, "tracking_click", **dates)
     days, programs = read_portal(history, portals, period)
 
+    compare_reports(client, period, values, cards)
     revenue = values["Revenue"]
     assert revenue == add_up(sales, "Amount") == add_up_portal(days, "Revenue")
     assert revenue == add_up_portal(programs, "Revenue")
@@ -351,6 +377,14 @@ def compare(history):
     lines = [line | {"Pending: currency": line[currency]} for line in balances]
     assert add_up(lines, "Pending") == pending
     assert add_up(affiliates, "Revenue, 30 days") == whole["Revenue"]
+    by_affiliate = defaultdict(Decimal)
+    for line in affiliates:
+        by_affiliate[line["ID"], line["Revenue, 30 days: currency"]] += Decimal(
+            line["Revenue, 30 days"] or 0
+        )
+    reported = read_report(client, WHOLE, "affiliate")
+    of_report = {(it["Affiliate: ID"], it["Currency"]): Decimal(it["Revenue"]) for it in reported}
+    assert drop_zeros(of_report) == drop_zeros(by_affiliate)
     assert count(affiliates, "Conversions, 30 days") == whole["Conversions"]
     for program in history.programs:
         url = reverse("admin:tracking_program_change", args=[program.program.pk])
