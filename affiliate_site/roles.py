@@ -12,6 +12,7 @@ from django.contrib.auth.backends import ModelBackend
 from accounts.models.api_keys import PROXY, Role
 from accounts.models.users import User
 from payouts.services.decisions import count_to_check
+from payouts.services.risk_cases import count_open_cases
 from tracking.services.questions import count_open_questions
 
 TENANT_APPS = ("accounts", "tracking", "payouts")
@@ -86,11 +87,15 @@ class RoleBackend(ModelBackend):
     def get_user(self, user_id):
         """Return the signed-in user, unless deactivated meanwhile.
 
-        With its account, `to_check` and `open_questions`, the numbers in the sidebar,
-        which every page shows.
+        With its account, `to_check`, `open_questions` and `open_cases`, the numbers in the
+        sidebar, which every page shows.
         """
         users = User.objects.select_related("account")
-        users = users.annotate(to_check=count_to_check(), open_questions=count_open_questions())
+        users = users.annotate(
+            to_check=count_to_check(),
+            open_questions=count_open_questions(),
+            open_cases=count_open_cases(),
+        )
         user = users.filter(pk=user_id).first()
         return user if user and self.user_can_authenticate(user) else None
 

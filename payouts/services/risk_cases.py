@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max, Q
+from django.db.models import Count, IntegerField, Max, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce
 
 from accounts.actor import ActorKind, build_actor, get_actor, use_actor
 from accounts.days import CLOSING_DELAY
@@ -250,6 +251,13 @@ def _store_facts_of(
     hold_commissions(account, at=at)
     kind = "risk_case.opened" if is_new else "risk_case.joined"
     log_event(account, kind, case, at=at, findings=len(facts))
+
+
+def count_open_cases() -> Coalesce:
+    """The number of open cases, as a part of a query of rows with an account."""
+    rows = RiskCase.objects.of(OuterRef("account")).filter(state=RiskCaseState.OPEN)  # type: ignore[arg-type]
+    by_account = rows.order_by().values("account").annotate(n=Count("pk"))
+    return Coalesce(Subquery(by_account.values("n"), output_field=IntegerField()), Value(0))
 
 
 def hold_commissions(account: Account, *, at: datetime) -> None:

@@ -18,6 +18,8 @@ from django.db.models import Count, DateTimeField, Exists, ExpressionWrapper, Ma
 from accounts.days import A_DAY
 from accounts.url_safety import read_parameters, split_url
 from payouts.models.risk import RiskRule
+from payouts.services.statistics import load_statistics
+from payouts.statistics import get_last_days
 from tracking.attribution import COUPON
 from tracking.models.clicks import Click
 from tracking.models.conversions import ConversionQuerySet
@@ -25,6 +27,8 @@ from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
 
 WINDOW = timedelta(days=90)  # of what rules about affiliates count, and of dry runs
 MIN_SALES = 5  # of an affiliate, before a rate says anything
+USUAL_DAYS = 28  # whose average is a usual day
+MIN_SALES_A_DAY = 10  # before more than usual says anything
 
 
 @dataclass(frozen=True)
@@ -198,6 +202,28 @@ def find_contested_claims(rule: RiskRule, at: datetime) -> Iterable[RiskFact]:
             yield RiskFact(row["affiliate"], facts, key=row["newest"].isoformat())
 
 
+def find_sales_jumps(rule: RiskRule, at: datetime) -> Iterable[RiskFact]:
+    """Find affiliates with so many times the sales of a usual day, today or yesterday.
+
+    Statistics know days, not hours.
+    """
+    days = get_last_days(USUAL_DAYS + 2, rule.account.get_day(at)).days
+    statistics = load_statistics(rule.account, days, at=at, kinds=("conversions",))
+    for day, usual_days in ((days[-2], days[:-2]), (days[-1], days[1:-1])):
+        usual = statistics.affiliate_totals(usual_days)
+        for affiliate_id, total in statistics.affiliate_totals([day]).items():
+            number = total.conversions
+            before = usual[affiliate_id].conversions if affiliate_id in usual else 0
+            is_jump = 0 < rule.threshold * before <= number * USUAL_DAYS
+            if is_jump and number >= MIN_SALES_A_DAY:
+                facts = [
+                    ("Day", str(day)),
+                    ("Sales", f"{number:,}"),
+                    (f"Sales in the {USUAL_DAYS} days before", f"{before:,}"),
+                ]
+                yield RiskFact(affiliate_id, facts, key=day.isoformat())
+
+
 def _list_clicks(sales: ConversionQuerySet, column: str) -> Iterable[tuple[tuple[int, int], str]]:
     """Yield sales, as their IDs and affiliates, with a column of their clicks."""
     rows = sales.filter(**{f"{column}__isnull": False})
@@ -267,6 +293,15 @@ RISK_RULES = {
         is_about_sales=False,
         unit="percent",
         default=30,
+    ),
+    "sales_jump": RiskRuleKind(
+        "Many sales in one day",
+        f"Affiliates with so many times the sales of their usual day, the average of the"
+        f" {USUAL_DAYS} days before, and {MIN_SALES_A_DAY} or more.",
+        find_sales_jumps,
+        is_about_sales=False,
+        unit="times",
+        default=5,
     ),
     "shared_payout_detail": RiskRuleKind(
         "Shared payout details",

@@ -230,6 +230,12 @@ def build_attention_cards(user, to_review: ReviewCounts, *, at: datetime) -> lis
             ),
         ),
         (
+            user.open_cases,
+            "Risk cases",
+            "Undecided: what they are about is on hold",
+            build_changelist_url("payouts_riskcase", state__exact="open"),
+        ),
+        (
             count_questions(user),
             "Open questions",
             "Affiliates wait for an answer",

@@ -140,7 +140,9 @@ def format_sale(finding) -> str:
 
 @admin.register(RiskCase)
 class RiskCaseAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    menu = (MenuEntry("Tracking", 70, "shield", query=OPEN_CASES, synonyms="fraud"),)
+    menu = (
+        MenuEntry("Tracking", 70, "shield", query=OPEN_CASES, badge="open_cases", synonyms="fraud"),
+    )
     tabs = {"Undecided": OPEN_CASES, "All": ""}
     list_actions = (ListAction(60, "Decide risk cases", OPEN_CASES),)
     empty_state = "No cases. One is opened when a risk rule that is switched on finds something."

@@ -107,6 +107,23 @@ def test_staff_decide_with_a_note(page, state, status, scenario, sale, case, sta
     assert "not possible in this state" in text
 
 
+def test_undecided_cases_are_counted_in_the_sidebar_and_on_the_dashboard(
+    scenario, case, staff_client
+):
+    client = staff_client()
+    scenario.account.risk_cases.create(
+        rule="refund_rate", affiliate=scenario.mina.affiliate, state="cleared"
+    )
+
+    context = client.get("/admin/").context
+
+    items = [item for group in context["sidebar_navigation"] for item in group["items"]]
+    assert [item["badge"] for item in items if item["title"] == "Risk cases"] == [1]
+    (card,) = [each for each in context["attention_cards"] if each.title == "Risk cases"]
+    assert card.value == "1"
+    assert [*client.get(card.url).context["cl"].result_list] == [case]
+
+
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.FINANCE])
 def test_others_only_look(role, scenario, case, staff_client):
     client = staff_client(role=role)

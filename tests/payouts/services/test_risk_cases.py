@@ -1,5 +1,6 @@
 """Risk rules: what they find, the cases that they open, and the decisions."""
 
+import random
 from datetime import timedelta
 from decimal import Decimal
 
@@ -7,7 +8,7 @@ import pytest
 
 from payouts.errors import RiskCaseDecided
 from payouts.models.commissions import CommissionStatus
-from payouts.services import risk_cases
+from payouts.services import risk_cases, risk_rules
 from payouts.services.payout_methods import set_payout_method
 from payouts.services.refunds import refund_conversion
 from payouts.services.risk_cases import (
@@ -384,6 +385,51 @@ def test_two_affiliates_with_one_payout_detail(scenario):
         clear_case(account, pk=case.pk, note="A couple", at=LATER)
     evaluate_rules(account, at=LATER, is_complete=True)
     assert account.risk_cases.count() == 2
+
+
+def sell_on_days(scenario, person, *days):
+    """A sale so many days before `CONVERSION_CREATED_AT`, each."""
+    for number in days:
+        at = CONVERSION_CREATED_AT - timedelta(days=number)
+        scenario.create_conversion(affiliate=person, at=at)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_many_sales_in_one_day(seed, scenario, monkeypatch):
+    """Compared with a plain count of the days of sales."""
+    monkeypatch.setattr(risk_rules, "MIN_SALES_A_DAY", 2)
+    dice = random.Random(seed)  # noqa: S311 - reproducible sales
+    people = [scenario.mina, scenario.create_enrolled_affiliate("Ada", "Lund")]
+    days = [[dice.choice((0, 0, 0, 0, 1, 1, *range(32))) for _ in range(15)] for _ in people]
+    for person, sold in zip(people, days, strict=True):
+        sell_on_days(scenario, person, *sold)
+    rule = create_rule(scenario.account, rule="sales_jump", at=ON_AT, threshold=4)
+
+    found = list_dry_run(rule, at=LATER)
+
+    expected = []
+    for day in (1, 0):
+        for person, sold in zip(people, days, strict=True):
+            before = sum(day < it <= day + 28 for it in sold)
+            if sold.count(day) >= max(2, before / 7) and before:
+                expected.append((person.affiliate.pk, sold.count(day), before))
+    keys = {"2026-03-03", "2026-03-04"}
+    assert {fact.key for fact in found} <= keys
+    assert [
+        (fact.affiliate_id, *(int(value) for _, value in fact.facts[1:])) for fact in found
+    ] == expected
+
+
+def test_a_jump_opens_one_case_a_day(scenario):
+    account = scenario.account
+    add_rule(account, "sales_jump", 5)
+    sell_on_days(scenario, scenario.mina, 3, *(0 for _ in range(10)))
+
+    evaluate(account)
+    evaluate(account, at=LATER + timedelta(hours=2))
+
+    facts = [["Day", "2026-03-04"], ["Sales", "10"], ["Sales in the 28 days before", "1"]]
+    assert list_found(get_case(account)) == [(None, facts)]
 
 
 def test_claims_that_are_contested_often(scenario):
