@@ -272,6 +272,7 @@ def test_tests_cover_all_urls():
         "payer_settings",  # Tested in test_payout_file_pages.py
         *("self_billing", "document_pdf"),  # Tested in test_document_pages.py
         "portal_settings",  # Tested in test_portal_pages.py
+        "watches",  # Tested in test_alert_pages.py
         "payment_mails",  # Tested in test_payment_mails_page.py
         "table_template",  # Tested in test_table_import_pages.py
         # Tested in test_second_factor.py
