@@ -6,7 +6,7 @@ and `SaleReplay.unknown` counts the sales.
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -37,6 +37,11 @@ from tracking.attribution import (
 from tracking.money import round_amount
 
 FIRST_LEVEL = 2
+RECURRING = {  # columns of programs, and attributes of `RecurringRule`
+    "recurring": "recurring",
+    "recurring_cap": "cap",
+    "recurring_period_days": "period_days",
+}
 Inputs = Mapping[str, Any]  # of an attribution, as they are stored
 
 
@@ -52,6 +57,7 @@ class Unknown(StrEnum):
     RATES = "rates"
     CAPS = "caps"
     BONUSES = "bonuses"
+    UNREADABLE = "unreadable"
 
 
 UNKNOWN_TEXTS = {
@@ -81,6 +87,9 @@ UNKNOWN_TEXTS = {
         " present ones count."
     ),
     Unknown.BONUSES: "Bonuses of the period: they are not calculated again.",
+    Unknown.UNREADABLE: (
+        "Sales whose stored calculation cannot be read: they stay as they are; `explain` shows why."
+    ),
 }
 
 
@@ -111,6 +120,7 @@ class ProgramRules:
     """The present rules of a program; `group_rates` by commission type and group."""
 
     default_type: str
+    cookie_time: int
     hold_days: int
     recurring: RecurringRule
     rates: Mapping[str, Rate]
@@ -206,6 +216,15 @@ class StoredCommission:
     def source(self) -> RateSource:
         return RateSource(**self.calculation["rate"]["source"])
 
+    @cached_property
+    def is_readable(self) -> bool:
+        """Whether the stored calculation has what a replay needs."""
+        try:
+            known = (self.is_past_cap, self.calculation["reason"], self.source.describe())
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return False
+        return bool(known)
+
     @property
     def is_past_cap(self) -> bool:
         return bool(self.calculation["approval_context"].get("is_past_cap"))
@@ -219,7 +238,8 @@ class StoredCommission:
 
     def as_earned(self, **changed: Any) -> "Earned":
         """Return what it earns as it is stored, with changed values."""
-        rate = Rate(self.rate_kind, self.rate, self.source.describe())
+        source = self.source.describe() if self.is_readable else ""
+        rate = Rate(self.rate_kind, self.rate, source)
         earned = Earned(
             affiliate=self.affiliate,
             kind=self.kind,
@@ -290,6 +310,15 @@ class Outcome:
     def is_changed(self) -> bool:
         return self.before != self.after or self.earned_before != self.earned_after
 
+    @property
+    def difference(self) -> Decimal:
+        """By how much the affiliates together earn more or less."""
+        sums: dict[str, Decimal] = defaultdict(Decimal)
+        for earned, sign in ((self.earned_before, -1), (self.earned_after, 1)):
+            for each in earned:
+                sums[each.affiliate] += sign * each.amount * each.is_earned
+        return sum(map(abs, sums.values()), Decimal(0))
+
 
 @dataclass(frozen=True)
 class Case:
@@ -353,8 +382,11 @@ class SaleReplay:
         """
         self._unknown_of_sale.clear()
         before = Decision(sale.program, sale.affiliate, sale.parameter)
-        after = self._attribute(sale, before)
         earned = [each.as_earned() for each in sale.commissions]
+        if not all(each.is_readable for each in sale.commissions):
+            self.unknown[Unknown.UNREADABLE] += 1
+            return Outcome(before, before, earned, earned)
+        after = self._attribute(sale, before)
         earned_after = earned
         if after != before or self._is_affected(sale):
             earned_after = list(self._calculate(sale, after, earlier))
@@ -663,3 +695,68 @@ def _is_past(
         if number >= limit:
             return True
     return False
+
+
+# What changes
+
+
+@dataclass(frozen=True)
+class RuleChange:
+    """A rule that changes: its present value and the new one, as JSON data.
+
+    `rule` is one of `rate`, `group_rate`, `level`, the names of `ProgramChanges` and of
+    recurring rules, `group` of an affiliate, and `order`; `of` says which one.
+    """
+
+    program: str
+    rule: str
+    of: tuple[str, ...]
+    before: Any
+    after: Any
+
+
+def list_rule_changes(rules: Rules) -> list[RuleChange]:
+    """Return the rules that differ from the present ones, in the order of the changes."""
+    found = [
+        *(
+            each
+            for program, changes in rules.changes.programs.items()
+            for each in _list_program_changes(program, rules.programs[program], changes)
+        ),
+        *(
+            RuleChange("", "group", (name,), rules.people.get(name, NOBODY).group, group)
+            for name, group in rules.changes.groups.items()
+        ),
+        RuleChange("", "order", (), [], list(rules.changes.order)),
+    ]
+    return [each for each in found if each.before != each.after]
+
+
+def _list_program_changes(
+    program: str, rules: ProgramRules, changes: ProgramChanges
+) -> Iterator[RuleChange]:
+    def compare(
+        rule: str, of: tuple[str, ...], before: Rate | None, after: Rate | None
+    ) -> RuleChange:
+        return RuleChange(program, rule, of, _serialize_rate(before), _serialize_rate(after))
+
+    for name, rate in changes.rates.items():
+        yield compare("rate", (name,), rules.rates[name], rate)
+    for key, group_rate in changes.group_rates.items():
+        yield compare("group_rate", key, rules.group_rates.get(key), group_rate)
+    for number, level in changes.levels.items():
+        yield compare("level", (str(number),), rules.levels.get(number), level)
+    for name in ("cookie_time", "hold_days"):
+        if (value := getattr(changes, name)) is not None:
+            yield RuleChange(program, name, (), getattr(rules, name), value)
+    for column, name in RECURRING.items():
+        after = changes.recurring or rules.recurring
+        yield RuleChange(program, column, (), getattr(rules.recurring, name), getattr(after, name))
+
+
+def _serialize_rate(rate: Rate | None) -> dict[str, str] | None:
+    if rate is None:
+        return None
+    value = f"{rate.value:f}"
+    value = value.rstrip("0").rstrip(".") if "." in value else value
+    return {"kind": str(rate.kind), "value": value}

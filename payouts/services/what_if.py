@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
+from heapq import heappush, heappushpop
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
@@ -65,10 +66,11 @@ class WhatIf:
     """The commissions of the sales of a period, twice; disapproved ones are not earned.
 
     Months are those of the sale, or those in which a commission is due (`2026-11`).
-    `explained` are the first sales that change.
+    `largest` are the sales that change most: difference, negative ID, currency.
     """
 
     period: Period
+    rules: Rules  # present ones, and their changes
     sales: int = 0
     moved: int = 0  # to another affiliate
     refused: int = 0
@@ -78,8 +80,14 @@ class WhatIf:
     programs: SumsByKey = field(default_factory=_create_sums)
     months: SumsByKey = field(default_factory=_create_sums)
     due_months: SumsByKey = field(default_factory=_create_sums)
-    explained: list[tuple[int, str, Outcome]] = field(default_factory=list)  # ID, currency
+    largest: list[tuple[Decimal, int, str, Outcome]] = field(default_factory=list)  # a heap
     unknown: Mapping[Unknown, int] = field(default_factory=dict)  # numbers of sales
+
+    @property
+    def explained(self) -> list[tuple[int, str, Outcome]]:
+        """The sales that change most: ID, currency and outcome, most first."""
+        ordered = sorted(self.largest, key=lambda each: (-each[0], -each[1]))
+        return [(-pk, currency, outcome) for _, pk, currency, outcome in ordered]
 
     @property
     def changed_affiliates(self) -> int:
@@ -100,14 +108,12 @@ def calculate_what_if(
     `begin` gets the number of sales, `advance` that of a batch that is done. Raises
     `PeriodTooLong` and `InvalidChange`.
     """
-    first, last = period.first, period.last
-    if not FIRST_DAY <= first <= last <= LAST_DAY or (last - first).days >= MAX_DAYS:
-        raise PeriodTooLong(days=MAX_DAYS)
+    validate_period(period)
     with use_snapshot():
         rules = load_rules(account)
         rules = replace(rules, changes=read_changes(account, changes, rules))
         reader = _SaleReader(account, period, rules)
-        replay, result = SaleReplay(rules), WhatIf(period)
+        replay, result = SaleReplay(rules), WhatIf(period, rules)
         begin(len(reader.pks))
         for sales in reader.read(replay):
             for sale, earlier in sales:
@@ -117,14 +123,22 @@ def calculate_what_if(
     return result
 
 
+def validate_period(period: Period) -> None:
+    """Raise `PeriodTooLong` for days in the wrong order, or too many."""
+    first, last = period.first, period.last
+    if not FIRST_DAY <= first <= last <= LAST_DAY or (last - first).days >= MAX_DAYS:
+        raise PeriodTooLong(days=MAX_DAYS)
+
+
 def _add_outcome(result: WhatIf, account: Account, sale: StoredSale, outcome: Outcome) -> None:
     result.sales += 1
     result.moved += outcome.is_moved
     result.refused += bool(outcome.after.refusal)
     if outcome.is_changed:
         result.changed += 1
-        if len(result.explained) < MAX_EXPLAINED:
-            result.explained.append((sale.pk, sale.currency, outcome))
+        entry = (outcome.difference, -sale.pk, sale.currency, outcome)
+        add = heappush if len(result.largest) < MAX_EXPLAINED else heappushpop
+        add(result.largest, entry)
     currency, month = sale.currency, _get_month(account, sale.created_at)
     for name, decision, earned in (
         ("before", outcome.before, outcome.earned_before),
@@ -175,6 +189,7 @@ def load_rules(account: Account) -> Rules:
     programs = {
         row.slug: ProgramRules(
             default_type=defaults.get(row.slug, ""),
+            cookie_time=row.cookie_time,
             hold_days=row.hold_days,
             recurring=RecurringRule(row.recurring, row.recurring_cap, row.recurring_period_days),
             rates=rates[row.slug],

@@ -18,7 +18,15 @@ from payouts.calculation import RateSource, RateSourceKind
 from payouts.errors import InvalidChange
 from payouts.models.commission_types import MIN_PARENT_LEVEL, RateKind
 from payouts.services.programs import MAX_LEVEL, validate_rate
-from payouts.what_if import Changes, ProgramChanges, ProgramRules, Rate, RecurringRule, Rules
+from payouts.what_if import (
+    RECURRING,
+    Changes,
+    ProgramChanges,
+    ProgramRules,
+    Rate,
+    RecurringRule,
+    Rules,
+)
 from tracking.attribution import REST_CONVERSION_ORDER
 from tracking.errors import InvalidNumber
 from tracking.money import parse_amount
@@ -26,11 +34,6 @@ from tracking.services.programs import MAX_COOKIE_TIME_DAYS, MAX_HOLD_DAYS, MAX_
 
 LATER = ("products", "budget")  # keys of programs that have no rules for them yet
 NUMBERS = {"cookie_time": (1, MAX_COOKIE_TIME_DAYS), "hold_days": (0, MAX_HOLD_DAYS)}
-RECURRING = {
-    "recurring": "recurring",
-    "recurring_cap": "cap",
-    "recurring_period_days": "period_days",
-}
 PROGRAM_KEYS = ("rates", "levels", *NUMBERS, *RECURRING)
 
 

@@ -5,6 +5,7 @@ from django.core.management.base import CommandError
 from accounts.commands import AccountCommand, add_days, read_file
 from affiliate_site.api.parsing import parse_strict_json
 from payouts.services.what_if import calculate_what_if
+from payouts.services.what_if_results import serialize_what_if
 from payouts.statistics import Period
 from payouts.what_if import UNKNOWN_TEXTS
 
@@ -23,7 +24,7 @@ class Command(AccountCommand):
     json_help = (
         "from, to, sales, sales_changed, conversions_moved, conversions_refused,"
         " affiliates_changed, totals, affiliates, programs, months, due_months (each before and"
-        " after), explained (the first changed sales, twice), unknown"
+        " after), explained (the sales that change most, twice), unknown"
     )
 
     def add_arguments(self, parser):
@@ -78,70 +79,3 @@ def render_what_if(result):
     return lines + [
         f"Unknown for {number}: {UNKNOWN_TEXTS[kind]}" for kind, number in result.unknown.items()
     ]
-
-
-def serialize_what_if(result):
-    """Return the result as JSON data; `json_help` names its keys."""
-    return {
-        "from": result.period.first,
-        "to": result.period.last,
-        "sales": result.sales,
-        "sales_changed": result.changed,
-        "conversions_moved": result.moved,
-        "conversions_refused": result.refused,
-        "affiliates_changed": result.changed_affiliates,
-        "totals": list_sums(result.totals),
-        "affiliates": list_sums(result.affiliates, "affiliate"),
-        "programs": list_sums(result.programs, "program"),
-        "months": list_sums(result.months, "month"),
-        "due_months": list_sums(result.due_months, "month"),
-        "explained": [
-            {
-                "conversion": pk,
-                "currency": currency,
-                "before": explain(outcome.before, outcome.earned_before),
-                "after": explain(outcome.after, outcome.earned_after),
-            }
-            for pk, currency, outcome in result.explained
-        ],
-        "unknown": [
-            {"reason": kind, "text": UNKNOWN_TEXTS[kind], "count": number}
-            for kind, number in result.unknown.items()
-        ],
-    }
-
-
-def list_sums(sums, name=""):
-    """Return sums as rows by what they are of and currency, in this order."""
-    return [
-        ({name: key} if name else {})
-        | {"currency": currency, "before": it.before, "after": it.after}
-        for (key, currency), it in sorted(sums.items())
-    ]
-
-
-def explain(decision, earned):
-    """Return to whom a sale goes and what it earns, with reasons, as JSON data."""
-    return {
-        "program": decision.program,
-        "affiliate": None if decision.refusal else decision.affiliate,
-        "tracking_source": decision.parameter,
-        "refusal": decision.refusal or None,
-        "commissions": [
-            {
-                "affiliate": each.affiliate,
-                "kind": each.kind,
-                "commission_type": each.commission_type,
-                "sub_amount": each.sub_amount,
-                "rate": {
-                    "kind": each.rate.kind,
-                    "value": each.rate.value,
-                    "from": each.rate.source,
-                },
-                "amount": each.amount,
-                "is_earned": each.is_earned,
-                "due_at": each.due_at,
-            }
-            for each in earned
-        ],
-    }

@@ -265,15 +265,41 @@ def test_holds_sales_until_another_month(scenario, what_if):
     assert result.changed == 1
 
 
-def test_explains_a_bounded_number_of_sales(scenario, what_if, monkeypatch):
+def test_explains_the_sales_that_change_most(scenario, what_if, monkeypatch):
     monkeypatch.setattr("payouts.services.what_if.MAX_EXPLAINED", 2)
-    for _ in range(3):
-        scenario.create_conversion("100")
+    _, large, larger = map(scenario.create_conversion, ("10", "100", "200"))
+    scenario.create_conversion("20")
 
     result = what_if(rates=RATE_12)
 
     assert MAX_EXPLAINED == 100
-    assert (result.changed, len(result.explained)) == (3, 2)
+    assert result.changed == 4
+    assert [pk for pk, *_ in result.explained] == [larger.pk, large.pk]
+
+
+def test_explains_a_sale_that_moves_although_it_costs_the_same(scenario, what_if, monkeypatch):
+    monkeypatch.setattr("payouts.services.what_if.MAX_EXPLAINED", 1)
+    second = scenario.create_enrolled_affiliate("Odette", "Varga")
+    click = scenario.create_click(second, at=AT)
+    both = {"coupon": scenario.mina.coupon, "click_id": str(click.public_id)}
+    moved = scenario.create_conversion("100", parameters=TrackingParameters(**both))
+    scenario.create_conversion("10")
+
+    program = {"programs": {scenario.program.slug: {"rates": RATE_12}}}
+    result = what_if(everything={"order": ["click_id"], **program})
+
+    assert [pk for pk, *_ in result.explained] == [moved.pk]
+
+
+@pytest.mark.parametrize("calculation", ["", "[]", "{}", '{"rate": {"source": {"odd": 1}}}'])
+def test_leaves_a_sale_that_cannot_be_read_as_it_is(scenario, what_if, calculation):
+    unreadable, _ = (scenario.create_conversion("100") for _ in range(2))
+    scenario.get_commission(unreadable).update_row(calculation=calculation)
+
+    result = what_if(rates=RATE_12)
+
+    assert get_total(result) == (20, 22)
+    assert result.unknown == {Unknown.UNREADABLE: 1}
 
 
 def test_takes_the_same_statements_for_more_sales(scenario, what_if, capture_queries):
