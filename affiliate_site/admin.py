@@ -22,6 +22,7 @@ import affiliate_site.backoffice.payouts.ledger
 import affiliate_site.backoffice.payouts.runs
 import affiliate_site.backoffice.programs.admin
 import affiliate_site.backoffice.programs.creative_pages
+import affiliate_site.backoffice.programs.scenarios
 import affiliate_site.backoffice.risk.cases
 import affiliate_site.backoffice.risk.rules
 import affiliate_site.backoffice.watches.alerts

@@ -70,6 +70,7 @@ SHORT_LISTS = {
     "payouts.PayoutMinimum": "set by staff",
     "payouts.PayoutRun": "a few per month",
     "payouts.RiskRule": "one of each kind",
+    "payouts.Scenario": "made by staff, deleted after 90 days",
     "payouts.TaxRule": "one per country and kind",
     "tracking.AffiliateGroup": "named by staff",
     "tracking.Connection": "the shops of the company",

@@ -78,7 +78,13 @@ class InvalidChange(InvalidInput):
     message = "{place}: {rule}"
 
     def __init__(self, *, place: str, rule: str) -> None:
-        super().__init__(place=place, rule=rule)
+        super().__init__(place=place, rule=rule, path=place)
+
+
+class NothingChanges(InvalidInput):
+    """A what-if would change no rule."""
+
+    message = "Nothing would change: enter a rule that differs from the present one."
 
 
 class SubAmountNotEditable(InvalidInput):

@@ -38,7 +38,7 @@ LOCKED_MODELS = (
         "PayoutSettings",
         "PortalSecondFactor",
     ),
-    *("PortalSettings", "Program", "Question", "ShopEvent", "StaleDay", "TaxData"),
+    *("PortalSettings", "Program", "Question", "Scenario", "ShopEvent", "StaleDay", "TaxData"),
     *("User", "WebhookEndpoint"),
 )
 # Append-only, and rows of a package, which locks and saves them itself.

@@ -35,8 +35,10 @@ from affiliate_site.shops.processing import process_due_events
 from affiliate_site.webhooks.mail_sending import send_mail
 from affiliate_site.webhooks.sending import send_delivery
 from payouts.models.alerts import Alert
+from payouts.models.scenarios import Scenario
 from payouts.services.alerts import evaluate_watches, queue_alert_mails
 from payouts.services.risk_cases import evaluate_rules, list_accounts_with_rules
+from payouts.services.scenarios import calculate_in_background, claim_scenario
 from tracking.models.mails import Mail
 from tracking.models.shops import ShopEvent
 from tracking.services.mails import (
@@ -56,6 +58,7 @@ MAX_CALLS_TO_FAILING_ENDPOINTS = 8  # in all, and one to each: its last call fai
 MAX_FAILING_CALLS_PER_ACCOUNT = 2  # to failing endpoints of one account
 MAX_EVENTS_AT_ONCE = 20  # of shops, between two looks at the deliveries
 MAX_MAILS = 4  # at once, beside the calls
+MAX_SCENARIOS = 1  # at once: each has a thread and a connection of its own
 RISK_INTERVAL_SECONDS = 10.0  # between two looks of the risk rules at new sales
 WATCH_INTERVAL_SECONDS = 3600.0  # between two evaluations of the watches of all accounts
 WATCHES_NAME = "watches"  # of the record of these evaluations, for metrics
@@ -70,8 +73,8 @@ AlertsCallback = Callable[[Account, int], None]
 
 
 class DeliveryWorker:
-    """Sends due deliveries and mails, processes what shops sent, and lets the risk rules
-    look at new sales and the watches at the numbers, until stopped.
+    """Sends due deliveries and mails, processes what shops sent, lets the risk rules look
+    at new sales and the watches at the numbers, and calculates scenarios, until stopped.
 
     Several workers can run at once, because each one claims its deliveries. A slow
     endpoint occupies a few slots and a failing one a single slot, so that the other
@@ -96,6 +99,7 @@ class DeliveryWorker:
         self.stopping = threading.Event()
         self.calls_in_progress: dict[Future[DeliveryResult], Delivery] = {}
         self.mails_in_progress: dict[Future[MailResult], Mail] = {}
+        self.scenarios_in_progress: dict[Future[None], Scenario] = {}
         # On a clock that begins at 0.
         self.evaluated_at = -RISK_INTERVAL_SECONDS
         self.watched_at = -WATCH_INTERVAL_SECONDS
@@ -110,7 +114,7 @@ class DeliveryWorker:
         """Work until stopped or, with `due_before`, until everything that was due at
         that time has been attempted."""
         self.due_before = due_before
-        with ThreadPoolExecutor(MAX_CONCURRENCY + MAX_MAILS) as executor:
+        with ThreadPoolExecutor(MAX_CONCURRENCY + MAX_MAILS + MAX_SCENARIOS) as executor:
             while not self.stopping.is_set():
                 due = due_before or timezone.now()
                 with self.retry_on_database_error():
@@ -118,6 +122,8 @@ class DeliveryWorker:
                     self.start_due_deliveries(executor, due=due)
                 with self.retry_on_database_error():
                     self.start_due_mails(executor, due=due)
+                with self.retry_on_database_error():
+                    self.start_due_scenario(executor, due=due)
                 has_more = False
                 with self.retry_on_database_error():
                     has_more = self.process_inbox(due=due)
@@ -139,7 +145,7 @@ class DeliveryWorker:
 
     @property
     def is_busy(self) -> bool:
-        return bool(self.calls_in_progress or self.mails_in_progress)
+        return bool(self.calls_in_progress or self.mails_in_progress or self.scenarios_in_progress)
 
     def record_heartbeat(self, *, at: datetime) -> None:
         """Record once a minute that a worker is alive."""
@@ -192,6 +198,16 @@ class DeliveryWorker:
             queue_requested_links(account, at=due)
             if mail := claim_mail(account, due_before=due):
                 self.mails_in_progress[executor.submit(send_mail, mail)] = mail
+
+    def start_due_scenario(self, executor: ThreadPoolExecutor, *, due: datetime) -> None:
+        """Claim a scenario while none is calculated, and begin."""
+        if len(self.scenarios_in_progress) == MAX_SCENARIOS:
+            return
+        for account in list_accounts_with_due_rows(Scenario, due_before=due):
+            if scenario := claim_scenario(account, due_before=due, at=timezone.now()):
+                calculating = executor.submit(calculate, scenario, self.stopping.is_set)
+                self.scenarios_in_progress[calculating] = scenario
+                return
 
     def process_inbox(self, *, due: datetime) -> bool:
         """Process some events that shops sent; return whether more may be due."""
@@ -248,6 +264,7 @@ class DeliveryWorker:
         in_progress: list[Future[Any]] = [
             *self.calls_in_progress,
             *self.mails_in_progress,
+            *self.scenarios_in_progress,
         ]
         done, _ = wait(in_progress, timeout_seconds, return_when=FIRST_COMPLETED)
         for call in [call for call in self.calls_in_progress if call in done]:
@@ -262,6 +279,10 @@ class DeliveryWorker:
             with self.retry_on_database_error():
                 record_mail_result(mail, outcome, at=timezone.now())
                 self.on_mail(mail, outcome)
+        for calculating in [each for each in self.scenarios_in_progress if each in done]:
+            scenario = self.scenarios_in_progress.pop(calculating)
+            if error := calculating.exception():
+                logger.error("Scenario %s waits for another try", scenario.pk, exc_info=error)
 
     @contextmanager
     def retry_on_database_error(self) -> Iterator[None]:
@@ -293,6 +314,14 @@ class DeliveryWorker:
 def build_alert_url(alert: Alert) -> str:
     """Return the address of an alert in the back office."""
     return settings.PUBLIC_URL + reverse("admin:payouts_alert_change", args=[alert.pk])
+
+
+def calculate(scenario: Scenario, should_stop: Callable[[], bool]) -> None:
+    """Calculate a scenario on the connection of this thread."""
+    try:
+        calculate_in_background(scenario, should_stop=should_stop)
+    finally:
+        connection.close()
 
 
 def get_result(call: Future[DeliveryResult]) -> DeliveryResult:

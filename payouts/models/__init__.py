@@ -18,6 +18,7 @@ from payouts.models.runs import (
     PayoutSettings,
     WithheldBalance,
 )
+from payouts.models.scenarios import Scenario
 
 __all__ = [
     "Alert",
@@ -45,6 +46,7 @@ __all__ = [
     "RiskCase",
     "RiskFinding",
     "RiskRule",
+    "Scenario",
     "TaxData",
     "TaxRule",
     "Transfer",

@@ -34,6 +34,7 @@ from payouts.models.commissions import Commission
 from payouts.models.runs import PayoutLine
 from payouts.services.payables import get_payable_balances
 from payouts.services.payout_runs import list_unanswered_runs
+from payouts.services.scenarios import delete_scenarios_naming
 from tracking.models.affiliates import Affiliate
 from tracking.models.customers import Customer
 from tracking.models.prospects import Prospect
@@ -311,7 +312,7 @@ class _PersonTexts:
     """What names a person in the texts of other rows, read before it is erased."""
 
     def __init__(self, account: Account, people: People, at: datetime) -> None:
-        self.account = account
+        self.account, self.at = account, at
         conversions = account.conversions.filter(customer__in=people.customers)
         sales = dict(conversions.values_list("pk", "external_id"))
         former_ids = account.former_external_ids.filter(conversion__in=conversions)
@@ -388,6 +389,7 @@ class _PersonTexts:
             + erase_imports(self.account, texts=self.texts | self.words)
             + erase_shop_events(self.account, texts=self.texts)
             + erase_shop_referrals(self.account, codes=self.codes)
+            + delete_scenarios_naming(self.account, texts=self.quoted_slugs, at=self.at)
             + delete_saved_views(self.account, texts=self.texts, words=self.words)
         )
 

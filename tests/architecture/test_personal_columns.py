@@ -67,6 +67,7 @@ OTHER_COLUMNS = {
     "payouts.RiskCase": "rule decided_by",
     "payouts.RiskFinding": "rule key facts",
     "payouts.RiskRule": "rule patterns",
+    "payouts.Scenario": "outcome error created_by",
     "payouts.Transfer": "actor",
     "payouts.WithheldBalance": "created_by",
     "tracking.Affiliate": "language notices promotion_method",

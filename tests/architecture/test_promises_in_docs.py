@@ -17,6 +17,7 @@ from affiliate_site.portal import throttling
 from affiliate_site.shops.views import MAX_EVENT_SIZE
 from affiliate_site.throttling import APPLICATIONS, BROWSER_CALLS, WRONG_KEYS
 from affiliate_site.webhooks.sending import TIMEOUT_SECONDS
+from payouts.services import scenarios
 from payouts.services.reconciliation import MAX_CHECKED_TRANSFERS
 from tests.affiliate_site.backoffice.test_lists import MAX_STATEMENTS
 from tests.architecture.syntax_trees import ROOT
@@ -59,6 +60,7 @@ KEPT = {
     "tracking.PortalApplication:": (APPLICATION_LIFETIME, "hour"),
     "tracking.ShopEvent: body": (inbox.EVENT_RETENTION, "day"),
     "tracking.ShopEvent: key": (inbox.EVENT_RETENTION, "day"),
+    "payouts.Scenario:": (scenarios.SCENARIO_RETENTION, "day"),
     "tracking.TableUpload: file_name": (UPLOAD_RETENTION, "day"),
     "tracking.TableUpload: content": (UPLOAD_RETENTION, "day"),
     "tracking.Visitor:": (visits.VISITOR_RETENTION, "day"),
@@ -92,6 +94,7 @@ PROMISES = {
         f"up to {MAX_CHECKED_TRANSFERS:,} entries at once",
         f"A PDF of over {statement_files.MAX_LINES:,} lines",
         f"for {count(invitations.VALIDITY, 'hour')} hours",
+        f"Results are kept for {count(scenarios.SCENARIO_RETENTION, 'day')} days",
     ],
     "integration.md": [
         f"within {TIMEOUT_SECONDS} seconds",
@@ -106,6 +109,10 @@ PROMISES = {
         f"({limited.COMMAND_LIMITS.memory_bytes >> 30} GB,"
         f" {limited.COMMAND_LIMITS.cpu_seconds // 60} minutes)",
         f"({files.MAX_FILE_BYTES >> 20} MB, {files.MAX_ROWS:,} rows)",
+    ],
+    "operations.md": [
+        f"periods of up to {scenarios.MAX_SALES_AT_ONCE:,} sales",
+        f"deletes results after {count(scenarios.SCENARIO_RETENTION, 'day')} days",
     ],
     "performance.md": [f"takes at most {MAX_STATEMENTS} statements"],
     "portal.md": [

@@ -41,6 +41,7 @@ from payouts.models.documents import SupplierKind
 from payouts.services import encryption
 from payouts.services.encryption import rotate_encryption
 from payouts.services.payments import cancel_payment
+from payouts.services.scenarios import claim_scenario
 from payouts.services.tax_data import set_tax_data
 from tests.affiliate_site.backoffice.form_samples import (
     SETTINGS_PAGES,
@@ -260,6 +261,13 @@ def list_service_writers(account, owner):
             )
         ),
         frozenset({"attempts", "error"}),
+    )
+    waiting = {"first_day": at, "last_day": at, "changes": "{}", "due_at": at}
+    yield Writer(
+        "claim_scenario",
+        account.scenarios.create(**waiting),
+        lambda: lambda: claim_scenario(account, due_before=later, at=later),
+        frozenset({"attempts", "done", "total"}),
     )
     yield Writer(
         "anonymize_visitor_data",

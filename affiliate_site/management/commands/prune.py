@@ -12,6 +12,7 @@ from accounts.services.row_counts import merge_count_changes, store_row_counts
 from affiliate_site.backoffice.conversions.saved_reports import queue_report_mails
 from payouts.services.erasure import erase_again
 from payouts.services.mails import queue_sale_digests
+from payouts.services.scenarios import delete_expired_scenarios
 from payouts.services.statistics import store_recent_days
 from payouts.services.stored_days import refresh_stale_days
 from tracking.services.click_retention import delete_expired_clicks
@@ -68,6 +69,7 @@ class Command(JsonCommand):
             "shop_events": sum_up(delete_expired_events),
             "refused_requests": sum_up(delete_expired_refusals),
             "table_uploads": sum_up(delete_expired_table_uploads),
+            "scenarios": sum_up(delete_expired_scenarios),
             "portal": sum_up(delete_expired_portal_rows),
             "changed_days": sum_up(refresh_days),
             "sign_ins": delete_expired_sessions(**kwargs),

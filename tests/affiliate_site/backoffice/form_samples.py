@@ -46,7 +46,9 @@ from payouts.services.payout_limits import set_minimum
 from payouts.services.payout_runs import create_draft
 from payouts.services.payout_settings import update_payout_settings
 from payouts.services.risk_cases import create_rule, hold_commissions, switch_on
+from payouts.services.scenarios import calculate_now, create_scenario
 from payouts.services.tax_data import set_tax_data, set_tax_rule
+from payouts.statistics import get_last_days
 from tests.affiliate_site.backoffice.rates import create_rates
 from tests.payout_scenario import PAYER, Paid, create_run
 from tests.sample_account import SampleAccount
@@ -170,6 +172,7 @@ def create_rows(account, api, marker: str) -> SampleAccount:
     create_risk_case(account, marker)
     create_alert(account, marker)
     create_disputed_sale(create_shop(account, marker), sample)
+    create_calculated_scenario(account, marker)
     return sample
 
 
@@ -184,6 +187,22 @@ def create_alert(account, marker: str) -> None:
         text=marker,
         note=marker,
     )
+
+
+def create_calculated_scenario(account, marker: str) -> None:
+    """Calculate what another rate would have cost."""
+    now = timezone.now()
+    program = account.commission_types.get(title="Standard").program.slug
+    rate = {"kind": "percentage", "value": 77}
+    scenario = create_scenario(
+        account,
+        period=get_last_days(30, account.get_day(now)),
+        changes={"programs": {program: {"rates": {"standard": rate}}}},
+        describe=lambda _: marker,
+        at=now,
+    )
+    calculate_now(scenario, at=now)
+    assert scenario.reload().result
 
 
 def create_risk_case(account, marker: str) -> None:

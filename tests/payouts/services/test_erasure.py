@@ -111,6 +111,13 @@ def fill_risk_case(account, slug):
     affiliate = account.affiliates.get(slug=slug)
     account.risk_cases.create(rule="fast_sale", affiliate=affiliate, note=MARK)
     account.alerts.create(watch="large_share", affiliate=affiliate, note=MARK)
+    account.scenarios.create(
+        first_day=NOW,
+        last_day=NOW,
+        title=f"Group of {slug}",
+        changes=json.dumps({"groups": {slug: None}}),
+        result=json.dumps({"affiliates": [{"affiliate": slug}]}),
+    )
 
 
 def fill_mail(account, slug):

@@ -1,0 +1,162 @@
+"""The form of a what-if: a period, and rules that are different."""
+
+from datetime import date
+from typing import Any
+
+from django import forms
+
+from affiliate_site.backoffice.fields import DecimalField, RowChoiceField, RowsChoiceField
+from affiliate_site.backoffice.forms import FieldSets, ServiceForm
+from affiliate_site.backoffice.programs.program_pages import RATE_CHOICES
+from affiliate_site.backoffice.programs.rate_pages import format_commission_rate
+from payouts.models.commission_types import RateKind
+from payouts.statistics import NAMED_PERIODS, Period
+from tracking.attribution import REST_CONVERSION_ORDER
+from tracking.models.affiliates import Affiliate
+
+SEPARATOR = "|"  # no slug has it
+LEVEL, TYPE = "levels", "rates"
+SAME = "Empty: as it is."
+NUMBERS = ("cookie_time", "hold_days")
+LIMITS = ("recurring_cap", "recurring_period_days")
+LEVEL_OF_GROUP = "Levels are the same for all groups."
+BOTH_DAYS = "Enter both days, or none of them."
+NO_GROUP = "Choose the group that they would be in."
+
+
+class ScenarioForm(ServiceForm):
+    days = forms.ChoiceField(
+        label="Period",
+        initial="last_quarter",
+        choices=[(name, name.replace("_", " ").capitalize()) for name in NAMED_PERIODS],
+    )
+    start = forms.DateField(label="Or from", required=False)
+    end = forms.DateField(label="To", required=False)
+    rate = forms.ChoiceField(label="Program and rate")
+    group = RowChoiceField(
+        "affiliate_groups",
+        label="Only for group",
+        required=False,
+        help_text="Empty: for all that have no group rate.",
+    )
+    kind = forms.ChoiceField(label="Commission", choices=RATE_CHOICES)
+    value = DecimalField(label="New rate", required=False, help_text=SAME)
+    cookie_time = forms.IntegerField(
+        label="Cookie time", required=False, help_text=f"Days in which a click earns. {SAME}"
+    )
+    hold_days = forms.IntegerField(label="Days on hold", required=False, help_text=SAME)
+    recurring = forms.ChoiceField(
+        label="Later sales of a customer earn",
+        required=False,
+        choices=[("", "As it is"), ("yes", "Yes"), ("no", "No")],
+    )
+    recurring_cap = forms.IntegerField(
+        label="Highest number of sales per customer",
+        required=False,
+        help_text=f"0: no limit. {SAME}",
+    )
+    recurring_period_days = forms.IntegerField(
+        label="Days in which a customer's sales earn",
+        required=False,
+        help_text=f"0: no limit. {SAME}",
+    )
+    affiliates = RowsChoiceField(
+        "affiliates",
+        required=False,
+        search_field=Affiliate._meta.get_field("parent"),
+        help_text="Who would be in another group.",
+    )
+    to_group = RowChoiceField("affiliate_groups", label="In group", required=False)
+    order = forms.ChoiceField(
+        label="Goes before all others",
+        required=False,
+        choices=[
+            ("", "As it is"),
+            *((name, name.replace("_", " ").capitalize()) for name in REST_CONVERSION_ORDER),
+        ],
+        help_text="If a sale names several affiliates.",
+    )
+
+    fieldsets: FieldSets = (
+        (None, ("days", "start", "end")),
+        ("Rate", ("rate", "group", "kind", "value")),
+        ("Rules of the program", (*NUMBERS, "recurring", *LIMITS)),
+        ("Affiliates and attribution", ("affiliates", "to_group", "order")),
+    )
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        rate: Any = self.fields["rate"]
+        rate.choices = list_rates(self.account)
+        value: Any = self.fields["value"]
+        value.unit = "%" if self.data.get("kind") == RateKind.PERCENTAGE else ""
+
+    def find_field(self, path):
+        """The field of a place in the changes, such as `programs.harbor.cookie_time`."""
+        path = (path or "").rpartition(".")[2]
+        return super().find_field({"date_to": "end", "groups": "to_group"}.get(path, path))
+
+    def clean(self):
+        values = super().clean()
+        for name, other in (("start", "end"), ("end", "start")):
+            if values.get(name) and not values.get(other) and other not in self.errors:
+                self.add_error(other, BOTH_DAYS)
+        if values.get("group") and self.get_rate()[1:2] == [LEVEL]:
+            self.add_error("group", LEVEL_OF_GROUP)
+        if values.get("affiliates") and not values.get("to_group"):
+            self.add_error("to_group", NO_GROUP)
+        return values
+
+    def get_rate(self) -> list[str]:
+        """The program, what kind of rate it is, and which one."""
+        return str(self.cleaned_data.get("rate", "")).split(SEPARATOR)
+
+    def get_period(self, today: date) -> Period:
+        values = self.cleaned_data
+        if values["start"]:
+            return Period(values["start"], values["end"])
+        return NAMED_PERIODS[values["days"]](today)
+
+    def build_changes(self) -> dict[str, Any]:
+        """What the command `what_if` reads from its file."""
+        values = self.cleaned_data
+        changes: dict[str, Any] = {}
+        if rules := {**self._build_rate(), **self._build_rules()}:
+            changes["programs"] = {self.get_rate()[0]: rules}
+        if values["affiliates"]:
+            group = values["to_group"].public_id
+            changes["groups"] = {row.slug: group for row in values["affiliates"]}
+        if values["order"]:
+            changes["order"] = [values["order"]]
+        return changes
+
+    def _build_rate(self) -> dict[str, Any]:
+        values, (_, kind, name) = self.cleaned_data, self.get_rate()
+        if values["value"] is None:
+            return {}
+        rate: dict[str, Any] = {"kind": values["kind"], "value": str(values["value"])}
+        if values["group"]:
+            rate = {"groups": {values["group"].public_id: rate}}
+        return {kind: {name: rate}}
+
+    def _build_rules(self) -> dict[str, Any]:
+        values = self.cleaned_data
+        rules = {it: values[it] for it in NUMBERS if values[it] is not None}
+        rules |= {it: values[it] or None for it in LIMITS if values[it] is not None}
+        return rules | ({"recurring": values["recurring"] == "yes"} if values["recurring"] else {})
+
+
+def list_rates(account) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The commission types and levels of all programs that are not archived."""
+    programs = {it.pk: it for it in account.programs.filter(archived_at=None).order_by("title")}
+    choices: dict[int, list[tuple[str, str]]] = {pk: [] for pk in programs}
+    types = account.commission_types.filter(program__in=programs).in_definition_order()
+    levels = account.levels.filter(program__in=programs).order_by("level")
+    for kind, row in [*((TYPE, it) for it in types), *((LEVEL, it) for it in levels)]:
+        program = programs[row.program_id]
+        name = str(row.level) if kind == LEVEL else row.identifier
+        title = f"level {name}" if kind == LEVEL else row.title
+        rate = format_commission_rate(row, program.currency)
+        text = f"{program.title}: {title}, now {rate}"
+        choices[program.pk].append((SEPARATOR.join((program.slug, kind, name)), text))
+    return [(programs[pk].title, rates) for pk, rates in choices.items()]

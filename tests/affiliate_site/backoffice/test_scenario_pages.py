@@ -1,0 +1,232 @@
+"""The pages of *What if*: the form, the result, the file and what is in progress."""
+
+import csv
+import io
+import re
+from decimal import Decimal
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.days import A_DAY
+from accounts.models.api_keys import Role
+from payouts.models.commission_types import RateKind
+from payouts.services import scenarios
+from payouts.services.programs import create_level, set_group_rate
+from tests.affiliate_site.backoffice.forms import get_form
+from tracking.services.hierarchy import add_to_group, create_group
+
+pytestmark = pytest.mark.engine_independent  # pages; services run on both
+
+
+@pytest.fixture
+def gold(scenario):
+    """A group with a rate of 10 %, with Mina and her sale of 100 EUR, two days ago."""
+    account, now = scenario.account, timezone.now()
+    group = create_group(account, title="Gold", at=now)
+    add_to_group(account, group_id=group.public_id, affiliate_ids=[scenario.mina.slug], at=now)
+    kind = account.commission_types.get()
+    rate = {"kind": RateKind.PERCENTAGE, "value": Decimal(10)}
+    set_group_rate(account, commission_type=kind, group=group, **rate, at=now)
+    scenario.create_conversion("100", external_id="ORDER-1", at=now - 2 * A_DAY)
+    return group
+
+
+def url_of(page, *args):
+    return reverse(f"admin:payouts_scenario_{page}", args=args)
+
+
+def read(response):
+    return " ".join(re.sub(r"<[^>]*>", " ", response.content.decode()).split())
+
+
+def calculate(client, scenario, **values):
+    url = url_of("add")
+    days = {"days": "last_30_days", "rate": f"{scenario.program.slug}|rates|standard"}
+    return client.post(
+        url, get_form(client, url) | {"kind": "percentage"} | days | values, follow=True
+    )
+
+
+def test_answers_what_a_group_would_have_earned(scenario, gold, staff_client):
+    client = staff_client(role=Role.MANAGER)
+
+    page = read(calculate(client, scenario, group=gold.pk, value="12"))
+
+    assert (
+        "+2.00 EUR: 1 affiliate would earn more or less, 0 sales would go to another"
+        " affiliate, 0 sales would be refused"
+    ) in page
+    title = scenario.program.title
+    assert f"{title}: Standard for Gold 10 % 12 %" in page
+    by_affiliate = page.partition("By affiliate")[2]
+    assert by_affiliate.startswith(
+        " Affiliate As it was By these rules Difference"
+        " Mina Kessler minakessler 10.00 EUR 12.00 EUR +2.00 EUR"
+    )
+    explained = page.partition("Sales that change")[2]
+    slug = scenario.mina.slug
+    assert explained.startswith(
+        " Sale As it was By these rules ORDER-1"
+        f" {slug}: 10.00 EUR (10 % by group Gold for type standard); Found by coupon"
+        f" {slug}: 12.00 EUR (12 % by group Gold for type standard); Found by coupon"
+    )
+    listed = read(client.get(url_of("changelist")))
+    assert f"{title}: Standard for Gold 10 % → 12 %" in listed
+    assert "+2.00 EUR Ready" in listed
+
+
+def test_offers_the_affiliates_as_a_file(scenario, gold, staff_client):
+    client = staff_client()
+    calculate(client, scenario, group=gold.pk, value="12")
+    url = url_of("change", scenario.account.scenarios.get().pk)
+
+    rows = list(csv.reader(io.StringIO(client.get(f"{url}?csv").content.decode("utf-8-sig"))))
+
+    assert rows == [
+        ["Affiliate", "Currency", "As it was", "By these rules", "Difference"],
+        [scenario.mina.slug, "EUR", "10", "12", "2"],
+    ]
+
+
+def test_changes_rules_of_all_kinds(scenario, gold, staff_client):
+    account = scenario.account
+    create_level(
+        account,
+        program=scenario.program,
+        title="2",
+        kind="fixed",
+        value=Decimal(5),
+        at=timezone.now(),
+    )
+    client, title = staff_client(), scenario.program.title
+
+    page = read(
+        calculate(
+            client,
+            scenario,
+            rate=f"{scenario.program.slug}|levels|2",
+            kind="fixed",
+            value="7,50",
+            cookie_time="3",
+            hold_days="4",
+            recurring="no",
+            recurring_cap="2",
+            recurring_period_days="0",
+            affiliates=[account.affiliates.get().pk],
+            to_group=create_group(account, title="Silver", at=timezone.now()).pk,
+            order="click_id",
+        )
+    )
+
+    changes = page.partition("What changes")[2]
+    for text in (
+        f"{title}: level 2 5.00 EUR 7.50 EUR",
+        f"{title}: days in which a click earns 45 3",
+        f"{title}: days on hold 0 4",
+        f"{title}: later sales of a customer earn yes no",
+        f"{title}: highest number of sales per customer no limit 2",
+        f"Group of {scenario.mina.slug} Gold Silver",
+        "Order of attribution as usual click_id",
+    ):
+        assert text in changes
+    assert "What cannot be known" in page
+
+
+@pytest.mark.parametrize(
+    ("values", "field", "error"),
+    [
+        ({}, "__all__", "Nothing would change"),
+        ({"value": "10"}, "__all__", "Nothing would change"),
+        ({"value": "101"}, "value", "100 % at most"),
+        ({"hold_days": "999"}, "hold_days", "must be a whole number from 0 to 180"),
+        ({"value": "12", "start": "2026-01-01"}, "end", "Enter both days"),
+        ({"value": "12", "start": "2026-01-02", "end": "2026-01-01"}, "end", "in this order"),
+        ({"order": "nothing"}, "order", "Select a valid choice"),
+    ],
+)
+def test_refuses_beside_the_field(scenario, staff_client, values, field, error):
+    response = calculate(staff_client(), scenario, **values)
+
+    assert error in response.context["form"].errors[field][0]
+    assert not scenario.account.scenarios.exists()
+
+
+def test_refuses_a_level_of_a_group_and_affiliates_without_a_group(scenario, gold, staff_client):
+    account = scenario.account
+    create_level(
+        account,
+        program=scenario.program,
+        title="2",
+        kind="fixed",
+        value=Decimal(5),
+        at=timezone.now(),
+    )
+
+    errors = (
+        calculate(
+            staff_client(),
+            scenario,
+            rate=f"{scenario.program.slug}|levels|2",
+            group=gold.pk,
+            affiliates=[account.affiliates.get().pk],
+        )
+        .context["form"]
+        .errors
+    )
+
+    assert "the same for all groups" in errors["group"][0]
+    assert "Choose the group" in errors["to_group"][0]
+
+
+def test_shows_how_far_it_is_and_never_a_part(scenario, gold, staff_client, monkeypatch):
+    monkeypatch.setattr(scenarios, "MAX_SALES_AT_ONCE", 0)
+    client = staff_client()
+
+    page = read(calculate(client, scenario, value="12"))
+    assert "Calculating" in page
+    assert "as soon as the worker" in page
+
+    row = scenario.account.scenarios.get()
+    row.update_row(done=1200, total=20_000)
+    page = read(client.get(url_of("change", row.pk)))
+    assert "1,200 of 20,000 sales" in page
+    assert "By affiliate" not in page
+    assert client.get(url_of("change", row.pk) + "?csv").status_code == 404
+
+    row.update_row(due_at=None, error="It is too much.")
+    assert "Failed Remove It is too much." in read(client.get(url_of("change", row.pk)))
+
+
+def test_says_what_cannot_be_known_and_that_files_have_more(
+    scenario, gold, staff_client, monkeypatch
+):
+    monkeypatch.setattr("affiliate_site.backoffice.programs.scenarios.MAX_SHOWN", 0)
+    monkeypatch.setattr("payouts.services.what_if.MAX_EXPLAINED", 1)
+    scenario.create_conversion("10", at=timezone.now() - A_DAY)
+
+    page = read(calculate(staff_client(), scenario, group=gold.pk, value="12", cookie_time="3"))
+
+    assert "The 0 with the largest difference; the file has more." in page
+    assert "The 1 that change most; 1 more." in page
+
+
+def test_viewers_see_results_and_calculate_none(scenario, gold, staff_client):
+    calculate(staff_client(), scenario, value="12", group=gold.pk)
+    row = scenario.account.scenarios.get()
+    viewer = staff_client(role=Role.VIEWER)
+
+    assert "+2.00 EUR" in read(viewer.get(url_of("change", row.pk)))
+    assert viewer.get(url_of("add")).status_code == 403
+    assert viewer.post(url_of("remove", row.pk)).status_code == 403
+
+
+def test_removes_a_result(scenario, gold, staff_client):
+    client = staff_client()
+    calculate(client, scenario, value="12", group=gold.pk)
+    row = scenario.account.scenarios.get()
+
+    client.post(url_of("remove", row.pk))
+
+    assert not scenario.account.scenarios.exists()
