@@ -87,6 +87,21 @@ class NothingChanges(InvalidInput):
     message = "Nothing would change: enter a rule that differs from the present one."
 
 
+class ChangedSince(Conflict):
+    """Rules that a what-if would change are no longer as it was calculated with."""
+
+    message = (
+        "The rules have changed since this was calculated, so nothing was saved. Calculate"
+        " again to see the figures of today."
+    )
+
+
+class NotARule(InvalidInput):
+    """A what-if has changes that no setting holds."""
+
+    message = "{what} cannot be made the rule."
+
+
 class SubAmountNotEditable(InvalidInput):
     """Only regular commissions have a sub-amount that can change."""
 

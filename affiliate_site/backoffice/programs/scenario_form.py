@@ -1,5 +1,6 @@
 """The form of a what-if: a period, and rules that are different."""
 
+from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
@@ -9,6 +10,7 @@ from affiliate_site.backoffice.fields import DecimalField, RowChoiceField, RowsC
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from affiliate_site.backoffice.programs.program_pages import RATE_CHOICES
 from affiliate_site.backoffice.programs.rate_pages import format_commission_rate
+from payouts.errors import NothingChanges
 from payouts.models.commission_types import RateKind
 from payouts.statistics import NAMED_PERIODS, Period
 from tracking.attribution import REST_CONVERSION_ORDER
@@ -77,6 +79,7 @@ class ScenarioForm(ServiceForm):
         help_text="If a sale names several affiliates.",
     )
 
+    error_fields = {NothingChanges: "value"}
     fieldsets: FieldSets = (
         (None, ("days", "start", "end")),
         ("Rate", ("rate", "group", "kind", "value")),
@@ -87,7 +90,7 @@ class ScenarioForm(ServiceForm):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         rate: Any = self.fields["rate"]
-        rate.choices = list_rates(self.account)
+        rate.choices = list(list_rates(self.account))
         value: Any = self.fields["value"]
         value.unit = "%" if self.data.get("kind") == RateKind.PERCENTAGE else ""
 
@@ -146,17 +149,15 @@ class ScenarioForm(ServiceForm):
         return rules | ({"recurring": values["recurring"] == "yes"} if values["recurring"] else {})
 
 
-def list_rates(account) -> list[tuple[str, list[tuple[str, str]]]]:
+def list_rates(account) -> Iterator[tuple[str, str]]:
     """The commission types and levels of all programs that are not archived."""
-    programs = {it.pk: it for it in account.programs.filter(archived_at=None).order_by("title")}
-    choices: dict[int, list[tuple[str, str]]] = {pk: [] for pk in programs}
-    types = account.commission_types.filter(program__in=programs).in_definition_order()
-    levels = account.levels.filter(program__in=programs).order_by("level")
-    for kind, row in [*((TYPE, it) for it in types), *((LEVEL, it) for it in levels)]:
-        program = programs[row.program_id]
-        name = str(row.level) if kind == LEVEL else row.identifier
-        title = f"level {name}" if kind == LEVEL else row.title
-        rate = format_commission_rate(row, program.currency)
-        text = f"{program.title}: {title}, now {rate}"
-        choices[program.pk].append((SEPARATOR.join((program.slug, kind, name)), text))
-    return [(programs[pk].title, rates) for pk, rates in choices.items()]
+    types = account.commission_types.in_definition_order().select_related("program")
+    levels = account.levels.order_by("level").select_related("program")
+    rates = [(TYPE, it, it.identifier, it.title) for it in types]
+    rates += [(LEVEL, it, str(it.level), f"level {it.level}") for it in levels]
+    for kind, row, name, title in sorted(rates, key=lambda rate: rate[1].program.title):
+        program = row.program
+        if program.archived_at is None:
+            rate = format_commission_rate(row, program.currency)
+            value = SEPARATOR.join((program.slug, kind, name))
+            yield value, f"{program.title}: {title}, now {rate}"

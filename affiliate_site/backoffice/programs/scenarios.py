@@ -11,7 +11,7 @@ from django.utils.html import format_html
 
 from affiliate_site.backoffice.audit_sentences import describe_actor, find_names
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
-from affiliate_site.backoffice.form_pages import AddPage, RemovePage
+from affiliate_site.backoffice.form_pages import AddPage, FormPage, RemovePage
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     Label,
@@ -35,6 +35,7 @@ from affiliate_site.cells import render_csv
 from affiliate_site.columns import Column, list_places
 from affiliate_site.downloads import send_file
 from payouts.models.scenarios import Scenario
+from payouts.services.scenario_rules import apply_scenario
 from payouts.services.scenarios import (
     calculate_now,
     create_scenario,
@@ -152,6 +153,19 @@ def list_affiliates(scenario: Scenario, result: Mapping[str, Any]) -> Section:
     )
 
 
+def list_changes(scenario: Scenario, texts: RuleTexts) -> Section:
+    """The rules that change, as they were when it was calculated."""
+    result = read_result(scenario)
+    return Section(
+        "What changes",
+        columns=list_places("Rule", "Now", "Then"),
+        rows=[
+            (texts.name(it), texts.show(it, it.before), texts.show(it, it.after))
+            for it in (read_rules(result) if result else ())
+        ],
+    )
+
+
 def list_sections(scenario: Scenario, result: Mapping[str, Any]) -> Iterator[Section]:
     """What the page of a scenario with a result shows."""
     texts = RuleTexts(scenario.account)
@@ -166,14 +180,7 @@ def list_sections(scenario: Scenario, result: Mapping[str, Any]) -> Iterator[Sec
             ("Calculated", format_datetime(scenario.created_at)),
         ],
     )
-    yield Section(
-        "What changes",
-        columns=list_places("Rule", "Now", "Then"),
-        rows=[
-            (texts.name(it), texts.show(it, it.before), texts.show(it, it.after))
-            for it in read_rules(result)
-        ],
-    )
+    yield list_changes(scenario, texts)
     if result["unknown"]:
         yield Section(
             "What cannot be known",
@@ -216,6 +223,26 @@ class AddScenarioPage(AddPage):
         return scenario
 
 
+class ApplyScenarioPage(FormPage):
+    model = Scenario
+    name = "apply"
+    title = button = "Make this the rule"
+    permission = "tracking.change_program"
+    explanation = (
+        "Sales from now on earn by these rules. Commissions that exist keep the rates and"
+        " days that they were created with."
+    )
+    service = staticmethod(apply_scenario)
+    done_message = "This is the rule from now on: {row.title}."
+
+    @classmethod
+    def is_offered(cls, scenario):
+        return bool(scenario.result)
+
+    def list_sections(self):
+        return [list_changes(self.row, RuleTexts(self.account))]
+
+
 class RemoveScenarioPage(RemovePage):
     model = Scenario
     service = staticmethod(delete_scenario)
@@ -247,7 +274,7 @@ class ScenarioAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     exclude = ("changes", "result")
     add_page = AddScenarioPage
     add_title = AddScenarioPage.title
-    row_pages = (RemoveScenarioPage,)
+    row_pages = (ApplyScenarioPage, RemoveScenarioPage)
     title_field = "title"
     name_row = ObjectPageMixin.get_object_title
 

@@ -98,6 +98,7 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     ("AddCustomFieldPage", "options"): "small\nlarge",
     ("AddCustomFieldPage", "type"): "select",
     ("ImportResultsPage", "file"): lambda run: AnswersFile(run),
+    ("AddScenarioPage", "value"): "78",
     ("PayBalancePage", "amount"): "2",
     ("SetSecretPage", "secret"): "whsec_sample",
     **{("MappingPage", name): it for name, it in format_mapping(MAPPING).items()},

@@ -15,6 +15,7 @@ from accounts.services.invitations import create_invitation
 from accounts.services.webhooks import create_webhook
 from tests.affiliate_site.backoffice.form_samples import (
     create_alert,
+    create_calculated_scenario,
     create_document,
     create_imports,
     create_payout_run,
@@ -111,6 +112,7 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
     create_document(account, "harbor")
     create_risk_case(account, "harbor")
     create_alert(account, "harbor")
+    create_calculated_scenario(account, "harbor")
     create_shop(account, "harbor")
     create_imports(account, "harbor")
     client = staff_client()

@@ -137,8 +137,8 @@ def test_changes_rules_of_all_kinds(scenario, gold, staff_client):
 @pytest.mark.parametrize(
     ("values", "field", "error"),
     [
-        ({}, "__all__", "Nothing would change"),
-        ({"value": "10"}, "__all__", "Nothing would change"),
+        ({}, "value", "Nothing would change"),
+        ({"value": "10"}, "value", "Nothing would change"),
         ({"value": "101"}, "value", "100 % at most"),
         ({"hold_days": "999"}, "hold_days", "must be a whole number from 0 to 180"),
         ({"value": "12", "start": "2026-01-01"}, "end", "Enter both days"),
@@ -230,3 +230,19 @@ def test_removes_a_result(scenario, gold, staff_client):
     client.post(url_of("remove", row.pk))
 
     assert not scenario.account.scenarios.exists()
+
+
+def test_makes_it_the_rule_by_one_confirmed_step(scenario, gold, staff_client):
+    client = staff_client(role=Role.MANAGER)
+    calculate(client, scenario, value="12", group=gold.pk, hold_days="5")
+    url = url_of("apply", scenario.account.scenarios.get().pk)
+
+    shown = read(client.get(url))
+    assert f"{scenario.program.title}: Standard for Gold 10 % 12 %" in shown
+    done = read(client.post(url, {}, follow=True))
+
+    assert "This is the rule from now on" in done
+    assert scenario.account.group_rates.get().value == 12
+    assert scenario.program.reload().hold_days == 5
+    again = client.post(url, {})
+    assert "have changed since" in again.context["form"].errors["__all__"][0]
