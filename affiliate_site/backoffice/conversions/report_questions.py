@@ -8,6 +8,7 @@ from django.http import QueryDict
 
 from payouts.models.risk import RiskCase
 from payouts.models.runs import PayoutRun
+from payouts.models.scenarios import Scenario
 from payouts.services.affiliate_activity import Segment
 from tracking.models.affiliates import Affiliate
 
@@ -112,6 +113,10 @@ QUESTIONS: Sequence[tuple[str, Sequence[ReadyReport | ListLink]]] = (
                 "known_conversions known_rate conversions revenue commissions",
             ),
         ),
+    ),
+    (
+        "What would other rates have cost?",
+        (ListLink("What if", Scenario),),
     ),
     (
         "Which coupon is used far beyond the clicks of its affiliate?",
