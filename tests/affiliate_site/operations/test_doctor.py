@@ -461,7 +461,7 @@ def test_commands_record_their_success(scenario, no_runs):
     run_command("deliver_webhooks", "--once")
 
     runs = get_command_runs()
-    assert set(runs) == {*NIGHTLY, "deliver_webhooks"}
+    assert set(runs) == {*NIGHTLY, "deliver_webhooks", "watches"}
     assert all(started <= ran_at <= timezone.now() for ran_at in runs.values())
 
 
