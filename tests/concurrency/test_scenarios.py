@@ -9,6 +9,7 @@ from django.db.backends.signals import connection_created
 from django.utils import timezone
 
 from affiliate_site.webhooks.worker import DeliveryWorker
+from payouts.models.scenarios import Scenario
 from payouts.services.scenarios import (
     LEASE,
     calculate_in_background,
@@ -29,7 +30,8 @@ TIMEOUT_SECONDS = 60
 
 @pytest.fixture
 def waiting(scenario):
-    """A scenario that waits for a worker."""
+    """A scenario that waits for a worker; no other one does, whichever tests were before."""
+    Scenario.objects.across_accounts().delete()
     for _ in range(3):
         scenario.create_conversion("100")
     rate = {"kind": "percentage", "value": 12}

@@ -193,7 +193,7 @@ def create_alert(account, marker: str) -> None:
 def create_calculated_scenario(account, marker: str) -> None:
     """Calculate what another rate would have cost."""
     now = timezone.now()
-    program = account.commission_types.get(title="Standard").program.slug
+    program = account.programs.first().slug
     rate = {"kind": "percentage", "value": 77}
     scenario = create_scenario(
         account,
