@@ -65,6 +65,7 @@ class FormPage(FormView):
     is_dangerous = False
     has_button = True  # beside others at the top of the object's page
     leave_button = "Cancel"
+    has_effect = False  # True: the page answers what its values would change
     leads_to_list = False  # after saving, instead of to the page of the object
     is_atomic = True  # False: the service reads a snapshot before its own transaction
 

@@ -227,8 +227,7 @@ def create_level(
     validate_rate(kind, value, program.currency)
     with transaction.atomic():
         get_program(account, program.slug, lock=True)  # two levels get two numbers
-        numbers = account.levels.filter(program=program).values_list("level", flat=True)
-        number = max(numbers, default=MIN_PARENT_LEVEL - 1) + 1
+        number = get_next_level(account, program)
         if number > MAX_LEVEL:
             rule = f"{MAX_LEVEL} at most"
             raise InvalidSetting(setting="The number of levels", rule=rule)
@@ -237,6 +236,12 @@ def create_level(
         )
         log_event(account, "level.created", row, at=at, **serialize_rate(row))
     return row
+
+
+def get_next_level(account: Account, program: Program) -> int:
+    """Return the number that the next level of a program gets."""
+    numbers = account.levels.filter(program=program).values_list("level", flat=True)
+    return max(numbers, default=MIN_PARENT_LEVEL - 1) + 1
 
 
 def update_level(account: Account, *, pk: int, changes: Mapping[str, Any], at: datetime) -> Level:

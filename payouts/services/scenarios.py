@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from operator import itemgetter
 from textwrap import shorten
 from typing import Any
 
@@ -27,10 +26,9 @@ from payouts.errors import NothingChanges
 from payouts.models.scenarios import MAX_TITLE_LENGTH, Scenario
 from payouts.services.what_if import calculate_what_if, load_rules, validate_period
 from payouts.services.what_if_changes import read_changes
-from payouts.services.what_if_results import MAX_AFFILIATES, serialize_what_if
+from payouts.services.what_if_results import MAX_AFFILIATES, describe_difference, serialize_what_if
 from payouts.statistics import Period
 from payouts.what_if import RuleChange, list_rule_changes
-from tracking.money import round_amount
 
 logger = logging.getLogger(__name__)
 
@@ -199,12 +197,8 @@ def _calculate(scenario: Scenario, **callbacks: Callable[[int], None]) -> dict[s
     )
     data = serialize_what_if(result, limit=MAX_AFFILIATES)
     data["rules"] = [asdict(each) for each in list_rule_changes(result.rules)]
-    outcome = ", ".join(
-        f"{round_amount(it.after - it.before, currency):+,} {currency}"
-        for (_, currency), it in sorted(result.totals.items(), key=itemgetter(0))
-        if it.after != it.before
-    )
-    return {"outcome": outcome, "result": json.dumps(data, cls=DjangoJSONEncoder)}
+    text = json.dumps(data, cls=DjangoJSONEncoder)
+    return {"outcome": describe_difference(result), "result": text}
 
 
 def _finish(scenario: Scenario, **values: str) -> None:

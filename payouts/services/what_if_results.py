@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any
 
 from payouts.services.what_if import Sums, SumsByKey, WhatIf
 from payouts.what_if import UNKNOWN_TEXTS, Decision, Earned
+from tracking.money import round_amount
 
 MAX_AFFILIATES = 1000  # of a stored result; those that change most
 
@@ -83,6 +85,15 @@ def explain(decision: Decision, earned: Sequence[Earned]) -> Mapping[str, Any]:
             for each in earned
         ],
     }
+
+
+def describe_difference(result: WhatIf) -> str:
+    """Return `+1,204.50 EUR, -3.00 USD`; empty if nothing differs."""
+    return ", ".join(
+        f"{round_amount(it.after - it.before, currency):+,} {currency}"
+        for (_, currency), it in sorted(result.totals.items(), key=itemgetter(0))
+        if it.after != it.before
+    )
 
 
 def get_difference(row: Mapping[str, Any]) -> Decimal:

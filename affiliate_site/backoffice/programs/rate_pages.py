@@ -15,6 +15,7 @@ from affiliate_site.backoffice.form_pages import (
 )
 from affiliate_site.backoffice.formatters import count_noun, format_money, format_person
 from affiliate_site.backoffice.money_pages import MoneyFormPage
+from affiliate_site.backoffice.programs.rate_effects import EffectMixin
 from affiliate_site.backoffice.programs.rate_forms import (
     BonusForm,
     CommissionTypeForm,
@@ -89,7 +90,7 @@ class AddCommissionTypePage(AddRatePage):
     service = staticmethod(programs.create_commission_type)
 
 
-class AddGroupRatePage(AddRatePage):
+class AddGroupRatePage(EffectMixin, AddRatePage):
     name = "add-group-rate"
     title = "Set group rate"
     explanation = f"Replaces the rate for affiliates of the group. {FROM_NOW_ON}"
@@ -108,11 +109,15 @@ class AddGroupRatePage(AddRatePage):
     def get_back_url(self):
         return get_object_url(self.group) if self.group else super().get_back_url()
 
+    def get_effect_row(self, form):
+        kind, group = form.values["commission_type"], form.values["group"]
+        return GroupRate(account=self.account, commission_type=kind, group=group)
+
     def save(self, form, at):
         return programs.set_group_rate(self.account, at=at, **form.values)
 
 
-class AddLevelPage(AddRatePage):
+class AddLevelPage(EffectMixin, AddRatePage):
     name = "add-level"
     title = button = "Add level"
     feature = "mlm"
@@ -123,6 +128,10 @@ class AddLevelPage(AddRatePage):
     )
     form_class = LevelForm
     service = staticmethod(programs.create_level)
+
+    def get_effect_row(self, form):
+        number = programs.get_next_level(self.account, self.row)
+        return Level(account=self.account, program=self.row, level=number)
 
 
 class BonusPage(MoneyFormPage):
@@ -246,17 +255,17 @@ class EditRatePage(RatePage, EditPage):
         return {"changes": form.values}
 
 
-class EditCommissionTypePage(EditRatePage):
+class EditCommissionTypePage(EffectMixin, EditRatePage):
     form_class = CommissionTypeForm
     service = staticmethod(programs.update_commission_type)
 
 
-class EditGroupRatePage(EditRatePage):
+class EditGroupRatePage(EffectMixin, EditRatePage):
     form_class = RateForm
     service = staticmethod(update_group_rate)
 
 
-class EditLevelPage(EditRatePage):
+class EditLevelPage(EffectMixin, EditRatePage):
     form_class = LevelForm
     service = staticmethod(programs.update_level)
 
@@ -283,12 +292,19 @@ class RemoveCommissionTypePage(RemoveRatePage):
         return super().is_offered(row) and not row.is_default
 
 
-class RemoveGroupRatePage(RemoveRatePage):
+class WithoutRate(EffectMixin):
+    """Its effect is that there is no rate."""
+
+    def get_rate(self, form):
+        return None
+
+
+class RemoveGroupRatePage(WithoutRate, RemoveRatePage):
     explanation = "The group earns the rate of the commission type again, from now on."
     service = staticmethod(programs.delete_group_rate)
 
 
-class RemoveLevelPage(RemoveRatePage):
+class RemoveLevelPage(WithoutRate, RemoveRatePage):
     explanation = "Parents of this level earn nothing from sales from now on."
     service = staticmethod(programs.delete_level)
 
