@@ -96,7 +96,7 @@ def test_is_due_again_at_once_when_the_worker_stops(scenario, waiting, hold_calc
     def should_stop():
         row = waiting.reload()
         seen.append((row.done, row.total))
-        if len(seen) > 1:  # it was told to stop
+        if len(seen) > 1:  # it was asked to stop
             hold_calculations.set()
         return True
 

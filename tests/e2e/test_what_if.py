@@ -43,3 +43,17 @@ def test_answers_what_a_group_would_have_cost_last_quarter(walk):
         text = walk.press("Make this the rule")
     assert "This is the rule from now on" in text
     assert account.group_rates.get().value == 12
+
+
+def test_a_form_of_a_rate_says_what_the_last_days_would_have_cost(walk):
+    """It appears beside the form, before anything is saved."""
+    account, now = walk.account, timezone.now()
+    ProgramScenario(account).create_conversion("100", at=now - 2 * A_DAY)
+    kind = account.commission_types.get()
+    effect = walk.page.locator("[data-rate-effect]")
+
+    walk.open(f"payouts/commissiontype/{kind.pk}/edit/")
+    walk.fill({"Rate": str(kind.value + 2)})
+    effect.get_by_text("In the last 30 days: +2.00 EUR, for 1 affiliate.").wait_for()
+
+    assert account.commission_types.get().value == kind.value
