@@ -361,4 +361,4 @@ def test_no_fact_is_lost_to_a_claim(db):
 
 @pytest.mark.slow
 def test_no_fact_is_lost_to_a_claim_in_long_runs(db):
-    run_state_machine(examples=100, steps=50)
+    run_state_machine(examples=500, steps=50)

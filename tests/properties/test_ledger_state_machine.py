@@ -542,4 +542,4 @@ def test_ledger_matches_model(db):
 
 @pytest.mark.slow
 def test_ledger_matches_model_in_long_runs(db):
-    run_state_machine(examples=150, steps=50)
+    run_state_machine(examples=1000, steps=50)

@@ -668,7 +668,7 @@ def test_a_history_matches_its_model(committed_db, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 110))
+@pytest.mark.parametrize("seed", range(100, 140))
 def test_a_long_history_matches_its_model(committed_db, seed):
     history = run_history(seed, steps=500, checks=25)
     assert history.kills > 20
