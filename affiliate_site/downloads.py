@@ -1,10 +1,15 @@
 """Files to download: each says by the ending of its name what it is."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header
+
+from affiliate_site.cells import iterate_csv
+from affiliate_site.workbooks import limit_rows, render_workbook
 
 CONTENT_TYPES = {
     "csv": "text/csv; charset=utf-8",
@@ -25,6 +30,18 @@ def send_file(content: bytes | str, name: str, *, as_attachment: bool = True) ->
 def stream_file(parts: Iterable[bytes | str], name: str) -> StreamingHttpResponse:
     """A file to download that is made while it is sent."""
     return StreamingHttpResponse(parts, **_describe(name, as_attachment=True))
+
+
+def send_table(
+    title: str, columns: Sequence[Any], chunks: Iterable[Iterable[Sequence[Any]]], name: str
+) -> HttpResponseBase:
+    """Chunks of lines as a CSV file, which is made while it is sent, or as a workbook, as
+    the ending of the name says. Raises `ExportTooLarge`."""
+    if name.endswith(".csv"):
+        titles = [it.title for it in columns]
+        return stream_file(iterate_csv(chain([[titles]], chunks)), name)
+    lines = limit_rows(chain.from_iterable(chunks))
+    return send_file(render_workbook(title, columns, lines), name)
 
 
 def _describe(name: str, *, as_attachment: bool) -> dict[str, Any]:

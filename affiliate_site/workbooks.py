@@ -5,7 +5,7 @@ numbers are numbers if a spreadsheet keeps all their digits, and so are amounts,
 their currency in the next column.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from io import BytesIO
@@ -18,6 +18,7 @@ from accounts.exact_json import format_decimal
 from affiliate_site.cells import Money, format_cell
 from tracking.money import get_exponent
 
+MAX_ROWS = 10_000  # a file is complete before its first byte is sent
 MAX_CELL_LENGTH = 32_767  # UTF-16 code units
 MAX_SHEET_NAME_LENGTH = 31  # characters
 MAX_EXACT_DIGITS = 15  # significant digits that a spreadsheet keeps
@@ -29,6 +30,7 @@ WORKBOOK_OPTIONS = {  # texts are not converted
     "default_date_format": "yyyy-mm-dd hh:mm:ss",
     "remove_timezone": True,
 }
+TOO_MANY_ROWS = "Excel exports hold at most {:,} rows. Filter the list, or export as CSV."
 DATE_FORMAT = "yyyy-mm-dd"
 FIRST_YEAR = 1900  # of dates in a spreadsheet
 # Not allowed in XML; the writer escapes the other control characters.
@@ -37,6 +39,14 @@ INVALID_XML_CHARACTERS = {0xFFFE: "\ufffd", 0xFFFF: "\ufffd"}
 
 class ExportTooLarge(Exception):
     """Lines do not fit into a spreadsheet; the text is a message for the user."""
+
+
+def limit_rows(lines: Iterable) -> Iterator:
+    """The same lines. Raises `ExportTooLarge` after the last one that a file may have."""
+    for number, line in enumerate(lines):
+        if number == MAX_ROWS:
+            raise ExportTooLarge(TOO_MANY_ROWS.format(MAX_ROWS))
+        yield line
 
 
 def write_workbook(

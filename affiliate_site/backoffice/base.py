@@ -1,6 +1,7 @@
 """Base classes of the pages of the back office, with the theme (Unfold)."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from django.contrib.admin import ShowFacets
@@ -27,7 +28,7 @@ from accounts.tenant_admin import TenantAdmin
 from affiliate_site.backoffice.audit_sentences import LOGGED_MODELS
 from affiliate_site.backoffice.formatters import EMPTY_VALUE
 from affiliate_site.backoffice.lists.columns import ACCOUNT, as_column
-from affiliate_site.backoffice.lists.exports import export_csv
+from affiliate_site.backoffice.lists.exports import export_list
 from affiliate_site.backoffice.lists.filters import list_chips
 from affiliate_site.backoffice.lists.long_lists import (
     RowNumber,
@@ -37,7 +38,6 @@ from affiliate_site.backoffice.lists.long_lists import (
     sum_amounts,
 )
 from affiliate_site.backoffice.lists.saved_views import SavedViewsMixin
-from affiliate_site.backoffice.lists.xlsx_exports import export_xlsx
 from affiliate_site.backoffice.navigation import ListAction, MenuEntry, SubList
 from affiliate_site.columns import Column, load_columns
 
@@ -244,7 +244,9 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
     def get_urls(self):
         """Add the exports, and the reports."""
         name = f"{self.opts.app_label}_{self.opts.model_name}_export"
-        csv_view, xlsx_view = map(self.admin_site.admin_view, (self.export_csv, self.export_xlsx))
+        csv_view, xlsx_view = (
+            self.admin_site.admin_view(partial(self.export, it)) for it in ("csv", "xlsx")
+        )
         return [
             path("export/", csv_view, name=name),
             path("export/xlsx/", xlsx_view, name=f"{name}_xlsx"),
@@ -306,19 +308,12 @@ class ThemedModelAdmin(SavedViewsMixin, ModelAdmin):
             raise BadRequest("Invalid selection") from None
         return super().response_action(request, queryset)
 
-    def export_csv(self, request):
-        """Export the filtered list as CSV."""
-        return self._export(request, export_csv)
-
-    def export_xlsx(self, request):
-        """Export the filtered list as XLSX."""
-        return self._export(request, export_xlsx)
-
-    def _export(self, request, export):
+    def export(self, file_format: str, request):
+        """The filtered list as a file."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         try:
-            return export(self, request)
+            return export_list(file_format, self, request)
         except IncorrectLookupParameters:
             raise BadRequest("Unknown filter") from None
 

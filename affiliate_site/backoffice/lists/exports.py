@@ -1,24 +1,27 @@
-"""CSV exports: all rows of a list, with its filters and its order, streamed."""
+"""Exports: all rows of a list, with its filters and its order, as CSV or XLSX."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from django.contrib import messages
 from django.contrib.admin.utils import label_for_field
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import DateTimeField
-from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import capfirst, slugify
 
 from accounts import replica
 from accounts.db_compat import without_statement_timeout
 from affiliate_site.backoffice.lists.date_filters import DateFilter
-from affiliate_site.cells import iterate_csv
 from affiliate_site.columns import CURRENCY_TITLE, AmountSource, Column, SumsSource, load_columns
-from affiliate_site.downloads import stream_file
+from affiliate_site.downloads import send_table
+from affiliate_site.workbooks import ExportTooLarge
 from tracking.money import ZERO
 
 CHUNK_SIZE = 1000  # rows
@@ -38,13 +41,18 @@ class ExportColumn(NamedTuple):
     column: Column | None = None  # whose function it calls
 
 
-def export_csv(model_admin, request) -> StreamingHttpResponse:
-    """The filtered list, all its pages, as a CSV file."""
+def export_list(file_format: str, model_admin, request) -> HttpResponseBase:
+    """The filtered list, all its pages, as a file, or the list with an error message."""
     cells, rows, name = prepare_export(model_admin, request)
     chunks = iterate_chunks(request, cells, rows)
-    titles = [cell.title for cell in cells]
     lines = (split_by_currency(cells, chunk) for chunk in chunks)
-    return stream_file(iterate_csv(chain([[titles]], lines)), f"{name}.csv")
+    title = str(model_admin.opts.verbose_name_plural)
+    try:
+        return send_table(title, cells, lines, f"{name}.{file_format}")
+    except ExportTooLarge as error:
+        model_admin.message_user(request, str(error), level=messages.ERROR)
+        path = reverse(f"admin:{model_admin.opts.label_lower.replace('.', '_')}_changelist")
+        return redirect(f"{path}?{request.GET.urlencode()}")
 
 
 def prepare_export(model_admin, request):

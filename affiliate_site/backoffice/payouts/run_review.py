@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join, strip_tags
 
@@ -17,20 +19,24 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
 )
+from affiliate_site.backoffice.lists.exports import iterate_chunks_of_ids
 from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, Section, link_to
 from affiliate_site.backoffice.risk.rules import get_rule_title
-from affiliate_site.cells import render_csv
 from affiliate_site.columns import Column
-from affiliate_site.downloads import send_file
+from affiliate_site.downloads import send_table
 from affiliate_site.reports import FORMATS
-from affiliate_site.workbooks import render_workbook
+from affiliate_site.workbooks import ExportTooLarge
 from payouts.models.runs import PayoutRun, PayoutRunState
 from payouts.services.run_review import DoubtfulCommission, filter_doubtful, find_findings
 
 TITLE = "To look at before it is paid"
 NONE = "No sale of this run has a warning, an open claim, a dispute or an open risk case."
 MAX_SHOWN = 100
-FILE_TITLES = ("Order ID", "Affiliate", "Sold", "Sale", "Commission", "Currency", "Why", "This run")
+FILE_COLUMNS = (
+    *(Column(title) for title in ("Order ID", "Affiliate", "Sold", "Sale")),
+    Column("Commission", is_amount=True),
+    *(Column(title) for title in ("Currency", "Why", "This run")),
+)
 
 
 def list_reasons(row: DoubtfulCommission) -> Iterator[tuple[str, Any]]:
@@ -119,6 +125,15 @@ def list_cells(run: PayoutRun, row: DoubtfulCommission) -> list[Any]:
     ]
 
 
+def iterate_lines(run: PayoutRun) -> Iterator[list[list[Any]]]:
+    """The lines of the file, in chunks."""
+    rows = filter_doubtful(run)
+    for ids in iterate_chunks_of_ids(rows):
+        found = rows.in_bulk(ids)
+        chunk = find_findings(run, [found[pk] for pk in ids if pk in found])
+        yield [list_cells(run, it) for it in chunk]
+
+
 def run_review_view(model_admin, request, object_id: int):
     """All of them as a file."""
     run, file_format = model_admin.get_object(request, object_id), request.GET.get("format")
@@ -126,9 +141,9 @@ def run_review_view(model_admin, request, object_id: int):
         raise PermissionDenied
     if run is None or file_format not in FORMATS:
         raise Http404
-    lines = [list_cells(run, it) for it in find_findings(run, list(filter_doubtful(run)))]
-    if file_format == "xlsx":
-        content = render_workbook("Sales", [*map(Column, FILE_TITLES)], lines)
-    else:
-        content = render_csv([FILE_TITLES, *lines]).encode()
-    return send_file(content, f"payout-run-{run}-to-look-at.{file_format}")
+    name = f"payout-run-{run}-to-look-at.{file_format}"
+    try:
+        return send_table("Sales", FILE_COLUMNS, iterate_lines(run), name)
+    except ExportTooLarge as error:
+        model_admin.message_user(request, str(error), level=messages.ERROR)
+        return redirect("admin:payouts_payoutrun_change", run.pk)

@@ -3,10 +3,12 @@
 import csv
 import re
 from datetime import timedelta
+from io import BytesIO
 
 import pytest
 from django.urls import reverse
 from django.utils import timezone
+from openpyxl import load_workbook
 
 from accounts.models.api_keys import Role
 from payouts.services.bonuses import grant_bonuses
@@ -71,7 +73,7 @@ def build_url(run, file_format="csv"):
 
 
 def read_file(client, run):
-    content = client.get(build_url(run)).content.decode("utf-8-sig")
+    content = client.get(build_url(run)).getvalue().decode("utf-8-sig")
     return [*csv.reader(content.splitlines())]
 
 
@@ -189,3 +191,20 @@ def test_other_accounts_and_formats_find_nothing(staff_client, scenario):
     assert client.get(build_url(run)).status_code == 200
     assert client.get(build_url(run, "pdf")).status_code == 404
     assert client.get(build_url(others_run)).status_code in (403, 404)
+
+
+def test_the_file_is_read_in_parts_and_a_workbook_has_an_end(staff_client, scenario, monkeypatch):
+    monkeypatch.setattr("affiliate_site.backoffice.lists.exports.CHUNK_SIZE", 2)
+    for number in range(3):
+        earn(scenario, f"odd-{number}", **ODD)
+    run, client = draft(scenario.account), staff_client()
+
+    assert [it[0] for it in read_file(client, run)[1:]] == ["odd-0", "odd-1", "odd-2"]
+    [sheet] = load_workbook(BytesIO(client.get(build_url(run, "xlsx")).content))
+    assert [(row[0].value, row[4].value, row[4].number_format) for row in sheet.iter_rows(2)] == [
+        (f"odd-{number}", 20, "#,##0.00") for number in range(3)
+    ]
+    monkeypatch.setattr("affiliate_site.workbooks.MAX_ROWS", 2)
+    page = client.get(build_url(run, "xlsx"), follow=True)
+    text = "Excel exports hold at most 2 rows. Filter the list, or export as CSV."
+    assert [str(it) for it in page.context["messages"]] == [text]

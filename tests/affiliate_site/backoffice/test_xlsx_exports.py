@@ -16,7 +16,7 @@ from django.utils.html import format_html
 
 from accounts.models.api_keys import Role
 from affiliate_site import workbooks
-from affiliate_site.backoffice.lists import exports, xlsx_exports
+from affiliate_site.backoffice.lists import exports
 from affiliate_site.cells import format_cell
 from affiliate_site.downloads import CONTENT_TYPES
 from tests.affiliate_site.backoffice.test_exports import export_csv
@@ -56,7 +56,7 @@ def download_sheet(client, page, **filters):
     response = client.get(get_export_url(page), filters)
     assert response.status_code == 200
     assert response["Content-Type"] == CONTENT_TYPES["xlsx"]
-    return parse_sheet(b"".join(response.streaming_content))
+    return parse_sheet(response.getvalue())
 
 
 def write_sheet(*values):
@@ -267,9 +267,9 @@ def test_rejects_too_many_rows(staff_client, scenario, monkeypatch):
     for number in range(3):
         scenario.create_conversion("10", external_id=f"order-{number}", at=CONVERSION_CREATED_AT)
     client = staff_client()
-    monkeypatch.setattr(xlsx_exports, "MAX_ROWS", 3)
+    monkeypatch.setattr(workbooks, "MAX_ROWS", 3)
     assert len(download_sheet(client, "tracking_conversion")) == 4
-    monkeypatch.setattr(xlsx_exports, "MAX_ROWS", 2)
+    monkeypatch.setattr(workbooks, "MAX_ROWS", 2)
 
     _, messages = get_rejection(client, "tracking_conversion")
 
