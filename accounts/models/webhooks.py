@@ -33,6 +33,7 @@ WEBHOOK_EVENTS = (
     "commission.updated",
     "payment.created",
     "payment.canceled",
+    "alert.opened",
 )
 TEST_EVENT = "webhook.test"  # sent by hand, whatever a webhook subscribes to
 # The events of affiliate postbacks: docs/api-contract.md, section 4.

@@ -11,6 +11,7 @@ from typing import Any
 from accounts.models.webhooks import TEST_EVENT, WEBHOOK_EVENTS
 from accounts.services.deliveries import RETRY_DELAYS
 from payouts.models.payments import PayoutMethodKind
+from payouts.services.watches import WATCHES
 
 INFO = {
     "description": (
@@ -89,7 +90,24 @@ TEST_EVENT_SCHEMA = {
     },
     "required": ["test", "message", "webhook", "created_at"],
 }
+ALERT_SCHEMA = {
+    "type": "object",
+    "description": "What a watch found in the numbers of the account.",
+    "properties": {
+        "id": {"type": "integer", "description": "The ID of the alert, a number."},
+        "watch": {"type": "string", "enum": list(WATCHES), "description": "Which watch."},
+        "title": {"type": "string", "description": "What the back office calls the watch."},
+        "text": {"type": "string", "description": "What was found, with the figures; English."},
+        "affiliate": {
+            "oneOf": [{"$ref": "#/components/schemas/AffiliateSummary"}, {"type": "null"}],
+            "description": "The affiliate that it is about; null if it is about none.",
+        },
+        "created_at": {"type": "string", "format": "date-time"},
+    },
+    "required": ["id", "watch", "title", "text", "affiliate", "created_at"],
+}
 WEBHOOK_SCHEMAS = {
+    "Alert": ALERT_SCHEMA,
     "EnrollmentEvent": ENROLLMENT_EVENT_SCHEMA,
     "TestEvent": TEST_EVENT_SCHEMA,
 }
@@ -103,6 +121,7 @@ WEBHOOK_BODIES = {
     "conversion.": {"$ref": "#/components/schemas/Conversion"},
     "commission.": {"$ref": "#/components/schemas/Commission"},
     "payment.": {"$ref": "#/components/schemas/Payment"},
+    "alert.": {"$ref": "#/components/schemas/Alert"},
     "webhook.": {"$ref": "#/components/schemas/TestEvent"},
 }
 WEBHOOK_HEADERS = {

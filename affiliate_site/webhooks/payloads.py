@@ -16,11 +16,13 @@ from affiliate_site.api.representations.affiliates import (
 )
 from affiliate_site.api.representations.base import Representation
 from affiliate_site.api.representations.conversions import (
+    AlertRepresentation,
     CommissionRepresentation,
     ConversionRepresentation,
     PaymentRepresentation,
 )
 from affiliate_site.api.representations.tracking import CustomerRepresentation
+from payouts.models.alerts import Alert
 from payouts.models.commissions import Commission
 from payouts.models.payments import Payment
 from tracking.models.affiliates import Affiliate
@@ -121,4 +123,5 @@ PAYLOADS: dict[type[TenantModel], tuple[type[Representation], Any]] = {
     Conversion: (ConversionRepresentation, render_conversion_payload),
     Commission: (CommissionRepresentation, render_payload),
     Payment: (PaymentRepresentation, render_payload),
+    Alert: (AlertRepresentation, render_payload),
 }

@@ -16,7 +16,7 @@ from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.models.users import User
 from accounts.services.accounts import update_settings
-from accounts.services.changes import log_event
+from accounts.services.changes import log_event, record_changes
 from accounts.services.notifications import can_send_mail
 from payouts.errors import AlertNotOpen
 from payouts.models.alerts import Alert, AlertState
@@ -70,8 +70,8 @@ def evaluate_watches(account: Account, *, at: datetime) -> int:
         with transaction.atomic():
             account.lock_row()  # another worker may be doing the same
             changes = _compare(account, found)
-            for name, finding in changes.opened:
-                alert = account.alerts.create(
+            opened = account.alerts.bulk_create(
+                Alert(
                     account=account,
                     watch=name,
                     subject=finding.subject,
@@ -80,7 +80,9 @@ def evaluate_watches(account: Account, *, at: datetime) -> int:
                     text=finding.text,
                     created_at=at,
                 )
-                log_event(account, "alert.opened", alert, at=at)
+                for name, finding in changes.opened
+            )
+            record_changes(account, "alert.opened", opened, at=at)
             for alert, text in changes.updated:
                 alert.update_row(text=text)
             for alert in changes.closed:

@@ -1,4 +1,4 @@
-"""Conversions, commissions and payments."""
+"""Conversions, commissions, payments and alerts."""
 
 from datetime import datetime
 from typing import Any
@@ -24,6 +24,7 @@ from affiliate_site.api.representations.nested import (
     ClickSummaryRepresentation,
     ProgramSummaryRepresentation,
 )
+from payouts.models.alerts import Alert
 from payouts.models.commissions import (
     Commission,
     CommissionKind,
@@ -31,6 +32,8 @@ from payouts.models.commissions import (
     is_finalized,
 )
 from payouts.models.payments import Payment
+from payouts.services.alerts import get_watch_title
+from payouts.services.watches import WATCHES
 from tracking.models.conversions import Conversion
 from tracking.models.customers import CustomerStatus
 
@@ -214,3 +217,16 @@ def payment_by_public_id(account: Account, public_id: str) -> Any:
     """The payment with this id, unless it is canceled."""
     rows = Payment.objects.of(account).not_canceled()
     return PaymentRepresentation.select(rows.filter(public_id=public_id))
+
+
+class AlertRepresentation(Representation):
+    """An alert: what a watch found."""
+
+    model = Alert
+
+    id = Integer(example=12)
+    watch = Choice(choices=list(WATCHES), example="no_clicks")
+    title = Text("watch", function=get_watch_title, example="No clicks")
+    text = Text(example="No click on 2026-05-29 or later; 412 in the 28 days before.")
+    affiliate = Nested(AffiliateSummaryRepresentation, "affiliate", null=True)
+    created_at = Time(example="2026-06-01T06:00:00+00:00")

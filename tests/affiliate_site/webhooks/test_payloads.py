@@ -17,6 +17,7 @@ from accounts.services.outbox import (
 )
 from accounts.services.webhooks import create_postback_endpoint, create_webhook
 from affiliate_site.webhooks.payloads import get_conversion_macros
+from payouts.services.alerts import evaluate_watches
 from tests.conftest import NOW
 from tests.sample_account import SampleAccount
 
@@ -101,7 +102,7 @@ def encode(data):
     return json.dumps(data, separators=(",", ":")).encode()
 
 
-@pytest.mark.parametrize("event", WEBHOOK_EVENTS)
+@pytest.mark.parametrize("event", [it for it in WEBHOOK_EVENTS if it != "alert.opened"])
 def test_payload_is_the_api_response(account, sample_account, event):
     path, *requests = EVENTS[event]
     is_last = event.endswith(("deleted", "canceled"))
@@ -122,6 +123,30 @@ def test_payload_is_the_api_response(account, sample_account, event):
 
     bodies = [body for kind, body in list_events(account) if kind == event]
     assert bodies[-1] == expected
+
+
+def test_sends_what_watches_found(account, sample_account):
+    """No resource of the API shows an alert."""
+    affiliate = account.affiliates.get(slug=fill(sample_account, "{affiliate}"))
+    method = account.payout_methods.create(
+        affiliate=affiliate, kind="paypal", details={}, on_hold_reason="It came back"
+    )
+
+    assert evaluate_watches(account, at=NOW) == 1
+
+    [body] = [body for kind, body in list_events(account) if kind == "alert.opened"]
+    assert json.loads(body) == {
+        "id": account.alerts.get(object_id=method.pk).pk,
+        "watch": "returned_account",
+        "title": "Returned payout account",
+        "text": "A payment came back: nothing is paid there until you have looked.",
+        "affiliate": {
+            "id": affiliate.slug,
+            "firstname": affiliate.firstname,
+            "lastname": affiliate.lastname,
+        },
+        "created_at": "2026-03-04T09:15:27+00:00",
+    }
 
 
 @pytest.mark.parametrize("event", ["conversion.updated", "conversion.deleted"])
