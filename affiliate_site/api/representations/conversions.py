@@ -33,7 +33,7 @@ from payouts.models.commissions import (
 )
 from payouts.models.payments import Payment
 from payouts.services.alerts import get_watch_title
-from payouts.services.watches import WATCHES
+from payouts.services.watches import USUAL_DAYS, WATCHES
 from tracking.models.conversions import Conversion
 from tracking.models.customers import CustomerStatus
 
@@ -227,6 +227,6 @@ class AlertRepresentation(Representation):
     id = Integer(example=12)
     watch = Choice(choices=list(WATCHES), example="no_clicks")
     title = Text("watch", function=get_watch_title, example="No clicks")
-    text = Text(example="No click on 2026-05-29 or later; 412 in the 28 days before.")
+    text = Text(example=f"No click on 2026-05-29 or later; 412 in the {USUAL_DAYS} days before.")
     affiliate = Nested(AffiliateSummaryRepresentation, "affiliate", null=True)
     created_at = Time(example="2026-06-01T06:00:00+00:00")
