@@ -23,7 +23,7 @@ from payouts.services.conversion_creation import ConversionData, create_conversi
 from payouts.services.programs import ProgramSettings, create_program
 from tracking.attribution import TrackingParameters
 from tracking.models.clicks import Click
-from tracking.models.conversions import Conversion
+from tracking.models.conversions import AttributionRecord, Conversion
 from tracking.models.customers import Customer
 from tracking.services.affiliates import AffiliatePassword, PersonData, create_affiliate
 from tracking.services.clicks import Visit, record_click
@@ -112,9 +112,8 @@ def without_triggers() -> Iterator[None]:
 def copy_rows(account: Account, count: int, start: datetime) -> None:
     """Copy the rows of the affiliates' first sales; `n.i` numbers the copies."""
     created_at = build_created_at(start, timedelta(days=DAYS) / (count + 1))
-    first_ids = {
-        model: get_last_id(model) for model in (Click, Customer, Conversion, Commission, Transfer)
-    }
+    models_copied = (Click, Customer, Conversion, AttributionRecord, Commission, Transfer)
+    first_ids = {model: get_last_id(model) for model in models_copied}
 
     def id_of(model: type[models.Model]) -> str:
         return f"{first_ids[model]} + n.i"
@@ -141,6 +140,7 @@ def copy_rows(account: Account, count: int, start: datetime) -> None:
                 "customer_id": id_of(Customer),
             },
         ),
+        (AttributionRecord, {"conversion_id": id_of(Conversion)}),
         (Commission, {"conversion_id": id_of(Conversion), "status": status}),
         (Transfer, {"commission_id": id_of(Commission)}),
     ]

@@ -24,6 +24,7 @@ BENCHMARKS = {
     "growth": (*GROWTH, "--engine", "sqlite"),
     "memory": ("--requests", "60", "--reports", "1", "--engine", "sqlite"),
     "page_calls": ("--rounds", "1"),
+    "what_if": ("--sales", "100", "--engine", "sqlite"),
 }
 
 
