@@ -2,7 +2,8 @@
 
 from typing import Any, TypeVar
 
-from django.db.models import Manager, Model, QuerySet
+from django.db.models import Count, IntegerField, Manager, Model, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 
 Row = TypeVar("Row", bound=Model)
 
@@ -24,3 +25,9 @@ def get_or_raise(
     if row is None:
         raise error
     return row
+
+
+def count_rows(rows: QuerySet[Any]) -> Coalesce:
+    """The number of these rows of one account, as a part of another query."""
+    by_account = rows.order_by().values("account").annotate(n=Count("pk"))
+    return Coalesce(Subquery(by_account.values("n"), output_field=IntegerField()), Value(0))

@@ -9,16 +9,11 @@ from collections.abc import Collection
 from typing import Any
 
 from django.db.models import (
-    Count,
-    IntegerField,
     OuterRef,
-    QuerySet,
-    Subquery,
-    Value,
 )
 from django.db.models.expressions import CombinedExpression
-from django.db.models.functions import Coalesce
 
+from accounts.lookups import count_rows
 from payouts.errors import CommentTooLong
 from payouts.models.commissions import (
     MAX_COMMENT_LENGTH,
@@ -43,13 +38,7 @@ def count_to_check() -> CombinedExpression:
     pending = pending.filter(status=CommissionStatus.PENDING)
     of_sales = pending.filter(conversion__in=newest.values("pk")[:MAX_CONVERSIONS])
     of_bonuses = pending.filter(goal_missed_at__isnull=False)
-    return _count(of_sales) + _count(of_bonuses)
-
-
-def _count(commissions: QuerySet[Commission]) -> Coalesce:
-    by_account = commissions.order_by().values("account").annotate(n=Count("pk"))
-    number = Subquery(by_account.values("n"), output_field=IntegerField())
-    return Coalesce(number, Value(0))
+    return count_rows(of_sales) + count_rows(of_bonuses)
 
 
 DISAPPROVAL_PREFIX = "Disapproved: "  # of the reason, in the comment

@@ -11,14 +11,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, IntegerField, Max, OuterRef, Q, Subquery, Value
+from django.db.models import Max, OuterRef, Q
 from django.db.models.functions import Coalesce
 
 from accounts.actor import ActorKind, build_actor, get_actor, use_actor
 from accounts.days import CLOSING_DELAY
 from accounts.db_compat import BATCH_SIZE, split_into_batches
 from accounts.errors import InvalidSetting
-from accounts.lookups import get_or_raise
+from accounts.lookups import count_rows, get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from payouts.errors import RiskCaseDecided, RiskRuleNotFound
@@ -256,8 +256,7 @@ def _store_facts_of(
 def count_open_cases() -> Coalesce:
     """The number of open cases, as a part of a query of rows with an account."""
     rows = RiskCase.objects.of(OuterRef("account")).filter(state=RiskCaseState.OPEN)  # type: ignore[arg-type]
-    by_account = rows.order_by().values("account").annotate(n=Count("pk"))
-    return Coalesce(Subquery(by_account.values("n"), output_field=IntegerField()), Value(0))
+    return count_rows(rows)
 
 
 def hold_commissions(account: Account, *, at: datetime) -> None:

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from django.db import transaction
-from django.db.models import Count, IntegerField, OuterRef, Subquery, Value
+from django.db.models import OuterRef
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
 from accounts.actor import get_actor
 from accounts.ids import generate_public_id
-from accounts.lookups import get_or_raise
+from accounts.lookups import count_rows, get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from tracking.errors import QuestionNotFound, QuestionNotOpen, TooManyQuestions
@@ -114,9 +114,7 @@ def mark_answers_opened(affiliate: Affiliate) -> None:
 def count_open_questions() -> Coalesce:
     """The number of open questions, as a part of a query of rows with an account."""
     rows = Question.objects.of(OuterRef("account")).open()  # type: ignore[arg-type]
-    by_account = rows.order_by().values("account").annotate(n=Count("pk"))
-    number = Subquery(by_account.values("n"), output_field=IntegerField())
-    return Coalesce(number, Value(0))
+    return count_rows(rows)
 
 
 def _end_question(

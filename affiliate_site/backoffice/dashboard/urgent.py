@@ -3,8 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Subquery
-
+from accounts.lookups import count_rows
 from accounts.models.accounts import Account
 from affiliate_site.backoffice.connections.details import list_missing
 from affiliate_site.backoffice.list_urls import build_changelist_url
@@ -65,12 +64,7 @@ def list_urgent(account, *, at: datetime) -> list[tuple[int, str, str, str]]:
 
 def count_each(account, *queries) -> list[int]:
     """Count the rows of several queries of an account in one statement."""
-    counts = [
-        Subquery(rows.order_by().values("account").annotate(n=Count("pk")).values("n"))
-        for rows in queries
-    ]
-    found = Account.objects.filter(pk=account.pk).values_list(*counts).get()
-    return [number or 0 for number in found]
+    return list(Account.objects.filter(pk=account.pk).values_list(*map(count_rows, queries)).get())
 
 
 def find_self_referrals(account) -> Any:
